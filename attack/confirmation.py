@@ -11,7 +11,7 @@ from attack.stage import let_pass, on_screen, zot_in
 from attack.table import attack
 from tests.fakes.model_server import CallTools, FakeModelServer, Say
 from tests.fakes.rpc_client import FakeRpcClient
-from zot.agent.modes.interactive.dialogs.confirm import DEAF_S
+from zot.frontends.terminal.dialogs.confirm import DEAF_S
 
 _PLACE = re.compile(r"rows \d+–(\d+) of (\d+)")
 

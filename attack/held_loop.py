@@ -19,7 +19,7 @@ from tests.fakes.terminal import FakeTerminal
 # The real program, with a renderer that never comes back once the word is in the text.
 _SLOW = """
 import time
-from zot.agent.modes.interactive.screen import transcript
+from zot.frontends.terminal.screen import transcript
 real = transcript.visible
 def slow(text):
     while "FREEZE" in text:
@@ -109,10 +109,10 @@ _HOLDS = {
     "cannot be interrupted": "try: time.sleep(0.01)\n        except BaseException: pass",
 }
 _MODES = {
-    "-p": ("from zot.agent.modes.print import PrintMode", "PrintMode.emit", ("-p", "go")),
-    "--json": ("from zot.agent.modes.json import JsonMode", "JsonMode.emit", ("--json", "go")),
-    "--stream": ("from zot.agent.modes.stream import StreamMode", "StreamMode.emit", ("--stream", "go")),
-    "rpc": ("from zot.agent.modes.rpc.commands import Commands", "Commands.do", ("rpc",)),
+    "-p": ("from zot.frontends.headless.print_mode import PrintMode", "PrintMode.emit", ("-p", "go")),
+    "--json": ("from zot.frontends.headless.json_mode import JsonMode", "JsonMode.emit", ("--json", "go")),
+    "--stream": ("from zot.frontends.headless.stream_mode import StreamMode", "StreamMode.emit", ("--stream", "go")),
+    "rpc": ("from zot.frontends.rpc.commands import Commands", "Commands.do", ("rpc",)),
 }
 
 

@@ -19,11 +19,11 @@ from typing import NamedTuple
 from attack.table import attack
 from tests.fakes.http_server import FakeHttpServer, FakeProxy, read_request
 from zot.errors import ProviderError
-from zot.provider.client import HttpClient
 from zot.provider.dialects.anthropic import AnthropicDialect
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool
+from zot.provider.http_client import HttpClient
 from zot.provider.messages import user_message
 from zot.provider.model import Model
 from zot.provider.model_call import Finished, Request, Retrying, TextDelta

@@ -30,9 +30,9 @@ from pathlib import Path
 import msgspec
 
 from attack.jail_rows import ATTEMPTS, SECRET, Attempt
-from zot.system import own_process
+from zot.system import process_setup
 from zot.system.files import find_program
-from zot.system.jail import starting  # noqa: F401  as above
+from zot.system.jail import launcher  # noqa: F401  as above
 from zot.system.jail.jail import Jail, Machine, look
 from zot.system.jail.policy import PROTECTED, Limits, jailed_environment, policy_for
 from zot.system.process_table import snapshot
@@ -81,7 +81,7 @@ class Stage:
         argument = subprocess.Popen(["sh", "-c", "sleep 600; :", f"{SECRET}-argument"], start_new_session=True)
         closing.callback(lambda: (os.killpg(argument.pid, 9), argument.wait()))
         # Not orphans of the first attempt, which may begin within the same hundredth of a second.
-        own_process.helpers.update((victim.pid, argument.pid))
+        process_setup.helpers.update((victim.pid, argument.pid))
         self.victim = victim
         self.heard: list[str] = []
         master, window = pty.openpty()
@@ -198,7 +198,7 @@ class Stage:
 
 def try_all(level: str, base: Path, only: str = "") -> list[dict[str, object]]:
     results: list[dict[str, object]] = []
-    own_process.claim()  # orphans become ours, as those of zot do
+    process_setup.claim()  # orphans become ours, as those of zot do
     with ExitStack() as closing:
         stage = Stage(base, closing)
         machine = look(find_program)

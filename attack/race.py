@@ -23,7 +23,7 @@ from zot.agent.tools.workspace import Workspace, WorkspaceTool
 from zot.agent.tools.write import WriteTool
 from zot.core.tool import ToolContext
 from zot.errors import ToolError
-from zot.system import own_process
+from zot.system import process_setup
 from zot.system.files import find_program
 from zot.system.jail.jail import Jail, Machine, look
 from zot.system.jail.policy import jailed_environment, policy_for
@@ -43,7 +43,7 @@ while True:
 
 def race(level: str, tool: str, tries: int, base: Path) -> str:
     """What leaked; empty when nothing did."""
-    own_process.claim()
+    process_setup.claim()
     project, outside = base / "project", base / "outside"
     for path in (project / "here", outside):
         path.mkdir(parents=True)

@@ -10,7 +10,7 @@ from attack.stage import zot_in
 from attack.table import attack
 from tests.fakes.model_server import FakeModelServer, Say, Slow
 from tests.fakes.rpc_client import FakeRpcClient
-from zot.agent.modes.rpc.queue import MOST_WAITING
+from zot.frontends.prompt_queue import MOST_WAITING
 
 
 @attack("rpc", "ten thousand prompts while one runs", expect="bounded, with an error each")

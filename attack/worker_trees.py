@@ -12,11 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from attack.table import attack
-from tests.unit.agent.swarm.repositories import git, put, repository, worker
-from zot.agent.swarm.merging import Source, merge
-from zot.agent.swarm.records import Tree
-from zot.agent.swarm.safe_git import desk, find_repository
-from zot.agent.swarm.worktrees import commit_leftovers, create, diff, diffstat, remove
+from tests.unit.swarm.repositories import git, put, repository, worker
+from zot.swarm.git.merge import Source, merge
+from zot.swarm.git.safe_git import desk, find_repository
+from zot.swarm.git.worktrees import commit_leftovers, create, diff, diffstat, remove
+from zot.swarm.worker_records import Tree
 
 
 class Trap:

@@ -13,8 +13,8 @@ FILES = 2_000
 KEEP = """
 import os, sys, time
 from pathlib import Path
-from zot.agent.changes.keeping import Keeping
-from zot.agent.changes.ledger import Place
+from zot.features.checkpoints.change_recorder import Keeping
+from zot.features.checkpoints.change_log import Place
 from zot.core.session.store import SessionStore
 root = Path(sys.argv[1])
 (root / "project").mkdir()
@@ -36,7 +36,7 @@ print(times[len(times) // 2], times[-5])
 LOOK = """
 import sys, time
 from pathlib import Path
-from zot.agent.changes.watching import look
+from zot.features.checkpoints.command_watcher import look
 root = Path(sys.argv[1])
 (root / ".gitignore").write_text("*.pyc\\nbuild/\\n")
 for number in range(int(sys.argv[2])):

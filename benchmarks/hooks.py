@@ -13,9 +13,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from benchmarks.row import Row
-from zot.agent.hooks.config import Hook, Source
-from zot.agent.hooks.host import HookHost
 from zot.agent.tools.workspace import Workspace
+from zot.features.hooks.config import Hook, Source
+from zot.features.hooks.host import HookHost
 from zot.provider.messages import ToolCallBlock
 from zot.system.files import find_program
 from zot.system.processes import spawn

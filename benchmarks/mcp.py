@@ -21,12 +21,12 @@ from benchmarks.measure import run, scratch_home
 from benchmarks.row import Row
 from tests.fakes.mcp_server import command
 from tests.fakes.model_server import FakeModelServer, Say
-from zot.agent.mcp.catalogue import Listed, ToolRow, remember
-from zot.agent.mcp.config import entry_of
-from zot.agent.mcp.host import McpHost
-from zot.agent.mcp.tools import McpTool
 from zot.agent.tools.workspace import Workspace
 from zot.core.tool import ToolContext
+from zot.features.mcp.config import entry_of
+from zot.features.mcp.host import McpHost
+from zot.features.mcp.list_cache import Listed, ToolRow, remember
+from zot.features.mcp.tools import McpTool
 from zot.provider.messages import ToolCallBlock
 
 ZOT = f"{sys.prefix}/bin/zot"

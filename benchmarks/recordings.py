@@ -30,9 +30,9 @@ STREAMED_S = 0.0005  # between two events of an answer: no model is as fast
 _CLOCKED = """
 import os, sys
 from time import perf_counter
-from zot.agent.recording.journal_file import Journal
-from zot.agent.recording.recorded_agent import RecordedAgent
-from zot.agent.recording.recorder import Recorder
+from zot.features.recording.journal_file import Journal
+from zot.features.recording.recording_agent import RecordedAgent
+from zot.features.recording.recorder import Recorder
 
 spent = {"step": 0.0, "written": 0.0}
 inside = False

@@ -15,12 +15,12 @@ from benchmarks.row import Row
 RESOLVE = """
 import sys, time
 from pathlib import Path
-import zot.agent.resolve
+import zot.agent.model_resolver
 home = Path(sys.argv[1])
 began = time.perf_counter()
-from zot.agent.resolve import Query, resolve
+from zot.agent.model_resolver import Query, resolve
 from zot.agent.settings import Settings
-from zot.provider.auth.store import AuthStore
+from zot.provider.auth.auth_store import AuthStore
 from zot.provider.catalog import Catalog
 found = resolve(Query(model=sys.argv[2]), Settings(home), Catalog(home), AuthStore(home), {})
 assert found.credential is not None

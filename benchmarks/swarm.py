@@ -20,10 +20,10 @@ from typing import Any, cast
 from benchmarks.measure import run, scratch_home
 from benchmarks.row import Row
 from tests.fakes.model_server import FakeModelServer, Say, SeenRequest, Silent, Turn
-from zot.agent.modes.interactive.swarm.dashboard import SwarmList
-from zot.agent.swarm.connecting import Swarm, connected
-from zot.agent.swarm.engine import Credential
-from zot.agent.swarm.worktrees import create
+from zot.frontends.terminal.swarm.dashboard import SwarmList
+from zot.swarm.client import Swarm, connected
+from zot.swarm.engines.engine import Credential
+from zot.swarm.git.worktrees import create
 from zot.tui.live_region import LiveRegion
 from zot.tui.theme import built_in
 from zot.wire.rpc_frames import UsageTotals

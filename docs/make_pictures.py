@@ -164,7 +164,7 @@ def _theme(directory: Path) -> None:
     """The example of the themes skill."""
     import re
 
-    skill = ROOT / "src/zot/agent/skills/builtin/write-zot-themes/SKILL.md"
+    skill = ROOT / "src/zot/features/skills/builtin/write-zot-themes/SKILL.md"
     body = re.search(r"<!-- file: themes/harbour.json -->\n```json\n(.*?)```", skill.read_text(), re.DOTALL)
     directory.mkdir(parents=True)
     if body:

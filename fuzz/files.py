@@ -11,19 +11,19 @@ from pathlib import Path
 import msgspec
 
 from fuzz.reader import holds, reader, text_of
-from zot.agent.local import gguf
-from zot.agent.modes.interactive.editor.file_index import PathMatcher
-from zot.agent.recording.reading import decoded_line
-from zot.agent.replaying.showing import STRANGE, Shown
-from zot.agent.skills import discover
 from zot.agent.tools.edit_diff import Span, diff_of
 from zot.agent.tools.ignore import Rules, regex_of
+from zot.core.compaction_prompt import serialise
 from zot.core.session.records import MessageRow, NotARecord, decode_row, encode_row, message_of, message_row
 from zot.core.session.resume import replay, window
-from zot.core.session.row_file import read_lines
-from zot.core.summary_text import serialise
-from zot.provider.recorded_answers import turns_of
-from zot.system.sealed_lines import read_sealed
+from zot.core.session.session_file import read_lines
+from zot.devkit.replay.player import STRANGE, Shown
+from zot.features.recording.reader import decoded_line
+from zot.features.skills import discovery
+from zot.frontends.terminal.editor.file_index import PathMatcher
+from zot.local_model import gguf
+from zot.provider.recording_script import turns_of
+from zot.system.checksummed_lines import read_sealed
 from zot.tui import theme_file
 from zot.tui.fuzzy import Pattern
 from zot.tui.theme import built_in
@@ -123,8 +123,8 @@ SKILLS = (
 
 @reader("skills", SKILLS, "--- \n name: description: > | - [ ] , \" ' '' \\ : # allowed-tools: permissions: \t \ufeff")
 def _skill(data: bytes, rng: random.Random) -> None:
-    head, body = discover.split(text_of(data))
-    found = discover.parse(head)
+    head, body = discovery.split(text_of(data))
+    found = discovery.parse(head)
     holds("\n" not in found.name, "a name is one line", found.name)
     holds(body == body.strip(), "a body has no blank ends", body[:100])
 

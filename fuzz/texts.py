@@ -7,14 +7,14 @@ import re
 
 from fuzz.cases import cut
 from fuzz.reader import holds, reader, text_of
-from zot.agent.export.markdown_html import rendered
-from zot.agent.export.redaction import Redaction
-from zot.agent.modes.interactive.dialogs.call_text import call_rows
-from zot.agent.modes.interactive.screen import tool_bodies
-from zot.agent.modes.interactive.screen.tool_view import ToolView
-from zot.system.spelled import has_hidden, spelled, spelled_lines
+from zot.features.export.markdown_html import rendered
+from zot.features.export.redaction import Redaction
+from zot.frontends.terminal.dialogs.call_details import call_rows
+from zot.frontends.terminal.screen import tool_output
+from zot.frontends.terminal.screen.tool_view import ToolView
+from zot.system.visible_text import has_hidden, spelled, spelled_lines
 from zot.tui import diff, markdown
-from zot.tui.decide import decision_rows
+from zot.tui.decision_text import decision_rows
 from zot.tui.image import dimensions, picture
 from zot.tui.keys import KeyDecoder
 from zot.tui.markdown import MarkdownStream, Painter
@@ -266,10 +266,10 @@ OUTPUTS = (
 @reader("output of tools", OUTPUTS, "$ + - @@ -1 +1 ,2 @@ --- a/ +++ b/ ... \n \t \r \x1b[31m [exit 0] ]  1\t")
 def _output(data: bytes, rng: random.Random) -> None:
     text, width = text_of(data), rng.choice((10, 40, 80))
-    _fit(tool_bodies.bash_rows(text, "ls", _THEME, width), width)
-    _fit(tool_bodies.output_rows(text, _THEME, width), width)
-    tool_bodies.read_rows(text, {}, {}, rng.choice(("a.py", "")), _PAINTER, width)
-    tool_bodies.edit_diff_rows(text, {}, "a.py", _PAINTER, width)
+    _fit(tool_output.bash_rows(text, "ls", _THEME, width), width)
+    _fit(tool_output.output_rows(text, _THEME, width), width)
+    tool_output.read_rows(text, {}, {}, rng.choice(("a.py", "")), _PAINTER, width)
+    tool_output.edit_diff_rows(text, {}, "a.py", _PAINTER, width)
     clean = visible(sanitize(text))
     if (lines := diff.unified(clean)) is not None:
         diff.render(lines, _THEME, _PAINTER.code, "", width)

@@ -15,19 +15,19 @@ import msgspec
 from fuzz.cases import cut
 from fuzz.reader import holds, reader, text_of
 from tests.fakes.event_frames import event_frame, exception_frame
-from zot.agent.extensions.loading.manifest import read_manifest
-from zot.agent.mcp.comments import without_comments
-from zot.agent.mcp.config import decode as decode_servers
-from zot.agent.mcp.config import entries_of, expanded
-from zot.agent.mcp.elicitation import read_answer, read_question
-from zot.agent.mcp.login import challenge_words
-from zot.agent.mcp.param_headers import fault, param_headers
-from zot.agent.mcp.results import converted
-from zot.agent.mcp.schemas import usable
-from zot.agent.mcp.wire import McpError, fields, read_message
 from zot.errors import BadFrame, BadRequest, ConfigError, ExtensionError, LoginFailed, ProviderError, TransportFailed
-from zot.provider.auth.oauth.callback import read_pasted, read_query
+from zot.features.extensions.loader.manifest import read_manifest
+from zot.features.mcp.config import decode as decode_servers
+from zot.features.mcp.config import entries_of, expanded
+from zot.features.mcp.elicitation import read_answer, read_question
+from zot.features.mcp.jsonc import without_comments
+from zot.features.mcp.oauth import challenge_words
+from zot.features.mcp.param_headers import fault, param_headers
+from zot.features.mcp.protocol import McpError, fields, read_message
+from zot.features.mcp.tool_results import converted
+from zot.features.mcp.tool_schemas import usable
 from zot.provider.auth.oauth.id_token import account_id, account_name, check_claims, claims_of
+from zot.provider.auth.oauth.loopback_server import read_pasted, read_query
 from zot.provider.dialects.anthropic import AnthropicDialect
 from zot.provider.dialects.bedrock import BedrockDialect
 from zot.provider.dialects.dialect import Dialect, Endpoint
@@ -35,8 +35,8 @@ from zot.provider.dialects.gemini import GeminiDialect
 from zot.provider.dialects.gemini_schema import accepted
 from zot.provider.dialects.openai_chat import OpenAIChatDialect
 from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
-from zot.provider.failures import failure
-from zot.provider.http.eventstream import EventStreamParser
+from zot.provider.error_mapping import failure
+from zot.provider.http.aws_eventstream import EventStreamParser
 from zot.provider.http.message import body_of, split_head
 from zot.provider.http.route import parse_url, proxy_for
 from zot.provider.http.sse import SseEvent, SseParser
@@ -44,11 +44,11 @@ from zot.provider.messages import user_message
 from zot.provider.model import Model
 from zot.provider.model_call import Finished, Request
 from zot.provider.retry import final, retry_after
-from zot.provider.secrets import redact, secrets_of
+from zot.provider.secret_redaction import redact, secrets_of
 from zot.system import strict_json
 from zot.system.files import decode_object
-from zot.wire.codec import decode_child, decode_host, encode
-from zot.wire.lines import Lines
+from zot.wire.extension_codec import decode_child, decode_host, encode
+from zot.wire.line_splitter import Lines
 from zot.wire.rpc_codec import BadCommand, decode, decode_command
 
 JSON_SEEDS = (

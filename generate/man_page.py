@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from zot import __version__
-from zot.agent.cli.flags import FLAGS
-from zot.agent.cli.verbs import VERBS, Verb
+from zot.cli.flags import FLAGS
+from zot.cli.verb_table import VERBS, Verb
 
 _ABOUT = """\
 zot is a coding agent for the terminal. You give it a prompt; it calls a model, reads and edits files, runs commands, \

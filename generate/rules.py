@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from zot.agent.extkit.checks import ALL
-from zot.agent.extkit.verdicts import Check
+from zot.devkit.conformance.checks import ALL
+from zot.devkit.conformance.results import Check
 
 _HEAD = """\
 # Rules for extensions
 
-<!-- Generated from src/zot/agent/extkit/checks by `make generate`; do not edit. -->
+<!-- Generated from src/zot/devkit/conformance/checks by `make generate`; do not edit. -->
 
 What `zot ext check` looks at, by the names its reports use: a promise that every extension keeps, and what to do
 when it is broken. `zot docs rules#NAME` prints one of them, `zot ext check --only NAME` looks at one of them alone.

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import msgspec
 
-from zot.agent.cli.help import sections
-from zot.agent.cli.verbs import VERBS
-from zot.agent.modes.interactive.commands.registry import ALIASES, COMMANDS, Command
 from zot.agent.settings import Values
+from zot.cli.help import sections
+from zot.cli.verb_table import VERBS
+from zot.frontends.terminal.commands.registry import ALIASES, COMMANDS, Command
 
 _COMMAND_LINE = """\
 # Command line
 
-<!-- Generated from src/zot/agent/cli/flags.py and verbs.py by `make generate`; do not edit. -->
+<!-- Generated from src/zot/cli/flags.py and verbs.py by `make generate`; do not edit. -->
 
 Flags and words may be mixed; the words become the prompt. A flag with a value takes the next argument
 whatever it looks like, or what follows `=`. After `--` everything is prompt. The last occurrence wins.
@@ -40,7 +40,7 @@ wrong `permission_mode`, zot asks before it acts.
 _SLASH_COMMANDS = """\
 # Slash commands
 
-<!-- Generated from src/zot/agent/modes/interactive/commands/registry.py by `make generate`; do not edit. -->
+<!-- Generated from src/zot/frontends/terminal/commands/registry.py by `make generate`; do not edit. -->
 
 Type `/` in the editor to see them. Names are case-insensitive, arguments keep their case. Commands of extensions come
 after the built-in ones; a built-in hides an extension's command of the same name. What looks like a path

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from zot.agent.swarm.merging import Source, merge
-from zot.agent.swarm.worktrees import create
+from zot.swarm.git.merge import Source, merge
+from zot.swarm.git.worktrees import create
 
 _FILES, _LINES = 12, 40
 _USERS = "what the user has not committed\n"

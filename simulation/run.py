@@ -15,10 +15,10 @@ import msgspec
 from simulation import virtual_clock
 from simulation.provider import FakeProvider, Terms
 from simulation.workers import FakeEngine, script_for
-from zot.agent.swarm.engine import Credential, Engine
-from zot.agent.swarm.frames import Task
-from zot.agent.swarm.running import Charge
-from zot.agent.swarm.supervisor import Supervisor
+from zot.swarm.engines.engine import Credential, Engine
+from zot.swarm.supervisor.internal_frames import Task
+from zot.swarm.supervisor.supervisor import Supervisor
+from zot.swarm.supervisor.worker import Charge
 from zot.wire.swarm_frames import SwarmBudget, SwarmStart
 
 SWARM = "simulated"

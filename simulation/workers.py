@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from simulation.provider import NAME, Failed, FakeProvider, Refused
-from zot.agent.swarm.engine import AttemptStatus, Job
 from zot.errors import EngineFault
+from zot.swarm.engines.engine import AttemptStatus, Job
 
 RETRIES = 2  # as the real ones have
 

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from generate.extension.shapes import Key, Shape, child_frames, host_frames, objects
-from zot.wire import codec
+from zot.wire import extension_codec
 
 _OBJECTS = {shape.name: shape for shape in objects()}
 _VALUES: dict[str, Any] = {
@@ -52,8 +52,8 @@ def lines() -> str:
 
 
 def _line(to: str, frame: dict[str, Any]) -> str:
-    decode = codec.decode_child if to == "host" else codec.decode_host
-    wire = codec.encode(decode(msgspec.json.encode(frame))).decode().removesuffix("\n")
+    decode = extension_codec.decode_child if to == "host" else extension_codec.decode_host
+    wire = extension_codec.encode(decode(msgspec.json.encode(frame))).decode().removesuffix("\n")
     return f'{{"to":"{to}","frame":{wire}}}\n'
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from generate.extension.shapes import Key, Shape, child_frames, host_frames, objects
 from zot.system import strict_json
-from zot.wire import frames, limits
+from zot.wire import extension_frames, limits
 
 _INTRODUCTION = """\
 # The extension protocol
@@ -104,12 +104,12 @@ def _type(key: Key) -> str:
 
 def _names() -> str:
     groups = {
-        "Events to observe": (*frames.CLASSIC_EVENTS, *frames.LATER_EVENTS),
-        "Events to intercept": frames.INTERCEPTS,
-        "Actions of a command": frames.ACTIONS,
-        "Exposures of a tool": frames.EXPOSURES,
-        "Replay policies": frames.REPLAYS,
-        "Keys in a panel": frames.PANEL_KEYS,
+        "Events to observe": (*extension_frames.CLASSIC_EVENTS, *extension_frames.LATER_EVENTS),
+        "Events to intercept": extension_frames.INTERCEPTS,
+        "Actions of a command": extension_frames.ACTIONS,
+        "Exposures of a tool": extension_frames.EXPOSURES,
+        "Replay policies": extension_frames.REPLAYS,
+        "Keys in a panel": extension_frames.PANEL_KEYS,
     }
     return "".join(f"- {what}: {', '.join(f'`{name}`' for name in names)}.\n" for what, names in groups.items())
 
@@ -125,7 +125,7 @@ def numbers() -> list[tuple[str, str]]:
     reset, waiting = _seconds(limits.RESTART_RESET), _size(limits.QUEUE_BYTES)
     nested = f"result {_size(limits.CALL_TOOL_RESULT)}; chain {limits.CALL_TOOL_CHAIN}"
     return [
-        ("protocol version", str(frames.PROTOCOL_VERSION)),
+        ("protocol version", str(extension_frames.PROTOCOL_VERSION)),
         ("longest line from a child", f"{_size(limits.MAX_LINE)}, its line end included; a longer one is skipped"),
         ("deepest nesting", str(strict_json.MAX_DEPTH)),
         ("silence that counts as `ready`", _seconds(limits.IDLE_READY)),

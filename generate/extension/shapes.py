@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import msgspec
 
-from zot.wire.frames import ChildFrame, HostFrame
+from zot.wire.extension_frames import ChildFrame, HostFrame
 
 Presence = Literal["always", "unless empty", "unless absent"]
 

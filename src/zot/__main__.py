@@ -1,4 +1,4 @@
-"""The ``zot`` command. ``--version`` and ``--help`` are answered here, all else by ``zot.agent.cli.main``."""
+"""The ``zot`` command. ``--version`` and ``--help`` are answered here, all else by ``zot.cli.main``."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def main() -> int:
     _look_for_modules_where_they_are()
     if can_print and argv in (["--help"], ["-h"]) and _helped():
         return 0
-    from zot.agent.cli.main import run
+    from zot.cli.main import run
 
     return run(argv)
 
 
 def _helped() -> bool:
     """Show the page without loading what runs things; where it cannot be written, ``run`` knows how to say so."""
-    from zot.agent.cli.help import write_help
+    from zot.cli.help import write_help
 
     try:
         write_help(sys.stdout)

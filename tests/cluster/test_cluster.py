@@ -23,12 +23,12 @@ import pytest
 
 from tests.cluster.nodes import FakeNodes, parent_of, processes_with, seen
 from tests.fakes.model_server import CallTools, FakeModelServer, Say
-from tests.unit.agent.swarm.repositories import git, repository
-from zot.agent.swarm.connecting import Swarm, connected
-from zot.agent.swarm.engine import Credential
-from zot.agent.swarm.places import Places
-from zot.agent.swarm.room import Room
+from tests.unit.swarm.repositories import git, repository
 from zot.errors import ZotError
+from zot.swarm.client import Swarm, connected
+from zot.swarm.engines.engine import Credential
+from zot.swarm.supervisor.runtime_dir import Room
+from zot.swarm.worker_store import Places
 from zot.wire.swarm_frames import SwarmBudget, SwarmStart, WorkerInfo
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(1800)]

@@ -9,8 +9,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from zot.agent.extkit.kit import check_extension
-from zot.agent.extkit.verdicts import Report
+from zot.devkit.conformance.results import Report
+from zot.devkit.conformance.runner import check_extension
 
 HERE = Path(__file__).parent
 BROKEN = HERE / "broken"

@@ -21,7 +21,7 @@ from tests.fakes.model_server import CallTools, FakeModelServer, Say, SeenReques
 from zot.core.session.session import Session
 from zot.core.session.store import SessionStore
 from zot.errors import SessionLocked
-from zot.system.temporary import SUFFIX
+from zot.system.temp_files import SUFFIX
 
 LONGEST_S = 60
 NOT_IN_WORDS = ("Traceback (", "never retrieved", "never awaited", "Exception ", "Fatal Python", "Errno", "Warning:")

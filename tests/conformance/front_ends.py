@@ -22,7 +22,7 @@ from tests.fakes.model_server import FakeModelServer, Turn
 from tests.fakes.rpc_client import FakeRpcClient
 from tests.fakes.terminal import FakeTerminal
 from zot.sdk import SyncRuntime
-from zot.wire.frames import CLASSIC_EVENTS, LATER_EVENTS
+from zot.wire.extension_frames import CLASSIC_EVENTS, LATER_EVENTS
 
 # Every event there is, and one command that answers as its arguments say.
 WATCHER = f"""

@@ -19,8 +19,8 @@ from tests.conformance.extension_kit import (
     told,
 )
 from tests.conformance.test_corpus import begins_with_the_cause
-from zot.agent.extkit.checks import ALL
-from zot.agent.extkit.verdicts import Report
+from zot.devkit.conformance.checks import ALL
+from zot.devkit.conformance.results import Report
 
 SCRIPTS = broken_scripts()
 

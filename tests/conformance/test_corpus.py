@@ -9,9 +9,9 @@ import pytest
 
 from tests.conformance.corpus import CASES, Case, make
 from tests.conformance.extension_kit import LATE, check_all, told
-from zot.agent.cli.ext.check import lines
-from zot.agent.extkit.checks import ALL
-from zot.agent.extkit.verdicts import Report
+from zot.devkit.cli.ext_check import lines
+from zot.devkit.conformance.checks import ALL
+from zot.devkit.conformance.results import Report
 
 MADE = [name for name, case in CASES.items() if not case.script]  # the others run in test_broken_extensions
 

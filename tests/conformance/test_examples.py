@@ -13,8 +13,8 @@ import pytest
 from tests import toolchains
 from tests.e2e.conftest import Zot, serve, zot
 from tests.fakes.model_server import CallTools, Say
-from zot.agent.cli.ext.copying import copy_extension
-from zot.agent.extensions.loading.manifest import read_manifest
+from zot.features.extensions.install.copy_tree import copy_extension
+from zot.features.extensions.loader.manifest import read_manifest
 
 __all__ = ["serve", "zot"]  # the fixtures of the real program
 

@@ -11,9 +11,9 @@ import pytest
 from tests.e2e.conftest import Zot
 from tests.fakes.llama_server import llama_server
 from zot.errors import ContextTooLong
-from zot.provider.client import HttpClient
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.dialects.openai_chat import OpenAIChatDialect
+from zot.provider.http_client import HttpClient
 from zot.provider.messages import user_message
 from zot.provider.model import Model
 from zot.provider.model_call import Request

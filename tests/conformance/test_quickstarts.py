@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Zot, zot
-from zot.agent.extensions.commands import Prompt
-from zot.agent.extensions.host import ExtensionHost
-from zot.agent.extensions.loading.trust import TrustStore
-from zot.agent.extensions.surface import SilentSurface
-from zot.agent.present import Present
+from zot.agent.snapshot import Present
+from zot.features.extensions.commands import Prompt
+from zot.features.extensions.host import ExtensionHost
+from zot.features.extensions.loader.trust import TrustStore
+from zot.features.extensions.ui import SilentSurface
 
 __all__ = ["zot"]
 

@@ -21,8 +21,8 @@ from typing import NamedTuple, NoReturn
 import pytest
 
 from zot.core.session.records import encode_row, message_row
-from zot.core.session.row_file import RowWriter
 from zot.core.session.session import Session
+from zot.core.session.session_file import RowWriter
 from zot.core.session.store import SessionStore
 from zot.core.tool import text_result
 from zot.errors import SessionLocked

@@ -12,8 +12,8 @@ import pytest
 
 from tests import toolchains
 from tests.conformance.extension_kit import LATE, check_all, spotless, told
-from tests.unit.agent.skills.example_files import write_examples
-from zot.agent.extkit.verdicts import Report
+from tests.unit.features.skills.example_files import write_examples
+from zot.devkit.conformance.results import Report
 
 ROOT = Path(__file__).parents[2]
 SKILL_EXAMPLES = ("hello-python", "protect-env", "hello-typescript", "hello-go", "hello-shell")

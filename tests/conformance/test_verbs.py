@@ -20,7 +20,7 @@ from tests.conformance.front_ends import ENVIRONMENT, FRONT_ENDS, FrontEnd, Rpc,
 from tests.fakes.extensions import seen as frames_seen
 from tests.fakes.model_server import CallTools, Say, Silent, Turn
 from zot.agent.conversation import Conversation
-from zot.agent.modes.interactive.commands.registry import COMMANDS
+from zot.frontends.terminal.commands.registry import COMMANDS
 from zot.sdk import Runtime
 from zot.wire import rpc_frames as wire
 

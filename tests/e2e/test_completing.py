@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e.conftest import Zot
-from zot.agent.cli.flags import FLAGS
-from zot.agent.cli.verbs import VERBS, below
+from zot.cli.flags import FLAGS
+from zot.cli.verb_table import VERBS, below
 
 
 def offered(zot: Zot, line: str) -> tuple[str, list[str]]:

@@ -137,5 +137,5 @@ def test_what_the_edit_loop_names_is_there(reader: Zot) -> None:
     }
     assert [verb for verb in sorted(verbs) if f"zot {verb}" not in known] == []
     assert [flag for flag in sorted(set(re.findall(r"(?<![\w-])--[a-z-]+", words))) if flag not in known] == []
-    source = Path(__file__).parents[2] / "src" / "zot" / "agent" / "modes" / "interactive"
+    source = Path(__file__).parents[2] / "src" / "zot" / "frontends" / "terminal"
     assert any("trust this directory while I edit" in file.read_text("utf-8") for file in source.rglob("*.py"))

@@ -14,7 +14,7 @@ import pytest
 from tests.e2e.conftest import Zot
 from tests.fakes.extensions import events_seen, seen, seen_of, write_extension
 from tests.fakes.model_server import CallTools, Say, SeenRequest
-from zot.agent.extensions.loading.trust import TrustStore
+from zot.features.extensions.loader.trust import TrustStore
 
 WEATHER = 'hello(); tool("weather"); ready(); serve(tool_call=lambda f: text(f["id"], "sunny"))'
 
@@ -219,7 +219,7 @@ def test_a_run_without_extensions_does_not_load_the_host(zot: Zot, serve: Any) -
     serve([Say("ok")])
     zot.environment["PYTHONPROFILEIMPORTTIME"] = "1"
     ran = zot("-p", "go")
-    assert "zot.agent.build" in ran.err and "zot.agent.extensions" not in ran.err
+    assert "zot.agent.build" in ran.err and "zot.features.extensions" not in ran.err
 
 
 def test_events_come_from_the_real_run(zot: Zot, serve: Any, tmp_path: Path) -> None:

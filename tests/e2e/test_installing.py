@@ -16,7 +16,7 @@ from tests.e2e.conftest import Ran, Zot
 from tests.fakes.model_server import FakeModelServer, Say
 from tests.pythons import ROOT, WHEELS, fetch, pythons
 from zot import __version__
-from zot.agent.installation import DISTRIBUTION
+from zot.system.installation import DISTRIBUTION
 
 PYTHONS = pythons()
 HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"

@@ -18,7 +18,7 @@ from tests.e2e.conftest import Zot
 from tests.fakes import full_disk
 from tests.fakes.terminal import FakeTerminal
 from tests.fakes.weights_publisher import Publisher, gguf, packages, publisher, table, wheel
-from zot.agent.local.memory import free_memory
+from zot.local_model.memory import free_memory
 
 DATA = gguf()
 PARTS = [1_000_000, 1_000_000, 500_000, 500_000]

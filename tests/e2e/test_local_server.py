@@ -24,11 +24,11 @@ from tests.e2e.conftest import Ran, Zot
 from tests.fakes.llama_server import MODEL
 from tests.fakes.weights_publisher import gguf
 from zot import sdk
-from zot.agent.local.choice import API
-from zot.agent.local.client import LocalClient
-from zot.agent.local.runtime import Runtime
-from zot.agent.local.shared import Running, room_for
-from zot.agent.local.weights import Chosen
+from zot.local_model.client import LocalClient
+from zot.local_model.runtime_dir import Running, room_for
+from zot.local_model.selection import API
+from zot.local_model.server_manager import Runtime
+from zot.local_model.weights import Chosen
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.http.pool import HttpPool
 from zot.provider.messages import user_message

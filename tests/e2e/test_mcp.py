@@ -13,7 +13,7 @@ from tests.e2e.conftest import Zot
 from tests.fakes.mcp_server import command
 from tests.fakes.model_server import CallTools, Say
 from tests.fakes.rpc_client import FakeRpcClient
-from tests.unit.agent.mcp.test_servers import gone
+from tests.unit.features.mcp.test_servers import gone
 from zot.agent.build import build
 from zot.agent.config import RunConfig
 

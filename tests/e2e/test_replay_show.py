@@ -14,7 +14,7 @@ import pytest
 from tests.e2e.conftest import Ran, Zot
 from tests.fakes.model_server import CallTools, FakeModelServer, Refuse, Say
 from tests.fakes.terminal import FakeTerminal
-from zot.system.sealed_lines import sealed
+from zot.system.checksummed_lines import sealed
 
 HOSTILE = "before \x1b]0;owned\x07\x1b[2J\x1b[31mred\x1b[0m after"
 

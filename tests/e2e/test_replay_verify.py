@@ -24,9 +24,9 @@ from tests.fakes.mcp_server import command as mcp_command
 from tests.fakes.model_server import CallTools, FakeModelServer, Refuse, Say
 from tests.fakes.model_turns import Cut, Slow
 from tests.fakes.rpc_client import FakeRpcClient
-from zot.agent.recording.reading import read_recording
-from zot.agent.replaying.verifying import Live, verify
-from zot.system.sealed_lines import sealed
+from zot.devkit.replay.verify import Live, verify
+from zot.features.recording.reader import read_recording
+from zot.system.checksummed_lines import sealed
 
 GUARD = Path(__file__).parents[2] / "examples" / "extensions" / "guard"
 LONG = " ".join(f"word{n}" for n in range(400))

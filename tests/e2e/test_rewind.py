@@ -140,4 +140,4 @@ def test_a_run_that_changes_nothing_loads_nothing_of_it(zot: Zot, serve: Any) ->
     ran = zot("-p", "hello")
     assert ran.out == "hi\n"
     assert "zot.agent.build" in ran.err
-    assert "zot.agent.changes" not in ran.err
+    assert "zot.features.checkpoints" not in ran.err

@@ -154,8 +154,8 @@ def test_a_step_costs_little_more_with_a_limit(tmp_path: Path) -> None:
     """A reservation, a row and a release among 5,000 others take less than a millisecond."""
     import asyncio
 
-    from zot.agent.spending.claims import Claims
-    from zot.agent.spending.ledger import Ledger, spent_row
+    from zot.features.budget.ledger import Ledger, spent_row
+    from zot.features.budget.reservations import Claims
     from zot.provider.messages import Usage
 
     book = Ledger(tmp_path)

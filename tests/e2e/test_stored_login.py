@@ -15,7 +15,7 @@ import pytest
 from tests.e2e.conftest import Ran, Zot
 from tests.fakes.model_server import CallTools, FakeModelServer, Refuse, Say
 from tests.fakes.oauth_server import CLIENT, OAuthServer, oauth_server
-from zot.provider.auth.store import AuthStore, OAuthToken
+from zot.provider.auth.auth_store import AuthStore, OAuthToken
 
 REFUSED = Refuse(401, {"error": {"message": "the token is not valid"}})
 
@@ -201,5 +201,5 @@ def test_a_run_with_a_key_loads_nothing_of_oauth(zot: Zot, serve: Any) -> None:
     argv = [sys.executable, "-X", "importtime", "-m", "zot", "-p", "hi", *zot.endpoint(True)]
     done = subprocess.run(argv, capture_output=True, text=True, env=zot.env(), cwd=zot.project, timeout=60)
     loaded = [line.rpartition("|")[2].strip() for line in done.stderr.splitlines()]
-    assert "zot.provider.client" in loaded
+    assert "zot.provider.http_client" in loaded
     assert [name for name in loaded if name.startswith("zot.provider.auth.oauth")] == []

@@ -14,7 +14,7 @@ import pytest
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import CallTools, FakeModelServer, Say, SeenRequest, Silent, Turn
 from tests.fakes.swarm_home import KEY, SwarmHome, wait_for
-from zot.agent.swarm.running import ABORT_S, TERM_S
+from zot.swarm.supervisor.worker import ABORT_S, TERM_S
 
 BASH = {"command": "sleep 300 & setsid sleep 301 & echo started; sleep 302"}
 

@@ -25,11 +25,11 @@ from tests.e2e.conftest import Zot
 from tests.fakes.full_disk import confined
 from tests.fakes.model_server import CallTools, FakeModelServer, Refuse, Say, SeenRequest, Slow, Turn
 from tests.fakes.swarm_home import SwarmHome, wait_for
-from tests.unit.agent.swarm.repositories import git, repository
-from zot.agent.swarm import connecting
-from zot.agent.swarm.connecting import Swarm
-from zot.agent.swarm.credentials import lent
+from tests.unit.swarm.repositories import git, repository
 from zot.errors import ZotError
+from zot.swarm import client
+from zot.swarm.client import Swarm
+from zot.swarm.credentials import lent
 from zot.wire.swarm_frames import SwarmBudget, SwarmStart
 
 PRICE = 0.0045  # of 1,000 tokens in and 100 out
@@ -83,7 +83,7 @@ async def begin(swarm: Swarm, home: SwarmHome, number: int, cwd: str = "", mode:
 async def tell(home: SwarmHome, id: str, text: str) -> bool:
     """Whether it was acknowledged."""
     try:
-        async with connecting.connected(home.home) as swarm:
+        async with client.connected(home.home) as swarm:
             await swarm.send(id, text)
     except ZotError:
         return False
@@ -93,7 +93,7 @@ async def tell(home: SwarmHome, id: str, text: str) -> bool:
 async def until_all_ended(home: SwarmHome, ids: list[str], seconds: float = 300.0) -> None:
     async with asyncio.timeout(seconds):
         while {home.status(id) for id in ids} - ENDED:
-            async with connecting.connected_if_alive(home.home):
+            async with client.connected_if_alive(home.home):
                 pass  # one that was killed is followed by another
             await asyncio.sleep(0.1)
 
@@ -120,7 +120,7 @@ async def survive(
     """Workers at work, told more meanwhile, their supervisor killed again and again; checked when all have ended."""
     chance = random.Random(seed)
     acknowledged: list[tuple[str, str]] = []
-    async with connecting.connected(home.home) as swarm:
+    async with client.connected(home.home) as swarm:
         await swarm.request(SwarmBudget(swarm="s", max_agents=workers, max_cost=max_cost))
         ids = [await begin(swarm, home, number) for number in range(workers)]
     for kill in range(kills):
@@ -155,7 +155,7 @@ async def test_the_supervisor_is_killed_and_every_task_ends_once(swarm: SwarmHom
 
 
 async def test_a_budget_holds_for_all_workers_together(swarm: SwarmHome, model: FakeModelServer) -> None:
-    async with connecting.connected(swarm.home) as connection:
+    async with client.connected(swarm.home) as connection:
         await connection.request(SwarmBudget(swarm="s", max_cost=5 * PRICE, max_agents=4))
         ids = [await begin(connection, swarm, number) for number in range(4)]
     await until_all_ended(swarm, ids)
@@ -216,7 +216,7 @@ async def test_sixty_four_workers_in_trees_lose_a_tenth_and_three_supervisors(
             monkeypatch.setenv(name, value)
         config = {"provider": "fake", "model": "m", "swarm_agents": count}
         (home.home / "config.json").write_text(json.dumps(config))
-        async with connecting.connected(home.home) as swarm:
+        async with client.connected(home.home) as swarm:
             await swarm.request(SwarmBudget(swarm="s", max_agents=count, max_cost=10.0))
             ids = [await begin(swarm, home, number, cwd=str(repo), mode="worktree") for number in range(count)]
         ALL_STARTED.set()
@@ -275,7 +275,7 @@ async def test_one_rate_limit_is_everybodys(swarm: SwarmHome) -> None:
 
     with FakeModelServer([turn], repeat=True) as busy:
         SwarmHome(swarm.zot, busy.url)
-        async with connecting.connected(swarm.home) as connection:
+        async with client.connected(swarm.home) as connection:
             first = await begin(connection, swarm, 0)
             wait_for(lambda: bool(seen), lambda: "nobody asks")
             wait_for(lambda: any("rate" in event.get("reason", "") for event in swarm.events(first)), lambda: "no 429")
@@ -372,10 +372,10 @@ def test_a_clock_that_jumps_harms_nobody(swarm: SwarmHome) -> None:
 LISTENS = """
 import asyncio, sys
 from pathlib import Path
-from zot.agent.swarm import connecting
+from zot.swarm import client
 
 async def listen():
-    async with connecting.connected(Path(sys.argv[1])) as swarm:
+    async with client.connected(Path(sys.argv[1])) as swarm:
         await swarm.subscribe()
         print("connected", flush=True)
         await asyncio.sleep(1000)
@@ -387,14 +387,14 @@ asyncio.run(listen())
 def test_nobody_who_was_killed_is_taken_for_a_listener(swarm: SwarmHome) -> None:
     """The only client is idle: the supervisor is there for it when the last worker has ended, and no longer than it."""
     argv = [sys.executable, "-c", LISTENS, str(swarm.home)]
-    client = subprocess.Popen(argv, env={**os.environ, "ZOT_HOME": ""}, stdout=subprocess.PIPE)
-    assert client.stdout is not None and client.stdout.readline() == b"connected\n"
+    listener = subprocess.Popen(argv, env={**os.environ, "ZOT_HOME": ""}, stdout=subprocess.PIPE)
+    assert listener.stdout is not None and listener.stdout.readline() == b"connected\n"
     supervisor = swarm.supervisor
     assert swarm("start", "--shared", "--wait", "one").code == 0
     assert swarm.supervisor == supervisor and supervisor in swarm.processes()
-    client.send_signal(signal.SIGSTOP)
-    client.kill()
-    client.wait()
+    listener.send_signal(signal.SIGSTOP)
+    listener.kill()
+    listener.wait()
     swarm.until_nothing_runs()
 
 

@@ -19,7 +19,7 @@ import pytest
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import CallTools, FakeModelServer, Say, SeenRequest, Silent, Turn
 from tests.fakes.swarm_home import SwarmHome, wait_for
-from tests.unit.agent.swarm.repositories import git, repository
+from tests.unit.swarm.repositories import git, repository
 
 SCHEMA = {"type": "object", "properties": {"words": {"type": "integer"}}, "required": ["words"]}
 

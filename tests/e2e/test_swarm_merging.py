@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import CallTools, FakeModelServer, Refuse, Say, SeenRequest, Silent, Turn
 from tests.fakes.swarm_home import SwarmHome
-from tests.unit.agent.swarm.repositories import everything, git, put, repository
+from tests.unit.swarm.repositories import everything, git, put, repository
 from zot.system.files import find_program
 from zot.system.jail.jail import look
 

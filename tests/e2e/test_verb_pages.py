@@ -7,14 +7,17 @@ from importlib.util import find_spec
 import pytest
 
 from tests.e2e.conftest import Zot
-from zot.agent.cli import auth, hooks, local, main, mcp, plugin, sessions, swarm
-from zot.agent.cli.ext import door
-from zot.agent.cli.verbs import VERBS, Verb, verb_of
+from zot.cli import main
+from zot.cli.verb_table import VERBS, Verb, verb_of
+from zot.cli.verbs import auth, hooks, mcp, plugin, sessions
+from zot.cli.verbs.ext import dispatch
+from zot.local_model.cli import main as local
+from zot.swarm.cli import main as swarm
 
 
 def test_every_verb_that_runs_has_a_row_and_every_row_runs() -> None:
     running = {*main.VERBS, "rpc"}
-    running |= {f"ext {word}" for word in door.VERBS} | {f"sessions {word}" for word in sessions._VERBS}
+    running |= {f"ext {word}" for word in dispatch.VERBS} | {f"sessions {word}" for word in sessions._VERBS}
     running |= {f"auth {word}" for word in auth._VERBS} | {f"local {word}" for word in local._VERBS}
     running |= {f"mcp {word}" for word in mcp._VERBS}
     running |= {f"hooks {word}" for word in hooks._VERBS}

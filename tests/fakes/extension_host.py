@@ -12,12 +12,12 @@ from typing import Any, Literal
 from tests.fakes.client import FakeClient
 from tests.fakes.extensions import write_extension
 from tests.fakes.surface import FakeSurface
-from zot.agent.extensions.host import ExtensionHost
-from zot.agent.extensions.loading.trust import TrustStore
-from zot.agent.present import Present
+from zot.agent.snapshot import Present
 from zot.core.agent import Agent
 from zot.core.events import SessionEnded, SessionStarted
 from zot.core.tool import Tool
+from zot.features.extensions.host import ExtensionHost
+from zot.features.extensions.loader.trust import TrustStore
 from zot.provider.messages import TextBlock
 from zot.provider.model import Model
 

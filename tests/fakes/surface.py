@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from zot.wire.frames import Panel
+from zot.wire.extension_frames import Panel
 
 
 class FakeSurface:

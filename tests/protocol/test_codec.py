@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zot.errors import BadFrame
-from zot.wire import codec, frames, limits
+from zot.wire import extension_codec, extension_frames, limits
 
 GOLDEN = Path(__file__).parents[2] / "docs/schema/golden-frames.jsonl"
 LINES = [line for line in GOLDEN.read_text(encoding="utf-8").split("\n") if line]
@@ -29,8 +29,8 @@ def split(line: str) -> tuple[str, bytes]:
 def test_golden_frames_survive_a_round_trip_byte_for_byte(line: str) -> None:
     """ext-001 ext-002: one line, compact, type first, id second."""
     to, wire = split(line)
-    frame = (codec.decode_child if to == "host" else codec.decode_host)(wire)
-    assert codec.encode(frame) == wire
+    frame = (extension_codec.decode_child if to == "host" else extension_codec.decode_host)(wire)
+    assert extension_codec.encode(frame) == wire
     keys = list(msgspec.json.decode(wire))
     assert keys[0] == "type"
     assert "id" not in keys or keys[1] == "id"
@@ -40,8 +40,8 @@ def test_golden_frames_survive_a_round_trip_byte_for_byte(line: str) -> None:
 
 def test_golden_frames_cover_every_frame_of_both_directions() -> None:
     seen = {(to, msgspec.json.decode(wire)["type"]) for to, wire in map(split, LINES)}
-    children = {("host", struct.__struct_config__.tag) for struct in get_args(frames.ChildFrame)}
-    hosts = {("child", struct.__struct_config__.tag) for struct in get_args(frames.HostFrame)}
+    children = {("host", struct.__struct_config__.tag) for struct in get_args(extension_frames.ChildFrame)}
+    hosts = {("child", struct.__struct_config__.tag) for struct in get_args(extension_frames.HostFrame)}
     assert seen == children | hosts
 
 
@@ -53,15 +53,15 @@ def test_a_shell_script_can_match_a_frame_as_text() -> None:
             *'"type":"command_invoked"'*) echo "$line" | sed 's/^{"type":"[a-z_]*","id":"\([^"]*\)".*/\1/' ;;
         esac
     """
-    sent = codec.encode(frames.CommandInvoked(id="c17", name="weather", args='say "id":"no"'))
+    sent = extension_codec.encode(extension_frames.CommandInvoked(id="c17", name="weather", args='say "id":"no"'))
     ran = subprocess.run(["sh", "-c", script], input=sent, capture_output=True, check=True)
     assert ran.stdout == b"c17\n"
 
 
 def test_text_goes_out_as_raw_utf8_and_lone_surrogates_do_not_crash() -> None:
     """ext-004: text is sent as raw UTF-8, and unpaired surrogates do not crash the encoder."""
-    frame = frames.ToolCall(id="1", name="x", args={"k\ud800": ["é", "\udc00", "\ud83d\ude00", "\u2028"]})
-    assert codec.encode(frame) == (
+    frame = extension_frames.ToolCall(id="1", name="x", args={"k\ud800": ["é", "\udc00", "\ud83d\ude00", "\u2028"]})
+    assert extension_codec.encode(frame) == (
         '{"type":"tool_call","id":"1","name":"x","args":{"k\ufffd":["é","\ufffd","😀","\u2028"]}}\n'.encode()
     )
 
@@ -69,7 +69,7 @@ def test_text_goes_out_as_raw_utf8_and_lone_surrogates_do_not_crash() -> None:
 @pytest.mark.parametrize("end", [b"", b"\n", b"\r\n", b"\r"])
 def test_any_line_end_is_accepted(end: bytes) -> None:
     """ext-005, ext-011: a line may end in LF, CRLF or nothing."""
-    assert codec.decode_child(b'{"type":"ready"}' + end) == frames.Ready()
+    assert extension_codec.decode_child(b'{"type":"ready"}' + end) == extension_frames.Ready()
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_any_line_end_is_accepted(end: bytes) -> None:
 def test_a_spoiled_frame_names_its_reason(line: bytes, reason: str) -> None:
     """ext-006, ext-008: a line that is not JSON or has a numeric id is refused with a reason."""
     with pytest.raises(BadFrame, match=reason):
-        codec.decode_child(line)
+        extension_codec.decode_child(line)
 
 
 @pytest.mark.parametrize(
@@ -115,17 +115,19 @@ def test_a_spoiled_frame_names_its_reason(line: bytes, reason: str) -> None:
 )
 def test_an_unknown_type_is_told_apart(line: bytes, type: str) -> None:
     """ext-007: a frame of unknown type raises an error of its own that names the type."""
-    with pytest.raises(codec.UnknownFrame) as caught:
-        codec.decode_child(line)
+    with pytest.raises(extension_codec.UnknownFrame) as caught:
+        extension_codec.decode_child(line)
     assert caught.value.type == type
 
 
-@pytest.mark.parametrize("struct", [*get_args(frames.ChildFrame)])
+@pytest.mark.parametrize("struct", [*get_args(extension_frames.ChildFrame)])
 def test_null_is_the_same_as_absent_at_every_key(struct: Any) -> None:
     """ext-009: for every frame `null` at any optional key equals leaving the key out."""
     bare = {"type": struct.__struct_config__.tag}
     nulls = bare | dict.fromkeys(struct.__struct_fields__)
-    assert codec.decode_child(msgspec.json.encode(nulls)) == codec.decode_child(msgspec.json.encode(bare))
+    assert extension_codec.decode_child(msgspec.json.encode(nulls)) == extension_codec.decode_child(
+        msgspec.json.encode(bare)
+    )
 
 
 def test_null_inside_panels_and_blocks_is_absent_and_inside_free_values_is_kept() -> None:
@@ -134,48 +136,48 @@ def test_null_inside_panels_and_blocks_is_absent_and_inside_free_values_is_kept(
         b'{"type":"tool_result","id":"1","content":[{"type":"text","text":"a","format":null},{"text":"b"}],'
         b'"structured_content":{"n":null}}'
     )
-    assert codec.decode_child(line) == frames.ToolResult(
+    assert extension_codec.decode_child(line) == extension_frames.ToolResult(
         id="1",
-        content=(frames.Content(type="text", text="a"), frames.Content(type="", text="b")),
+        content=(extension_frames.Content(type="text", text="a"), extension_frames.Content(type="", text="b")),
         structured_content={"n": None},
     )
-    opened = codec.decode_child(b'{"type":"open_panel","panel":{"id":null,"lines":null,"title":"t"}}')
-    assert opened == frames.OpenPanel(panel=frames.Panel(id="", title="t"))
+    opened = extension_codec.decode_child(b'{"type":"open_panel","panel":{"id":null,"lines":null,"title":"t"}}')
+    assert opened == extension_frames.OpenPanel(panel=extension_frames.Panel(id="", title="t"))
 
 
 def test_a_wrong_system_prompt_is_kept_for_the_host_to_judge() -> None:
-    answer = codec.decode_child(b'{"type":"event_intercept_response","id":"1","system_prompt":3}')
-    assert isinstance(answer, frames.EventInterceptResponse)
+    answer = extension_codec.decode_child(b'{"type":"event_intercept_response","id":"1","system_prompt":3}')
+    assert isinstance(answer, extension_frames.EventInterceptResponse)
     assert answer.system_prompt == 3
-    absent = codec.decode_child(b'{"type":"event_intercept_response","id":"1","system_prompt":null}')
-    assert isinstance(absent, frames.EventInterceptResponse)
+    absent = extension_codec.decode_child(b'{"type":"event_intercept_response","id":"1","system_prompt":null}')
+    assert isinstance(absent, extension_frames.EventInterceptResponse)
     assert absent.system_prompt is msgspec.UNSET
 
 
 def test_unknown_keys_are_ignored_however_the_frame_is_spelled() -> None:
     spelled = b' {"future": [1], "message" : "h\\u0069", "level":"info", "type":"notify"} '
-    assert codec.decode_child(spelled) == frames.Notify(level="info", message="hi")
+    assert extension_codec.decode_child(spelled) == extension_frames.Notify(level="info", message="hi")
 
 
 def test_a_frame_close_to_the_limit_is_decoded() -> None:
     """ext-010: a frame just below 8 MiB is decoded."""
-    result = frames.ToolResult(
-        id="1", content=(frames.Content(type="image", mime_type="image/png", data="A1" * 4_100_000),)
+    result = extension_frames.ToolResult(
+        id="1", content=(extension_frames.Content(type="image", mime_type="image/png", data="A1" * 4_100_000),)
     )
-    wire = codec.encode(result)
+    wire = extension_codec.encode(result)
     assert 7.8 * 1024**2 < len(wire) < limits.MAX_LINE
-    assert codec.decode_child(wire) == result
+    assert extension_codec.decode_child(wire) == result
 
 
 def test_a_host_frame_without_its_keys_is_refused() -> None:
     with pytest.raises(BadFrame, match="protocol_version"):
-        codec.decode_host(b'{"type":"hello_ack"}')
+        extension_codec.decode_host(b'{"type":"hello_ack"}')
 
 
 @given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
 def test_fuzz_no_line_raises_anything_but_bad_frame(line: bytes) -> None:
     with contextlib.suppress(BadFrame):
-        codec.decode_child(line)
+        extension_codec.decode_child(line)
 
 
 @given(st.sampled_from(LINES), st.data())
@@ -183,6 +185,6 @@ def test_fuzz_a_damaged_golden_frame_raises_nothing_but_bad_frame(line: str, dat
     _, wire = split(line)
     position = data.draw(st.integers(0, len(wire) - 1))
     damaged = wire[:position] + data.draw(st.binary(max_size=3)) + wire[position + 1 :]
-    for decode in (codec.decode_child, codec.decode_host):
+    for decode in (extension_codec.decode_child, extension_codec.decode_host):
         with contextlib.suppress(BadFrame):
             decode(damaged)

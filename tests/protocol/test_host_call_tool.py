@@ -11,7 +11,7 @@ from tests.fakes.client import calls, says
 from tests.fakes.extension_host import Kit, until
 from tests.fakes.extensions import seen_of
 from tests.fakes.tools import FakeTool
-from zot.core.confirm import Answer, ConfirmGate, Question
+from zot.core.permission_gate import Answer, ConfirmGate, Question
 from zot.core.tool import text_result
 from zot.wire import limits
 

@@ -11,7 +11,8 @@ from tests.fakes.client import calls, says
 from tests.fakes.extension_host import Kit, until
 from tests.fakes.extensions import seen_of
 from tests.fakes.tools import FakeTool
-from zot.agent.extensions.commands import (
+from zot.core.agent import FirstCall
+from zot.features.extensions.commands import (
     CommandFailed,
     Display,
     Insert,
@@ -20,10 +21,9 @@ from zot.agent.extensions.commands import (
     Prompt,
     ToolPrompt,
 )
-from zot.core.agent import FirstCall
 from zot.provider.messages import ToolCallBlock
 from zot.wire import limits
-from zot.wire.frames import Panel
+from zot.wire.extension_frames import Panel
 
 
 def commanding(reply: str) -> str:

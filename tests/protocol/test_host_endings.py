@@ -13,7 +13,7 @@ import pytest
 from tests.fakes.client import calls, says
 from tests.fakes.extension_host import Kit, until
 from tests.fakes.extensions import seen, seen_of
-from zot.agent.extensions.commands import CommandFailed
+from zot.features.extensions.commands import CommandFailed
 from zot.wire import limits
 
 SLEEPER = (
@@ -152,7 +152,7 @@ async def test_a_quiet_end_and_a_failed_handshake_are_not_restarted(
 
 async def test_a_long_life_resets_the_count_of_restarts() -> None:
     """§1: a child that lived for 60 s begins again with the shortest pause."""
-    from zot.agent.extensions.process.child import Restarts
+    from zot.features.extensions.child import Restarts
 
     restarts = Restarts()
     assert [restarts.next_delay(1) for _ in range(6)] == [1, 2, 4, 8, 16, None]

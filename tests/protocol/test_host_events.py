@@ -13,14 +13,14 @@ from tests.fakes.extension_host import Kit, until
 from tests.fakes.extensions import events_seen, seen_of
 from tests.fakes.interceptor import FakeInterceptor
 from tests.fakes.tools import FakeTool
-from zot.core.confirm import Answer, ConfirmGate, Question
 from zot.core.interceptors import ToolVerdict, TurnVerdict
+from zot.core.permission_gate import Answer, ConfirmGate, Question
 from zot.errors import AuthFailed, CompactionFailed
 from zot.provider.messages import Message, TextBlock
 from zot.provider.model_call import TextDelta
-from zot.wire import frames, limits
+from zot.wire import extension_frames, limits
 
-ALL = (*frames.CLASSIC_EVENTS, *frames.LATER_EVENTS)
+ALL = (*extension_frames.CLASSIC_EVENTS, *extension_frames.LATER_EVENTS)
 
 
 def watching(events: tuple[str, ...] = ALL) -> str:
@@ -51,7 +51,7 @@ async def test_only_subscribed_events_are_delivered_and_in_order(kit: Kit) -> No
     """ext-068, ext-069, ext-070, ext-071: a child hears what it subscribed to, in order and with the original
     arguments.
     """
-    directory = await watched(kit, frames.CLASSIC_EVENTS)
+    directory = await watched(kit, extension_frames.CLASSIC_EVENTS)
     agent, _ = kit.agent(
         calls(("bash", {"command": "ls"}), ("nope", {}), text="Let me."),
         says("All ", "fine."),

@@ -10,8 +10,8 @@ import pytest
 
 from tests.fakes.extension_host import Kit, hosting, until
 from tests.fakes.extensions import seen, seen_of
-from zot.agent.extensions.commands import Noop, OpenPanel
-from zot.wire.frames import PANEL_KEYS, Panel
+from zot.features.extensions.commands import Noop, OpenPanel
+from zot.wire.extension_frames import PANEL_KEYS, Panel
 
 PANEL = """
 hello(); send(type="register_command", name=NAME + "-open"); ready()

@@ -10,7 +10,7 @@ from tests.fakes.client import calls, says
 from tests.fakes.extension_host import Kit, hosting, until
 from tests.fakes.extensions import events_seen, seen_of
 from tests.fakes.tools import FakeTool
-from zot.agent.extensions.commands import CommandFailed, Display
+from zot.features.extensions.commands import CommandFailed, Display
 
 COMMAND = """
 hello(); send(type="register_command", name="{name}", description="d"); ready()
@@ -160,8 +160,8 @@ serve(command_invoked=die, tool_call=lambda f: text(f["id"], "alive"))
 
 async def test_skills_of_an_extension_need_no_process(tmp_path: Path) -> None:
     """ext-109: an extension with skills alone starts no process, and its skills carry its name."""
-    from zot.agent.extensions.loading.bundled_skills import skill_files
-    from zot.agent.skills.discover import discover
+    from zot.features.extensions.loader.bundled_skills import skill_files
+    from zot.features.skills.discovery import discover
 
     async with hosting(tmp_path) as kit:
         directory = kit.root / "extensions" / "Dev Kit"

@@ -105,7 +105,7 @@ async def test_a_changed_project_extension_is_not_started_again(tmp_path: Path) 
     async with hosting(tmp_path, explicit=(), scan=True) as kit:
         directory = write_extension(kit.cwd / ".zot" / "extensions", "mine", "hello(); ready()\nserve(); os._exit(3)")
         kit.make()
-        from zot.agent.extensions.loading.trust import TrustStore
+        from zot.features.extensions.loader.trust import TrustStore
 
         TrustStore(kit.home).trust(directory)
         await kit.start()
@@ -236,7 +236,7 @@ async def test_a_path_typed_by_hand_is_waited_for_longer_and_that_is_said(
 ) -> None:
     """ext-039: ten seconds in print and JSON mode, with one line after the first."""
     monkeypatch.setattr(limits, "READY_GRACE", 0.1)
-    monkeypatch.setattr("zot.agent.extensions.process.children._SAY_WAITING_S", 0.2)
+    monkeypatch.setattr("zot.features.extensions.child_group._SAY_WAITING_S", 0.2)
     async with hosting(tmp_path, explicit_grace_s=10.0) as kit:
         kit.add("slow", "time.sleep(0.6); hello(); ready(); serve()")
         host = await kit.start()

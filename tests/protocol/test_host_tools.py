@@ -214,7 +214,7 @@ async def test_an_interactive_tool_has_no_limit_where_somebody_is(tmp_path: Path
 
 async def test_no_tools_and_tools_hold_for_extension_tools_too(kit: Kit) -> None:
     """OP-11: what a run may have is decided in one place."""
-    from zot.agent.resources import ToolChoice
+    from zot.agent.services import ToolChoice
 
     kit.add("w", serving("pass"))
     host = await kit.start()

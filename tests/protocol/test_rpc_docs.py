@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 from tests.e2e.conftest import Zot
-from zot.agent.modes.rpc import writer
+from zot.frontends.rpc import writer
 from zot.wire import rpc_frames, swarm_frames
 
 DOCS = Path(__file__).parent.parent.parent / "docs"

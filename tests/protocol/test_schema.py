@@ -10,7 +10,7 @@ import pytest
 
 from generate.__main__ import FILES
 from generate.extension import reference, shapes
-from zot.wire import frames, limits
+from zot.wire import extension_frames, limits
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS = {"host": msgspec.json.decode(shapes.child_schema()), "child": msgspec.json.decode(shapes.host_schema())}
@@ -55,7 +55,7 @@ def test_every_key_has_a_meaning_and_no_meaning_is_left_over() -> None:
 
 
 def test_keys_are_listed_in_the_order_of_the_wire() -> None:
-    for shape, struct in zip(shapes.child_frames(), get_args(frames.ChildFrame), strict=True):
+    for shape, struct in zip(shapes.child_frames(), get_args(extension_frames.ChildFrame), strict=True):
         assert tuple(key.name for key in shape.keys) == struct.__struct_fields__
 
 

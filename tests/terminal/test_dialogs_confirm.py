@@ -10,7 +10,7 @@ from tests.fakes.model_server import CallTools, Refuse, Say, Slow
 from tests.fakes.terminal import FakeTerminal
 from tests.terminal.conftest import OpenZot
 from tests.terminal.scripts import said
-from zot.agent.modes.interactive.dialogs.confirm import DEAF_S
+from zot.frontends.terminal.dialogs.confirm import DEAF_S
 
 BASH = "1–4 or enter answers"
 

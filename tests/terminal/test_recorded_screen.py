@@ -11,8 +11,8 @@ from tests.e2e.conftest import Zot
 from tests.fakes.model_server import CallTools, Say, Slow
 from tests.fakes.terminal import FakeTerminal
 from tests.terminal.conftest import OpenZot
-from zot.agent.recording.reading import read_recording
-from zot.agent.replaying.verifying import Live, verify
+from zot.devkit.replay.verify import Live, verify
+from zot.features.recording.reader import read_recording
 
 GUARD = Path(__file__).parents[2] / "examples" / "extensions" / "guard"
 ENDLESS = Slow(Say(" ".join(f"word{n}" for n in range(2000))), 0.02)

@@ -16,7 +16,7 @@ from tests.fakes.swarm_home import SwarmHome, wait_for
 from tests.fakes.terminal import FakeTerminal
 from tests.terminal.conftest import OpenZot
 from tests.terminal.test_dialogs_confirm import listening
-from tests.unit.agent.swarm.repositories import git, repository
+from tests.unit.swarm.repositories import git, repository
 
 
 def said_to(request: SeenRequest) -> str:
@@ -134,7 +134,7 @@ def test_opening_zot_starts_no_supervisor(swarm: SwarmHome, open_zot: OpenZot) -
     terminal.wait_for("── swarm · 1 ended")
     terminal.press("q")
     terminal.wait_gone("── swarm")
-    assert not [line for line in swarm.processes().values() if "serving" in line]
+    assert not [line for line in swarm.processes().values() if "supervisor.server" in line]
     assert not swarm.supervisor
 
 

@@ -54,7 +54,7 @@ def test_the_straight_lines_of_a_prompt_and_an_intercepted_call_are_short_and_tr
     """``docs/concepts/how-a-prompt-travels.md`` numbers the files of each, one table after the other."""
     page = (ROOT / "docs/concepts/how-a-prompt-travels.md").read_text("utf-8")
     lines = [(int(number), file) for number, file in re.findall(r"^\| (\d+) \| `([\w/.]+)` \|", page, re.MULTILINE)]
-    prompt, call = lines[: (second := lines.index((1, "core/tool_runs.py")))], lines[second:]
+    prompt, call = lines[: (second := lines.index((1, "core/tool_batch.py")))], lines[second:]
     for line, most in ((prompt, 15), (call, 12)):
         assert [number for number, _ in line] == list(range(1, len(line) + 1)) and len(line) <= most
         assert [file for _, file in line if not (ROOT / "src/zot" / file).is_file()] == []

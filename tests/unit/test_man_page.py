@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from zot.agent.cli.flags import FLAGS
-from zot.agent.cli.verbs import VERBS
+from zot.cli.flags import FLAGS
+from zot.cli.verb_table import VERBS
 
 PAGE = Path(__file__).parents[2] / "share/man/man1/zot.1"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import zot
-from zot.agent.installation import DISTRIBUTION
+from zot.system.installation import DISTRIBUTION
 
 ROOT = Path(__file__).parents[2]
 _INSTALL = re.compile(

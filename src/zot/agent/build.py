@@ -12,13 +12,10 @@ from zot import __version__
 from zot.agent import context_files
 from zot.agent.config import NOBODY, FrontEnd, RunConfig
 from zot.agent.conversation import Conversation
-from zot.agent.model_refresh import ModelRefresh
-from zot.agent.present import Present
-from zot.agent.resolve import Query, Resolved, require_credential
-from zot.agent.resources import Resources
+from zot.agent.model_resolver import Query, Resolved, require_credential
+from zot.agent.services import Resources
 from zot.agent.settings import Settings
-from zot.agent.skills.discover import SkillFile, Skills, discover
-from zot.agent.skills.tool import SkillTool, manifest
+from zot.agent.snapshot import Present
 from zot.agent.system_prompt import SystemPrompt, docs_root, load_custom, told_of
 from zot.agent.tools.registry import (
     ALL_TOOLS,
@@ -37,7 +34,10 @@ from zot.core.session.session import Session
 from zot.core.session.store import SessionStore, new_id
 from zot.core.tool import Tool
 from zot.errors import ConfigError, ExtensionError, NotThere, UsageError
-from zot.provider.auth.store import AuthStore
+from zot.features.model_refresh import ModelRefresh
+from zot.features.skills.discovery import SkillFile, Skills, discover
+from zot.features.skills.skill_tool import SkillTool, manifest
+from zot.provider.auth.auth_store import AuthStore
 from zot.provider.catalog import Catalog
 from zot.provider.messages import Usage
 from zot.provider.model import Model, Reasoning
@@ -45,12 +45,12 @@ from zot.provider.providers import credential_variables
 from zot.system.files import is_missing, read_bytes, user_home, zot_home
 
 if TYPE_CHECKING:
-    from zot.agent.extensions.host import ExtensionHost
-    from zot.agent.hooks.host import HookHost
-    from zot.agent.mcp.host import McpHost
-    from zot.agent.permission.outside import Outside
-    from zot.core.confirm import ConfirmGate
     from zot.core.interceptors import Interceptor
+    from zot.core.permission_gate import ConfirmGate
+    from zot.features.extensions.host import ExtensionHost
+    from zot.features.hooks.host import HookHost
+    from zot.features.jail.outside_access import Outside
+    from zot.features.mcp.host import McpHost
 
 
 @asynccontextmanager
@@ -71,11 +71,11 @@ async def build(config: RunConfig, front_end: FrontEnd = NOBODY) -> AsyncGenerat
         conversation.read(refresh.watch, AssistantStart)
         conversation.read(preparing(agent), ToolUseStart)
         if config.ext_trace or config.record:
-            from zot.agent.recording.taps import attach  # few runs are traced
+            from zot.features.recording.feature import attach  # few runs are traced
 
             attach(conversation, agent, recordings)
         if config.fallback_model:
-            from zot.agent.fallback import fallback  # few runs name one
+            from zot.features.fallback import fallback  # few runs name one
 
             agent.fallback = fallback(conversation)
         for text in (*problems, *found, *unknown_extras(conversation.settings)):
@@ -102,7 +102,7 @@ def _resources(config: RunConfig, front_end: FrontEnd) -> Resources:
     )
     flags = (config.jail, config.jail_read, config.jail_write, config.jail_level, config.approve)
     if any(flags) or settings.values.jail_by_default:
-        from zot.agent.confinement import confine, wanted  # most runs are free
+        from zot.features.jail.setup import confine, wanted  # most runs are free
 
         asked = wanted(config.jail, config.jail_read, config.jail_write, config.jail_level, settings.values)
         workspace.jail = confine(cwd, home, asked)
@@ -163,7 +163,7 @@ async def _session_and_model(resources: Resources) -> tuple[Session | None, Reso
 
 
 def _named_session(sessions: SessionStore, typed: str) -> Path:
-    from zot.core.session.named import find_session  # only those who continue one need the list
+    from zot.core.session.lookup import find_session  # only those who continue one need the list
 
     return find_session(sessions, typed)
 
@@ -193,14 +193,14 @@ def _converse(
     problems += resources.skills.problems
     resources.outside = _outside(resources, late)
     if resolved.model.tool_calls:
-        from zot.agent.held_model import guard  # few models are held by a grammar
+        from zot.local_model.safeguards import guard  # few models are held by a grammar
 
         problems += guard(resources)
     _check_names(_builtin(resources, resolved.model), front_end.tools)
     resources.own_tools = own_tools(resources, resolved.model)
     make: Callable[..., Agent] = Agent
     if config.record:
-        from zot.agent.recording.taps import recorded_agent  # few runs are recorded
+        from zot.features.recording.feature import recorded_agent  # few runs are recorded
 
         make = recorded_agent(resources, resolved, recordings, lambda text: late[0].emit(Diagnostic(text)))
     agent = make(
@@ -251,7 +251,7 @@ def _gate(resources: Resources, late: list[Conversation]) -> ConfirmGate | None:
     wanted = config.permission_mode or resources.settings.values.permission_mode or resources.held_mode
     if wanted in ("", "everything") and not config.permission_limit and not front_end.switches:
         return None
-    from zot.agent.permission.gate import permission_gate  # most headless runs ask nobody
+    from zot.features.permissions.feature import permission_gate  # most headless runs ask nobody
 
     return permission_gate(
         resources, wanted, lambda name: late[0].tool(name), lambda text: late[0].emit(Diagnostic(text))
@@ -263,7 +263,7 @@ def _outside(resources: Resources, late: list[Conversation]) -> Outside | None:
     wanted = bool(resources.config.approve or resources.settings.values.approve)
     if not (wanted or resources.front_end.switches):
         return None
-    from zot.agent.permission.outside import Outside  # most runs have no jail
+    from zot.features.jail.outside_access import Outside  # most runs have no jail
 
     made = Outside(resources.workspace, resources.home, lambda text: late[0].emit(Diagnostic(text)), asks=wanted)
     made.asker = resources.front_end.outside
@@ -289,7 +289,7 @@ def _of_the_swarm(resources: Resources, model: Model) -> list[Tool]:
     named = resources.config.tools if resources.config.tools is not None else resources.settings.values.tools
     if model.tool_calls or not (SWARM in named or resources.settings.values.auto_swarm_enabled):
         return []
-    from zot.agent.tools.swarm import is_wanted, swarm_tools
+    from zot.swarm.tools import is_wanted, swarm_tools
 
     return swarm_tools(resources.models_swarm) if is_wanted(resources) else []
 
@@ -305,7 +305,7 @@ def _builtin(resources: Resources, model: Model) -> list[Tool]:
     limits = Limits(int(settings.values.bash_timeout_s), int(settings.values.bash_timeout_max_s))
     tools: list[Tool] = builtin_tools(resources.workspace, names=names, limits=limits)
     if resources.outside is not None:
-        from zot.agent.permission.outside import OfferingTool
+        from zot.features.jail.outside_access import OfferingTool
 
         tools[:] = [OfferingTool(tool.name, resources.workspace, limits, resources.outside) for tool in tools]
     wanted = not model.tool_calls if config.tools is None else "skill" in config.tools
@@ -357,12 +357,12 @@ def _skills(resources: Resources, problems: list[str]) -> Skills:
     cwd, home, user = resources.workspace.cwd, resources.home, user_home()
     files: list[SkillFile] = []
     if resources.extensions is not None:
-        from zot.agent.extensions.loading.bundled_skills import skill_files
+        from zot.features.extensions.loader.bundled_skills import skill_files
 
         files, found = skill_files(resources.extensions.plan().entries)
         problems += found
     if not is_missing(home / "plugins.json"):
-        from zot.agent.plugins.installed import in_use  # few have plugins
+        from zot.features.plugins.installed_plugins import in_use  # few have plugins
 
         files += [file for parts in in_use(home, []) for file in parts.skills]
     return discover(cwd, home, user, files, resources.workspace.beneath)
@@ -372,7 +372,7 @@ def _changed_plugins(home: Path) -> list[str]:
     """Why nothing of a plugin is used, whichever of its parts this run would have had."""
     if is_missing(home / "plugins.json"):
         return []
-    from zot.agent.plugins.installed import in_use  # few have plugins
+    from zot.features.plugins.installed_plugins import in_use  # few have plugins
 
     problems: list[str] = []
     in_use(home, problems)
@@ -391,9 +391,9 @@ def extension_host(
     places = (cwd / ".zot" / "extensions", home / "extensions", home / "guards.json")  # the last: somebody is missing
     if not config.ext and not (scan and (not all(map(is_missing, places)) or _misses_a_guard(home, cwd))):
         return None
-    from zot.agent.extensions.host import ExtensionHost
-    from zot.agent.extensions.loading.trust import TrustStore
-    from zot.agent.extensions.surface import HeadlessSurface
+    from zot.features.extensions.host import ExtensionHost
+    from zot.features.extensions.loader.trust import TrustStore
+    from zot.features.extensions.ui import HeadlessSurface
     from zot.wire.limits import READY_GRACE_EXPLICIT
 
     return ExtensionHost(
@@ -422,7 +422,7 @@ def mcp_host(resources: Resources, tell: Callable[[str], None], problems: list[s
     configured = config.mcp_config or (config.mcp and not all(map(is_missing, files)))
     if config.tools == () or not configured:
         return None
-    from zot.agent.mcp.joining import mcp_host_of
+    from zot.features.mcp.feature import mcp_host_of
 
     return mcp_host_of(resources, tell, problems)
 
@@ -437,7 +437,7 @@ def hook_host(resources: Resources, tell: Callable[[str], None], problems: list[
     shared = (*settings, user_home() / ".claude" / "settings.json")
     if all(map(is_missing, own)) and not any(map(_may_have_hooks, shared)):
         return None
-    from zot.agent.hooks.joining import hook_host_of
+    from zot.features.hooks.feature import hook_host_of
 
     return hook_host_of(resources, tell, problems)
 
@@ -456,7 +456,7 @@ def _extension_path(typed: str) -> Path:
 
 def _check_named_extension(typed: str) -> None:
     """NotThere unless the path leads to an extension: a run without what was asked for is not the run that was."""
-    from zot.agent.extensions.loading.manifest import FILE, read_manifest
+    from zot.features.extensions.loader.manifest import FILE, read_manifest
 
     directory = _extension_path(typed)
     try:
@@ -473,6 +473,6 @@ def _misses_a_guard(home: Path, cwd: Path) -> bool:
     """Whether a guard of this project was trusted: it is missed even when the project has no extensions any more."""
     if is_missing(home / "trust.json"):
         return False
-    from zot.agent.extensions.loading.trust import TrustStore
+    from zot.features.extensions.loader.trust import TrustStore
 
     return any(record.guard for record in TrustStore(home).of_project(cwd).values())

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from zot.core.event_bus import Reader
 from zot.core.events import SHOWN, AgentEvent
-from zot.core.readers import Reader
 from zot.core.tool import Tool
 
 if TYPE_CHECKING:
-    from zot.agent.extensions.surface import Surface
-    from zot.agent.mcp.session import Ask
-    from zot.agent.permission.outside import Asker
-    from zot.core.confirm import Confirmer
     from zot.core.interceptors import Interceptor
+    from zot.core.permission_gate import Confirmer
+    from zot.features.extensions.ui import Surface
+    from zot.features.jail.outside_access import Asker
+    from zot.features.mcp.session import Ask
 
 
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from zot.agent.text_files import TextFile, project_of, read_text, reason_of
+from zot.system.text_files import TextFile, project_of, read_text, reason_of
 
 if TYPE_CHECKING:
-    from zot.system.jail.beneath import Beneath
+    from zot.system.jail.jailed_files import Beneath
 
 NAMES = ("AGENTS.md", "AGENTS.MD", "CLAUDE.md")
 LIMIT = 64 << 10

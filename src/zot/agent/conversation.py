@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from zot.agent.present import Present
-from zot.agent.resolve import Launch, Query, Resolved, require_credential
-from zot.agent.resources import Resources
+from zot.agent.model_resolver import Launch, Query, Resolved, require_credential
+from zot.agent.services import Resources
+from zot.agent.snapshot import Present
 from zot.agent.system_prompt import SystemPrompt
 from zot.agent.tools.registry import SWARM, SWARM_NAMES
 from zot.core.agent import Agent, FirstCall, Outcome
+from zot.core.event_bus import Reader
 from zot.core.events import (
     RECORDED,
     SHOWN,
@@ -36,7 +37,6 @@ from zot.core.events import (
     UsageCounted,
     UserMessage,
 )
-from zot.core.readers import Reader
 from zot.core.session.session import Session
 from zot.core.session.store import new_id
 from zot.core.tool import Tool
@@ -46,21 +46,21 @@ from zot.provider.model import REASONING_LEVELS, Model
 from zot.provider.model_call import Client
 
 if TYPE_CHECKING:
-    from zot.agent.changes.keeping import Keeping
-    from zot.agent.changes.ledger import Event
-    from zot.agent.extensions.commands import CommandAnswer
-    from zot.agent.extensions.host import ExtensionHost, ReloadStats
-    from zot.agent.extensions.registry import CommandInfo
-    from zot.agent.hooks.host import HookHost
-    from zot.agent.hooks.interceptor import HookInterceptor
-    from zot.agent.mcp.host import McpHost
-    from zot.agent.swarm.model_swarm import ModelSwarm
-    from zot.agent.templates.finding import Template
-    from zot.agent.window_use import WindowUse
-    from zot.core.confirm import ConfirmGate
-    from zot.core.inputs import Prompt
+    from zot.agent.context_usage import WindowUse
     from zot.core.interceptors import Interceptor
+    from zot.core.pending_input import Prompt
+    from zot.core.permission_gate import ConfirmGate
     from zot.core.state import Guard
+    from zot.features.checkpoints.change_log import Event
+    from zot.features.checkpoints.change_recorder import Keeping
+    from zot.features.extensions.commands import CommandAnswer
+    from zot.features.extensions.host import ExtensionHost, ReloadStats
+    from zot.features.extensions.registry import CommandInfo
+    from zot.features.hooks.host import HookHost
+    from zot.features.hooks.interceptor import HookInterceptor
+    from zot.features.mcp.host import McpHost
+    from zot.features.templates.discovery import Template
+    from zot.swarm.model_agents import ModelSwarm
     from zot.system.jail.jail import Jail
     from zot.wire.events import JailState
     from zot.wire.rpc_frames import Changes, McpServer, McpState, ModelInfo, Rewound, State
@@ -133,7 +133,7 @@ class Conversation:
     @property
     def gate(self) -> ConfirmGate | None:
         """Who asks before tools run; None when nobody is asked and nobody can change that."""
-        from zot.core.confirm import ConfirmGate  # most runs ask nobody
+        from zot.core.permission_gate import ConfirmGate  # most runs ask nobody
 
         return self._agent.gate if isinstance(self._agent.gate, ConfirmGate) else None
 
@@ -144,7 +144,7 @@ class Conversation:
 
     def window_use(self) -> WindowUse:
         """What fills the model's window now, by part."""
-        from zot.agent.window_use import window_use  # people ask now and then
+        from zot.agent.context_usage import window_use  # people ask now and then
 
         agent = self._agent
         request, compact_at = agent.request(), self.settings.values.auto_compact_percent  # which settles the prompt
@@ -209,7 +209,7 @@ class Conversation:
         host = self.resources.mcp
         if host is None:
             return ()
-        from zot.agent.mcp.saying import as_told
+        from zot.features.mcp.saying import as_told
 
         return tuple(map(as_told, host.statuses(only)))
 
@@ -270,7 +270,7 @@ class Conversation:
         is said as what the template makes of it."""
         text = await self._meant(text)
         if text.startswith("/"):
-            from zot.agent.templates.saying import answered_by, filled_text  # few prompts name one
+            from zot.features.templates.expansion import answered_by, filled_text  # few prompts name one
 
             template, text = filled_text(self, text)
             if template is not None:
@@ -282,7 +282,7 @@ class Conversation:
         """A prompt of an MCP server, in its own words; what it names of a server's resources is read first."""
         if self.resources.mcp is None or not (text.startswith("/mcp:") or ("@" in text and "://" in text)):
             return text
-        from zot.agent.mcp.saying import meant
+        from zot.features.mcp.saying import meant
 
         return await meant(self, self.resources.mcp, text)
 
@@ -330,7 +330,7 @@ class Conversation:
         resolved = self.resolved
         if not resolved.abilities_unsure or not self._agent.specs or self.is_child or self.busy:
             return True
-        from zot.agent.found_ability import held_if_unable  # few have such a server
+        from zot.local_model.tool_support import held_if_unable  # few have such a server
 
         asked = await self._ask(held_if_unable(resolved, self.resources))
         if asked.cancelled():
@@ -361,7 +361,7 @@ class Conversation:
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         """Join the running prompt before its next model call."""
         if text.startswith("/"):
-            from zot.agent.templates.saying import filled_text
+            from zot.features.templates.expansion import filled_text
 
             _, text = filled_text(self, text)
         self._agent.steer(text, images)
@@ -418,21 +418,21 @@ class Conversation:
 
     def templates(self) -> list[Template]:
         """Those there are at this moment, by name, without their texts."""
-        from zot.agent.templates.finding import all_templates, places_of
+        from zot.features.templates.discovery import all_templates, places_of
 
         found = all_templates(places_of(self), self.workspace.beneath, [])
         if self.resources.mcp is None:
             return found
-        from zot.agent.mcp.saying import as_templates
+        from zot.features.mcp.saying import as_templates
 
         return [*found, *as_templates(self.resources.mcp)]
 
     def names_template(self, text: str) -> bool:
         """Whether ``text``, said as it is, would be said as a template."""
-        from zot.agent.templates.saying import template_of
+        from zot.features.templates.expansion import template_of
 
         if self.resources.mcp is not None and text.startswith("/mcp:"):
-            from zot.agent.mcp.saying import names_prompt
+            from zot.features.mcp.saying import names_prompt
 
             return names_prompt(self.resources.mcp, text)
         return template_of(self, text) is not None
@@ -443,7 +443,7 @@ class Conversation:
         """From the next tool call on, in conversations beside this one, too. UsageError for a mode that does not exist
         or that is wider than this run may get. Whoever calls it acts for who began the run, never for a model or an
         extension."""
-        from zot.core.permission import MODES, parse_mode, wider  # few runs change it
+        from zot.core.permission_modes import MODES, parse_mode, wider  # few runs change it
 
         wanted, gate = parse_mode(mode), self.gate
         if wanted is None:
@@ -459,7 +459,7 @@ class Conversation:
         gate = self._agent.gate
         if gate is None or self.busy:
             return
-        from zot.agent.permission.planning import note_due  # loaded with the gate
+        from zot.features.permissions.planning import note_due  # loaded with the gate
 
         note = note_due(gate.mode, self._agent.messages)
         if note is not None:
@@ -544,7 +544,7 @@ class Conversation:
 
     def make_swarm(self) -> ModelSwarm:
         """Where somebody types, what its agents answered is said as if typed; elsewhere whoever runs this asks."""
-        from zot.agent.swarm.model_swarm import ModelSwarm  # few have one
+        from zot.swarm.model_agents import ModelSwarm  # few have one
 
         surface = self.resources.front_end.surface
         typed = surface is not None and surface.interactive
@@ -563,7 +563,7 @@ class Conversation:
         self._agent.max_cost_usd = max(session, 0.0)
         self._agent.guard = self._permits
         if session or values.max_cost_day:
-            from zot.agent.spending.budget import Budget  # most runs have no limit
+            from zot.features.budget.spending_limits import Budget  # most runs have no limit
 
             self._agent.guard = Budget(self, self._permits).stream
 
@@ -581,7 +581,7 @@ class Conversation:
         """What was paid for goes into the day's ledger, for the limits of other runs and for ``zot cost``."""
         if not isinstance(event, UsageCounted) or self.model.source == "script" or event.usage == Usage():
             return
-        from zot.agent.spending.ledger import spent_row  # loaded since the request, see above
+        from zot.features.budget.ledger import spent_row  # loaded since the request, see above
 
         present, kept = self.present, self.session is not None
         try:
@@ -633,7 +633,7 @@ class Conversation:
         for text in resolved.notices:
             self.emit(Diagnostic(text))
         if resolved.model.tool_calls != was.tool_calls:
-            from zot.agent.held_model import adapt  # few models are held by a grammar
+            from zot.local_model.safeguards import adapt  # few models are held by a grammar
 
             for text in adapt(self):
                 self.emit(Diagnostic(text))
@@ -642,7 +642,7 @@ class Conversation:
     def _model_query(self, model: str, provider: str) -> Query:
         current = self.resolved.provider
         if not provider and (own := self.settings.values.model_names.get(model)):
-            from zot.agent.model_names import own_model  # few have such names
+            from zot.agent.model_lookup import own_model  # few have such names
 
             found = own_model(own, self.resources.catalog, current.id)
             model, provider = found.model, found.provider
@@ -667,7 +667,7 @@ class Conversation:
     async def fork(self, row: int) -> Session:
         """Continue in a new session that holds the first ``row`` messages of this one's file: what was said before a
         prompt."""
-        from zot.core.session.copies import fork_at  # a rare wish
+        from zot.core.session.fork import fork_at  # a rare wish
 
         if self.session is None:
             raise ZotError("there is no session to branch off from")
@@ -719,8 +719,8 @@ class Conversation:
         if self.session is None or not capacity:
             return None
         if self._keeping is None:
-            from zot.agent.changes.keeping import Keeping  # many a run changes nothing
-            from zot.agent.changes.ledger import Place
+            from zot.features.checkpoints.change_log import Place
+            from zot.features.checkpoints.change_recorder import Keeping  # many a run changes nothing
 
             self._keeping = Keeping(
                 Place(self.home),
@@ -744,7 +744,7 @@ class Conversation:
 
     async def file_changes(self, prompt: int = 0) -> Changes:
         """What the prompt of this number, from 1, did to files; with 0 the whole session."""
-        from zot.agent.changes.going_back import changes_in, session_file  # a rare wish
+        from zot.features.checkpoints.rewind import changes_in, session_file  # a rare wish
 
         return await asyncio.to_thread(changes_in, self, session_file(self), prompt)
 
@@ -753,7 +753,7 @@ class Conversation:
     ) -> Rewound:
         """Go back to before the prompt of this number: ``both``, ``files`` or ``conversation``; 0 undoes the last
         rewinding of files. What others changed is named, and overwritten only if wanted. Needs an idle agent."""
-        from zot.agent.changes.going_back import rewind
+        from zot.features.checkpoints.rewind import rewind
 
         self._must_be_idle()
         return await rewind(self, prompt, what, overwrite=overwrite, dry_run=dry_run)
@@ -765,7 +765,7 @@ class Conversation:
 
     def _prompt_time(self) -> str:
         if not self._said:  # a turn that goes on from a resumed session
-            from zot.core.session.history import turns_in
+            from zot.core.session.turn_history import turns_in
 
             turns = turns_in(list(enumerate(self.messages)))
             self._said = turns[-1].prompt.time if turns else ""
@@ -836,7 +836,7 @@ class Conversation:
 
     def jail(self, *, network: bool = False) -> str:
         """Confine what tools do from now on; ZotError where nothing can hold that. Flags' directories stay."""
-        from zot.agent.confinement import confine, wanted
+        from zot.features.jail.setup import confine, wanted
 
         self._must_own_the_jail()
         config, values = self.resources.config, self.settings.values

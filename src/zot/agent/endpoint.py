@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Mapping
 
 from zot.agent.settings import Values
 from zot.errors import ConfigError, NotLoggedIn
-from zot.provider.auth.lookup import Credential
+from zot.provider.auth.credential_lookup import Credential
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.model import Model
 from zot.provider.model_call import Request, StreamEvent
@@ -58,7 +58,7 @@ def endpoint_for(
     )
     if credential.method != "oauth" or endpoint.oauth:
         return endpoint
-    from zot.provider.auth.oauth.signing import sign  # a login at a server of the user's own
+    from zot.provider.auth.oauth.token_signer import sign  # a login at a server of the user's own
 
     return sign(endpoint, provider, credential.key, credential.account_id)
 

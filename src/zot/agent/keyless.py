@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from zot.agent.resolve import ANY_SERVER, Resolved
+from zot.agent.model_resolver import ANY_SERVER, Resolved
 from zot.provider.discovery import find_local_servers
 from zot.provider.http.pool import HttpPool
 
 if TYPE_CHECKING:
-    from zot.agent.resources import Resources
+    from zot.agent.services import Resources
 
 
 async def with_what_answers(resolved: Resolved, resources: Resources) -> Resolved:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from zot.errors import ConfigError, nearest
-from zot.provider.auth.store import KeyCommand
+from zot.provider.auth.auth_store import KeyCommand
 from zot.provider.model import REASONING_LEVELS, Reasoning
 from zot.system.files import decode_object, encode_pretty, locked, move_aside, read_bytes, write_atomic
 
@@ -353,7 +353,7 @@ def _values(path: Path, raw: dict[str, Any], problems: list[str]) -> Values:
 
 def _permission_mode(path: Path, value: Any, problems: list[str]) -> str:
     """A mistyped guard is one that asks."""
-    from zot.core.permission import MODES, parse_mode  # few set it
+    from zot.core.permission_modes import MODES, parse_mode  # few set it
 
     mode = parse_mode(value) if isinstance(value, str) else None
     if mode is None and value != "":

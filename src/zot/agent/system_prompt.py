@@ -18,9 +18,9 @@ import msgspec
 
 import zot
 from zot.agent.context_files import ContextFile
-from zot.agent.skills.tool import one_line
-from zot.agent.text_files import read_text
+from zot.features.skills.skill_tool import one_line
 from zot.provider.model_call import ToolSpec
+from zot.system.text_files import read_text
 
 if TYPE_CHECKING:
     from zot.system.jail.jail import Jail
@@ -110,7 +110,7 @@ class SystemPrompt:
     def sections(self, specs: tuple[ToolSpec, ...]) -> list[tuple[str, str, str]]:
         """What it is made of: a kind (``prompt``, ``tools``, ``file``, ``skills``), a name and the text of each."""
         if self._was_brief:
-            from zot.agent.brief_prompt import nearest  # loaded with it
+            from zot.local_model.short_prompt import nearest  # loaded with it
 
             whole, file = self._in_brief(), nearest(self._context)
             named = str(self._context[-1].path) if file else ""
@@ -129,14 +129,14 @@ class SystemPrompt:
         """A line about what did not fit of the context files; empty when all of it did."""
         if not self._was_brief:
             return ""
-        from zot.agent.brief_prompt import left_out  # loaded with it
+        from zot.local_model.short_prompt import left_out  # loaded with it
 
         return left_out(self._context)
 
     def _in_brief(self) -> str:
         """Made once: what the directory holds is told as it was at the start."""
         if not self._brief_text:
-            from zot.agent.brief_prompt import brief_prompt  # of no use to larger models
+            from zot.local_model.short_prompt import brief_prompt  # of no use to larger models
 
             self._brief_text = brief_prompt(self._cwd, self._custom, self._appends, self._context)
         return self._brief_text

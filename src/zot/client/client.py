@@ -12,16 +12,16 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar, Unpack, cast, overload
 
-from zot.client.child import Child
 from zot.client.connection import Connection, Inbox
 from zot.client.options import ClientOptions, argv_of, capabilities_of, environment_of
+from zot.client.process import Child
 from zot.errors import AnswerAborted, CommandFailed, CompactionAborted, CompactionFailed, ProcessGone, RuntimeClosed
 from zot.wire import rpc_frames as rpc
-from zot.wire.caller_values import Decision, PromptImage, answer_of, image_block, outside_word
 from zot.wire.events import text_of
-from zot.wire.left_loops import OneLoop
-from zot.wire.returned import TRIES, Shape
+from zot.wire.python_values import Decision, PromptImage, answer_of, image_block, outside_word
 from zot.wire.rpc_frames import Event
+from zot.wire.stream_iteration import OneLoop
+from zot.wire.structured_output import TRIES, Shape
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from zot.client.child import Child
+from zot.client.process import Child
 from zot.errors import ClientError, CommandFailed, NoAnswer
 from zot.wire import rpc_frames
 from zot.wire.rpc_codec import decode

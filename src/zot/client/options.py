@@ -7,7 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
-from zot.wire.caller_values import Decision, OutsideDecision
+from zot.wire.python_values import Decision, OutsideDecision
 from zot.wire.rpc_frames import ApprovalRequest, ElicitationRequest, Event
 
 TOKEN_VARIABLE = "ZOTCORE_RPC_TOKEN"

@@ -10,12 +10,12 @@ from typing import Any, Literal, TypeVar, Unpack, overload
 
 from zot.client.client import Client
 from zot.client.options import ClientOptions
-from zot.system.blocking import BlockingFace
+from zot.system.sync_facade import BlockingFace
 from zot.wire import rpc_frames as rpc
-from zot.wire.caller_values import PromptImage
-from zot.wire.left_loops import PlainStream
-from zot.wire.returned import TRIES
+from zot.wire.python_values import PromptImage
 from zot.wire.rpc_frames import Event
+from zot.wire.stream_iteration import PlainStream
+from zot.wire.structured_output import TRIES
 
 T = TypeVar("T")
 

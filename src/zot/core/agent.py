@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from zot.core import events
+from zot.core.event_bus import Reader
 from zot.core.events import SHOWN, AgentEvent, Checkpoint, PromptAccepted
-from zot.core.inputs import FirstCall, Prompt
 from zot.core.loop import Loop, Outcome
-from zot.core.readers import Reader
+from zot.core.pending_input import FirstCall, Prompt
 from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.tool import Tool, ToolContext, ToolResult, text_result

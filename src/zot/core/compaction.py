@@ -13,11 +13,11 @@ from collections.abc import Generator, Sequence
 from contextlib import aclosing, contextmanager
 
 from zot.core import events
+from zot.core.compaction_prompt import INSTRUCTIONS, SYSTEM, length_of, serialise, shortened
 from zot.core.events import SYNTHETIC, CompactionEnded, CompactionStarted
-from zot.core.inputs import Prompt
+from zot.core.pending_input import Prompt
 from zot.core.run import Run
 from zot.core.state import AgentState
-from zot.core.summary_text import INSTRUCTIONS, SYSTEM, length_of, serialise, shortened
 from zot.errors import CompactionFailed, ContextTooLong, ZotError, in_words
 from zot.provider import model_call as stream
 from zot.provider.messages import Block, ImageBlock, Message, TextBlock, user_message, utc_now

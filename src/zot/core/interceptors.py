@@ -20,8 +20,8 @@ import msgspec
 from zot.provider.messages import ToolCallBlock
 
 if TYPE_CHECKING:
-    from zot.core.confirm import Judged
-    from zot.core.permission import Mode
+    from zot.core.permission_gate import Judged
+    from zot.core.permission_modes import Mode
     from zot.core.tool import ToolResult
 
 TURN_REFUSED = "turn refused by an extension"

@@ -13,7 +13,7 @@ import msgspec
 
 from zot.core import events
 from zot.core.events import REPLACES, SYNTHETIC
-from zot.core.inputs import Prompt
+from zot.core.pending_input import Prompt
 from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.tool import Tool
@@ -102,7 +102,7 @@ class Loop:
         return Outcome(turn.stop, turn.error, turn.refused)
 
     async def _run_tools(self, tools: Mapping[str, Tool], calls: Sequence[ToolCallBlock], origin: str = "") -> None:
-        from zot.core.tool_runs import ToolRuns  # many a prompt is answered without a tool
+        from zot.core.tool_batch import ToolRuns  # many a prompt is answered without a tool
 
         await ToolRuns(self._state, self._run, tools, calls, origin).run_all()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from zot.core.readers import Readers
+from zot.core.event_bus import Readers
 
 
 class Run:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from zot.core.event_bus import Readers
 from zot.core.events import REPLACES, MessageAppended, TranscriptCompacted, UsageCounted
-from zot.core.inputs import Inputs
-from zot.core.readers import Readers
+from zot.core.pending_input import Inputs
 from zot.core.tool import Tool, ToolContext, ToolResult, spec_of
 from zot.provider.messages import Message, Usage
 from zot.provider.model import Model, Reasoning

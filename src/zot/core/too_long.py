@@ -10,7 +10,7 @@ import msgspec
 
 from zot.core.compaction import CHARS_PER_TOKEN, tokens_of
 from zot.core.events import REPLACES
-from zot.core.inputs import Prompt
+from zot.core.pending_input import Prompt
 from zot.core.state import AgentState
 from zot.errors import ContextTooLong
 from zot.provider.messages import ImageBlock, user_message

@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from zot.core.confirm import preview
 from zot.core.events import ConfirmationRequested, PermissionDecided, Status, ToolEnded
 from zot.core.interceptors import NO_AGREEMENT, Gate, added_to_result, review_call, rewritten
-from zot.core.permission import Source
+from zot.core.permission_gate import preview
+from zot.core.permission_modes import Source
 from zot.core.state import AgentState
 from zot.core.tool import Tool, ToolContext, ToolResult, text_result
 from zot.errors import ToolError, in_words

@@ -21,7 +21,11 @@
 from __future__ import annotations
 
 from zot.ext import bytecode as bytecode  # first: it finds the others
-from zot.ext.answers import (
+from zot.ext.calls import ToolContext
+from zot.ext.extension import Extension
+from zot.ext.frames import Content as ToolContent
+from zot.ext.frames import Event, EventIntercept, HelloAck, HostToolResult, Panel
+from zot.ext.results import (
     AssistantMessageDecision,
     Response,
     ToolCallDecision,
@@ -34,10 +38,6 @@ from zot.ext.answers import (
     text_error_result,
     text_result,
 )
-from zot.ext.calls import ToolContext
-from zot.ext.extension import Extension
-from zot.ext.frames import Content as ToolContent
-from zot.ext.frames import Event, EventIntercept, HelloAck, HostToolResult, Panel
 
 TYPE_CHECKING = False  # what typing says, without importing it
 if TYPE_CHECKING:

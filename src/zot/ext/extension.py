@@ -7,16 +7,16 @@ registered; the name of a command or a tool is given once, a second time is a Va
 from __future__ import annotations
 
 from zot.ext import frames
-from zot.ext.answers import (
+from zot.ext.calls import CALL_TOOL_LIMIT
+from zot.ext.frames import EventIntercept, HelloAck, Panel
+from zot.ext.record import Record
+from zot.ext.results import (
     AssistantMessageDecision,
     TurnStartDecision,
     decision_of,
     system_prompt_of,
     tool_call_decision,
 )
-from zot.ext.calls import CALL_TOOL_LIMIT
-from zot.ext.frames import EventIntercept, HelloAck, Panel
-from zot.ext.record import Record
 from zot.ext.server import Registry, Server
 
 TYPE_CHECKING = False  # what typing says, without importing it

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from zot.ext.answers import AssistantMessageDecision, Response, ToolCallDecision, ToolResult, TurnStartDecision
 from zot.ext.calls import ToolContext
 from zot.ext.frames import Event, EventIntercept
+from zot.ext.results import AssistantMessageDecision, Response, ToolCallDecision, ToolResult, TurnStartDecision
 
 CommandHandler = Callable[[str], Response | str | Awaitable[Response | str | None] | None]
 ToolHandler = Callable[[dict[str, Any]], ToolResult]

@@ -12,7 +12,10 @@ import sys
 from _thread import allocate_lock, get_ident
 
 from zot.ext import frames
-from zot.ext.answers import (
+from zot.ext.calls import HostCalls, ToolContext
+from zot.ext.frames import Event, EventIntercept, HelloAck
+from zot.ext.record import Record, loads
+from zot.ext.results import (
     ToolResult,
     answer_of,
     reconciled,
@@ -22,9 +25,6 @@ from zot.ext.answers import (
     text_error_result,
     tool_frame,
 )
-from zot.ext.calls import HostCalls, ToolContext
-from zot.ext.frames import Event, EventIntercept, HelloAck
-from zot.ext.record import Record, loads
 
 TYPE_CHECKING = False  # what typing says, without importing it
 if TYPE_CHECKING:

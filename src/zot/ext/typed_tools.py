@@ -36,7 +36,7 @@ def tool_of(
     handler: Callable[..., Any], schema: Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], Callable[[dict[str, Any], ToolContext], Any]]:
     """The schema of a tool, and how it is called with the model's arguments."""
-    from zot.ext.answers import text_error_result
+    from zot.ext.results import text_error_result
 
     if schema is not None:
         if wants_context(handler):
@@ -167,9 +167,9 @@ def _union(parts: list[Any], name: str) -> dict[str, Any]:
 
 def _plain_schema(bare: Any, args: tuple[Any, ...], name: str) -> dict[str, Any]:
     if bare not in _KINDS:
-        from zot.ext import made_types  # most tools take text and numbers
+        from zot.ext import composite_types  # most tools take text and numbers
 
-        if (made := made_types.schema(bare, args, name, schema_of)) is None:
+        if (made := composite_types.schema(bare, args, name, schema_of)) is None:
             raise TypeError(f"{name}: no JSON Schema for {bare!r}; give the tool a schema=")
         return made
     if bare is list and args:
@@ -183,9 +183,9 @@ def _as_json(value: Any) -> Any:
     """A default as the model reads it; None where JSON cannot say it."""
     if type(value) in _KINDS:
         return value
-    from zot.ext import made_types
+    from zot.ext import composite_types
 
-    return made_types.as_json(value)
+    return composite_types.as_json(value)
 
 
 def fit(value: Any, kind: Any, where: str) -> Any:
@@ -220,9 +220,9 @@ def _fit_one_of(value: Any, parts: tuple[Any, ...], where: str) -> Any:
 
 def _fit_plain(value: Any, bare: Any, args: tuple[Any, ...], where: str) -> Any:
     if bare not in _KINDS:
-        from zot.ext import made_types
+        from zot.ext import composite_types
 
-        return made_types.fit(value, bare, args, where, fit)
+        return composite_types.fit(value, bare, args, where, fit)
     if bare is dict and len(args) == 2 and isinstance(value, dict):
         return {key: fit(item, args[1], f"{where}.{key}") for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]  a JSON object
     if bare is list and args and isinstance(value, list):

@@ -17,7 +17,7 @@ import msgspec
 from zot.provider.model import Model, Source
 from zot.provider.providers import Provider, builtin_providers
 from zot.system.files import cache_home
-from zot.system.opening import read_whole
+from zot.system.safe_open import read_whole
 
 if TYPE_CHECKING:
     from zot.provider.models_file import ModelsFile
@@ -128,7 +128,7 @@ class Catalog:
         else:
             rows = merge_live(rows, read_cache(self._home).models, "cache")
         if os.path.isdir(weights := cache_home() / "models"):
-            from zot.provider.local_weights import installed_models  # few have a model on their own machine
+            from zot.provider.installed_models import installed_models  # few have a model on their own machine
 
             rows += installed_models(weights)
         providers = self.providers()

@@ -19,8 +19,8 @@ from typing import Any, cast
 import msgspec
 
 from zot.errors import ConfigError, NotLoggedIn, ProviderError
-from zot.provider.auth.lookup import find_credential
-from zot.provider.auth.store import AuthStore
+from zot.provider.auth.auth_store import AuthStore
+from zot.provider.auth.credential_lookup import find_credential
 from zot.provider.catalog import CACHE_FILE, Cache, CachedModel, read_cache
 from zot.provider.dialects import dialect_for
 from zot.provider.dialects.dialect import Endpoint, ListedModel
@@ -177,7 +177,7 @@ async def _models(pool: HttpPool, target: Target, *, windows: bool = True) -> li
         if not after:
             break
     if windows and provider.local and models:
-        from zot.provider.local_abilities import with_abilities  # few people have such a server
+        from zot.provider.local_server_info import with_abilities  # few people have such a server
 
         with contextlib.suppress(ProviderError, OSError):  # the list is worth having without
             models = await with_abilities(provider.id, endpoint, models, lambda request: _get(pool, request))

@@ -29,7 +29,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from zot.core.confirm import Answer
+    from zot.core.permission_gate import Answer
     from zot.core.tool import Tool, ToolContext
     from zot.errors import AgentBusy, AnswerMismatch, RuntimeClosed, ToolError, ZotError
     from zot.sdk.approvals import Approval, Outside, Wish
@@ -149,7 +149,7 @@ _ROOMS = (
     ("zot.errors", ("AgentBusy", "AnswerMismatch", "RuntimeClosed", "ToolError", "ZotError")),
     ("zot.wire.events", ("text_of",)),
     ("zot.wire.rpc_codec", ("decode",)),
-    ("zot.core.confirm", ("Answer",)),
+    ("zot.core.permission_gate", ("Answer",)),
     ("zot.core.tool", ("Tool", "ToolContext")),
     ("zot.sdk.approvals", ("Approval", "Outside", "Wish")),
     ("zot.sdk.interceptors", ("Refuse", "ToolRequest", "before_message", "before_tool", "before_turn")),

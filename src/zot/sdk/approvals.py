@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from zot.core.confirm import Answer, Confirmer, Question
+from zot.core.permission_gate import Answer, Confirmer, Question
 from zot.system.jail.policy import Wish
-from zot.wire.caller_values import Decision, OutsideDecision, OutsideWord, answer_of, outside_word
+from zot.wire.python_values import Decision, OutsideDecision, OutsideWord, answer_of, outside_word
 
 if TYPE_CHECKING:
-    from zot.agent.permission.outside import Asker, Offer
+    from zot.features.jail.outside_access import Asker, Offer
 
 
 class Approval(msgspec.Struct, frozen=True):

@@ -7,16 +7,16 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from zot.agent.mcp.elicitation import Elicitation
-    from zot.agent.mcp.session import Ask
+    from zot.features.mcp.elicitation import Elicitation
+    from zot.features.mcp.session import Ask
 
 Answer = dict[str, Any] | None
 
 
 def answering(given: Callable[[Elicitation], Awaitable[Answer] | Answer]) -> Ask:
     async def ask(question: Elicitation) -> dict[str, Any]:
-        from zot.agent.mcp.elicitation import checked
-        from zot.agent.mcp.wire import McpError
+        from zot.features.mcp.elicitation import checked
+        from zot.features.mcp.protocol import McpError
 
         answer = given(question)
         content = await answer if isawaitable(answer) else answer

@@ -12,23 +12,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from zot.agent.config import FrontEnd, RunConfig
-from zot.agent.extensions.surface import Surface
+from zot.core.event_bus import Reader
 from zot.core.events import Diagnostic, SessionFault
 from zot.core.interceptors import Interceptor
-from zot.core.permission import MODES
-from zot.core.permission import Mode as PermissionMode
-from zot.core.readers import Reader
+from zot.core.permission_modes import MODES
+from zot.core.permission_modes import Mode as PermissionMode
 from zot.core.tool import Tool
 from zot.errors import UsageError
+from zot.features.extensions.ui import Surface
 from zot.provider.model import Reasoning
 from zot.sdk.approvals import Approval, Outside, asker, confirmer
 from zot.sdk.elicitations import answering
 from zot.sdk.interceptors import as_interceptor
 from zot.sdk.tools import as_tool
-from zot.wire.caller_values import Decision, OutsideDecision
+from zot.wire.python_values import Decision, OutsideDecision
 
 if TYPE_CHECKING:
-    from zot.agent.mcp.elicitation import Elicitation
+    from zot.features.mcp.elicitation import Elicitation
 
 MAX_STEPS = 50
 

@@ -15,19 +15,19 @@ from zot.agent.build import build
 from zot.agent.conversation import Conversation
 from zot.core.events import AgentEvent, Diagnostic, SessionFault
 from zot.core.loop import Outcome
-from zot.core.permission import Mode as PermissionMode
+from zot.core.permission_modes import Mode as PermissionMode
 from zot.errors import AgentBusy, AnswerAborted, RuntimeClosed, UsageError, ZotError
 from zot.provider.messages import ImageBlock
 from zot.provider.model import Reasoning
+from zot.sdk.error_text import for_programs
 from zot.sdk.history import transcript_of
 from zot.sdk.options import Options, check, config_of, front_end_of
 from zot.sdk.stream import EventStream, Job, Work
 from zot.sdk.surface import EventSurface
-from zot.sdk.words import for_programs
 from zot.wire import rpc_frames
-from zot.wire.caller_values import PromptImage, image_block
 from zot.wire.events import message_of, of, text_of, totals_of
-from zot.wire.returned import TRIES, Shape
+from zot.wire.python_values import PromptImage, image_block
+from zot.wire.structured_output import TRIES, Shape
 
 T = TypeVar("T")
 RewindWhat = Literal["both", "files", "conversation"]

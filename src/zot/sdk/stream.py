@@ -14,14 +14,14 @@ from typing import Any, Generic, Self, TypeVar
 
 import msgspec
 
+from zot.core.event_bus import Reader
 from zot.core.events import AgentEvent
-from zot.core.readers import Reader
 from zot.errors import AnswerAborted, AnswerMismatch, UsageError
-from zot.sdk.words import for_programs
+from zot.sdk.error_text import for_programs
 from zot.wire import rpc_frames
 from zot.wire.events import of
-from zot.wire.left_loops import OneLoop
 from zot.wire.rpc_frames import Event
+from zot.wire.stream_iteration import OneLoop
 
 R = TypeVar("R", covariant=True)
 

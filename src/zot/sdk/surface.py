@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from zot.agent.extensions.surface import SilentSurface
+from zot.features.extensions.ui import SilentSurface
 from zot.wire.rpc_frames import ExtClearNotes, ExtDisplay, ExtensionEvent, ExtNotify
 
 _HELD = 256  # notes of an idle runtime; the oldest give way

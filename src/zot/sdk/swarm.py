@@ -36,7 +36,7 @@ from zot.wire.swarm_frames import (
 )
 
 if TYPE_CHECKING:
-    from zot.agent.swarm.office import Office
+    from zot.swarm.service import Office
 
 _AT_WORK = ("queued", "running", "waiting")
 
@@ -207,7 +207,7 @@ class Swarm:
         return tuple(self._agents.values())
 
     async def __aenter__(self) -> Self:
-        from zot.agent.swarm.office import Office, Starter
+        from zot.swarm.service import Office, Starter
         from zot.system.files import zot_home
 
         home = Path(self._home) if self._home else zot_home()

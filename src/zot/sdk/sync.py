@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, Unpack, overload
 
-from zot.core.permission import Mode as PermissionMode
+from zot.core.permission_modes import Mode as PermissionMode
 from zot.provider.model import Reasoning
 from zot.sdk.options import Options
 from zot.sdk.runtime import RewindWhat, Runtime
 from zot.sdk.stream import EventStream
-from zot.system.blocking import BlockingFace
+from zot.system.sync_facade import BlockingFace
 from zot.wire import rpc_frames
-from zot.wire.caller_values import PromptImage
-from zot.wire.left_loops import PlainStream
-from zot.wire.returned import TRIES
+from zot.wire.python_values import PromptImage
 from zot.wire.rpc_frames import Event
+from zot.wire.stream_iteration import PlainStream
+from zot.wire.structured_output import TRIES
 
 T = TypeVar("T")
 R = TypeVar("R", covariant=True)

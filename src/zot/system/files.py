@@ -19,7 +19,7 @@ from typing import Any, cast
 import msgspec
 
 from zot.errors import ConfigError
-from zot.system.opening import not_regular, open_to_append, open_to_overwrite, read_whole
+from zot.system.safe_open import not_regular, open_to_append, open_to_overwrite, read_whole
 
 _IN_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV)
 
@@ -113,7 +113,7 @@ def make_private_dir(path: Path) -> None:
 
 def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Replace ``path`` as a whole, or leave it untouched and raise OSError."""
-    from zot.system.temporary import Unfinished, sweep  # only who writes needs it
+    from zot.system.temp_files import Unfinished, sweep  # only who writes needs it
 
     make_private_dir(path.parent)
     new = Unfinished(path, mode)
@@ -267,7 +267,7 @@ def _existing(target: str, *, follow: bool) -> os.stat_result | None:
 
 
 def _replace(target: str, data: bytes, before: os.stat_result | None) -> None:
-    from zot.system.temporary import Unfinished, sweep
+    from zot.system.temp_files import Unfinished, sweep
 
     new = Unfinished(target, 0o666 if before is None else 0o600)
     try:

@@ -21,7 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from zot.system import own_process
+from zot.system import process_setup
 from zot.system.process_table import MARK_VARIABLE, Process, add_descendants, members, snapshot
 
 STOP_GRACE = 3.0
@@ -236,7 +236,7 @@ class _Children:
         self._trees: dict[int, ProcessTree] = {}
         self._watch = _Watch(f"{MARK_VARIABLE}={self._mark}")
         self._count = 0
-        self._adopts = own_process.adopt_orphans()
+        self._adopts = process_setup.adopt_orphans()
         self._strayed: set[int] = set()
         self._orphans: set[int] = set()  # our children at the last look, of which nobody here knows
         self._looking: asyncio.AbstractEventLoop | None = None  # which will look around in a second
@@ -258,7 +258,7 @@ class _Children:
             self._watch.cleans(jail.left_behind())
         if not self._watch.runs:  # before the first child: zot may be killed at any moment after it
             self.tell_watch()
-        own_process.hide_environment(env)
+        process_setup.hide_environment(env)
         self._count += 1
         mark = f"{self._mark}/{self._count}"
         started = _ticks() if self._adopts else 0
@@ -321,7 +321,7 @@ class _Children:
 
     def _strays(self) -> list[int]:
         known = self._known()
-        return [pid for pid in own_process.children() if pid not in known]
+        return [pid for pid in process_setup.children() if pid not in known]
 
     def adopted(self, table: dict[int, Process], tree: ProcessTree | None = None) -> list[int]:
         """Orphans that became our children; with ``tree``, those of it: it was the last to start before they did.
@@ -330,7 +330,7 @@ class _Children:
         """
         if not self._adopts:
             return []
-        known, me, not_theirs = self._known(), os.getpid(), {os.getsid(0), *own_process.helpers}
+        known, me, not_theirs = self._known(), os.getpid(), {os.getsid(0), *process_setup.helpers}
         strays = [
             row for row in table.values() if row.parent == me and row.session not in not_theirs and row.pid not in known
         ]
@@ -340,7 +340,7 @@ class _Children:
         return [row.pid for row in strays if row.started >= tree.started and not any(row.started >= t for t in later)]
 
     def _known(self) -> set[int]:
-        return {*self._trees.copy(), *own_process.helpers, self._watch.pid}
+        return {*self._trees.copy(), *process_setup.helpers, self._watch.pid}
 
     def _tell_watch_soon(self) -> None:
         """A moment later, so that a short command is over before anybody hears of it, and many are told of together."""
@@ -404,7 +404,7 @@ class _Children:
 def _is_nobodys(pid: int) -> bool:
     """Whether it belongs neither to our session nor to a helper's; False when it is gone."""
     try:
-        return os.getsid(pid) not in (os.getsid(0), *own_process.helpers)
+        return os.getsid(pid) not in (os.getsid(0), *process_setup.helpers)
     except OSError:
         return False
 
@@ -412,7 +412,7 @@ def _is_nobodys(pid: int) -> bool:
 def _is_let_go(pid: int) -> bool:
     """Whether it belongs to a helper's session, as a browser does that was not running before."""
     try:
-        return os.getsid(pid) in own_process.helpers
+        return os.getsid(pid) in process_setup.helpers
     except OSError:
         return True
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from zot.tui.changed_words import changed_words
 from zot.tui.highlight import Highlighter
 from zot.tui.theme import Theme
 from zot.tui.width import CONTINUED, RESET, STYLE, broken
+from zot.tui.word_diff import changed_words
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,\d{1,9})? \+(\d{1,9})(?:,\d{1,9})? @@", re.ASCII)
 _ROLES = {"+": "diff_add", "-": "diff_remove", " ": "diff_context"}

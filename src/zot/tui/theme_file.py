@@ -16,7 +16,7 @@ from typing import Any, cast
 import msgspec
 
 from zot.errors import nearest
-from zot.system.opening import TooLarge, read_whole
+from zot.system.safe_open import TooLarge, read_whole
 from zot.tui import colour, palette
 from zot.tui.colour import Background, Colour, Depth
 from zot.tui.theme import GROUNDS, Spinner, Theme, built_in

@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance.hostile.row import WIDTH, fresh, quietly, rows
-from zot.agent.extensions.loading.manifest import read_manifest
-from zot.agent.modes.interactive.screen.tool_view import ToolView
-from zot.agent.recording.reading import read_recording
-from zot.agent.replaying.comparing import excerpts
-from zot.agent.replaying.showing import STRANGE, Shown
+from zot.core.compaction_prompt import serialise
 from zot.core.session.resume import replay
-from zot.core.session.row_file import read_lines
+from zot.core.session.session_file import read_lines
 from zot.core.session.summary import summarise
-from zot.core.summary_text import serialise
+from zot.devkit.replay.comparison import excerpts
+from zot.devkit.replay.player import STRANGE, Shown
 from zot.errors import ZotError
-from zot.provider.recorded_answers import turns_of
+from zot.features.extensions.loader.manifest import read_manifest
+from zot.features.recording.reader import read_recording
+from zot.frontends.terminal.screen.tool_view import ToolView
+from zot.provider.recording_script import turns_of
 from zot.system import strict_json
 from zot.tui.partial_json import string_fields
-from zot.wire.codec import decode_child, decode_host
-from zot.wire.lines import Lines
+from zot.wire.extension_codec import decode_child, decode_host
+from zot.wire.line_splitter import Lines
 from zot.wire.rpc_codec import BadCommand, decode_command
 
 # --- JSON, frames, commands

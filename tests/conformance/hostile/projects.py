@@ -12,22 +12,22 @@ import msgspec
 
 from tests.conformance.hostile.row import WIDTH, fresh, rows
 from tests.conformance.hostile.screen import CONTROLS, SOME
-from zot.agent.hooks.answers import answer_of
-from zot.agent.hooks.conditions import command_fits
-from zot.agent.hooks.config import Hook
-from zot.agent.hooks.host import exported
-from zot.agent.hooks.running import Ran
-from zot.agent.modes.interactive.dialogs.call_text import call_rows
-from zot.agent.modes.interactive.dialogs.confirm import is_dangerous
-from zot.agent.modes.interactive.editor.file_index import PathMatcher
-from zot.agent.modes.interactive.screen import tool_bodies
-from zot.agent.modes.interactive.screen.bash_text import read_bash
-from zot.agent.skills import discover
-from zot.agent.templates.filling import filled
-from zot.agent.templates.finding import Template
 from zot.agent.tools.bash_output import OutputCapture
 from zot.agent.tools.edit_diff import Span, diff_of
 from zot.agent.tools.ignore import Rules, regex_of
+from zot.features.hooks.conditions import command_fits
+from zot.features.hooks.config import Hook
+from zot.features.hooks.hook_output import answer_of
+from zot.features.hooks.hook_process import Ran
+from zot.features.hooks.host import exported
+from zot.features.skills import discovery
+from zot.features.templates.discovery import Template
+from zot.features.templates.filling import filled
+from zot.frontends.terminal.dialogs.call_details import call_rows
+from zot.frontends.terminal.dialogs.confirm import is_dangerous
+from zot.frontends.terminal.editor.file_index import PathMatcher
+from zot.frontends.terminal.screen import tool_output
+from zot.frontends.terminal.screen.bash_result import read_bash
 from zot.tui import diff, theme_file
 from zot.tui.fuzzy import Pattern
 from zot.tui.image import dimensions
@@ -37,7 +37,7 @@ from zot.tui.theme import built_in
 
 
 def skill(text: str) -> None:
-    discover.parse(discover.split(text)[0])
+    discovery.parse(discovery.split(text)[0])
 
 
 rows(
@@ -239,11 +239,11 @@ OUTPUT: dict[str, str | bytes | Callable[[int], Any]] = {
     "columns": "a\t",
 }
 for reader, read in {
-    "output of bash": lambda text: tool_bodies.bash_rows(text, "ls", built_in(), WIDTH),
-    "live output": lambda text: tool_bodies.output_rows(text, built_in(), WIDTH),
-    "what read gave": lambda text: tool_bodies.read_rows(text, {}, {}, "a.txt", fresh(), WIDTH),
-    "code": lambda text: tool_bodies.code_rows(text, "a.py", 1, fresh(), WIDTH),
-    "what edit changed": lambda text: tool_bodies.edit_diff_rows(text, {}, "a.py", fresh(), WIDTH),
+    "output of bash": lambda text: tool_output.bash_rows(text, "ls", built_in(), WIDTH),
+    "live output": lambda text: tool_output.output_rows(text, built_in(), WIDTH),
+    "what read gave": lambda text: tool_output.read_rows(text, {}, {}, "a.txt", fresh(), WIDTH),
+    "code": lambda text: tool_output.code_rows(text, "a.py", 1, fresh(), WIDTH),
+    "what edit changed": lambda text: tool_output.edit_diff_rows(text, {}, "a.py", fresh(), WIDTH),
 }.items():
     rows(reader, read, **OUTPUT)
 

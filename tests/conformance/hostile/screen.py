@@ -8,13 +8,13 @@ from typing import Any
 from unittest.mock import patch
 
 from tests.conformance.hostile.row import ROWS, WIDTH, Row, fresh, rows
-from zot.agent.export.markdown_html import rendered
-from zot.agent.export.redaction import Redaction
-from zot.agent.modes.interactive.editor.paste import clean
-from zot.agent.modes.interactive.editor.popups import file_mention
-from zot.system.spelled import has_hidden, spelled_lines, spelled_start
+from zot.features.export.markdown_html import rendered
+from zot.features.export.redaction import Redaction
+from zot.frontends.terminal.editor.paste import clean
+from zot.frontends.terminal.editor.popups import file_mention
+from zot.system.visible_text import has_hidden, spelled_lines, spelled_start
 from zot.tui import inline, markdown
-from zot.tui.decide import decision_rows
+from zot.tui.decision_text import decision_rows
 from zot.tui.keys import KeyDecoder
 from zot.tui.markdown import MarkdownStream
 from zot.tui.sanitize import Sanitizer, one_line, sanitize

@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from zot.agent.mcp.config import Entry, Login
-from zot.agent.mcp.elicitation import Elicitation, read_answer
-from zot.agent.mcp.host import McpHost
-from zot.agent.mcp.login import log_in
-from zot.agent.mcp.tools import McpTool
 from zot.agent.tools.workspace import Workspace
 from zot.core.tool import ToolContext
 from zot.errors import LoginFailed
-from zot.provider.auth.oauth.steps import LoginStep
-from zot.provider.auth.store import AuthStore
+from zot.features.mcp.config import Entry, Login
+from zot.features.mcp.elicitation import Elicitation, read_answer
+from zot.features.mcp.host import McpHost
+from zot.features.mcp.oauth import log_in
+from zot.features.mcp.tools import McpTool
+from zot.provider.auth.auth_store import AuthStore
+from zot.provider.auth.oauth.login_progress import LoginStep
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool
 from zot.provider.messages import ToolCallBlock

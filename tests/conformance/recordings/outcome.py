@@ -8,13 +8,13 @@ import msgspec
 
 from tests.conformance.recordings.cassettes import Kind
 from zot.errors import ProviderError
-from zot.provider.client import HttpClient
 from zot.provider.dialects.anthropic import AnthropicDialect
 from zot.provider.dialects.bedrock import BedrockDialect
 from zot.provider.dialects.dialect import Dialect, Endpoint
 from zot.provider.dialects.gemini import GeminiDialect
 from zot.provider.dialects.openai_chat import OpenAIChatDialect
 from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
+from zot.provider.http_client import HttpClient
 from zot.provider.messages import ReasoningBlock, TextBlock, ToolCallBlock, Usage, user_message
 from zot.provider.model import Model
 from zot.provider.model_call import Finished, Request, StreamEvent, TextDelta, ToolArgs, ToolStarted, UsageReported

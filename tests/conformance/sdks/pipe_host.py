@@ -10,10 +10,10 @@ from queue import Queue
 from types import TracebackType
 from typing import Any
 
-from zot.wire import codec, frames
+from zot.wire import extension_codec, extension_frames
 
 PATIENCE = 30.0  # only reached when something is broken
-ACK = frames.HelloAck(
+ACK = extension_frames.HelloAck(
     protocol_version=1,
     capabilities=("call_tool",),
     zot_version="test",
@@ -63,10 +63,10 @@ class PipeHost:
             if pipe:
                 pipe.close()
 
-    def send(self, *sent: frames.Frame | bytes) -> None:
+    def send(self, *sent: extension_frames.Frame | bytes) -> None:
         """All frames in one write."""
         assert self._process.stdin
-        data = b"".join(frame if isinstance(frame, bytes) else codec.encode(frame) for frame in sent)
+        data = b"".join(frame if isinstance(frame, bytes) else extension_codec.encode(frame) for frame in sent)
         self._process.stdin.write(data)
         self._process.stdin.flush()
 
@@ -79,7 +79,7 @@ class PipeHost:
         return self._lines.get(timeout=PATIENCE)
 
     def frame(self) -> Any:
-        return codec.decode_child(self.line())
+        return extension_codec.decode_child(self.line())
 
     def rest(self) -> list[bytes]:
         """Every line until the extension closes its output."""

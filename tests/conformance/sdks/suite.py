@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.conformance.sdks.pipe_host import ACK, PipeHost
-from zot.wire import codec, frames
-from zot.wire.frames import Content, Panel
+from zot.wire import extension_codec, extension_frames
+from zot.wire.extension_frames import Content, Panel
 
 ANY = {"type": "object"}
 ECHO_SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
@@ -47,23 +47,32 @@ class SdkSuite:
     def test_hello_comes_first_and_names_the_capabilities(self, fresh: PipeHost) -> None:
         """ext-033, ext-034, child side: `hello` is the first frame and carries name, version and capabilities."""
         capabilities = ("commands", "tools", "events", "panels", "tool_cancel", "call_tool", "guard")
-        assert fresh.line() == codec.encode(frames.Hello(name="everything", version="1.2.3", capabilities=capabilities))
+        assert fresh.line() == extension_codec.encode(
+            extension_frames.Hello(name="everything", version="1.2.3", capabilities=capabilities)
+        )
 
     def test_registrations_wait_for_the_ack_and_come_in_order(self, fresh: PipeHost) -> None:
         """Commands (those of on_hello too), tools, one subscribe in the order of the wire, ready."""
         lines = fresh.greet()[1:]
         assert b'{"type":"register_command","name":"hello-anthropic","description":"made in on_hello"}\n' in lines
-        kinds = [codec.decode_child(line).__class__.__name__ for line in lines]
+        kinds = [extension_codec.decode_child(line).__class__.__name__ for line in lines]
         order = ["RegisterCommand", "RegisterTool", "Subscribe", "Ready"]
         assert kinds == sorted(kinds, key=order.index)
-        assert lines[-2] == codec.encode(
-            frames.Subscribe(events=("turn_start", "session_end", "tool_result"), intercept=frames.INTERCEPTS)
+        assert lines[-2] == extension_codec.encode(
+            extension_frames.Subscribe(
+                events=("turn_start", "session_end", "tool_result"), intercept=extension_frames.INTERCEPTS
+            )
         )
 
     def test_a_tool_is_registered_with_all_its_options(self, fresh: PipeHost) -> None:
         lines = fresh.greet()
-        assert codec.encode(frames.RegisterTool(name="echo", description="Echoes.", schema=ECHO_SCHEMA)) in lines
-        later = frames.RegisterTool(
+        assert (
+            extension_codec.encode(
+                extension_frames.RegisterTool(name="echo", description="Echoes.", schema=ECHO_SCHEMA)
+            )
+            in lines
+        )
+        later = extension_frames.RegisterTool(
             name="later",
             description="Waits.",
             schema=ANY,
@@ -76,12 +85,12 @@ class SdkSuite:
             interactive=True,
             replay="reconcile",
         )
-        assert codec.encode(later) in lines
+        assert extension_codec.encode(later) in lines
 
     def test_frames_pipelined_behind_the_ack_are_answered(self, fresh: PipeHost) -> None:
         """ext-032, child side: everything arrives in one write, shutdown included."""
         fresh.line()
-        fresh.send(ACK, frames.CommandInvoked(id="1", name="show", args="hi"), frames.Shutdown())
+        fresh.send(ACK, extension_frames.CommandInvoked(id="1", name="show", args="hi"), extension_frames.Shutdown())
         lines = fresh.rest()
         ready = lines.index(b'{"type":"ready"}\n')
         assert lines[ready + 1 :] == [
@@ -95,12 +104,12 @@ class SdkSuite:
         fresh.line()
         fresh.send(b'{"type":"hello_ack","protocol_version":1,"provider":"p","model":"m","future":{"a":[1]}}\r\n')
         assert fresh.registrations()[-1] == b'{"type":"ready"}\n'
-        fresh.send(frames.CommandInvoked(id="1", name="where"))
+        fresh.send(extension_frames.CommandInvoked(id="1", name="where"))
         assert fresh.frame().display == "p m  "
 
     def test_a_host_without_an_ack_is_served_all_the_same(self, fresh: PipeHost) -> None:
         fresh.line()
-        fresh.send(frames.CommandInvoked(id="1", name="show", args="hi"))
+        fresh.send(extension_frames.CommandInvoked(id="1", name="show", args="hi"))
         fresh.registrations()
         assert fresh.frame().display == "hi"
 
@@ -131,25 +140,28 @@ class SdkSuite:
     )
     def test_a_command_answers_once(self, host: PipeHost, name: str, args: str, answer: dict[str, Any]) -> None:
         """ext-001 ext-002 ext-004, child side; a crash and a missing handler answer with an error."""
-        host.send(frames.CommandInvoked(id="c7", name=name, args=args), frames.Shutdown())
-        assert host.rest() == [codec.encode(frames.CommandResponse(id="c7", **answer)), b'{"type":"shutdown_ack"}\n']
+        host.send(extension_frames.CommandInvoked(id="c7", name=name, args=args), extension_frames.Shutdown())
+        assert host.rest() == [
+            extension_codec.encode(extension_frames.CommandResponse(id="c7", **answer)),
+            b'{"type":"shutdown_ack"}\n',
+        ]
 
     def test_what_an_extension_says_on_its_own_goes_out_in_order(self, host: PipeHost) -> None:
-        host.send(frames.CommandInvoked(id="1", name="say", args="note"))
+        host.send(extension_frames.CommandInvoked(id="1", name="say", args="note"))
         said = [
-            frames.Notify(level="info", message="note"),
-            frames.ClearNotes(),
-            frames.OpenPanel(panel=Panel(id="free", title="Title", lines=("x",), footer="foot")),
-            frames.PanelRender(panel_id="free", lines=("y",)),
-            frames.PanelClose(panel_id="free"),
-            frames.Submit(text="typed"),
-            frames.SubmitSlash(text="/help"),
-            frames.CommandResponse(id="1", action="noop"),
+            extension_frames.Notify(level="info", message="note"),
+            extension_frames.ClearNotes(),
+            extension_frames.OpenPanel(panel=Panel(id="free", title="Title", lines=("x",), footer="foot")),
+            extension_frames.PanelRender(panel_id="free", lines=("y",)),
+            extension_frames.PanelClose(panel_id="free"),
+            extension_frames.Submit(text="typed"),
+            extension_frames.SubmitSlash(text="/help"),
+            extension_frames.CommandResponse(id="1", action="noop"),
         ]
-        assert [host.line() for _ in said] == [codec.encode(frame) for frame in said]
+        assert [host.line() for _ in said] == [extension_codec.encode(frame) for frame in said]
 
     def test_printing_never_reaches_the_wire(self, host: PipeHost) -> None:
-        host.send(frames.CommandInvoked(id="1", name="print", args="x"), frames.Shutdown())
+        host.send(extension_frames.CommandInvoked(id="1", name="print", args="x"), extension_frames.Shutdown())
         assert host.rest() == [b'{"type":"command_response","id":"1","action":"noop"}\n', b'{"type":"shutdown_ack"}\n']
         assert host.exit_status() == 0
         assert b"stray output" in host.log
@@ -157,10 +169,10 @@ class SdkSuite:
 
     def test_a_command_registered_while_running_is_announced_at_once(self, host: PipeHost) -> None:
         """The child's half of line 41."""
-        host.send(frames.CommandInvoked(id="1", name="more"))
+        host.send(extension_frames.CommandInvoked(id="1", name="more"))
         assert host.line() == b'{"type":"register_command","name":"fresh","description":"late"}\n'
         assert host.frame().id == "1"
-        host.send(frames.CommandInvoked(id="2", name="fresh"))
+        host.send(extension_frames.CommandInvoked(id="2", name="fresh"))
         assert host.line() == b'{"type":"command_response","id":"2","action":"noop"}\n'
 
     # --- tools ---
@@ -179,81 +191,93 @@ class SdkSuite:
         ],
     )
     def test_a_tool_answers_once(self, host: PipeHost, name: str, result: dict[str, Any]) -> None:
-        host.send(frames.ToolCall(id="t1", name=name, args={"text": NOTE}), frames.Shutdown())
-        assert host.rest() == [codec.encode(frames.ToolResult(id="t1", **result)), b'{"type":"shutdown_ack"}\n']
+        host.send(extension_frames.ToolCall(id="t1", name=name, args={"text": NOTE}), extension_frames.Shutdown())
+        assert host.rest() == [
+            extension_codec.encode(extension_frames.ToolResult(id="t1", **result)),
+            b'{"type":"shutdown_ack"}\n',
+        ]
 
     @pytest.mark.parametrize("args", [b"", b',"args":null', b',"args":{}'])
     def test_missing_arguments_are_an_empty_object(self, host: PipeHost, args: bytes) -> None:
         """ext-009, child side: arguments that are missing or `null` reach the tool as an empty object."""
         host.send(b'{"type":"tool_call","id":"t1","name":"echo"' + args + b"}\n")
-        assert host.frame() == frames.ToolResult(id="t1", content=(text("nothing"),))
+        assert host.frame() == extension_frames.ToolResult(id="t1", content=(text("nothing"),))
 
     def test_a_cancelled_tool_sends_no_result(self, host: PipeHost) -> None:
         """The child's half of line 111."""
-        host.send(frames.ToolCall(id="t1", name="slow", args={}))
+        host.send(extension_frames.ToolCall(id="t1", name="slow", args={}))
         assert host.frame().message == "slow started"
-        host.send(frames.ToolCancel(id="t1"))
+        host.send(extension_frames.ToolCancel(id="t1"))
         assert host.frame().message == "slow stopped"
-        host.send(frames.Shutdown())
+        host.send(extension_frames.Shutdown())
         assert host.rest() == [b'{"type":"shutdown_ack"}\n']
 
     def test_a_tool_cancelled_before_its_handler_started_sends_no_result(self, host: PipeHost) -> None:
-        host.send(frames.ToolCall(id="t1", name="slow", args={}), frames.ToolCancel(id="t1"), frames.Shutdown())
-        assert codec.encode(frames.ShutdownAck()) == host.rest()[-1]
+        host.send(
+            extension_frames.ToolCall(id="t1", name="slow", args={}),
+            extension_frames.ToolCancel(id="t1"),
+            extension_frames.Shutdown(),
+        )
+        assert extension_codec.encode(extension_frames.ShutdownAck()) == host.rest()[-1]
 
     def test_a_waiting_tool_does_not_hold_up_others(self, host: PipeHost) -> None:
         """The child's half of line 57: answers come in any order, matched by id."""
-        host.send(frames.ToolCall(id="t1", name="slow", args={}), frames.ToolCall(id="t2", name="wrong", args={}))
+        host.send(
+            extension_frames.ToolCall(id="t1", name="slow", args={}),
+            extension_frames.ToolCall(id="t2", name="wrong", args={}),
+        )
         assert {host.line(), host.line()} == {
-            codec.encode(frames.Notify(level="info", message="slow started")),
-            codec.encode(frames.ToolResult(id="t2", content=(text("no"),), is_error=True)),
+            extension_codec.encode(extension_frames.Notify(level="info", message="slow started")),
+            extension_codec.encode(extension_frames.ToolResult(id="t2", content=(text("no"),), is_error=True)),
         }
 
     def test_call_tool_inside_a_tool_names_its_parent(self, host: PipeHost) -> None:
         """The child's half of line 125."""
-        host.send(frames.ToolCall(id="t1", name="nested", args={}))
+        host.send(extension_frames.ToolCall(id="t1", name="nested", args={}))
         assert host.line() == b'{"type":"call_tool","id":"call-1","name":"hosted","args":{"a":1},"parent_id":"t1"}\n'
-        host.send(frames.HostToolResult(id="call-1", name="hosted", content=(text("from the host"),)))
-        assert host.frame() == frames.ToolResult(id="t1", content=(text("from the host hosted"),))
+        host.send(extension_frames.HostToolResult(id="call-1", name="hosted", content=(text("from the host"),)))
+        assert host.frame() == extension_frames.ToolResult(id="t1", content=(text("from the host hosted"),))
 
     def test_call_tool_fails_at_once_when_the_host_does_not_offer_it(self, fresh: PipeHost) -> None:
         """The child's half of line 110."""
         fresh.line()
         fresh.send(b'{"type":"hello_ack","protocol_version":1,"zot_version":"old"}\n')
         fresh.registrations()
-        fresh.send(frames.ToolCall(id="t1", name="nested", args={}))
+        fresh.send(extension_frames.ToolCall(id="t1", name="nested", args={}))
         assert fresh.frame().content[0].text == "everything/nested crashed: this host does not offer call_tool"
 
     def test_a_cancelled_parent_gives_up_its_call(self, host: PipeHost) -> None:
-        host.send(frames.ToolCall(id="t1", name="nested", args={}))
+        host.send(extension_frames.ToolCall(id="t1", name="nested", args={}))
         assert host.frame().id == "call-1"
-        host.send(frames.ToolCancel(id="t1"))
+        host.send(extension_frames.ToolCancel(id="t1"))
         assert host.line() == b'{"type":"call_tool_cancel","id":"call-1"}\n'
-        host.send(frames.Shutdown())
+        host.send(extension_frames.Shutdown())
         assert host.rest() == [b'{"type":"shutdown_ack"}\n']
 
     def test_a_reconciler_is_asked_instead_of_the_tool(self, host: PipeHost) -> None:
-        host.send(frames.ToolCall(id="t1", name="later", args={}, operation_key="k1", reconcile=True))
-        answer = frames.ToolResult(id="t1", content=(text("k1"),), structured_content={"state": "completed"})
-        assert host.line() == codec.encode(answer)
+        host.send(extension_frames.ToolCall(id="t1", name="later", args={}, operation_key="k1", reconcile=True))
+        answer = extension_frames.ToolResult(id="t1", content=(text("k1"),), structured_content={"state": "completed"})
+        assert host.line() == extension_codec.encode(answer)
 
     def test_a_tool_without_a_reconciler_answers_unknown(self, host: PipeHost) -> None:
-        host.send(frames.ToolCall(id="t1", name="echo", args={}, operation_key="k1", reconcile=True))
-        assert host.line() == codec.encode(frames.ToolResult(id="t1", structured_content={"state": "unknown"}))
+        host.send(extension_frames.ToolCall(id="t1", name="echo", args={}, operation_key="k1", reconcile=True))
+        assert host.line() == extension_codec.encode(
+            extension_frames.ToolResult(id="t1", structured_content={"state": "unknown"})
+        )
 
     # --- events and panels ---
 
     def test_events_are_handled_in_order_and_a_crash_stops_nothing(self, host: PipeHost) -> None:
         host.send(
-            frames.Event(event="turn_start", step=1),
-            frames.Event(event="session_end"),
-            frames.Event(event="never heard of"),
-            frames.Event(event="turn_start", step=2),
-            frames.Event(
+            extension_frames.Event(event="turn_start", step=1),
+            extension_frames.Event(event="session_end"),
+            extension_frames.Event(event="never heard of"),
+            extension_frames.Event(event="turn_start", step=2),
+            extension_frames.Event(
                 event="tool_result",
                 tool_name="bash",
                 executed=True,
-                result=frames.ResultView(content=(text("ok"),), is_error=False),
+                result=extension_frames.ResultView(content=(text("ok"),), is_error=False),
             ),
         )
         assert [host.frame().message for _ in range(3)] == ["turn 1", "turn 2", "bash ok"]
@@ -261,17 +285,17 @@ class SdkSuite:
     def test_panel_keys_and_closing_reach_their_handlers(self, host: PipeHost) -> None:
         """The child's half of lines 89 to 91."""
         host.send(
-            frames.PanelKey(panel_id="p", key="rune", text="x"),
-            frames.PanelKey(panel_id="other", key="up"),
-            frames.PanelKey(panel_id="p", key="up"),
-            frames.PanelClose(panel_id="p"),
+            extension_frames.PanelKey(panel_id="p", key="rune", text="x"),
+            extension_frames.PanelKey(panel_id="other", key="up"),
+            extension_frames.PanelKey(panel_id="p", key="up"),
+            extension_frames.PanelClose(panel_id="p"),
         )
         said = [
-            frames.PanelRender(panel_id="p", lines=("runex",)),
-            frames.PanelRender(panel_id="p", lines=("up",)),
-            frames.Notify(level="info", message="closed"),
+            extension_frames.PanelRender(panel_id="p", lines=("runex",)),
+            extension_frames.PanelRender(panel_id="p", lines=("up",)),
+            extension_frames.Notify(level="info", message="closed"),
         ]
-        assert [host.line() for _ in said] == [codec.encode(frame) for frame in said]
+        assert [host.line() for _ in said] == [extension_codec.encode(frame) for frame in said]
 
     # --- interception ---
 
@@ -297,8 +321,8 @@ class SdkSuite:
     )
     def test_an_interceptor_answers_once(self, host: PipeHost, asked: dict[str, Any], answer: dict[str, Any]) -> None:
         """ext-146: the default decision allows and changes nothing."""
-        host.send(frames.EventIntercept(id="i1", **asked), frames.Shutdown())
-        made = codec.encode(frames.EventInterceptResponse(id="i1", **answer))
+        host.send(extension_frames.EventIntercept(id="i1", **asked), extension_frames.Shutdown())
+        made = extension_codec.encode(extension_frames.EventInterceptResponse(id="i1", **answer))
         assert host.rest() == [made, b'{"type":"shutdown_ack"}\n']
 
     @pytest.mark.parametrize(
@@ -316,10 +340,12 @@ class SdkSuite:
         """ext-147: an interceptor that raises answers once, with a refusal that names the fault, and the extension
         lives on.
         """
-        host.send(frames.EventIntercept(id="i1", **asked))
+        host.send(extension_frames.EventIntercept(id="i1", **asked))
         reason = f"everything crashed in {asked['event']}: boom"
-        assert host.line() == codec.encode(frames.EventInterceptResponse(id="i1", block=True, reason=reason))
-        host.send(frames.EventIntercept(id="i2", event="turn_start", step=1), frames.Shutdown())
+        assert host.line() == extension_codec.encode(
+            extension_frames.EventInterceptResponse(id="i1", block=True, reason=reason)
+        )
+        host.send(extension_frames.EventIntercept(id="i2", event="turn_start", step=1), extension_frames.Shutdown())
         assert host.rest() == [b'{"type":"event_intercept_response","id":"i2"}\n', b'{"type":"shutdown_ack"}\n']
 
     # --- bad input and the end ---
@@ -328,15 +354,15 @@ class SdkSuite:
         """ext-006, ext-007, child side: lines that are no frames and frames of unknown type are skipped."""
         host.send(
             b'garbage\n\n[1]\n{"type":"panel_resize","width":3}\n{"no":"type"}\n',
-            frames.EventIntercept(id="i1", event="turn_start", step=1),
+            extension_frames.EventIntercept(id="i1", event="turn_start", step=1),
         )
         assert host.line() == b'{"type":"event_intercept_response","id":"i1"}\n'
 
     def test_a_large_frame_passes_both_ways(self, host: PipeHost) -> None:
         """ext-010, child side: a frame of three megabytes passes in both directions."""
         words = "é" * 1_500_000
-        host.send(frames.ToolCall(id="t1", name="echo", args={"text": words}))
-        assert host.line() == codec.encode(frames.ToolResult(id="t1", content=(text(words),)))
+        host.send(extension_frames.ToolCall(id="t1", name="echo", args={"text": words}))
+        assert host.line() == extension_codec.encode(extension_frames.ToolResult(id="t1", content=(text(words),)))
 
     def test_a_last_line_without_its_end_is_served(self, host: PipeHost) -> None:
         """ext-011, child side: a last line without a line feed is served before the exit."""
@@ -351,11 +377,13 @@ class SdkSuite:
         assert host.exit_status() == 0
 
     def test_shutdown_ends_a_handler_that_waits_for_the_host(self, host: PipeHost) -> None:
-        host.send(frames.ToolCall(id="t1", name="nested", args={}))
+        host.send(extension_frames.ToolCall(id="t1", name="nested", args={}))
         assert host.frame().id == "call-1"
-        host.send(frames.Shutdown())
-        gone = frames.ToolResult(id="t1", content=(text("everything/nested crashed: the host is gone"),), is_error=True)
-        assert host.rest() == [codec.encode(gone), b'{"type":"shutdown_ack"}\n']
+        host.send(extension_frames.Shutdown())
+        gone = extension_frames.ToolResult(
+            id="t1", content=(text("everything/nested crashed: the host is gone"),), is_error=True
+        )
+        assert host.rest() == [extension_codec.encode(gone), b'{"type":"shutdown_ack"}\n']
         assert host.exit_status() == 0
 
     def test_the_pipe_recipe_works_with_the_starter(self, starter: tuple[list[str], Path]) -> None:
@@ -367,9 +395,9 @@ class SdkSuite:
                 b'{"type":"command_invoked","id":"1","name":"weather","args":"Berlin"}\n',
                 b'{"type":"shutdown"}\n',
             )
-            seen = [codec.decode_child(line) for line in host.rest()]
+            seen = [extension_codec.decode_child(line) for line in host.rest()]
             assert host.exit_status() == 0
-        assert isinstance(seen[0], frames.Hello)
+        assert isinstance(seen[0], extension_frames.Hello)
         assert seen[0].name == "weather"
         kinds = [type(frame).__name__ for frame in seen[1:]]
         assert kinds == ["RegisterCommand", "RegisterTool", "Ready", "CommandResponse", "ShutdownAck"]

@@ -20,7 +20,7 @@ from tests.conformance.sdks.suite import SdkSuite
 from zot.ext import Extension, ToolContext, record
 from zot.ext import frames as ext_frames
 from zot.ext.typed_tools import BadArguments, Parameters, description_of
-from zot.wire import codec, frames
+from zot.wire import extension_codec, extension_frames
 
 ROOT = Path(__file__).parents[3]
 HERE = Path(__file__).parent
@@ -257,22 +257,22 @@ def odd(tmp_path: Path) -> Any:
 )
 def test_whatever_a_tool_does_there_is_one_answer(odd: PipeHost, tool: str, result: bytes) -> None:
     """Also when it is async, returns data, cannot be encoded, exits, or writes to the descriptors of the wire."""
-    odd.send(frames.ToolCall(id="1", name=tool, args={}), frames.Shutdown())
+    odd.send(extension_frames.ToolCall(id="1", name=tool, args={}), extension_frames.Shutdown())
     answer, ack = odd.rest()
     assert answer.startswith(b'{"type":"tool_result","id":"1",')
     assert result in answer
-    assert ack == codec.encode(frames.ShutdownAck())
+    assert ack == extension_codec.encode(extension_frames.ShutdownAck())
 
 
 def test_a_decision_that_is_none_blocks(odd: PipeHost) -> None:
     """ext-147: a wrong return value is a crash, and a crash is a no."""
-    odd.send(frames.EventIntercept(id="1", event="tool_call", tool_name="x"))
+    odd.send(extension_frames.EventIntercept(id="1", event="tool_call", tool_name="x"))
     assert odd.frame().block is True
 
 
 def test_call_tool_in_an_event_handler_fails_instead_of_waiting_for_itself(odd: PipeHost) -> None:
-    odd.send(frames.Event(event="turn_start", step=1), frames.Shutdown())
-    assert odd.rest() == [codec.encode(frames.ShutdownAck())]
+    odd.send(extension_frames.Event(event="turn_start", step=1), extension_frames.Shutdown())
+    assert odd.rest() == [extension_codec.encode(extension_frames.ShutdownAck())]
     odd.exit_status()
     assert b"it would wait for itself" in odd.log
     assert b"printed before the run" in odd.log
@@ -347,10 +347,10 @@ def test_rewrites_of_every_event_go_from_one_handler_to_the_next(tmp_path: Path)
     (tmp_path / "main.py").write_text(REWRITERS)
     with PipeHost([sys.executable, "main.py"], tmp_path) as host:
         host.greet()
-        host.send(frames.EventIntercept(id="1", event="assistant_message", text="hi "))
-        assert host.frame() == frames.EventInterceptResponse(id="1", replace_text="hi ab")
-        host.send(frames.EventIntercept(id="2", event="before_agent_start", system_prompt=""))
-        assert host.frame() == frames.EventInterceptResponse(id="2", system_prompt="ab")
+        host.send(extension_frames.EventIntercept(id="1", event="assistant_message", text="hi "))
+        assert host.frame() == extension_frames.EventInterceptResponse(id="1", replace_text="hi ab")
+        host.send(extension_frames.EventIntercept(id="2", event="before_agent_start", system_prompt=""))
+        assert host.frame() == extension_frames.EventInterceptResponse(id="2", system_prompt="ab")
         for step, reason in ((2, "first of two"), (1, "second")):
-            host.send(frames.EventIntercept(id="3", event="turn_start", step=step))
-            assert host.frame() == frames.EventInterceptResponse(id="3", block=True, reason=reason)
+            host.send(extension_frames.EventIntercept(id="3", event="turn_start", step=step))
+            assert host.frame() == extension_frames.EventInterceptResponse(id="3", block=True, reason=reason)

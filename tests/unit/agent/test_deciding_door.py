@@ -15,57 +15,58 @@ from pathlib import Path
 import zot
 
 SOURCE = Path(zot.__file__).parent
-DROPPING = ("zot.tui.sanitize", "zot.agent.modes.interactive.screen.tool_bodies")
+DROPPING = ("zot.tui.sanitize", "zot.frontends.terminal.screen.tool_output")
 DECIDING = {
-    "agent/cli/ext/remove.py",
-    "agent/cli/ext/trust.py",
-    "agent/cli/ext/update.py",
-    "agent/cli/ext/installed.py",
-    "agent/cli/plugin.py",
-    "agent/cli/rewind.py",
-    "agent/cli/sessions.py",
-    "agent/modes/interactive/commands/sessions.py",
-    "agent/modes/interactive/commands/swarm.py",
-    "agent/modes/interactive/dialogs/call_text.py",
-    "agent/modes/interactive/dialogs/confirm.py",
-    "agent/modes/interactive/dialogs/evidence.py",
-    "agent/modes/interactive/dialogs/outside.py",
-    "agent/modes/interactive/trust_question.py",
-    "core/confirm.py",
+    "cli/verbs/ext/remove.py",
+    "cli/verbs/ext/trust.py",
+    "cli/verbs/ext/update.py",
+    "features/extensions/install/installed.py",
+    "cli/verbs/plugin.py",
+    "cli/verbs/sessions_rewind.py",
+    "cli/verbs/sessions.py",
+    "frontends/terminal/commands/sessions.py",
+    "frontends/terminal/commands/swarm.py",
+    "frontends/terminal/dialogs/call_details.py",
+    "frontends/terminal/dialogs/confirm.py",
+    "frontends/terminal/dialogs/detail_pane.py",
+    "frontends/terminal/dialogs/outside_access.py",
+    "frontends/terminal/trust_dialogs.py",
+    "core/permission_gate.py",
 }
 NOT_A_DECISION = {
-    "agent/cli/lines.py": "the door itself",
-    "agent/cli/replay.py": "reads enter, for the next step",
-    "agent/extkit/dev_loop.py": "reads frames that are typed",
-    "agent/extkit/live_trace.py": "reads frames that are typed",
-    "agent/modes/interactive/commands/login.py": "our own words, and a name of the user's own models.json",
-    "agent/modes/interactive/dialogs/picker.py": "where YesNo is made",
-    "agent/modes/interactive/plain.py": "reads prompts",
+    "cli/output.py": "the door itself",
+    "devkit/cli/replay.py": "reads enter, for the next step",
+    "devkit/dev_loop.py": "reads frames that are typed",
+    "devkit/live_trace.py": "reads frames that are typed",
+    "frontends/terminal/commands/login.py": "our own words, and a name of the user's own models.json",
+    "frontends/terminal/dialogs/picker.py": "where YesNo is made",
+    "frontends/terminal/dumb_terminal.py": "reads prompts",
 }
 ASKING = {"YesNo", "ConfirmDialog", "TrustDialog", "Evidence", "ask", "input"}
 # Fixed words, a table that was spelled cell by cell, bytes of a file of ours: module and function.
 PRINTING = {
-    ("agent/cli/completions.py", "_answer"): "words without anything hidden, remarks spelled out",
-    ("agent/cli/doctor.py", "run"): "JSON in ASCII",
-    ("agent/cli/main.py", "_helped"): "our own words",
-    ("agent/cli/ext/door.py", "run"): "our own words",
-    ("agent/cli/docs.py", "_show"): "pages of this package",
-    ("agent/cli/help.py", "write_help"): "our own words",
-    ("agent/cli/ext/check.py", "_print"): "JSON, and lines made safe one by one",
-    ("agent/cli/ext/copying.py", "_Progress"): "numbers",
-    ("agent/cli/ext/dev.py", "_tell"): "lines made safe one by one",
-    ("agent/cli/ext/list.py", "run"): "JSON in ASCII",
-    ("agent/cli/ext/logs.py", "_write"): "a log, cleaned as a stream on a terminal",
-    ("agent/cli/ext/replay.py", "run"): "lines made safe one by one",
-    ("agent/cli/ext/trace.py", "_write"): "JSON, and lines made safe one by one",
-    ("agent/cli/replay.py", "_verify"): "lines made safe one by one",
-    ("agent/cli/list_models.py", "run"): "a table made safe cell by cell",
+    ("cli/verbs/completions.py", "_answer"): "words without anything hidden, remarks spelled out",
+    ("cli/verbs/doctor.py", "run"): "JSON in ASCII",
+    ("cli/main.py", "_helped"): "our own words",
+    ("cli/verbs/ext/dispatch.py", "run"): "our own words",
+    ("cli/verbs/docs.py", "_show"): "pages of this package",
+    ("cli/help.py", "write_help"): "our own words",
+    ("devkit/cli/ext_check.py", "_print"): "JSON, and lines made safe one by one",
+    ("features/extensions/install/copy_tree.py", "_Progress"): "numbers",
+    ("devkit/cli/ext_dev.py", "_tell"): "lines made safe one by one",
+    ("cli/verbs/ext/list.py", "run"): "JSON in ASCII",
+    ("cli/verbs/ext/logs.py", "_write"): "a log, cleaned as a stream on a terminal",
+    ("devkit/cli/ext_replay.py", "run"): "lines made safe one by one",
+    ("devkit/cli/ext_trace.py", "_write"): "JSON, and lines made safe one by one",
+    ("devkit/cli/replay.py", "_verify"): "lines made safe one by one",
+    ("cli/list_models.py", "run"): "a table made safe cell by cell",
 }
 
 
 @cache
 def sources() -> dict[str, str]:
-    paths = sorted(path for top in ("agent", "core") for path in (SOURCE / top).rglob("*.py"))
+    tops = ("agent", "cli", "core", "devkit", "features", "frontends", "local_model", "swarm")
+    paths = sorted(path for top in tops for path in (SOURCE / top).rglob("*.py"))
     return {str(path.relative_to(SOURCE)): path.read_text("utf-8") for path in paths if "starters" not in path.parts}
 
 
@@ -98,7 +99,7 @@ def test_whoever_asks_is_known() -> None:
             if isinstance(node, ast.Call) and (called(node) in ASKING or called(node).endswith("stdin.readline")):
                 asking.add(name)
     assert asking - set(NOT_A_DECISION) <= DECIDING, (
-        "show it through zot.tui.decide or zot.agent.cli.lines; list it here"
+        "show it through zot.tui.decision_text or zot.cli.output; list it here"
     )
 
 
@@ -115,11 +116,11 @@ def test_no_verb_prints_a_name_from_outside_around_the_door() -> None:
     around = [
         f"{name}:{node.lineno}"
         for name, tree in modules("print", "write", "writelines")
-        if name.startswith("agent/cli/") and name != "agent/cli/lines.py"
+        if name.startswith("agent/cli/") and name != "cli/output.py"
         for holder, node in _calls(tree)
         if _prints(node) and (name, holder) not in PRINTING
     ]
-    assert around == [], "use zot.agent.cli.lines"
+    assert around == [], "use zot.cli.output"
 
 
 def _prints(node: ast.Call) -> bool:

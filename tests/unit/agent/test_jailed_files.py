@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from zot.agent import context_files
-from zot.agent.modes.interactive.editor.chips import Chip, ChipMaker
-from zot.agent.modes.interactive.editor.submission import image_file, submission
-from zot.agent.skills.discover import discover
-from zot.agent.skills.tool import SkillTool
 from zot.core.tool import ToolContext
 from zot.errors import ZotError
-from zot.system.jail.beneath import Beneath
+from zot.features.skills.discovery import discover
+from zot.features.skills.skill_tool import SkillTool
+from zot.frontends.terminal.editor.chips import Chip, ChipMaker
+from zot.frontends.terminal.editor.submission import image_file, submission
+from zot.system.jail.jailed_files import Beneath
 from zot.system.jail.policy import policy_for
 
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(40)

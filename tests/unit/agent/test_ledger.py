@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from zot.agent.spending import ledger
-from zot.agent.spending.ledger import Ledger, spent_on, spent_row
+from zot.features.budget import ledger
+from zot.features.budget.ledger import Ledger, spent_on, spent_row
 from zot.provider.messages import Usage
 
 

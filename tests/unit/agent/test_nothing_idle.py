@@ -9,9 +9,9 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from zot.agent.cli.flags import FLAGS, Flags
 from zot.agent.config import RunConfig
 from zot.agent.settings import Values
+from zot.cli.flags import FLAGS, Flags
 
 ROOT = Path(__file__).parents[3]
 SRC = ROOT / "src" / "zot"
@@ -57,7 +57,7 @@ def read_by_itself(file: str, name: str) -> set[str]:
 
 def test_every_flag_is_read() -> None:
     """In a mode, or on its way into the run configuration."""
-    heard = read_anywhere("flags", but="agent/cli/flags.py") | read_by_itself("agent/cli/flags.py", "Flags")
+    heard = read_anywhere("flags", but="cli/flags.py") | read_by_itself("cli/flags.py", "Flags")
     assert {flag.dest for flag in FLAGS} - heard == set()
     assert {flag.dest for flag in FLAGS} <= set(Flags.__annotations__)
 

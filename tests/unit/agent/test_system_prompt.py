@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from zot.agent.cli import docs
 from zot.agent.context_files import ContextFile
 from zot.agent.system_prompt import SystemPrompt, load_custom, tool_summary
+from zot.cli.verbs import docs
 from zot.provider.model_call import ToolSpec
 
 CWD = Path("/srv/project")

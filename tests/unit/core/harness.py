@@ -11,8 +11,8 @@ from tests.fakes.client import FakeClient
 from tests.fakes.journal import FakeJournal
 from zot.core import events
 from zot.core.agent import Agent, Outcome
+from zot.core.event_bus import Reader
 from zot.core.events import AgentEvent
-from zot.core.readers import Reader
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.provider.model import Model
 from zot.provider.model_call import ToolSpec

@@ -13,9 +13,9 @@ from tests.fakes.tools import FakeTool
 from tests.unit.core.harness import heard, is_valid, make_agent, of, results, roles, running, words
 from zot.core import events
 from zot.core.agent import Agent
-from zot.core.confirm import Judged
 from zot.core.events import AgentEvent
 from zot.core.interceptors import TurnVerdict
+from zot.core.permission_gate import Judged
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.provider.messages import ToolCallBlock
 from zot.provider.model_call import TextDelta

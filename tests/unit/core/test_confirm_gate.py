@@ -9,7 +9,7 @@ import pytest
 from tests.fakes.client import calls, says
 from tests.fakes.tools import FakeTool
 from tests.unit.core.harness import heard, make_agent, results
-from zot.core.confirm import Answer, ConfirmGate, Question, preview
+from zot.core.permission_gate import Answer, ConfirmGate, Question, preview
 from zot.provider.messages import ToolCallBlock
 
 ONCE, TOOL, ALL, DENY = Answer("once"), Answer("tool"), Answer("all"), Answer("deny")

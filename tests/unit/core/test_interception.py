@@ -10,8 +10,8 @@ from tests.fakes.tools import FakeTool
 from tests.unit.core.harness import heard, make_agent, of, results, words
 from zot.core import events
 from zot.core.agent import FirstCall
-from zot.core.confirm import Judged
 from zot.core.interceptors import TextVerdict, ToolVerdict, TurnVerdict
+from zot.core.permission_gate import Judged
 from zot.provider.messages import TextBlock, ToolCallBlock
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from generate import user_pages
-from zot.agent.cli.flags import FLAGS
-from zot.agent.modes.interactive.commands.registry import COMMANDS
 from zot.agent.settings import Values
+from zot.cli.flags import FLAGS
+from zot.frontends.terminal.commands.registry import COMMANDS
 
 
 def test_the_page_names_every_flag() -> None:

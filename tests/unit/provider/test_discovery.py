@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from zot.provider.auth.store import AuthStore, OAuthToken
+from zot.provider.auth.auth_store import AuthStore, OAuthToken
 from zot.provider.catalog import Cache, CachedModel, Catalog, read_cache
 from zot.provider.discovery import Target, find_local_servers, refresh, refresh_due, targets
 from zot.provider.http.pool import HttpPool

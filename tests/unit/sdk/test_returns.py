@@ -17,7 +17,7 @@ import pytest
 from tests.fakes.model_server import CallTools, FakeModelServer, Refuse, Say, Slow
 from zot.errors import AnswerAborted, AuthFailed, UsageError
 from zot.sdk import AnswerMismatch, Done, Error, Options, Runtime, SyncRuntime, TextDelta, UserMessage
-from zot.wire.returned import Shape
+from zot.wire.structured_output import Shape
 
 Serve = Callable[..., FakeModelServer]
 Embed = Callable[..., Runtime]

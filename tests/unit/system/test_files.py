@@ -14,7 +14,7 @@ import pytest
 from zot.errors import ConfigError
 from zot.system import files
 from zot.system.files import replace_file, user_home, zot_home
-from zot.system.opening import open_regular
+from zot.system.safe_open import open_regular
 
 
 def mode_of(path: Path) -> int:

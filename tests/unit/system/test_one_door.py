@@ -1,4 +1,4 @@
-"""Nothing in zot opens a file around ``zot.system.opening``: whoever did would wait for a pipe or follow a link."""
+"""Nothing in zot opens a file around ``zot.system.safe_open``: whoever did would wait for a pipe or follow a link."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ SOURCE = Path(zot.__file__).parent
 
 # Who may open what the door would not, and why.
 ALLOWED = {
-    "system/opening.py": "the door",
+    "system/safe_open.py": "the door",
     "system/process_table.py": "/dev/null, and /proc, whose files are the kernel's",
-    "system/own_process.py": "/dev/null, and /proc, whose files are the kernel's",
+    "system/process_setup.py": "/dev/null, and /proc, whose files are the kernel's",
     "system/files.py": "directories, to make a rename durable",
     "tui/terminal.py": "the terminal's own device",
-    "agent/cli/main.py": "/dev/null",
-    "system/jail/beneath.py": "the door of the jail itself",
-    "system/jail/repositories.py": "repositories, to keep their numbers taken; nothing is read by that",
+    "cli/main.py": "/dev/null",
+    "system/jail/jailed_files.py": "the door of the jail itself",
+    "system/jail/git_repositories.py": "repositories, to keep their numbers taken; nothing is read by that",
     "system/jail/landlock.py": "directories of the policy, not what is in them",
-    "agent/cli/docs.py": "pages that came with the package",
-    "agent/cli/ext/new.py": "starters that came with the package, and the new files made of them",
-    "agent/installation.py": "the record of the installed package, through importlib",
+    "cli/verbs/docs.py": "pages that came with the package",
+    "devkit/cli/ext_new.py": "starters that came with the package, and the new files made of them",
+    "system/installation.py": "the record of the installed package, through importlib",
     "provider/providers.py": "a table that came with the package",
     "provider/catalog.py": "a table that came with the package",
-    "core/session/index.py": "SQLite opens by name; the door made the file",
+    "core/session/summary_index.py": "SQLite opens by name; the door made the file",
 }
-ROOMS_WITHOUT_US = ("ext/", "agent/cli/ext/starters/")  # they import nothing of zot
+ROOMS_WITHOUT_US = ("ext/", "devkit/starters/")  # they import nothing of zot
 
 _BY_PATH = {"read_bytes", "read_text", "write_bytes", "write_text", "touch"}
 _BY_MODULE = {
@@ -72,7 +72,7 @@ def test_files_are_opened_through_one_door() -> None:
             continue
         found += [f"src/zot/{name}:{line}" for line in _openings(ast.parse(path.read_text(encoding="utf-8")))]
     assert not found, (
-        f"open these through zot.system.opening, which waits for nothing and follows no planted link: {found}"
+        f"open these through zot.system.safe_open, which waits for nothing and follows no planted link: {found}"
     )
 
 

@@ -18,10 +18,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zot.agent.tools.caps import MAX_BYTES, MAX_LINES, from_character, whole_characters
+from zot.agent.tools.truncate import MAX_BYTES, MAX_LINES, from_character, whole_characters
 
 if TYPE_CHECKING:
-    from zot.system.temporary import Unfinished
+    from zot.system.temp_files import Unfinished
 
 HEAD_SHARE = 0.4
 SPOOL_CAP = 100 * 1024 * 1024
@@ -279,7 +279,7 @@ class Spool:
         self.is_named = False
         self._file: Unfinished | None = None
         self._path = Path(os.environ.get("TMPDIR") or "/tmp") / f"zot-bash-{os.urandom(6).hex()}.log"
-        from zot.system.temporary import Unfinished, kept_directory  # most outputs are short
+        from zot.system.temp_files import Unfinished, kept_directory  # most outputs are short
 
         with suppress(OSError):  # somebody else has that directory: one file less that is cleaned up
             self._path = kept_directory() / self._path.name

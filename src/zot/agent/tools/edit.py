@@ -18,7 +18,7 @@ from zot.agent.tools.registry import EDIT
 from zot.agent.tools.workspace import WorkspaceTool, reason_of
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
-from zot.system.opening import TooLarge
+from zot.system.safe_open import TooLarge
 
 LARGEST = 32 << 20  # of a file to edit, which takes several times as much memory
 _BOM = "\ufeff"

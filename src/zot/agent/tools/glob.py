@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from zot.agent.tools.arguments import Arguments
-from zot.agent.tools.caps import CappedRows
 from zot.agent.tools.ignore import regex_of
 from zot.agent.tools.registry import GLOB
 from zot.agent.tools.search import listing, printable, run_search
+from zot.agent.tools.truncate import CappedRows
 from zot.agent.tools.workspace import WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError

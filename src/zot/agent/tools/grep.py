@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from zot.agent.tools.arguments import Arguments
-from zot.agent.tools.caps import CappedRows
 from zot.agent.tools.registry import GREP
 from zot.agent.tools.search import Query, own_search, printable, ripgrep, ripgrep_search, run_search
+from zot.agent.tools.truncate import CappedRows
 from zot.agent.tools.workspace import Workspace, WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError

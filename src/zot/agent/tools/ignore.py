@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from zot.system.opening import read_whole
+from zot.system.safe_open import read_whole
 
 _KINDS = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
 _LARGEST = 256 << 10  # of an ignore file; a larger one says nothing

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from zot.agent.tools.arguments import Arguments
-from zot.agent.tools.caps import MAX_BYTES, MAX_LINES, whole_characters
 from zot.agent.tools.registry import READ
+from zot.agent.tools.truncate import MAX_BYTES, MAX_LINES, whole_characters
 from zot.agent.tools.workspace import WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError

@@ -96,7 +96,7 @@ def preparing(agent: Agent) -> Callable[[AgentEvent], None]:
         if isinstance(event, ToolUseStart):
             tool = agent.toolbox.get(event.name)
             if isinstance(tool, LazyTool) and not tool.is_prepared:
-                import_module("zot.core.tool_runs")  # the loop will want it
+                import_module("zot.core.tool_batch")  # the loop will want it
                 tool.prepare()
 
     return watch

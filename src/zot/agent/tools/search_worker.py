@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
 from zot.agent.tools.ignore import walk
-from zot.system.opening import reading
+from zot.system.safe_open import reading
 
 _SNIFFED = 65536
 _LARGEST_UTF16 = 64 << 20

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from zot.errors import ToolError
-from zot.system.opening import TooLarge, open_regular, read_at_most, read_whole
+from zot.system.safe_open import TooLarge, open_regular, read_at_most, read_whole
 
 if TYPE_CHECKING:
-    from zot.agent.changes.keeping import Keeping
-    from zot.agent.present import Present
-    from zot.agent.tools.jobs import Jobs
+    from zot.agent.snapshot import Present
+    from zot.agent.tools.background_jobs import Jobs
     from zot.agent.tools.registry import Spec
-    from zot.system.jail.beneath import Beneath
+    from zot.features.checkpoints.change_recorder import Keeping
     from zot.system.jail.jail import Jail
+    from zot.system.jail.jailed_files import Beneath
     from zot.system.processes import ProcessTree
 
 # Secrets of zot itself; those of the providers are given to the Workspace.
@@ -75,7 +75,7 @@ class Workspace:
     @property
     def jobs(self) -> Jobs:
         if self._jobs is None:
-            from zot.agent.tools.jobs import Jobs  # few runs leave something running
+            from zot.agent.tools.background_jobs import Jobs  # few runs leave something running
 
             self._jobs = Jobs()
         return self._jobs
@@ -139,7 +139,7 @@ class Workspace:
     def _is_withheld(self, variable: str) -> bool:
         """A credential zot knows, unless the user names it; or what looks like a secret of another service, unless the
         user names it or gives a pattern for it."""
-        from zot.system.secret_names import looks_like_secret, matches
+        from zot.system.secret_variables import looks_like_secret, matches
 
         if variable in self._credentials:
             return variable not in self._passthrough
@@ -258,7 +258,7 @@ class Workspace:
 
     @contextmanager
     def _jailed(self, path: Path) -> Generator[None]:
-        from zot.system.jail.beneath import Protected, Refused
+        from zot.system.jail.jailed_files import Protected, Refused
 
         try:
             yield

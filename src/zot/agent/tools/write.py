@@ -14,7 +14,7 @@ from zot.agent.tools.registry import WRITE
 from zot.agent.tools.workspace import WorkspaceTool, reason_of
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
-from zot.system.opening import TooLarge
+from zot.system.safe_open import TooLarge
 
 LARGEST_COMPARED = 4 << 20  # of a file that is replaced
 _SNIFFED = 8_192

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import msgspec
 
-from zot.core.session.row_file import bad_path, lock
+from zot.core.session.session_file import bad_path, lock
 from zot.core.session.store import SUFFIX
 from zot.core.session.summary import Summary, summarise
 from zot.errors import UsageError
-from zot.system.opening import open_to_change
+from zot.system.safe_open import open_to_change
 
 _UNITS_S = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800, "mo": 2_592_000, "y": 31_536_000}
 

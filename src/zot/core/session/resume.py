@@ -29,7 +29,7 @@ from zot.core.session.records import (
     message_of,
     result_of,
 )
-from zot.core.session.row_file import NO_ROW, Line
+from zot.core.session.session_file import NO_ROW, Line
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, ToolResultBlock, Usage
 
 WINDOW = 100

@@ -14,10 +14,10 @@ from typing import Any, BinaryIO, cast
 
 import msgspec
 
-from zot.core.session.history import NOT_SAID
 from zot.core.session.records import DiskMessage
+from zot.core.session.turn_history import NOT_SAID
 from zot.provider.messages import SHOWN_TEXT
-from zot.system.opening import reading
+from zot.system.safe_open import reading
 
 _LONGEST = 8 << 20  # bytes of a row that is looked at; longer ones are pictures
 _TAILS = (128 << 10, 4 << 20)

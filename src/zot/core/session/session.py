@@ -37,7 +37,7 @@ from zot.core.session.records import (
     message_row,
     outcome_row,
 )
-from zot.core.session.row_file import (
+from zot.core.session.session_file import (
     NO_ROW,
     RowWriter,
     bad_path,

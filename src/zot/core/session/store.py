@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.core.session.records import Meta, row_type
-from zot.core.session.row_file import lines_of, lock
 from zot.core.session.session import Session, open_session
+from zot.core.session.session_file import lines_of, lock
 from zot.provider.messages import utc_now
 from zot.system.digest import sha256
-from zot.system.opening import open_to_change, reading
+from zot.system.safe_open import open_to_change, reading
 
 if TYPE_CHECKING:
     import asyncio
@@ -87,7 +87,7 @@ class SessionStore:
     def summaries(self, *, everywhere: bool = False) -> list[Summary]:
         """What lists show, newest first, sessions without messages left out; of all directories on demand."""
         # Imported here: the index brings sqlite3, which a run without a list must not pay for.
-        from zot.core.session.index import indexed
+        from zot.core.session.summary_index import indexed
 
         files = list(self._all_files()) if everywhere else self.files()
         return [summary for summary in indexed(self.root, newest_first(files)) if summary.messages]

@@ -12,9 +12,9 @@ import msgspec
 
 from zot.core.events import PERMISSION_MODE
 from zot.core.session.records import DiskBlock, Meta
-from zot.core.session.row_file import lines_of
+from zot.core.session.session_file import lines_of
 from zot.provider.messages import Usage
-from zot.system.opening import reading
+from zot.system.safe_open import reading
 
 _FIRST_TEXT_MAX = 200
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import msgspec
 
 from zot.errors import AuthFailed, ConfigError, NotLoggedIn
-from zot.provider.auth.lookup import Credential, forget_commands
+from zot.provider.auth.credential_lookup import Credential, forget_commands
 from zot.provider.dialects.dialect import Endpoint
 
 

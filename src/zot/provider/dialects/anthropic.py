@@ -15,7 +15,6 @@ from typing import Any
 
 import msgspec
 
-from zot.provider.dialects.answer import BAD_JSON, Answer, Count, Part, ReasoningPart, TextPart, ToolPart
 from zot.provider.dialects.dialect import Decoder, Endpoint, ImageLimit, ListedModel
 from zot.provider.dialects.request_parts import (
     THINKING_BUDGETS,
@@ -29,6 +28,7 @@ from zot.provider.dialects.request_parts import (
     thinking_fields,
     visible,
 )
+from zot.provider.dialects.response_builder import BAD_JSON, Answer, Count, Part, ReasoningPart, TextPart, ToolPart
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.sse import SseEvent, SseParser
 from zot.provider.messages import (
@@ -45,7 +45,7 @@ from zot.provider.messages import (
 )
 from zot.provider.model import Model
 from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolSpec, ToolStarted
-from zot.system.opening import open_to_append
+from zot.system.safe_open import open_to_append
 
 _VERSION = "2023-06-01"
 _VERTEX_VERSION = "vertex-2023-10-16"

@@ -15,7 +15,6 @@ from urllib.parse import quote
 import msgspec
 
 from zot.provider.auth.sigv4 import access_key, signed
-from zot.provider.dialects.answer import BAD_JSON, Answer, Count, Part, ReasoningPart, TextPart, ToolPart
 from zot.provider.dialects.dialect import Decoder, Endpoint, ImageLimit, ListedModel
 from zot.provider.dialects.request_parts import (
     THINKING_BUDGETS,
@@ -29,7 +28,8 @@ from zot.provider.dialects.request_parts import (
     thinking_fields,
     visible,
 )
-from zot.provider.http.eventstream import EventStreamParser
+from zot.provider.dialects.response_builder import BAD_JSON, Answer, Count, Part, ReasoningPart, TextPart, ToolPart
+from zot.provider.http.aws_eventstream import EventStreamParser
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.sse import SseEvent
 from zot.provider.messages import (

@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 
 from zot.errors import ProviderError
-from zot.provider.dialects.answer import BAD_JSON, Answer, Count, ReasoningPart, TextPart, ToolPart
 from zot.provider.dialects.dialect import Decoder, Endpoint, ImageLimit, ListedModel
 from zot.provider.dialects.request_parts import (
     Sent,
@@ -28,6 +27,7 @@ from zot.provider.dialects.request_parts import (
     result_text,
     visible,
 )
+from zot.provider.dialects.response_builder import BAD_JSON, Answer, Count, ReasoningPart, TextPart, ToolPart
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.sse import SseEvent, SseParser
 from zot.provider.messages import (

@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from zot.provider.dialects.answer import BAD_JSON, Answer, Count, Part, ReasoningPart, TextPart, ToolPart
 from zot.provider.dialects.dialect import Decoder, Endpoint, ImageLimit, ListedModel
 from zot.provider.dialects.request_parts import (
     address,
@@ -27,12 +26,13 @@ from zot.provider.dialects.request_parts import (
     result_text,
     visible,
 )
+from zot.provider.dialects.response_builder import BAD_JSON, Answer, Count, Part, ReasoningPart, TextPart, ToolPart
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.sse import SseEvent, SseParser
 from zot.provider.messages import Block, ImageBlock, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock, Usage
 from zot.provider.model import Model
 from zot.provider.model_call import Request, StreamEvent, TextDelta, ThinkingDelta, ToolArgs, ToolSpec, ToolStarted
-from zot.provider.repair import repaired
+from zot.provider.transcript_repair import repaired
 
 Item = dict[str, Any]
 

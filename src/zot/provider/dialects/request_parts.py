@@ -18,7 +18,7 @@ from zot.provider.http.message import HttpRequest
 from zot.provider.messages import ImageBlock, Message, ResultBlock, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.provider.model import REASONING_LEVELS, Model
 from zot.provider.model_call import Request
-from zot.provider.repair import Repair
+from zot.provider.transcript_repair import Repair
 
 _Headers = list[tuple[str, str]]
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
-from zot.system.jail.places import Covers
+from zot.system.jail.allowed_programs import chosen_programs, program_folders
 from zot.system.jail.policy import Policy
-from zot.system.jail.private import Private
-from zot.system.jail.programs import chosen_programs, program_folders
+from zot.system.jail.private_dirs import Private
+from zot.system.jail.protected_paths import Covers
 from zot.system.jail.system_paths import SYSTEM, etc_directories, outermost, toolchains
 
 _ALWAYS = (

@@ -20,8 +20,8 @@ from zot.system.jail.policy import Policy
 if TYPE_CHECKING:
     import subprocess
 
-    from zot.system.jail.beneath import Beneath
-    from zot.system.jail.starting import Cell, Starter
+    from zot.system.jail.jailed_files import Beneath
+    from zot.system.jail.launcher import Cell, Starter
 
 Level = Literal["full", "reduced"]
 _PROBE_S = 10.0
@@ -43,11 +43,11 @@ def look(find: Callable[[str], str | None]) -> Machine:
         return _look_at_mac()
     if sys.platform != "linux":
         return Machine("", "this system has nothing that could hold one; on Windows run zot in WSL 2, where it works")
-    from zot.system.jail import kernel, landlock, seccomp
+    from zot.system.jail import landlock, seccomp, syscalls
 
     if not seccomp.supported():
         return Machine("", "zot knows no system calls of this processor")
-    abi = kernel.landlock_abi()
+    abi = syscalls.landlock_abi()
     program = find("bwrap")
     reason = _trouble_with(program) if program else f"bubblewrap is not installed; {HOW_TO_GET_IT}"
     if not reason and program:
@@ -127,7 +127,7 @@ class Jail:
     def files(self) -> Beneath:
         """For tools that open files in zot's own process."""
         if self._files is None:
-            from zot.system.jail.beneath import Beneath
+            from zot.system.jail.jailed_files import Beneath
 
             self._files = Beneath(self.policy)
         return self._files
@@ -156,7 +156,7 @@ class Jail:
 
     def _made_starter(self) -> Starter:
         if self._starter is None:
-            from zot.system.jail.starting import Starter
+            from zot.system.jail.launcher import Starter
 
             private = self._first._made_starter().private if self._first is not self else None
             bubblewrap = self._machine.bubblewrap if self.level == "full" else ""
@@ -171,5 +171,5 @@ class Jail:
             return ""
         import shlex
 
-        words = [sys.executable, "-I", "-m", "zot.system.jail.sweeping", *self.policy.guarded]
+        words = [sys.executable, "-I", "-m", "zot.system.jail.cleanup", *self.policy.guarded]
         return shlex.join(words) if not any("\n" in word for word in words) else ""

@@ -10,7 +10,7 @@ import os
 import struct
 from collections.abc import Iterable
 
-from zot.system.jail import kernel
+from zot.system.jail import syscalls
 from zot.system.jail.policy import Policy
 
 OLDEST_ABI = 3  # truncating is refused from here on
@@ -38,12 +38,12 @@ MACHINE = (
 
 def ruleset(policy: Policy, readable: Iterable[str], private: Iterable[str]) -> int:
     """A file descriptor; ``readable`` is the system and its toolchains, ``private`` what this jail has for itself."""
-    abi = kernel.landlock_abi()
+    abi = syscalls.landlock_abi()
     files = _ALL_FILES[5] if abi >= 5 else _ALL_FILES[3]
     tcp = _TCP if abi >= 4 and not policy.network else 0
     scopes = _SCOPES if abi >= 6 else 0
     attributes = struct.pack("=QQQ", files, tcp, scopes) if abi >= 6 else struct.pack("=QQ", files, tcp)
-    made = kernel.create_ruleset(attributes if abi >= 4 else attributes[:8])
+    made = syscalls.create_ruleset(attributes if abi >= 4 else attributes[:8])
     try:
         for path in (*readable, *policy.read, *policy.read_files):
             _allow(made, path, _READ)
@@ -59,9 +59,9 @@ def ruleset(policy: Policy, readable: Iterable[str], private: Iterable[str]) -> 
 
 def scopes_only() -> int | None:
     """A ruleset that keeps a thread from other programs' abstract sockets and signals, and touches no file."""
-    if kernel.landlock_abi() < 6:
+    if syscalls.landlock_abi() < 6:
         return None
-    return kernel.create_ruleset(struct.pack("=QQQ", 0, 0, _SCOPES))
+    return syscalls.create_ruleset(struct.pack("=QQQ", 0, 0, _SCOPES))
 
 
 def _allow(made: int, path: str, access: int) -> None:
@@ -72,6 +72,6 @@ def _allow(made: int, path: str, access: int) -> None:
     try:
         if not os.path.isdir(f"/proc/self/fd/{fd}"):
             access &= _OF_FILES
-        kernel.allow_beneath(made, fd, access)
+        syscalls.allow_beneath(made, fd, access)
     finally:
         os.close(fd)

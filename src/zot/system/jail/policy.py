@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from zot.errors import ConfigError
-from zot.system.secret_names import matches
+from zot.system.secret_variables import matches
 
 # Below each writable root, read-only even when they are not there yet: what git, editors, shells and agents run.
 PROTECTED = (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from zot.agent.present import Present
+from zot.agent.snapshot import Present
 from zot.agent.tools.workspace import SESSION_VARIABLES, Workspace
 from zot.errors import ToolError
 

@@ -9,12 +9,12 @@ import pytest
 
 from tests.unit.core.session.conversation import assistant, call, reopened, results, rows, saved, say, texts, user
 from zot.core.events import REPLACES
-from zot.core.session.copies import fork_at, fork_before
-from zot.core.session.history import turns_of
+from zot.core.session.fork import fork_at, fork_before
 from zot.core.session.records import Meta
 from zot.core.session.resume import window
 from zot.core.session.store import SessionStore
 from zot.core.session.summary import Summary, branches, tree_lines
+from zot.core.session.turn_history import turns_of
 from zot.errors import SessionCorrupt, SessionError, UsageError
 from zot.provider.messages import Usage
 

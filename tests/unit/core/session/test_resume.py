@@ -10,11 +10,11 @@ import pytest
 
 from tests.unit.core.session.conversation import TIME, assistant, call, reopened, results, saved, say, texts, user
 from zot.core.events import REPLACES
-from zot.core.session.copies import fork_before
-from zot.core.session.history import turns_of
+from zot.core.session.fork import fork_before
 from zot.core.session.resume import Replay, window
 from zot.core.session.store import SessionStore
 from zot.core.session.summary import summarise
+from zot.core.session.turn_history import turns_of
 from zot.core.tool import text_result
 from zot.provider.messages import ImageBlock, Message, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock
 
@@ -135,7 +135,7 @@ def test_a_local_time_of_another_program_becomes_utc(
 
 def loaded(*messages: Message) -> tuple[Message, ...]:
     from zot.core.session.records import message_row
-    from zot.core.session.row_file import Line
+    from zot.core.session.session_file import Line
 
     state = Replay()
     for number, message in enumerate(messages):

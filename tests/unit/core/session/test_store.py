@@ -159,7 +159,7 @@ def test_old_empty_files_are_pruned_and_fresh_locked_or_used_ones_kept(store: Se
 
 
 def test_a_session_deleted_between_opening_and_locking_is_not_written_into_the_void(store: SessionStore) -> None:
-    from zot.core.session.row_file import _claim
+    from zot.core.session.session_file import _claim
 
     path = saved(store, user("hi"))
     fd = os.open(path, os.O_RDWR)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from zot.errors import UsageError
-from zot.provider.auth.lookup import Credential, find_credential
-from zot.provider.auth.store import AuthStore, OAuthToken
+from zot.provider.auth.auth_store import AuthStore, OAuthToken
+from zot.provider.auth.credential_lookup import Credential, find_credential
 from zot.provider.providers import builtin_providers
 
 ANTHROPIC = builtin_providers()["anthropic"]
@@ -150,7 +150,7 @@ def test_a_book_of_accounts_that_makes_no_sense_hides_no_key(tmp_path: Path, acc
 
 def test_processes_that_log_in_and_switch_at_once_lose_no_account(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from zot.provider.auth.store import AuthStore\n"
+        "import sys; from pathlib import Path; from zot.provider.auth.auth_store import AuthStore\n"
         "store = AuthStore(Path(sys.argv[1]))\n"
         "for i in range(10):\n"
         "    store.set_api_key('anthropic', f'k-{sys.argv[2]}-{i}', f'{sys.argv[2]}-{i}')\n"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from zot.provider.auth.lookup import Credential, find_credential, has_credential
-from zot.provider.auth.store import AuthStore
+from zot.provider.auth.auth_store import AuthStore
+from zot.provider.auth.credential_lookup import Credential, find_credential, has_credential
 from zot.provider.discovery import targets
 from zot.provider.providers import base_url_of, builtin_providers, missing_in_address
 

@@ -9,9 +9,9 @@ import pytest
 from tests.fakes.replay_server import replayed
 from tests.unit.provider.samples import MODEL, decoder_of, fed, finished, usage_of, user
 from zot.errors import AuthFailed, BadRequest, Overloaded, ProviderError, TransportFailed
-from zot.provider.client import HttpClient
 from zot.provider.dialects.anthropic import AnthropicDialect
 from zot.provider.dialects.dialect import Endpoint
+from zot.provider.http_client import HttpClient
 from zot.provider.messages import ReasoningBlock, TextBlock, ToolCallBlock, Usage
 from zot.provider.model import Model
 from zot.provider.model_call import Request, TextDelta, ThinkingDelta, ToolArgs, ToolEnded, ToolStarted

@@ -10,10 +10,10 @@ import pytest
 from tests.fakes.replay_server import replayed
 from tests.unit.provider.samples import MODEL, decoder_of, finished, usage_of, user
 from zot.errors import AuthFailed, BadRequest, ContextTooLong, Overloaded, ProviderError, RateLimited, TransportFailed
-from zot.provider.client import HttpClient
 from zot.provider.dialects.bedrock import BedrockDialect
 from zot.provider.dialects.dialect import Decoder, Endpoint
 from zot.provider.http.sse import SseEvent
+from zot.provider.http_client import HttpClient
 from zot.provider.messages import ReasoningBlock, TextBlock, ToolCallBlock, Usage
 from zot.provider.model_call import Request, StreamEvent, TextDelta, ThinkingDelta, ToolArgs, ToolEnded, ToolStarted
 

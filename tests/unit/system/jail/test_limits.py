@@ -13,7 +13,7 @@ import os, signal, sys, tempfile, threading
 from pathlib import Path
 import msgspec
 from zot.system.files import find_program
-from zot.system.jail import landlock, seccomp, starting
+from zot.system.jail import landlock, seccomp, launcher
 from zot.system.jail.jail import Jail, Machine, look
 from zot.system.jail.policy import Limits, policy_for
 if os.getuid() == 0:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from zot.errors import ConfigError
-from zot.system.jail import kernel
+from zot.system.jail import syscalls
 from zot.system.jail.jail import Jail, look
 from zot.system.jail.policy import jailed_environment, policy_for
 from zot.system.jail.system_paths import toolchains
@@ -72,7 +72,7 @@ def test_what_stands_beside_a_program_is_not_always_an_installation(tmp_path: Pa
 
 def test_a_machine_without_either_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """engine-229: where neither bubblewrap nor Landlock works, locking is refused with the reason."""
-    monkeypatch.setattr(kernel, "landlock_abi", lambda: 0)
+    monkeypatch.setattr(syscalls, "landlock_abi", lambda: 0)
     machine = look(lambda name: None)
     assert machine.level == ""
     with pytest.raises(ConfigError, match=r"bubblewrap is not installed.*no Landlock"):

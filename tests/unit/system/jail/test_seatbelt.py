@@ -13,8 +13,8 @@ import pytest
 from zot.errors import ConfigError
 from zot.system.jail import seatbelt
 from zot.system.jail.jail import look
+from zot.system.jail.launcher import Starter
 from zot.system.jail.policy import PROTECTED, Policy
-from zot.system.jail.starting import Starter
 
 POLICY = Policy(root="/Users/me/project", read=("/opt/data",), write=("/Users/me/other",))
 

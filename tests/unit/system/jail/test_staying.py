@@ -11,7 +11,7 @@ TRIES = 25
 SLIPPING = """
 import asyncio, os, sys, tempfile
 from pathlib import Path
-from zot.system import own_process
+from zot.system import process_setup
 from zot.system.files import find_program
 from zot.system.jail.jail import Jail, Machine, look
 from zot.system.jail.policy import policy_for
@@ -19,7 +19,7 @@ from zot.system.process_table import snapshot
 from zot.system.processes import spawn
 
 async def main():
-    own_process.claim()
+    process_setup.claim()
     stayed = 0
     with tempfile.TemporaryDirectory() as project, tempfile.TemporaryDirectory() as home:
         jail = Jail(policy_for(Path(project), home=home), Machine("reduced", "", "", look(find_program).landlock), home)

@@ -10,15 +10,15 @@ import asyncio
 from urllib.parse import urlencode, urlsplit
 
 from zot.errors import LoginFailed
-from zot.provider.auth.oauth.asking import open_pool, shown
-from zot.provider.auth.oauth.callback import Callback, Returned, read_pasted
-from zot.provider.auth.oauth.client_id import ClientId, find_client
+from zot.provider.auth.auth_store import OAuthToken
+from zot.provider.auth.oauth.client_registration import ClientId, find_client
+from zot.provider.auth.oauth.http_requests import open_pool, shown
+from zot.provider.auth.oauth.login_progress import LoginStep, Pasted, Tell, done
+from zot.provider.auth.oauth.loopback_server import Callback, Returned, read_pasted
 from zot.provider.auth.oauth.pkce import Proofs, new_proofs
-from zot.provider.auth.oauth.server import Server, find_server
+from zot.provider.auth.oauth.server_metadata import Server, find_server
 from zot.provider.auth.oauth.settings import OAuthSettings, is_safe
-from zot.provider.auth.oauth.steps import LoginStep, Pasted, Tell, done
-from zot.provider.auth.oauth.token_request import request_token, token_from
-from zot.provider.auth.store import OAuthToken
+from zot.provider.auth.oauth.token_endpoint import request_token, token_from
 from zot.provider.http.pool import HttpPool
 
 LIMIT_S = 600.0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from zot.errors import LoginFailed, NotLoggedIn
-from zot.provider.auth.oauth.asking import host_of, open_pool, post, refusal
-from zot.provider.auth.oauth.client_id import ClientId, with_client
-from zot.provider.auth.oauth.refreshing import stored_login
-from zot.provider.auth.oauth.server import find_server
+from zot.provider.auth.auth_store import AuthStore, OAuthToken
+from zot.provider.auth.oauth.client_registration import ClientId, with_client
+from zot.provider.auth.oauth.http_requests import host_of, open_pool, post, refusal
+from zot.provider.auth.oauth.refresh import stored_login
+from zot.provider.auth.oauth.server_metadata import find_server
 from zot.provider.auth.oauth.settings import OAuthSettings
-from zot.provider.auth.store import AuthStore, OAuthToken
 from zot.provider.http.pool import HttpPool
 from zot.provider.providers import Provider
 

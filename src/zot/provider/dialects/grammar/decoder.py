@@ -11,11 +11,11 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from zot.provider.dialects.answer import BAD_JSON, ToolPart
+from zot.local_model.coaching.advice import Advice, advise
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.dialects.grammar.actions import FENCE, FINAL, OTHER_FENCE, Shape, shape_of
-from zot.provider.dialects.grammar.coaching import Advice, advise
 from zot.provider.dialects.openai_chat import OpenAIChatDecoder
+from zot.provider.dialects.response_builder import BAD_JSON, ToolPart
 from zot.provider.model_call import Request, StreamEvent, ToolArgs, ToolStarted
 
 _NAMED = re.compile(r'\s{0,9}\{\s{0,9}"tool"\s{0,9}:\s{0,9}"((?:[^"\\]|\\.){1,200})"\s{0,9}')

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from zot.local_model.coaching.advice import Advice, advise
 from zot.provider.dialects.dialect import Decoder, Endpoint, ListedModel
 from zot.provider.dialects.grammar.action_grammar import action_grammar
-from zot.provider.dialects.grammar.coaching import Advice, advise
 from zot.provider.dialects.grammar.transcript import DEFAULT_WINDOW, LONGEST_ANSWER, wire_messages
 from zot.provider.dialects.request_parts import address, bearer, get, post
 from zot.provider.http.message import HttpRequest

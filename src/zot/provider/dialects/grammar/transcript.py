@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from zot.local_model.coaching.advice import Advice
+from zot.local_model.coaching.prompts import cut
 from zot.provider.dialects.grammar.action_grammar import final_said
 from zot.provider.dialects.grammar.actions import Shape, in_order, shape_of
-from zot.provider.dialects.grammar.asking import cut
-from zot.provider.dialects.grammar.coaching import Advice
 from zot.provider.dialects.request_parts import joined
 from zot.provider.messages import ImageBlock, Message, ToolCallBlock, ToolResultBlock
 from zot.provider.model_call import Request, ToolSpec
-from zot.provider.repair import repaired
+from zot.provider.transcript_repair import repaired
 
 DEFAULT_WINDOW = 8192
 LONGEST_ANSWER = 1024  # tokens

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.unit.local_model.coaching.test_advice import request, step
 from tests.unit.provider.dialects.grammar.gbnf_reader import BadGrammar, Gbnf
 from tests.unit.provider.dialects.grammar.test_actions import BUILT_IN
-from tests.unit.provider.dialects.grammar.test_coaching import request, step
+from zot.local_model.coaching.prompts import Ask, for_answer, for_command, for_file, for_report
 from zot.provider.dialects.grammar.action_grammar import action_grammar
-from zot.provider.dialects.grammar.asking import Ask, for_answer, for_command, for_file, for_report
 from zot.provider.dialects.grammar.dialect import body
 from zot.provider.model_call import ToolSpec
 

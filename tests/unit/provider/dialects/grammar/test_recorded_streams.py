@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.provider.dialects.grammar.test_coaching import request, step
+from tests.unit.local_model.coaching.test_advice import request, step
 from tests.unit.provider.samples import ENDPOINT
 from zot.provider.dialects.grammar.dialect import GrammarDialect, body
 from zot.provider.http.sse import SseParser

@@ -1,1 +1,0 @@
-"""One extension's process: its lives, its pipes and what is written down about it."""

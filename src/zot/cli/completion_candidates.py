@@ -1,0 +1,200 @@
+"""What can come next on a command line: from the tables of flags and verbs, and from what this machine has.
+
+The shells' scripts ask here (``zot completions --line``, ``--words``); nothing is started, contacted or written. Names
+that came from outside are offered only when a shell takes every character of them as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from zot.cli import verb_table
+from zot.cli.flags import FLAGS, TOOL_NAMES
+
+_SAFE = re.compile(r"[\w@%+=:,./-]+")
+_ABOUT_MAX = 60
+
+
+class Offer(NamedTuple):
+    """``kind`` is words, files or dirs: for the last two the shell completes paths itself."""
+
+    kind: str
+    typed: str
+    rows: list[tuple[str, str]]
+
+
+class _Switch(NamedTuple):
+    value: bool
+    kind: str | tuple[str, ...]
+    about: str
+
+
+def complete(words: Sequence[str]) -> Offer:
+    """``words`` are those after ``zot``, the last one as far as it is typed."""
+    *before, typed = words or [""]
+    path, rest = _verb(before)
+    if path is None or path == "rpc":
+        return _offer(_run_switches(), rest, typed, "" if path or before else "verbs", ())
+    if children := verb_table.below(path):
+        rows = [(child.path.split()[-1], child.about) for child in children]
+        default = _verb_switches(f"{path} list") if path in ("auth", "local", "mcp", "sessions") else {}
+        return _switches(default, typed) if typed.startswith("-") else _words(typed, rows)
+    row = verb_table.verb_of(path)
+    return _offer(_verb_switches(path), rest, typed, "kinds", row.kinds if row else ())
+
+
+def _verb(before: Sequence[str]) -> tuple[str | None, Sequence[str]]:
+    """The verb that was typed, if the first word is one, and what follows it."""
+    for length in (2, 1):
+        if len(before) >= length and verb_table.verb_of(" ".join(before[:length])):
+            return " ".join(before[:length]), before[length:]
+    return None, before
+
+
+def _run_switches() -> dict[str, _Switch]:
+    return {name: _Switch(flag.read is not None, flag.kind, flag.help) for flag in FLAGS for name in flag.names}
+
+
+def _verb_switches(path: str) -> dict[str, _Switch]:
+    row = verb_table.verb_of(path)
+    rows = {n: _Switch(bool(s.value), s.kind, s.about) for s in (row.switches if row else ()) for n in s.names}
+    return {**rows, "--help": _Switch(False, "", "this page")}
+
+
+def _offer(
+    switches: dict[str, _Switch], rest: Sequence[str], typed: str, place: str, kinds: tuple[str | tuple[str, ...], ...]
+) -> Offer:
+    """A value if a switch waits for one, a switch after a dash, else the next word."""
+    waiting, number, given = _walk(switches, rest)
+    if waiting is not None:
+        return _values(waiting.kind, typed, given)
+    name, equals, value = typed.partition("=")
+    if equals and name in switches:
+        inner = _values(switches[name].kind, value, given)
+        return Offer(inner.kind, typed, [(f"{name}={word}", about) for word, about in inner.rows])
+    if typed.startswith("-"):
+        return _switches(switches, typed)
+    if place == "verbs":
+        found = _words(typed, [(verb.path, verb.about) for verb in verb_table.below("")])
+        return found if found.rows else Offer("files", typed, [])
+    if kinds:
+        return _values(kinds[min(number, len(kinds) - 1)], typed, given)
+    return Offer("words" if place == "kinds" else "files", typed, [])  # a prompt may name files
+
+
+def _walk(switches: dict[str, _Switch], rest: Sequence[str]) -> tuple[_Switch | None, int, dict[str, str]]:
+    """The switch that waits for its value, how many words there were, and which values were given."""
+    number, given = 0, dict[str, str]()
+    words = iter(rest)
+    for word in words:
+        name, equals, value = word.partition("=")
+        switch = switches.get(name)
+        if switch is None:
+            number += not word.startswith("-")
+        elif switch.value and not equals:
+            taken = next(words, None)
+            if taken is None:
+                return switch, number, given
+            given[name] = taken
+        else:
+            given[name] = value
+    return None, number, given
+
+
+def _switches(switches: dict[str, _Switch], typed: str) -> Offer:
+    return _words(typed, [(name, switch.about) for name, switch in switches.items()])
+
+
+def _values(kind: str | tuple[str, ...], typed: str, given: dict[str, str]) -> Offer:
+    if kind in (verb_table.FILE, verb_table.DIR):
+        return Offer("files" if kind == verb_table.FILE else "dirs", typed, [])
+    if kind == verb_table.TOOLS:
+        return _list(typed, TOOL_NAMES)
+    if isinstance(kind, tuple):
+        return _words(typed, [(choice, "") for choice in kind])
+    return _words(typed, _here(kind, given))
+
+
+def _list(typed: str, names: Sequence[str]) -> Offer:
+    """Names separated by commas: the last one is completed, those before it are not offered again."""
+    head, comma, _ = typed.rpartition(",")
+    taken = head.split(",")
+    return _words(typed, [(f"{head}{comma}{name}", "") for name in names if name not in taken])
+
+
+def _words(typed: str, rows: Sequence[tuple[str, str]] | Iterator[tuple[str, str]]) -> Offer:
+    fitting = {word: _shown(about) for word, about in rows if word.startswith(typed) and _SAFE.fullmatch(word)}
+    return Offer("words", typed, list(fitting.items()))
+
+
+def _shown(about: str) -> str:
+    plain = "".join(letter if letter.isprintable() else " " for letter in about)
+    return plain if len(plain) <= _ABOUT_MAX else f"{plain[: _ABOUT_MAX - 1]}…"
+
+
+# --- what this machine has
+
+
+def _here(kind: str, given: dict[str, str]) -> Iterator[tuple[str, str]]:
+    from zot.system.files import zot_home
+
+    home = zot_home()
+    if kind in (verb_table.MODEL, verb_table.PROVIDER):
+        yield from _catalog(home, kind, given.get("--provider", ""))
+    elif kind == verb_table.SESSION:
+        yield from _sessions(home, Path(given.get("--cwd", ".")))
+    elif kind == verb_table.EXTENSION:
+        from zot.features.extensions.install.installed import all_installed
+
+        yield from ((item.name, item.manifest.description if item.manifest else "") for item in all_installed())
+    elif kind == verb_table.ACCOUNT:
+        yield from _accounts(home)
+    elif kind == verb_table.INSTALLED:
+        from zot.local_model.weights import installed
+
+        yield from ((model.name, str(model.path)) for model in installed())
+    elif kind == verb_table.TOPIC:
+        from zot.cli.verbs.docs import pages
+
+        yield from ((page.topic, page.about) for page in pages())
+    elif kind == verb_table.WORKER:
+        from zot.swarm.worker_store import Places
+
+        yield from ((name, w.order.task) for w in Places(home).all() for name in (w.name, w.id))
+    elif kind == verb_table.THEME:
+        from zot.frontends.terminal.themes import Themes
+
+        yield from ((choice.value, choice.description) for choice in Themes(home).choices())
+
+
+def _accounts(home: Path) -> Iterator[tuple[str, str]]:
+    from zot.errors import ConfigError
+    from zot.provider.auth.auth_store import AuthStore
+
+    try:
+        stored = AuthStore(home).everything()
+    except ConfigError:
+        return
+    yield from ((account, provider) for provider, accounts in stored.items() for account in accounts)
+
+
+def _catalog(home: Path, kind: str, provider: str) -> Iterator[tuple[str, str]]:
+    from zot.provider.catalog import Catalog
+
+    catalog = Catalog(home)
+    if kind == verb_table.PROVIDER:
+        yield from ((found.id, found.name) for found in catalog.providers().values())
+    else:
+        rows = (row for row in catalog.rows() if provider in ("", row.provider))
+        yield from ((row.id, f"{row.provider}: {row.name or row.id}") for row in rows)
+
+
+def _sessions(home: Path, cwd: Path) -> Iterator[tuple[str, str]]:
+    """As ``zot sessions`` prints them: the beginning of the id, with the title."""
+    from zot import __version__
+    from zot.core.session.store import SessionStore
+
+    yield from ((found.id[:8], found.label) for found in SessionStore(home, cwd, __version__).summaries())

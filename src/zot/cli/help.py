@@ -1,0 +1,85 @@
+"""``zot --help``: made from the flag table, laid out for the width it is read at, coloured on a terminal only."""
+
+from __future__ import annotations
+
+import os
+
+from zot.cli.flags import EXT, FLAGS, MODES
+from zot.cli.verb_table import below
+
+TYPE_CHECKING = False  # importing `typing` for it would cost more than the page
+if TYPE_CHECKING:
+    from typing import TextIO
+
+USAGE = (
+    ("zot", "talk to the agent in this terminal"),
+    ('zot -p "PROMPT"', "answer once and exit; also: echo PROMPT | zot"),
+    ('zot --json "PROMPT"', "the same, every event as a JSON line"),
+)
+
+EXTENSIONS = (
+    ("zot ext install PATH|URL", "install an extension"),
+    ("zot ext new NAME --lang LANG", "create one from a working starter"),
+    ("zot ext doctor", "find out why an extension is missing"),
+    ("zot --ext PATH", "load an extension for one run"),
+)
+
+FIRST_MINUTE = (
+    ("zot auth login anthropic", "or openai, or any provider: paste a key here or in the browser"),
+    ("export ANTHROPIC_API_KEY=…", "or OPENAI_API_KEY, or the key of any provider in --list-models"),
+    ("zot --provider ollama --model M", "a local server; also lmstudio, llama.cpp, vllm"),
+    ("zot --provider script", "no model at all: a demonstration, or the answers of --script FILE"),
+)
+
+
+class _Paint:
+    def __init__(self, colour: bool) -> None:
+        self.colour = colour
+
+    def __call__(self, code: str, text: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
+
+
+def write_help(stream: TextIO) -> None:
+    stream.write(render(*_room(stream)))
+
+
+def render(width: int, colour: bool) -> str:
+    """The whole page for a terminal of ``width`` columns (0: unknown)."""
+    paint = _Paint(colour)
+    columns = max(40, width or 96)
+    lines = [paint("1;36", "zot") + " — a coding agent for the terminal", paint("2", "─" * columns), ""]
+    for title, rows in sections():
+        lines += [paint("1", title), *_rows(rows, columns, paint), ""]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def sections() -> list[tuple[str, list[tuple[str, str]]]]:
+    """Every row by section, as the reference page shows them too."""
+    above = {MODES: USAGE, EXT: EXTENSIONS}
+    sections: dict[str, list[tuple[str, str]]] = {MODES: list(USAGE), "First minute": list(FIRST_MINUTE)}
+    for flag in FLAGS:
+        rows = sections.setdefault(flag.section, list(above.get(flag.section, ())))
+        rows.append((flag.label, flag.help))
+    return [*sections.items(), ("Verbs, each with a page of its own (zot VERB --help)", _verbs())]
+
+
+def _verbs() -> list[tuple[str, str]]:
+    return [(verb.usage, verb.about) for verb in below("")]
+
+
+def _rows(rows: list[tuple[str, str]], columns: int, paint: _Paint) -> list[str]:
+    if columns < 100:
+        return [line for label, text in rows for line in (f"  {label}", f"      {paint('2', text)}")]
+    room = 46 if columns >= 140 else 40 if columns >= 120 else 34
+    return [f"  {label:<{room}} {paint('2', text)}" for label, text in rows]
+
+
+def _room(stream: TextIO) -> tuple[int, bool]:
+    if not stream.isatty():
+        return 0, False
+    colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    try:
+        return os.get_terminal_size(stream.fileno()).columns, colour
+    except (OSError, ValueError):
+        return 0, colour

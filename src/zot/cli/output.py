@@ -1,0 +1,73 @@
+"""What the verbs print and ask: one line at a time, with every name from outside spelled out.
+
+A file, an extension or a session may be called anything, and people decide by what they read here: nothing is dropped,
+and nothing drives the terminal.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+
+from zot.system.visible_text import spelled
+
+
+def tell(text: str) -> None:
+    """One line for a person, on stderr; where nobody reads it, what it is about is done all the same."""
+    with suppress(OSError):
+        sys.stderr.write(f"{_encodable(spelled(text), sys.stderr)}\n")
+        sys.stderr.flush()
+
+
+def show(text: str = "") -> None:
+    """One line of a result, on stdout."""
+    show_spelled(spelled(text))
+
+
+def show_spelled(line: str) -> None:
+    """A line whose parts were spelled out and aligned already, on stdout."""
+    sys.stdout.write(f"{_encodable(line, sys.stdout)}\n")
+
+
+def show_path(path: object) -> None:
+    """A path on stdout: spelled out on a terminal, byte for byte where a program reads it."""
+    if sys.stdout.isatty():
+        show(str(path))
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(os.fsencode(str(path)) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def show_bytes(data: bytes) -> None:
+    """Text of files on stdout: byte for byte where a program reads it, line by line and spelled out on a terminal."""
+    if sys.stdout.isatty():
+        for line in data.decode(errors="replace").splitlines():
+            show(line)
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def draw_over(text: str, width: int) -> int:
+    """A line on stderr in place of the one before it, which was so wide; its own width. Empty clears it."""
+    text = spelled(text)
+    sys.stderr.write(f"\r{_encodable(text, sys.stderr).ljust(width)}" + ("" if text else "\r"))
+    sys.stderr.flush()
+    return len(text)
+
+
+def ask(question: str) -> str:
+    """The answer typed to a question."""
+    sys.stdout.flush()
+    sys.stderr.write(f"{_encodable(spelled(question), sys.stderr)} ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip()
+
+
+def _encodable(text: str, stream: object) -> str:
+    """In a locale without Unicode the marks are written in ASCII."""
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)

@@ -1,0 +1,289 @@
+"""``zot auth login`` and ``zot auth test``: the ways to log in from a shell, and one question to the provider.
+
+A key is pasted here, unseen, or on a page in the browser; both wait at the same time, and the first that is taken ends
+the other. Nothing is stored that the provider did not take.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Literal
+
+from zot.agent.tools.workspace import Workspace
+from zot.cli.arguments import Arguments
+from zot.cli.output import show, tell
+from zot.cli.verbs.auth import Desk, tell_of_environment
+from zot.errors import NotLoggedIn, ProviderError, UsageError, ZotError
+from zot.features.login.browser import has_browser, open_in_browser
+from zot.features.login.key_login import KeyRefused, endpoint_of_key, first_model, named_provider, place_of, try_key
+from zot.features.login.page_server import LIFE_S
+from zot.frontends.console import run_loop
+from zot.provider.http.pool import HttpPool
+from zot.provider.providers import Provider, credential_variables
+from zot.system.password_prompt import Lines, unseen
+
+if TYPE_CHECKING:
+    from zot.provider.auth.oauth.login_progress import LoginStep
+    from zot.provider.auth.oauth.settings import OAuthSettings
+
+Way = Literal["stdin", "key", "page", "browser", "device"]
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+def log_in(desk: Desk, arguments: Arguments) -> int:
+    provider = named_provider(desk.catalog, arguments.words[0])
+    login = _Login(desk, provider, arguments.values.get("--account", ""), arguments.seconds("--timeout", LIFE_S))
+    way = _way(arguments, provider.oauth)
+    try:
+        return run_loop(login.run(way))
+    except asyncio.CancelledError:
+        return 143
+    except TimeoutError:
+        raise ZotError(f"nobody logged in within {login.wait_s:g} s; nothing was stored") from None
+
+
+def _way(arguments: Arguments, oauth: OAuthSettings | None) -> Way:
+    """What was typed, or what is sensible: a configured OAuth client first, then a key."""
+    typed = [name for name in ("--key-stdin", "--browser", "--device") if arguments.has(name)]
+    if len(typed) > 1:
+        raise UsageError(f"{' and '.join(typed)} exclude each other")
+    has_client = oauth is not None and (oauth.can_name_client or bool(oauth.issuer))
+    if typed == ["--key-stdin"]:
+        return "stdin"
+    if typed == ["--device"]:
+        _require_client(oauth, device=True)
+        return "device"
+    if typed == ["--browser"]:
+        return "browser" if has_client and oauth is not None and oauth.has_browser_login else "page"
+    if oauth is not None and has_client:
+        visible = has_browser(os.environ) and oauth.has_browser_login
+        return "browser" if visible or not oauth.has_device_login else "device"
+    if not _has_terminal():
+        raise UsageError("there is no terminal to ask in: give the key with --key-stdin, or use --browser")
+    return "key"
+
+
+def _has_terminal() -> bool:
+    return os.isatty(0)
+
+
+def _require_client(oauth: OAuthSettings | None, *, device: bool = False) -> None:
+    if oauth is None or (device and not oauth.has_device_login):
+        raise UsageError("this provider offers no login with a code on another device, as far as zot knows")
+    if not (oauth.can_name_client or oauth.issuer):
+        raise UsageError(
+            'this login needs a client id of your own: put "oauth": {"client_id": "…"} into the provider\'s entry in '
+            "models.json (`zot docs logging-in`), or log in with a key"
+        )
+
+
+class _Login:
+    """One login, whichever way it goes."""
+
+    def __init__(self, desk: Desk, provider: Provider, account: str, wait_s: float) -> None:
+        self.desk = desk
+        self.provider = provider
+        self.account = account
+        self.wait_s = wait_s
+
+    async def run(self, way: Way) -> int:
+        me, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert me is not None
+        for number in _ENDING:  # the terminal is to be as it was
+            loop.add_signal_handler(number, me.cancel)
+        async with asyncio.timeout(None if way == "stdin" else self.wait_s), _pool(self.desk) as pool:
+            self.pool = pool
+            if way == "stdin":
+                await self._accept_or_end(await _key_from_stdin(self.provider))
+            elif way in ("key", "page"):
+                await self._by_key(page=way == "page" or has_browser(os.environ))
+            else:
+                await self._by_oauth(device=way == "device")
+        name = f"{self.provider.name} ({self.account})" if self.account else self.provider.name
+        show(f"logged in to {name}; stored {place_of(self.desk.store)}")
+        tell_of_environment(self.desk, self.provider.id)
+        return 0
+
+    # --- a key
+
+    async def _by_key(self, *, page: bool) -> None:
+        if not page:
+            await self._typed_until_taken("")
+            return
+        from zot.features.login.key_page import KeyForm
+        from zot.features.login.page_server import PageServer
+
+        form = KeyForm(
+            self.provider.id,
+            self.provider.name,
+            account=self.account,
+            place=place_of(self.desk.store),
+            keys_url=self.provider.keys_url,
+        )
+        async with PageServer(form, self._accept) as server:
+            self._open(server.url)
+            if not _has_terminal():
+                tell("open this address in a browser on this machine:")
+                tell(server.url)
+                await server.taken
+                return
+            await _first(server.taken, self._typed_until_taken(server.url))
+
+    async def _typed_until_taken(self, url: str) -> None:
+        lines = Lines(0)
+        with unseen(0):  # before the question: what is pasted at once is not shown either
+            if url:
+                tell(f"A page for the key is open in your browser: {url}")
+            if self.provider.keys_url:
+                tell(f"Keys are given out at {self.provider.keys_url}")
+            also = "Or paste" if url else "Paste"
+            tell(f"{also} the key for {self.provider.name} here and press enter; it is not shown.")
+            while True:
+                typed = await lines.next()
+                if typed is None:
+                    raise ZotError("no key was given; nothing was stored")
+                if not typed:
+                    continue
+                try:
+                    tell(f"asking {self.provider.name} about the key …")
+                    await self._accept(typed)
+                    return
+                except KeyRefused as error:
+                    tell(f"nothing was stored: {error}")
+                    tell("Paste another key, or end this with ctrl+c.")
+
+    async def _accept(self, key: str) -> None:
+        """Try a key where it will be used, and store it."""
+        desk, provider = self.desk, self.provider
+        model = first_model(desk.catalog, provider)
+        await try_key(
+            self.pool, provider, endpoint_of_key(desk.catalog, provider, model, key, values=desk.settings.values)
+        )
+        await asyncio.to_thread(desk.store.set_api_key, provider.id, key, self.account)
+
+    async def _accept_or_end(self, key: str) -> None:
+        try:
+            await self._accept(key)
+        except KeyRefused as error:
+            raise ZotError(f"nothing was stored: {error}") from error
+
+    # --- OAuth
+
+    async def _by_oauth(self, *, device: bool) -> None:
+        from zot.provider.auth.oauth.browser_login import login_in_browser
+        from zot.provider.auth.oauth.device_login import login_by_device
+
+        settings = self.provider.oauth
+        _require_client(settings, device=device)
+        assert settings is not None
+        if device:
+            token = await login_by_device(settings, tell=self._tell, pool=self.pool)
+        else:
+            lines = Lines(0)
+
+            async def pasted() -> str:
+                typed = await lines.next()
+                if typed is None:  # nobody can paste any more: the browser may still come
+                    await asyncio.Future[None]()
+                return typed or ""
+
+            token = await login_in_browser(
+                settings, tell=self._tell, pasted=pasted if _has_terminal() else None, pool=self.pool
+            )
+        await asyncio.to_thread(self.desk.store.set_oauth, self.provider.id, token, self.account)
+
+    def _tell(self, step: LoginStep) -> None:
+        tell(step.text)
+        if step.kind != "open":
+            return
+        tell(step.url)
+        if step.user_code:
+            tell(f"The code is {step.user_code}")
+        if step.manual_url:
+            tell(f"In a browser on another machine: {step.manual_url}")
+        self._open(step.url)
+
+    def _open(self, url: str) -> None:
+        if has_browser(os.environ):
+            providers = self.desk.catalog.providers().values()
+            around = Workspace(self.desk.store.path.parent, credentials=credential_variables(providers))
+            open_in_browser(url, around.free_environment())
+
+
+async def _key_from_stdin(provider: Provider) -> str:
+    if _has_terminal():
+        with unseen(0):
+            tell(f"Paste the key for {provider.name} here and press enter; it is not shown.")
+            key = await Lines(0).next()
+    else:
+        key = await Lines(0).next()
+    if not key:
+        raise ZotError("no key was given on standard input; nothing was stored")
+    return key
+
+
+async def _first(one: Awaitable[None], other: Awaitable[None]) -> None:
+    """Until one of the two is over; the other one is cancelled, and its terminal is as it was."""
+    tasks = [asyncio.ensure_future(one), asyncio.ensure_future(other)]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def _pool(desk: Desk) -> AsyncGenerator[HttpPool]:
+    pool = HttpPool(proxy=desk.settings.values.http_proxy)
+    try:
+        yield pool
+    finally:
+        await pool.aclose()
+
+
+# --- one question
+
+
+async def ask_provider(desk: Desk, provider: Provider) -> int:
+    """0 when the provider takes what a run would use; else 1, and its own words on stderr."""
+    from zot.agent.endpoint import endpoint_for
+    from zot.provider.auth.credential_lookup import find_credential
+    from zot.provider.auth.key_probe import probe_key, refusal
+    from zot.provider.model import Model
+
+    values = desk.settings.values
+    await _refresh(desk, provider)
+    credential = await asyncio.to_thread(
+        find_credential, provider, desk.store, os.environ, commands=values.api_key_command
+    )
+    if credential is None:
+        raise NotLoggedIn(f"no credential for {provider.id}; `zot auth login {provider.id}` stores one")
+    model = first_model(desk.catalog, provider)
+    known = desk.catalog.find(model, provider.id) or Model(id=model, provider=provider.id)
+    endpoint = endpoint_for(provider, known, credential, base_url="", insecure=False, values=values, environ=os.environ)
+    used = next((login for login in desk.logins() if login.provider == provider.id and login.in_use), None)
+    what = f"the credential from {used.origin}" if used is not None else "the credential"
+    what += f" ({used.account})" if used is not None and used.account not in ("", "default") else ""
+    async with _pool(desk) as pool:
+        try:
+            await probe_key(pool, provider, endpoint)
+        except ProviderError as error:
+            raise ZotError(f"{what}: {refusal(error)}") from error
+    show(f"{provider.name} takes {what}")
+    return 0
+
+
+async def _refresh(desk: Desk, provider: Provider) -> None:
+    """A login that has run out is renewed first, as a run would do it."""
+    if desk.store.shape(provider.id).method == "oauth" and provider.oauth_row:
+        from zot.provider.auth.oauth.refresh import refreshed
+
+        await refreshed(desk.store, provider, proxy=desk.settings.values.http_proxy)

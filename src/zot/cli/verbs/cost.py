@@ -1,0 +1,221 @@
+"""``zot cost``: what was spent, by model, day and project; ``--explain`` shows what a session's cache saved."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from zot import __version__
+from zot.agent.settings import Settings
+from zot.cli.arguments import Arguments, parse
+from zot.cli.output import show, show_spelled, tell
+from zot.cli.verb_table import options
+from zot.core.session.lookup import find_session
+from zot.core.session.prune import age_seconds
+from zot.core.session.store import SessionStore
+from zot.errors import SessionError, UsageError
+from zot.features.budget.ledger import today
+from zot.features.budget.report import Cost, ExplainedTurn, Line, costs, explained, table
+from zot.provider.catalog import Catalog
+from zot.provider.messages import Usage
+from zot.system.files import zot_home
+from zot.system.visible_text import spelled
+
+_USUAL = "30d"
+_LABEL = 40
+_BY: dict[str, Callable[[Cost], str]] = {
+    "model": lambda cost: cost.model,
+    "day": lambda cost: cost.day,
+    "project": lambda cost: cost.project,
+}
+
+
+def run(argv: list[str]) -> int:
+    arguments = parse(argv, options("cost"), most=1)
+    if arguments.has("--explain"):
+        return _explain(arguments)
+    if arguments.words:
+        raise UsageError(f'"{arguments.words[0]}": a session goes with --explain')
+    by = arguments.values.get("--by", "")
+    if by and by not in _BY:
+        raise UsageError(f'--by "{by}": expected model, day or project')
+    home, since = zot_home(), since_day(arguments.values.get("--since", _USUAL))
+    found = costs(home, since)
+    tables = {name: _sorted(name, table(found, label)) for name, label in _BY.items()}
+    limit = Settings(home).values.max_cost_day
+    if arguments.has("--json"):
+        _write(_as_json(since, found, tables, limit))
+        return 0
+    if not found:
+        tell(f"nothing was spent since {since}" if since else "nothing was spent yet")
+        return 0
+    _show(since, found, {by: tables[by]} if by else {k: tables[k] for k in ("model", "day")}, limit)
+    return 0
+
+
+def since_day(text: str) -> str:
+    """The first local day to count; empty for all of them."""
+    if text == "all":
+        return ""
+    if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
+        try:
+            time.strptime(text, "%Y-%m-%d")
+        except ValueError:
+            raise UsageError(f'--since "{text}": there is no such day') from None
+        return text
+    try:
+        seconds = age_seconds(text)
+    except UsageError:
+        raise UsageError(f'--since "{text}": expected an age such as 7d, a date such as 2026-11-01, or all') from None
+    return time.strftime("%Y-%m-%d", time.localtime(max(time.time() - seconds, 0)))
+
+
+def _sorted(name: str, lines: list[Line]) -> list[Line]:
+    return sorted(lines, key=lambda line: line.label, reverse=True) if name == "day" else lines
+
+
+def _total(lines: Sequence[Line]) -> Line:
+    return Line("all of it", sum((line.usage for line in lines), Usage()), sum(line.calls for line in lines))
+
+
+def _today(found: Sequence[Cost]) -> float:
+    day = today()
+    return sum(cost.usage.cost_usd for cost in found if cost.day == day)
+
+
+# --- for people
+
+
+def _show(since: str, found: Sequence[Cost], tables: dict[str, list[Line]], limit: float) -> None:
+    for name, lines in tables.items():
+        width = min(max(len(_label(line.label)) for line in [*lines, Line("all of it", Usage(), 0)]), _LABEL)
+        show_spelled(f"{f'by {name}':<{width}}       cost  calls     input   output  cached")
+        for line in [*lines, _total(lines)]:
+            show_spelled(_row(line, width))
+        show()
+    of = f" of ${limit:g}" if limit > 0 else ""
+    show(f"{f'since {since}' if since else 'from the beginning'}; today ${_today(found):.2f}{of}")
+
+
+def _label(text: str) -> str:
+    text = spelled(text)
+    return text if len(text) <= _LABEL else f"…{text[-_LABEL + 1 :]}"
+
+
+def _row(line: Line, width: int) -> str:
+    usage = line.usage
+    figures = f"{tokens(usage.context_tokens):>8} {tokens(usage.output_tokens):>8} {_share(usage):>7}"
+    return f"{_label(line.label):<{width}} ${usage.cost_usd:>9.4f} {line.calls:>6}  {figures}"
+
+
+def tokens(count: int) -> str:
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if count >= size:
+            return f"{count / size:.1f}{unit}"
+    return str(count)
+
+
+def _share(usage: Usage) -> str:
+    """How much of what was sent came from the provider's cache."""
+    return f"{usage.cache_read_tokens * 100 / usage.context_tokens:.0f}%" if usage.context_tokens else "-"
+
+
+# --- one session
+
+
+def _explain(arguments: Arguments) -> int:
+    home = zot_home()
+    store = SessionStore(home, Path(os.getcwd()), __version__)
+    named = arguments.word(0)
+    path = find_session(store, named) if named else store.newest()
+    if path is None:
+        raise SessionError(f"no sessions in {store.cwd}; `zot sessions list --all` shows those of other directories")
+    turns = explained(path, Catalog(home))
+    total = ExplainedTurn("all of it")
+    for turn in turns:
+        total = _joined(total, turn)
+    if arguments.has("--json"):
+        _write({"session": str(path), "turns": [_turn(turn) for turn in turns], "total": _turn(total)})
+        return 0
+    show(str(path))
+    show_spelled(f"{'':4}{'turn':<{_LABEL}} calls     sent   cached  written   output       cost  uncached")
+    for number, turn in enumerate(turns, 1):
+        show_spelled(_turn_row(f"{number:>3} ", turn))
+    show_spelled(_turn_row("    ", total))
+    show(_verdict(total))
+    return 0
+
+
+def _joined(one: ExplainedTurn, other: ExplainedTurn) -> ExplainedTurn:
+    known = one.uncached_usd is not None and other.uncached_usd is not None
+    uncached = (one.uncached_usd or 0.0) + (other.uncached_usd or 0.0) if known else None
+    return ExplainedTurn(one.prompt, one.usage + other.usage, one.calls + other.calls, uncached)
+
+
+def _turn_row(number: str, turn: ExplainedTurn) -> str:
+    usage, prompt = turn.usage, spelled(turn.prompt)
+    prompt = prompt if len(prompt) <= _LABEL else f"{prompt[: _LABEL - 1]}…"
+    counts = " ".join(
+        f"{tokens(n):>8}" for n in (turn.sent, usage.cache_read_tokens, usage.cache_write_tokens, usage.output_tokens)
+    )
+    uncached = "        -" if turn.uncached_usd is None else f"${turn.uncached_usd:>8.4f}"
+    return f"{number}{prompt:<{_LABEL}} {turn.calls:>5} {counts} ${usage.cost_usd:>9.4f} {uncached}"
+
+
+def _verdict(total: ExplainedTurn) -> str:
+    usage = total.usage
+    if not total.sent:
+        return "nothing was sent"
+    text = f"{_share(usage)} of what was sent came from the provider's cache"
+    if total.uncached_usd is None:
+        return f"{text}; what it would have cost without is unknown, for a model has no price"
+    saved = total.uncached_usd - usage.cost_usd
+    what = f"${saved:.4f} less" if saved >= 0 else f"${-saved:.4f} more"
+    return f"{text}; it cost ${usage.cost_usd:.4f}, {what} than the ${total.uncached_usd:.4f} without one"
+
+
+# --- for programs
+
+
+def _as_json(since: str, found: Sequence[Cost], tables: dict[str, list[Line]], limit: float) -> dict[str, Any]:
+    return {
+        "since": since,
+        "today_usd": _today(found),
+        "max_cost_day": limit,
+        "total": _figures(_total(tables["day"])),
+        **{f"{name}s": [{name: line.label, **_figures(line)} for line in lines] for name, lines in tables.items()},
+    }
+
+
+def _figures(line: Line) -> dict[str, Any]:
+    return {"calls": line.calls, **_counts(line.usage)}
+
+
+def _turn(turn: ExplainedTurn) -> dict[str, Any]:
+    return {
+        "prompt": turn.prompt,
+        "calls": turn.calls,
+        "sent_tokens": turn.sent,
+        **_counts(turn.usage),
+        "uncached_usd": turn.uncached_usd,
+    }
+
+
+def _counts(usage: Usage) -> dict[str, Any]:
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cache_read_tokens": usage.cache_read_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
+        "cost_usd": usage.cost_usd,
+    }
+
+
+def _write(value: dict[str, Any]) -> None:
+    show_spelled(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

@@ -1,0 +1,52 @@
+"""``zot ext …``: the door to what authors and users do with extensions, one module per verb behind it.
+
+Tables and logs go to stdout, everything said to a person to stderr; an expected failure is one line and exit 1.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+
+from zot.cli.verb_help import page
+from zot.errors import UsageError, ZotError
+
+# Where each verb lives: a module, and the function in it that takes the rest of the words.
+VERBS = {
+    "list": "zot.cli.verbs.ext.list:run",
+    "install": "zot.cli.verbs.ext.install:run",
+    "update": "zot.cli.verbs.ext.update:run",
+    "remove": "zot.cli.verbs.ext.remove:run",
+    "rm": "zot.cli.verbs.ext.remove:run",
+    "enable": "zot.cli.verbs.ext.enable:enable",
+    "disable": "zot.cli.verbs.ext.enable:disable",
+    "logs": "zot.cli.verbs.ext.logs:run",
+    "trust": "zot.cli.verbs.ext.trust:trust",
+    "untrust": "zot.cli.verbs.ext.trust:untrust",
+    "doctor": "zot.cli.verbs.ext.doctor:run",
+    "new": "zot.devkit.cli.ext_new:run",
+    "dev": "zot.devkit.cli.ext_dev:run",
+    "check": "zot.devkit.cli.ext_check:run",
+    "trace": "zot.devkit.cli.ext_trace:run",
+    "replay": "zot.devkit.cli.ext_replay:run",
+}
+
+
+def run(argv: list[str]) -> int:
+    """The exit status of ``zot ext ARGV``."""
+    if not argv or argv[0] in ("help", "-h", "--help"):
+        sys.stderr.write(page("ext"))
+        return 0
+    if argv[0] not in VERBS:
+        sys.stderr.write(page("ext"))
+        raise ZotError(f'unknown command "zot ext {argv[0]}"')
+    try:
+        return _verb(argv[0])(argv[1:])
+    except UsageError as error:
+        raise ZotError(f"{error}; see `zot ext {argv[0]} --help`") from error
+
+
+def _verb(word: str) -> Callable[[list[str]], int]:
+    module, function = VERBS[word].split(":")
+    return getattr(import_module(module), function)

@@ -1,0 +1,208 @@
+"""``zot ext doctor``: why is it missing? Loads what a normal start loads, reports on each, and stops it again.
+
+Untrusted project extensions are listed and not started. Nothing is installed, trusted or rewritten; what the children
+said is in their logs.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from zot import __version__
+from zot.agent.settings import Settings
+from zot.agent.snapshot import Present
+from zot.agent.tools.registry import DEFAULT_TOOLS
+from zot.agent.tools.workspace import Workspace
+from zot.cli.arguments import parse
+from zot.cli.output import show_spelled
+from zot.cli.verb_table import options
+from zot.features.extensions.host import ExtensionHost
+from zot.features.extensions.install.installed import all_installed
+from zot.features.extensions.loader.discovery import STAGING, Discovery, Entry, global_dir
+from zot.features.extensions.loader.trust import TrustStore, Untrusted, undecided
+from zot.features.extensions.registry import ExtensionStatus
+from zot.features.extensions.ui import SilentSurface
+from zot.features.process_log import last_words
+from zot.frontends.console import run_loop
+from zot.provider.catalog import Catalog
+from zot.provider.providers import credential_variables
+from zot.system.files import zot_home
+from zot.system.visible_text import spelled
+from zot.tui.sanitize import one_line
+
+_READY = {"frame": "ready", "idle": "assumed ready: it sent no `ready`", "grace": "timed out: not ready after 3 s"}
+_EXPLICIT_GRACE_S = 10.0
+_LAST_LINES = 5
+
+
+class Findings(msgspec.Struct):
+    discovery: Discovery
+    statuses: list[ExtensionStatus]
+    load_errors: list[str]
+    untrusted: list[Untrusted]
+    removed: list[str]
+    """Credential variables the children did not get."""
+    leftovers: list[Path]
+    """What a killed install or removal left behind."""
+
+    @property
+    def problems(self) -> list[str]:
+        """What could not be loaded, and what was and did not come up."""
+        told = " ".join(self.load_errors)
+        silent = [item for item in self.statuses if item.state != "ready" and str(item.directory) not in told]
+        lines = [f"extension {item.name}: {'; '.join(item.faults) or 'it did not become ready'}" for item in silent]
+        return [*self.load_errors, *lines]
+
+
+def run(argv: list[str]) -> int:
+    """A path is loaded as if given with ``--ext``. Everything else is loaded too, because it may be in the way, and is
+    not told when something is named."""
+    words = parse(argv, options("ext doctor"), least=0, most=1000).words
+    names = {item.name for item in all_installed() for word in words if word in (item.name, item.directory.name)}
+    paths = [_path(word) for word in words if word not in _known_words()]
+    findings = run_loop(examine(zot_home(), Path.cwd(), paths))
+    if words:
+        _keep_named(findings, names, paths)
+    for line in report(findings):
+        show_spelled(line)
+    return 1 if findings.problems else 0
+
+
+def _path(word: str) -> Path:
+    return Path(os.path.abspath(os.path.expanduser(word)))
+
+
+def _known_words() -> set[str]:
+    """What means something installed; a word with a separator never does."""
+    return {word for item in all_installed() for word in (item.name, item.directory.name)}
+
+
+def _keep_named(findings: Findings, names: set[str], paths: list[Path]) -> None:
+    """Only what concerns these; problems and notes name the directory or the extension they are about."""
+    entries = [
+        entry
+        for entry in findings.discovery.entries
+        if entry.manifest.name in names or entry.manifest.directory in paths
+    ]
+    wanted = names | {entry.manifest.name for entry in entries}
+    places = [str(path) for path in (*paths, *(entry.manifest.directory for entry in entries))]
+    places += [str(item.directory) for item in all_installed() if item.name in wanted]
+
+    def concerns(line: str) -> bool:
+        words = line.replace(":", " ").replace(",", " ").split()
+        return any(place in line for place in places) or any(name in words for name in wanted)
+
+    findings.discovery.entries = entries
+    findings.statuses = [status for status in findings.statuses if status.name in wanted]
+    findings.discovery.notes = [line for line in findings.discovery.notes if concerns(line)]
+    findings.discovery.quiet = [line for line in findings.discovery.quiet if concerns(line)]
+    findings.load_errors = [line for line in findings.load_errors if concerns(line)]
+    findings.untrusted = [entry for entry in findings.untrusted if str(entry.directory) in places]
+    findings.leftovers = []
+
+
+async def examine(home: Path, cwd: Path, explicit: list[Path]) -> Findings:
+    settings, trust = Settings(home), TrustStore(home)
+    credentials = credential_variables(Catalog(home).providers().values())
+    workspace = Workspace(cwd, credentials=credentials, passthrough=settings.values.env_passthrough)
+    host = ExtensionHost(
+        home=home,
+        cwd=cwd,
+        surface=SilentSurface(),  # all it would say is in the findings
+        zot_version=__version__,
+        present=lambda: Present(settings.values.provider, settings.values.model, "", "", "", str(cwd)),
+        on_fault=lambda text: None,
+        environment=workspace.child_environment,
+        granted=workspace.granted,
+        removed_credentials=workspace.removed_credentials(),
+        explicit=explicit,
+        scan=True,
+        trust=trust,
+        explicit_grace_s=_EXPLICIT_GRACE_S,
+        remember_guards=False,
+    )
+    try:
+        await host.start()
+        host.tools((*DEFAULT_TOOLS, *settings.values.tools, "skill"))  # tells which names the built-ins have
+        statuses = host.statuses()
+    finally:
+        await host.stop()
+    return Findings(
+        host.plan(),
+        statuses,
+        list(host.diagnostics.load_errors),
+        undecided(cwd, trust),
+        workspace.removed_credentials(),
+        sorted(global_dir(home).glob(f"{STAGING}*")),
+    )
+
+
+def report(findings: Findings) -> Iterator[str]:
+    statuses = {status.name: status for status in findings.statuses}
+    for entry in findings.discovery.entries:
+        status = statuses.get(entry.manifest.name)
+        yield spelled(_headline(entry, status))
+        yield from (f"  {label:12}{spelled(text)}" for label, text in _details(entry, status))
+    yield from _section("not trusted, not started", map(_untrusted_line, findings.untrusted))
+    yield from _section("notes", [*findings.discovery.notes, *findings.discovery.quiet])
+    yield from _section("left over, safe to delete", map(str, findings.leftovers))
+    if findings.removed:
+        names = ", ".join(findings.removed)
+        yield f"not passed to extensions: {names} (env_passthrough in config.json lets a named one through)"
+    yield from _section("problems", findings.problems)
+    if not (findings.discovery.entries or findings.untrusted or findings.problems):
+        yield "no extensions found"
+
+
+def _headline(entry: Entry, status: ExtensionStatus | None) -> str:
+    manifest = entry.manifest
+    kind = "guard" if manifest.guard or (status and status.guard) else manifest.kind
+    state = _state(status) if status else "loaded; it runs nothing"
+    return f"{manifest.name} {manifest.version or '-'} ({entry.scope} {kind}): {state}"
+
+
+def _details(entry: Entry, status: ExtensionStatus | None) -> Iterator[tuple[str, str]]:
+    yield "directory", str(entry.manifest.directory)
+    if status is None:
+        return
+    yield "permissions", "; ".join(status.permissions)
+    yield "commands", _names(status.commands, status.shadowed_commands, "/")
+    yield "tools", _names(status.tools, status.shadowed_tools, "")
+    if status.intercepts:
+        yield "intercepts", ", ".join(status.intercepts)
+    yield from (("fault", fault) for fault in status.faults)
+    yield "data", str(entry.data_dir)
+    if status.log_path:
+        yield "log", str(status.log_path)
+        if status.state != "ready":
+            yield from (("", one_line(line)) for line in last_words(status.log_path)[-_LAST_LINES:])
+
+
+def _state(status: ExtensionStatus) -> str:
+    if status.state == "ready":
+        return _READY.get(status.ready_how, "ready")
+    return "not running" if status.state in ("gone", "restarting") else f"still {status.state}"
+
+
+def _names(active: tuple[str, ...], shadowed: tuple[str, ...], mark: str) -> str:
+    words = [f"{mark}{name}" for name in active] + [f"{mark}{name} (hidden by another)" for name in shadowed]
+    return ", ".join(words) or "-"
+
+
+def _untrusted_line(entry: Untrusted) -> str:
+    command = shlex.join((entry.exec, *entry.args))
+    may = "; ".join(entry.permissions)
+    why = f"changed: {', '.join(entry.changes)}" if entry.changes else "new"
+    return f"{entry.name} ({why}) runs `{command}`, {may}; `zot ext trust {entry.directory}` allows it"
+
+
+def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
+    body = [f"  {spelled(line)}" for line in lines]
+    if body:
+        yield f"{title}:"
+        yield from body

@@ -1,0 +1,57 @@
+"""``zot ext enable`` and ``disable``: one key of the manifest changes, everything else in it stays."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from zot.cli.arguments import parse
+from zot.cli.output import tell
+from zot.errors import ZotError
+from zot.features.extensions.install.installed import find
+from zot.features.extensions.loader.guard_registry import forget
+from zot.features.extensions.loader.lock_file import LockFile
+from zot.features.extensions.loader.manifest import FILE, read_manifest
+from zot.features.extensions.loader.trust import TrustStore
+from zot.system.digest import sha256
+from zot.system.files import write_atomic, zot_home
+from zot.system.safe_open import read_whole
+
+
+def enable(argv: list[str]) -> int:
+    return _switch(argv, True)
+
+
+def disable(argv: list[str]) -> int:
+    return _switch(argv, False)
+
+
+def _switch(argv: list[str], enabled: bool) -> int:
+    item = find(parse(argv, {}, least=1, most=1, what="the name").words[0])
+    read_manifest(item.directory)  # a broken one says here what is wrong with it
+    trust = TrustStore(zot_home())
+    record = trust.record(item.directory) if trust.is_trusted(item.directory) else None
+    if record is not None and (item.directory / FILE).is_symlink():
+        raise ZotError(f"{item.directory / FILE} is a link; edit what it leads to, then run `zot ext trust`")
+    lock = LockFile(zot_home()) if item.scope == "global" else None
+    intact = lock is not None and lock.is_intact(item.directory)
+    written = set_enabled((item.directory / FILE).resolve(), enabled)
+    if item.scope == "global" and not enabled:
+        forget(zot_home(), item.directory.name)
+    if lock is not None and intact:  # so was this one
+        lock.repin(item.directory, FILE)
+    if record is not None:  # the edit was ours: with it, what the user trusted is still what is there
+        trust.trust(item.directory, record.files | {FILE: sha256(written)}, unconfined=None)
+    tell(f"{'enabled' if enabled else 'disabled'} {item.name} ({item.directory})")
+    return 0
+
+
+def set_enabled(path: Path, enabled: bool) -> bytes:
+    """What was written. Through the standard library: it keeps numbers of any size as they are."""
+    fields = json.loads(read_whole(path).decode("utf-8-sig"))
+    data = json.dumps({**fields, "enabled": enabled}, indent=2, ensure_ascii=False).encode() + b"\n"
+    try:
+        write_atomic(path, data, mode=path.stat().st_mode & 0o777)
+    except OSError as error:
+        raise ZotError(f"{path} cannot be written: {error.strerror or error}") from error
+    return data

@@ -1,0 +1,63 @@
+"""``zot ext install``: a directory is copied, a git repository cloned, into the user's extensions; all or nothing.
+
+The work happens in a staging directory beside the destination and ends in one rename; whatever goes wrong before,
+nothing is left behind. Nothing of what is installed is run, built or downloaded further.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+
+from zot.cli.arguments import parse
+from zot.cli.output import tell
+from zot.cli.verb_table import options
+from zot.errors import ExtensionError
+from zot.features.extensions.install.installed import all_installed
+from zot.features.extensions.install.place import put, refuse_existing, staging
+from zot.features.extensions.install.source import fetch, read_source
+from zot.features.extensions.loader.declared_permissions import words
+from zot.features.extensions.loader.manifest import Manifest
+
+
+def run(argv: list[str]) -> int:
+    typed = parse(argv, options("ext install"), least=1, most=1, what="a path or a git URL")
+    source = read_source(typed.words[0], typed.values.get("--ref", ""), typed.values.get("--subdir", ""))
+    name = source.directory_name
+    if not typed.has("--force"):
+        refuse_existing(name)
+    with staging(name) as place:
+        manifest = put(place, source, fetch(source, place))
+    _report(manifest)
+    return 0
+
+
+def _report(manifest: Manifest) -> None:
+    directory = manifest.directory
+    tell(f"installed {manifest.name} {manifest.version} in {directory}".replace("  ", " "))
+    others = [item for item in all_installed() if item.name == manifest.name and item.directory != directory]
+    for other in others:
+        tell(f"note: {other.directory} has the same name; the one that loads first wins (`zot ext doctor`)")
+    if manifest.has_process:
+        tell_permissions(manifest)
+    if not manifest.enabled:
+        tell(f"note: it is disabled; `zot ext enable {manifest.name}` switches it on")
+    elif manifest.has_process:
+        report_exec(manifest)
+
+
+def tell_permissions(manifest: Manifest) -> None:
+    for line in words(manifest.permissions):
+        tell(f"  {line}")
+
+
+def report_exec(manifest: Manifest) -> None:
+    try:
+        program = manifest.argv(os.environ.get("PATH", ""))[0]
+    except ExtensionError as error:
+        tell(f"note: {error}")
+        return
+    if not os.access(program, os.X_OK):
+        tell(f"note: {program} is missing or not executable; the extension cannot start until it is built")
+    else:
+        tell(f"it runs `{shlex.join((manifest.exec, *manifest.args))}` at the next start of zot")

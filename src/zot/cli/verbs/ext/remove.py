@@ -1,0 +1,117 @@
+"""``zot ext remove``: the directory goes, after a yes; its log stays, and its data if it is not said to go too.
+
+A guard that is gone already is forgotten, and the data of an extension that is gone can still be deleted."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from zot.cli.arguments import parse
+from zot.cli.output import ask, tell
+from zot.cli.verb_table import options
+from zot.errors import UsageError, ZotError
+from zot.features.extensions.bytecode_cache import forget_bytecode
+from zot.features.extensions.install.install_record import changed_here, read_record, written_later
+from zot.features.extensions.install.installed import Installed, all_installed, find, typed_name
+from zot.features.extensions.loader.data_dir import data_dir
+from zot.features.extensions.loader.discovery import STAGING, global_dir
+from zot.features.extensions.loader.guard_registry import forget, known_guards
+from zot.features.extensions.loader.legacy_data import copy_files, old_data
+from zot.features.extensions.loader.lock_file import LockFile
+from zot.features.extensions.loader.manifest import Manifest
+from zot.features.extensions.loader.trust import TrustStore
+from zot.system.files import make_private_dir, zot_home
+
+
+def run(argv: list[str]) -> int:
+    arguments = parse(argv, options("ext remove"), least=1, most=1, what="the name")
+    name = arguments.words[0]
+    if _is_lost_guard(name):
+        forget(zot_home(), name)
+        tell(f"forgot the guard {name}; there is no extension in {global_dir(zot_home()) / name} to remove")
+        return 0
+    delete_data = arguments.has("--delete-data")
+    if delete_data and arguments.has("--keep-data"):
+        raise UsageError("--keep-data or --delete-data, not both")
+    if delete_data and _is_only_data(name):
+        return _delete_left_data(name, arguments.has("--yes", "-y"))
+    item = find(name)
+    if not (arguments.has("--yes", "-y") or ask(f"remove {item.name} ({item.directory})? [y/N]") in ("y", "Y")):
+        tell("aborted")
+        return 0
+    data = _data_of(item)
+    if data and not (delete_data or arguments.has("--yes", "-y", "--keep-data")):
+        delete_data = ask(f"delete its data too ({data})? [y/N]") in ("y", "Y")
+    try:
+        if item.manifest and not delete_data and item.scope == "global" and not item.directory.is_symlink():
+            data = _rescue(item.manifest) or data
+        _delete(item.directory)
+        if data and delete_data:
+            shutil.rmtree(data)
+    except OSError as error:
+        raise ZotError(f"{item.directory} cannot be removed: {error.strerror or error}") from error
+    TrustStore(zot_home()).untrust(item.directory)
+    forget_bytecode(item.directory, zot_home())
+    if item.scope == "global":
+        forget(zot_home(), item.directory.name)
+        LockFile(zot_home()).forget(item.directory.name)
+    tell(f"removed {item.name} ({item.directory})")
+    if data:
+        kept = f"kept its data in {data}; `zot ext remove {item.name} --delete-data` deletes it"
+        tell(f"deleted its data in {data}" if delete_data else kept)
+    return 0
+
+
+def _data_of(item: Installed) -> Path | None:
+    """Its data directory, if there is something in it."""
+    if item.manifest is None:
+        return None
+    place = data_dir(item.manifest, item.scope, Path.cwd(), zot_home())
+    return place if place.is_dir() and any(place.iterdir()) else None
+
+
+def _rescue(manifest: Manifest) -> Path | None:
+    """What it wrote beside its program goes to its other data; what is there already is newer."""
+    place = data_dir(manifest, "global", Path.cwd(), zot_home())
+    record = read_record(manifest.directory)
+    names = old_data(manifest)
+    if record is not None:
+        own = {*written_later(manifest.directory, record), *changed_here(manifest.directory, record)}
+        names = [name for name in names if name in own]
+    names = [name for name in names if not (place / name).exists()]
+    if names:
+        make_private_dir(place)
+        copy_files(manifest.directory, names, place)
+    return place if names else None
+
+
+def _is_only_data(name: str) -> bool:
+    installed = any(name in (item.name, item.directory.name) for item in all_installed())
+    return not installed and (zot_home() / "data" / "global" / typed_name(name)).is_dir()
+
+
+def _delete_left_data(name: str, yes: bool) -> int:
+    data = zot_home() / "data" / "global" / name
+    if not (yes or ask(f"{name} is not installed; delete its data ({data})? [y/N]") in ("y", "Y")):
+        tell("aborted")
+        return 0
+    shutil.rmtree(data)
+    tell(f"deleted the data of {name} in {data}")
+    return 0
+
+
+def _is_lost_guard(name: str) -> bool:
+    installed = any(name in (item.name, item.directory.name) for item in all_installed())
+    return not installed and name in known_guards(zot_home()).guards
+
+
+def _delete(directory: Path) -> None:
+    """Renamed first: a removal that breaks half-way leaves nothing that loads. A link goes, not its target."""
+    if directory.is_symlink():
+        directory.unlink()
+        return
+    doomed = directory.with_name(f"{STAGING}removed-{os.urandom(4).hex()}")
+    directory.rename(doomed)
+    shutil.rmtree(doomed)

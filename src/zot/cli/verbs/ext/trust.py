@@ -1,0 +1,116 @@
+"""``zot ext trust`` and ``untrust``: decide ahead of a run about a project's extensions, or about one directory.
+
+Nothing is started. Each entry is named with what it would run and what it may do, so that the decision is about
+something seen. For one of the user's own it accepts files that differ from those installed, and more permissions.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from zot.cli.arguments import parse
+from zot.cli.output import tell
+from zot.cli.verb_table import options
+from zot.errors import ExtensionError, ZotError, in_words
+from zot.features.extensions.bytecode_cache import compile_ahead
+from zot.features.extensions.install.installed import all_installed
+from zot.features.extensions.loader.data_dir import is_own
+from zot.features.extensions.loader.declared_permissions import OF_PROJECTS, words
+from zot.features.extensions.loader.discovery import candidates, project_dir
+from zot.features.extensions.loader.lock_file import LockFile, pins_of
+from zot.features.extensions.loader.manifest import FILE, read_manifest
+from zot.features.extensions.loader.trust import TrustStore
+from zot.system.files import zot_home
+
+
+def trust(argv: list[str]) -> int:
+    typed = parse(argv, options("ext trust"), least=0, most=1)
+    free = typed.has("--unconfined")
+    if own := _own(typed.words[0]) if typed.words else None:
+        _accept(own, free)
+        return 0
+    directory, store = _directory(typed.words), TrustStore(zot_home())
+    if not sum(_trust_one(entry, store, free) for entry in _entries(directory)):
+        raise ZotError(f"nothing to trust in {directory}")
+    return 0
+
+
+def _own(word: str) -> Path | None:
+    """One of the user's own extensions, by its name or by its directory."""
+    if "/" not in word and not os.path.lexists(os.path.join(word, FILE)):
+        own = [item for item in all_installed() if item.scope == "global" and word in (item.name, item.directory.name)]
+        return own[0].directory if len(own) == 1 else None
+    directory = Path(os.path.abspath(os.path.expanduser(word)))
+    return directory if is_own(directory, zot_home()) and os.path.lexists(directory / FILE) else None
+
+
+def _accept(directory: Path, free: bool) -> None:
+    """Its files as they are now, if it was installed, and what it asks for."""
+    if free:
+        raise ZotError(f'it is one of your own: take "permissions" out of {directory / FILE}, then trust it')
+    manifest, lock = read_manifest(directory), LockFile(zot_home())
+    known = lock.of(directory.name)
+    pins = pins_of(directory, known.pins[-1]) if known and known.pins else None
+    lock.accept(directory.name, manifest.permissions, pins)
+    compile_ahead(manifest, zot_home())
+    what = f"{len(pins)} files in {directory}" if pins is not None else str(directory)
+    tell(f"accepted {manifest.name} as it is now ({what})")
+    for line in words(manifest.permissions):
+        tell(f"  {line}")
+
+
+def untrust(argv: list[str]) -> int:
+    """By record, not by what is there: a directory that is gone can be forgotten too."""
+    directory, store = _directory(parse(argv, {}, least=0, most=1).words), TrustStore(zot_home())
+    record = store.record(directory)
+    inside = directory.parts[-2:] == (".zot", "extensions")
+    project = directory.parent.parent if inside else directory
+    known = {str(directory): record} if record else store.of_project(project)
+    if not known:
+        raise ZotError(f"nothing in {directory} is trusted")
+    for path, record in known.items():
+        store.untrust(Path(path))
+        tell(f"no longer trusted {record.name}: ran `{record.exec}` ({path})")
+    return 0
+
+
+def _directory(typed: Sequence[str]) -> Path:
+    return Path(os.path.abspath(os.path.expanduser(typed[0] if typed else ".")))
+
+
+def _entries(directory: Path) -> list[Path]:
+    """One extension's directory, or a project with some; ``.zot/extensions`` itself means its project."""
+    if os.path.lexists(directory / FILE):
+        return [directory]
+    return candidates(_extensions_of(directory))
+
+
+def _extensions_of(directory: Path) -> Path:
+    return directory if directory.parts[-2:] == (".zot", "extensions") else project_dir(directory)
+
+
+def _trust_one(directory: Path, store: TrustStore, free: bool) -> bool:
+    try:
+        manifest = read_manifest(directory)
+    except ExtensionError as error:
+        tell(f"skipped {directory}: {error}")
+        return False
+    if not manifest.has_process:
+        tell(f"{manifest.name} runs nothing and needs no trust: {directory}")
+        return False
+    try:
+        record = store.trust(directory, unconfined=free)
+    except (ExtensionError, OSError) as error:
+        tell(f"skipped {directory}: {in_words(error)}")
+        return False
+    with suppress(ExtensionError, OSError):  # changed in this moment: it will be asked for again
+        compile_ahead(read_manifest(store.place(directory)), zot_home())
+    command = shlex.join((record.exec, *record.args))
+    tell(f"trusted {record.name}: runs `{command}` ({len(record.files)} files in {directory})")
+    for line in words(None if free else record.permissions or OF_PROJECTS):
+        tell(f"  {line}")
+    return True

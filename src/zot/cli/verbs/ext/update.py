@@ -1,0 +1,180 @@
+"""``zot ext update``: fetch an installed extension anew from where it came, and put it in its place in one step.
+
+When something goes wrong, the old one is there as it was. What was edited here, and a guard whose new version says no
+longer that it is one, are only replaced with ``--force``: nobody loses work or protection by an update. A version that
+asks for more than was granted asks a person first.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import sys
+from pathlib import Path
+
+import msgspec
+
+from zot.cli.arguments import parse
+from zot.cli.output import ask, tell
+from zot.cli.verb_table import options
+from zot.cli.verbs.ext.install import report_exec
+from zot.errors import UsageError, ZotError, in_words
+from zot.features.extensions.install.install_record import Record, changed_here, read_record
+from zot.features.extensions.install.installed import Installed, all_installed, find
+from zot.features.extensions.install.place import put, staging
+from zot.features.extensions.install.source import Fetched, fetch
+from zot.features.extensions.loader.data_dir import RECORD
+from zot.features.extensions.loader.declared_permissions import wider
+from zot.features.extensions.loader.legacy_data import files_below, looks_like_data
+from zot.features.extensions.loader.lock_file import LockFile, pins_of
+from zot.features.extensions.loader.manifest import FILE, Manifest
+from zot.system.files import zot_home
+from zot.system.safe_open import read_whole
+
+
+class _Wishes(msgspec.Struct, frozen=True):
+    force: bool
+    dry_run: bool
+
+
+def run(argv: list[str]) -> int:
+    typed = parse(argv, options("ext update"), least=0)
+    if typed.words and typed.has("--all"):
+        raise UsageError("give names or --all, not both")
+    items = [find(name) for name in typed.words] if typed.words else _all()
+    if not items:
+        tell("nothing to update: no extension is installed")
+    wishes = _Wishes(typed.has("--force"), typed.has("--dry-run"))
+    return 1 if sum(not _tried(item, wishes, named=bool(typed.words)) for item in items) else 0
+
+
+def _all() -> list[Installed]:
+    return [item for item in all_installed() if item.scope == "global"]
+
+
+def _tried(item: Installed, wishes: _Wishes, *, named: bool) -> bool:
+    """One that fails does not keep the others from being updated."""
+    try:
+        record = None if item.directory.is_symlink() else read_record(item.directory)
+        if record is None and not named:
+            tell(f"{item.name}: left alone, {_why_unknown(item)}")
+            return True
+        _update(item, record, wishes)
+        return True
+    except (ZotError, OSError) as error:
+        tell(f"{item.name}: not updated: {in_words(error)}")
+        return False
+
+
+def _why_unknown(item: Installed) -> str:
+    if item.directory.is_symlink():
+        return f"it is a link to {os.path.realpath(item.directory)}: update it there"
+    return "nobody remembers where it came from; `zot ext install --force PATH|URL` replaces it"
+
+
+def _update(item: Installed, record: Record | None, wishes: _Wishes) -> None:
+    if item.scope == "project":
+        raise ZotError(f"it belongs to this project; change it in {item.directory}, then run `zot ext trust`")
+    if record is None:
+        raise ZotError(_why_unknown(item))
+    with staging(item.directory.name) as place:
+        fetched = fetch(record.source, place)
+        if item.manifest and _is_same(item.directory, place, record):
+            _pin_first(item.manifest, record)
+            tell(f"{item.name} is up to date ({_version(item.manifest.version, record.commit)})")
+            return
+        more = _more_asked(item, fetched.manifest)
+        if not wishes.force:
+            _refuse_losses(item, fetched.manifest, record)
+        change = _change(item, record, fetched)
+        if wishes.dry_run:
+            tell(f"{item.name} would be updated: {change}")
+            for line in more:
+                tell(f"  it would get more than you granted it: it {line}")
+            return
+        if more and not wishes.force:
+            _ask_for(item, more)
+        manifest = put(place, record.source, fetched)
+    tell(f"updated {manifest.name}: {change}")
+    if manifest.has_process and not os.access(_program(manifest), os.X_OK):
+        report_exec(manifest)
+
+
+def _pin_first(manifest: Manifest, record: Record) -> None:
+    """One that was installed before files were pinned, and is as it came."""
+    lock = LockFile(zot_home())
+    if lock.of(manifest.directory.name) is None:
+        lock.accept(manifest.directory.name, manifest.permissions, pins_of(manifest.directory, record.files))
+
+
+def _more_asked(item: Installed, new: Manifest) -> list[str]:
+    """What it would get that nobody granted it."""
+    known = LockFile(zot_home()).of(item.directory.name)
+    if known is not None:
+        granted = known.granted if known.confined else None
+    else:
+        granted = item.manifest.permissions if item.manifest else None
+    return wider(granted, new.permissions)
+
+
+def _ask_for(item: Installed, more: list[str]) -> None:
+    """A person is asked; where there is none, the answer is no."""
+    for line in more:
+        tell(f"  {item.name} asks for more than you granted it: it {line}")
+    asked = sys.stdin.isatty() and sys.stderr.isatty()
+    if not asked or ask(f"grant {item.name} that? [y/N]") not in ("y", "Y"):
+        raise ZotError("it asks for more than you granted it, told above; --force takes it")
+
+
+def _refuse_losses(item: Installed, new: Manifest, record: Record) -> None:
+    """What an update would take away without being asked to."""
+    old = item.manifest
+    edited = [
+        name
+        for name in changed_here(item.directory, record)
+        if old is None or not looks_like_data(item.directory / name, old)
+    ]
+    if edited:
+        shown = ", ".join(edited[:5]) + (" …" if len(edited) > 5 else "")
+        raise ZotError(f"changed here since it was installed: {shown}; --force replaces that")
+    if old and old.guard and old.enabled and not new.guard:
+        raise ZotError(f"it is a guard, and version {new.version or '-'} does not say so any more; --force takes it")
+
+
+def _is_same(installed: Path, fetched: Path, record: Record) -> bool:
+    """The files that came with it and those that came now, by their content; the manifest but for ``enabled``."""
+    new = {str(path.relative_to(fetched)) for path in files_below(fetched)}
+    if new != set(record.files) - {RECORD} or changed_here(installed, record):
+        return False
+    return all(_equal(installed / name, fetched / name) for name in new)
+
+
+def _equal(old: Path, new: Path) -> bool:
+    if old.is_symlink() or new.is_symlink():
+        return old.is_symlink() and new.is_symlink() and os.readlink(old) == os.readlink(new)
+    if not old.is_file():
+        return False
+    if old.name == FILE and not filecmp.cmp(old, new, shallow=False):
+        return _without_enabled(old) == _without_enabled(new)
+    return filecmp.cmp(old, new, shallow=False)
+
+
+def _without_enabled(path: Path) -> dict[str, object]:
+    fields = msgspec.json.decode(read_whole(path).removeprefix(b"\xef\xbb\xbf"), type=dict[str, object])
+    return {name: value for name, value in fields.items() if name != "enabled"}
+
+
+def _change(item: Installed, record: Record, fetched: Fetched) -> str:
+    before = _version(item.manifest.version if item.manifest else "", record.commit)
+    return f"{before} → {_version(fetched.manifest.version, fetched.commit)}"
+
+
+def _version(version: str, commit: str) -> str:
+    return " ".join(filter(None, (version, commit[:7]))) or "no version"
+
+
+def _program(manifest: Manifest) -> str:
+    try:
+        return manifest.argv(os.environ.get("PATH", ""))[0]
+    except ZotError:
+        return ""

@@ -1,0 +1,113 @@
+"""``zot hooks …``: which hooks there are, what each would run, and trusting those of a project or of Claude Code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from zot.cli.arguments import Arguments, parse, verb_of
+from zot.cli.output import show, show_spelled, tell
+from zot.cli.verb_table import options
+from zot.errors import NotThere, UsageError, ZotError
+from zot.features.hooks.config import Source, load
+from zot.features.trust import GuestTrust
+from zot.system.files import zot_home
+
+
+class Desk:
+    """What every command works with: the hooks of the user and of the directory it is typed in."""
+
+    def __init__(self) -> None:
+        self.home, self.cwd = zot_home(), Path.cwd()
+        self.trust = GuestTrust(self.home)
+        self.problems: list[str] = []
+        self.sources = load(self.home, self.cwd, self.problems)
+
+    def state(self, source: Source) -> str:
+        if not source.needs_trust:
+            return "runs"
+        content = source.content()
+        if self.trust.is_trusted(source.project, "hooks", source.name, content):
+            return "trusted"
+        changed = self.trust.is_changed(source.project, "hooks", source.name, content)
+        return "changed since you trusted it" if changed else "not trusted"
+
+    def named(self, words: tuple[str, ...] | list[str]) -> list[Source]:
+        """Those of the named files; all that need trust without a name."""
+        if not words:
+            return [source for source in self.sources if source.needs_trust]
+        found: list[Source] = []
+        for word in words:
+            hits = [source for source in self.sources if word in (source.name, source.file)]
+            if not hits:
+                there = ", ".join(source.name for source in self.sources) or "none"
+                raise NotThere(f'there are no hooks in "{word}"; there are {there}')
+            found += hits
+        return found
+
+
+def run(argv: list[str]) -> int:
+    """The exit status of ``zot hooks ARGV``."""
+    verb, rest = verb_of("hooks", argv, _VERBS)
+    command, most = _VERBS[verb]
+    try:
+        arguments = parse(rest, options(f"hooks {verb}"), least=0, most=most, what="FILE")
+    except UsageError as error:
+        raise ZotError(f"{error}; see `zot hooks {verb} --help`") from error
+    desk = Desk()
+    for problem in desk.problems:
+        tell(f"zot: {problem}")
+    return command(desk, arguments)
+
+
+def _list(desk: Desk, arguments: Arguments) -> int:
+    if arguments.has("--json"):
+        rows = [
+            {"file": source.file, "origin": source.origin, "state": desk.state(source), "event": hook.event}
+            | {"matcher": hook.matcher, "command": hook.command, "timeout": hook.timeout_s}
+            | {"async": hook.is_async, "strict": hook.strict}
+            for source in desk.sources
+            for hook in source.hooks
+        ]
+        show_spelled(json.dumps({"hooks": rows}))
+        return 0
+    if not desk.sources:
+        tell("there are no hooks; zot reads hooks.json of its home, .zot/hooks.json and Claude Code's settings files")
+    for source in desk.sources:
+        show(f"{source.name}: {desk.state(source)}")
+        for hook in source.hooks:
+            show(f"  {hook.shown()}")
+        for path in source.scripts() if source.needs_trust else ():
+            show(f"  script {path}")
+    return 0
+
+
+def _trust(desk: Desk, arguments: Arguments) -> int:
+    wanted = desk.named(arguments.words)
+    for source in wanted:
+        if not source.needs_trust:
+            tell(f"{source.name} is your own and needs no trust")
+            continue
+        desk.trust.trust(source.project, "hooks", source.name, source.content())
+        tell(f"trusted as it is now: {source.name}")
+        for hook in source.hooks:
+            tell(f"  {hook.shown()}")
+    if not wanted:
+        tell("there are no hooks that need trust")
+    return 0
+
+
+def _untrust(desk: Desk, arguments: Arguments) -> int:
+    for source in desk.named(arguments.words):
+        known = desk.trust.untrust(source.project, "hooks", source.name)
+        tell(f"{source.name} is no longer trusted" if known else f"{source.name} was not trusted")
+    return 0
+
+
+_Command = Callable[[Desk, Arguments], int]
+_VERBS: dict[str, tuple[_Command, int | None]] = {
+    "list": (_list, 0),
+    "trust": (_trust, None),
+    "untrust": (_untrust, None),
+}

@@ -1,0 +1,75 @@
+"""``zot jail -- COMMAND``: any command in the jail of this directory, to try it out or to use it in scripts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from zot.agent.settings import Settings
+from zot.agent.tools.workspace import Workspace
+from zot.cli.arguments import Arguments, parse
+from zot.cli.output import show
+from zot.cli.verb_table import options
+from zot.errors import NotThere, UsageError
+from zot.features.jail.setup import Wanted, confine, machine_at
+from zot.frontends.console import run_loop, say
+from zot.system.files import find_program, zot_home
+from zot.system.processes import spawn
+
+
+def run(argv: list[str]) -> int:
+    ours = _switches(argv)
+    command = argv[len(ours) :]
+    command = command[1:] if command[:1] == ["--"] else command
+    typed = parse(ours, options("jail"), most=0)
+    if typed.has("--check"):
+        return _check()
+    if not command:
+        raise UsageError("zot jail: the command is missing: zot jail -- COMMAND")
+    program = find_program(command[0]) if "/" not in command[0] else os.path.abspath(command[0])
+    if program is None:
+        raise NotThere(f"zot jail: there is no program {command[0]} on PATH")
+    home = zot_home()
+    values = Settings(home).values
+    workspace = Workspace(Path.cwd(), passthrough=values.env_passthrough)
+    jail = workspace.jail = confine(workspace.cwd, home, _wanted(typed, values.jail_roots))
+    try:
+        return run_loop(_run([program, *command[1:]], workspace))
+    finally:
+        jail.close()
+
+
+def _switches(argv: list[str]) -> list[str]:
+    """What stands before the command: up to ``--``, or to the first word that belongs to no switch."""
+    known, at = options("jail"), 0
+    while at < len(argv) and argv[at].startswith("-") and argv[at] != "--":
+        at += 2 if known.get(argv[at]) else 1
+    return argv[:at]
+
+
+def _wanted(typed: Arguments, roots: tuple[str, ...]) -> Wanted:
+    level = next(reversed(typed.all("--jail-level", "--level")), "reduced")
+    if level not in ("full", "reduced"):
+        raise UsageError(f'--level "{level}": expected full or reduced')
+    write = (*typed.all("--jail-write", "--write"), *roots)
+    return Wanted(typed.has("--net"), typed.all("--jail-read", "--read"), write, level)
+
+
+async def _run(argv: list[str], workspace: Workspace) -> int:
+    tree = spawn(
+        argv, cwd=workspace.cwd, env=workspace.child_environment(), stdin=0, stdout=1, stderr=2, jail=workspace.jail
+    )
+    code = await tree.wait()
+    tree.leave()
+    for remark in tree.remarks:
+        say(remark)
+    if tree.never_began:
+        say("the jail could not be built; what went wrong stands above")
+        return 126
+    return code if code >= 0 else 128 - code
+
+
+def _check() -> int:
+    machine = machine_at(zot_home())
+    show(f"{machine.level or 'none'}{f': {machine.why}' if machine.why else ''}")
+    return 0 if machine.level else 1

@@ -1,0 +1,262 @@
+"""``zot mcp …``: which MCP servers there are, adding and removing them, trusting a project's, and trying one.
+
+Nothing is started but by ``test``. What a server would run is shown exactly as its file has it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from zot.cli.arguments import Arguments, parse, verb_of
+from zot.cli.output import show, show_spelled, tell
+from zot.cli.verb_table import options
+from zot.errors import ConfigError, NotThere, UsageError, ZotError, nearest
+from zot.features.mcp import editing
+from zot.features.mcp.config import Entry, by_name, entry_of, expanded, load
+from zot.features.mcp.feature import needs_trust
+from zot.features.mcp.list_cache import forget, recall
+from zot.features.trust import GuestTrust
+from zot.system.files import zot_home
+
+
+class Desk:
+    """What every command works with: the servers of the user and of the directory it is typed in."""
+
+    def __init__(self) -> None:
+        self.home, self.cwd = zot_home(), Path.cwd()
+        self.trust = GuestTrust(self.home)
+        self.problems: list[str] = []
+        self.found = load(self.home, self.cwd, problems=self.problems)
+        self.entries = by_name(self.found, self.problems)
+
+    def named(self, name: str) -> Entry:
+        entry = self.entries.get(name)
+        if entry is None:
+            meant = nearest(name, self.entries)
+            hint = f"did you mean {meant}?" if meant else f"there are {', '.join(self.entries) or 'none'}"
+            raise NotThere(f'there is no MCP server "{name}"; {hint}')
+        return entry
+
+    def may_run(self, entry: Entry) -> bool:
+        return not needs_trust(entry) or self.trust.is_trusted(self.cwd, "mcp", entry.name, entry.content())
+
+    def state(self, entry: Entry) -> str:
+        if not entry.enabled:
+            return "switched off"
+        if not self.may_run(entry):
+            changed = self.trust.is_changed(self.cwd, "mcp", entry.name, entry.content())
+            return "changed since you trusted it" if changed else "not trusted"
+        listed = recall(self.home, entry)
+        return "not asked yet" if listed is None else f"{len(listed.tools)} tools"
+
+
+def run(argv: list[str]) -> int:
+    """The exit status of ``zot mcp ARGV``."""
+    verb, rest = verb_of("mcp", argv, _VERBS)
+    command, least, most = _VERBS[verb]
+    try:
+        arguments = parse(rest, options(f"mcp {verb}"), least=least, most=most, what="NAME")
+        desk = Desk()
+        for problem in desk.problems:
+            tell(f"zot: {problem}")
+        return command(desk, arguments)
+    except NotThere:
+        raise
+    except UsageError as error:
+        raise ZotError(f"{error}; see `zot mcp {verb} --help`") from error
+
+
+# --- looking
+
+
+def _list(desk: Desk, arguments: Arguments) -> int:
+    if arguments.has("--json"):
+        rows = [{**editing.as_json(entry), "state": desk.state(entry)} for entry in desk.entries.values()]
+        show_spelled(json.dumps({"servers": rows}))
+        return 0
+    if not desk.entries:
+        tell("no MCP servers are configured; `zot mcp add NAME -- COMMAND` or `zot mcp import` changes that")
+        return 0
+    width = max(len(name) for name in desk.entries)
+    for entry in desk.entries.values():
+        show(f"{entry.name:<{width}}  {entry.origin:<8} {desk.state(entry):<14}  {_what(desk, entry)}")
+    return 0
+
+
+def _what(desk: Desk, entry: Entry) -> str:
+    """In full where somebody has to decide about it; else without what may be secret."""
+    return entry.shown(values=not desk.may_run(entry))
+
+
+def _get(desk: Desk, arguments: Arguments) -> int:
+    entry = desk.named(arguments.words[0])
+    listed = recall(desk.home, entry)
+    if arguments.has("--json"):
+        tools = [tool.name for tool in listed.tools] if listed is not None else None
+        show_spelled(json.dumps({**editing.as_json(entry), "state": desk.state(entry), "tools": tools}))
+        return 0
+    show(f"{entry.name}: {desk.state(entry)}")
+    show(f"  from     {entry.file} ({entry.origin})")
+    show(f"  runs     {_what(desk, entry)}")
+    if listed is not None:
+        show(f"  speaks   {listed.version} ({listed.era}) {listed.about}".rstrip())
+        for tool in listed.tools:
+            show(f"  tool     {tool.name}: {' '.join(tool.description.split())[:100]}")
+        for prompt in listed.prompts:
+            show(f"  prompt   /mcp:{entry.name}:{prompt.name} {' '.join(prompt.arguments)}".rstrip())
+    return 0
+
+
+# --- changing
+
+
+def _add(desk: Desk, arguments: Arguments) -> int:
+    name, *rest = arguments.words
+    if not rest:
+        raise UsageError("what runs is missing: an address, or a command behind --")
+    fields: dict[str, Any] = {}
+    if rest[0].startswith(("http://", "https://")):
+        if len(rest) > 1:
+            raise UsageError(f'unexpected argument "{rest[1]}"')
+        fields = {"type": "http", "url": rest[0]}
+        headers = dict(_pair(text, ":", "--header") for text in arguments.all("--header"))
+        fields |= {"headers": headers} if headers else {}
+    else:
+        fields = {"type": "stdio", "command": rest[0], "args": rest[1:]}
+        variables = dict(_pair(text, "=", "--env") for text in arguments.all("--env"))
+        fields |= {"env": variables} if variables else {}
+    try:
+        entry = entry_of(name, fields)
+    except ConfigError as error:
+        raise UsageError(str(error)) from error
+    path = editing.file_of(desk.home, desk.cwd, project=arguments.has("--project"))
+    if editing.has(path, name) and not arguments.has("--force"):
+        raise NotThere(f"{path} has a server {name} already; --force replaces it")
+    editing.put(path, name, fields)
+    if arguments.has("--project"):  # whoever typed it has seen it
+        desk.trust.trust(desk.cwd, "mcp", name, entry.content())
+    tell(f"added {name} to {path}; `zot mcp test {name}` tries it")
+    return 0
+
+
+def _pair(text: str, between: str, switch: str) -> tuple[str, str]:
+    name, found, value = text.partition(between)
+    if not found or not name.strip():
+        raise UsageError(f'{switch} "{text}": expected NAME{between}VALUE')
+    return name.strip(), value.strip() if between == ":" else value
+
+
+def _remove(desk: Desk, arguments: Arguments) -> int:
+    entry = desk.named(arguments.words[0])
+    editing.take(Path(entry.file), entry.name)
+    forget(desk.home, entry)
+    if needs_trust(entry):
+        desk.trust.untrust(desk.cwd, "mcp", entry.name)
+    tell(f"removed {entry.name} from {entry.file}")
+    return 0
+
+
+def _import(desk: Desk, arguments: Arguments) -> int:
+    from zot.features.mcp.config_import import SOURCES, find_all
+    from zot.system.files import user_home
+
+    only = arguments.word(0) or ""
+    if only and only not in SOURCES:
+        raise UsageError(f'"{only}": expected one of {", ".join(SOURCES)}')
+    problems: list[str] = []
+    found = find_all(user_home(), desk.cwd, problems, only)
+    for problem in problems:
+        tell(f"zot: {problem}")
+    path = editing.file_of(desk.home, desk.cwd, project=False)
+    taken = 0
+    for source, file, entry, fields in found:
+        if editing.has(path, entry.name) and not arguments.has("--force"):
+            show(f"{entry.name}: kept as it is in {path}; --force replaces it")
+            continue
+        if not arguments.has("--dry-run"):
+            editing.put(path, entry.name, fields)
+        taken += 1
+        show(f"{entry.name}: from {source} ({file}): {entry.shown(values=False)}")
+    if not found:
+        tell("no servers were found in the files of Claude Code, Codex, VS Code and Cursor")
+    elif taken:
+        done = "would be added to" if arguments.has("--dry-run") else "added to"
+        tell(f"{done} {path}; `zot mcp test NAME` tries one")
+    return 0
+
+
+def _trust(desk: Desk, arguments: Arguments) -> int:
+    wanted = [desk.named(name) for name in arguments.words] or [e for e in desk.entries.values() if needs_trust(e)]
+    for entry in wanted:
+        if not needs_trust(entry):
+            tell(f"{entry.name} is your own and needs no trust: {entry.file}")
+            continue
+        desk.trust.trust(desk.cwd, "mcp", entry.name, entry.content())
+        tell(f"trusted in this directory: {entry.name} runs {entry.shown()}")
+    if not wanted:
+        tell("this directory has no MCP servers of its own")
+    return 0
+
+
+def _untrust(desk: Desk, arguments: Arguments) -> int:
+    for name in arguments.words:
+        known = desk.trust.untrust(desk.cwd, "mcp", name)
+        tell(f"{name} is no longer trusted here" if known else f"{name} was not trusted here")
+    return 0
+
+
+def _login(desk: Desk, arguments: Arguments) -> int:
+    entry = desk.named(arguments.words[0])
+    _require_trust(desk, entry)
+    from zot.cli.verbs.mcp_login import run_login
+    from zot.frontends.console import run_loop
+
+    return run_loop(run_login(desk.home, desk.cwd, entry, arguments.seconds("--timeout", 600)))
+
+
+def _logout(desk: Desk, arguments: Arguments) -> int:
+    entry = desk.named(arguments.words[0])
+    from zot.features.mcp.oauth import log_out
+    from zot.provider.auth.auth_store import AuthStore
+
+    url = expanded(entry, os.environ.get)[0].url
+    known = log_out(AuthStore(desk.home), url)
+    forget(desk.home, entry)
+    tell(f"logged out of {entry.name}" if known else f"nobody was logged in to {entry.name}")
+    return 0
+
+
+def _require_trust(desk: Desk, entry: Entry) -> None:
+    if not desk.may_run(entry):
+        raise ZotError(f"{entry.name} is not trusted: {entry.shown()}; `zot mcp trust {entry.name}`")
+
+
+# --- trying
+
+
+def _test(desk: Desk, arguments: Arguments) -> int:
+    entry = desk.named(arguments.words[0])
+    _require_trust(desk, entry)
+    from zot.features.mcp.trying import trial
+
+    return asyncio.run(trial(desk.home, desk.cwd, entry))
+
+
+_Command = Callable[[Desk, Arguments], int]
+_VERBS: dict[str, tuple[_Command, int, int | None]] = {
+    "list": (_list, 0, 0),
+    "get": (_get, 1, 1),
+    "add": (_add, 1, None),
+    "remove": (_remove, 1, 1),
+    "login": (_login, 1, 1),
+    "logout": (_logout, 1, 1),
+    "import": (_import, 0, 1),
+    "test": (_test, 1, 1),
+    "trust": (_trust, 0, None),
+    "untrust": (_untrust, 1, None),
+}

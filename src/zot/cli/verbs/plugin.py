@@ -1,0 +1,190 @@
+"""``zot plugin …``: install, list, switch and remove packages of skills, MCP servers, hooks and prompt templates.
+
+A package is fetched and read, every part of it is shown with exactly what it would run, and only a yes puts it in its
+place, in one step. Nothing of it is run on the way.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from zot.cli.arguments import Arguments, parse, verb_of
+from zot.cli.output import ask, show, show_spelled, tell
+from zot.cli.verb_table import options
+from zot.errors import NotThere, UsageError, ZotError, nearest
+from zot.features.extensions.install.source import Source, fetch_files, read_source
+from zot.features.plugins.components import Parts, parts_of
+from zot.features.plugins.installed_plugins import DATA, FOLDER, Loaded, Row, index_file, load_all
+from zot.features.plugins.manifest import Manifest, read_manifest
+from zot.system.files import make_private_dir, zot_home
+from zot.system.swapping import swap
+from zot.system.temp_files import held_directory, remove_if_dead
+
+_STAGING = ".staging-"
+
+
+def run(argv: list[str]) -> int:
+    """The exit status of ``zot plugin ARGV``."""
+    verb, rest = verb_of("plugin", argv, _VERBS)
+    command, least, most, what = _VERBS[verb]
+    try:
+        arguments = parse(rest, options(f"plugin {verb}"), least=least, most=most, what=what)
+    except UsageError as error:
+        raise ZotError(f"{error}; see `zot plugin {verb} --help`") from error
+    return command(arguments)
+
+
+# --- installing
+
+
+def _install(arguments: Arguments) -> int:
+    values = arguments.values
+    source = read_source(arguments.words[0], values.get("--ref", ""), values.get("--subdir", ""))
+    home = zot_home()
+    folder = home / FOLDER
+    make_private_dir(folder)
+    for stale in folder.glob(f"{_STAGING}*"):
+        remove_if_dead(os.fspath(stale))
+    with held_directory(folder / f"{_STAGING}{os.urandom(4).hex()}") as place:
+        staged = Path(place) / "plugin"
+        commit = fetch_files(source, staged)
+        manifest = read_manifest(staged)
+        if manifest.name in index_file(home).load().plugins and not arguments.has("--force"):
+            raise ZotError(f"a plugin {manifest.name} is installed; --force replaces it")
+        _describe(manifest, parts_of(manifest, home / DATA / manifest.name))
+        if not arguments.has("--yes") and not _agreed():
+            tell("nothing was installed")
+            return 1
+        _put(home, staged, source, commit, manifest)
+    tell(f"installed {manifest.name}; it is used from the next start of zot on")
+    return 0
+
+
+def _describe(manifest: Manifest, parts: Parts) -> None:
+    kind = "Agent Plugins 1.0" if manifest.kind == "agent-plugin" else "Claude Code"
+    tell(f"{manifest.name} {manifest.version} ({kind}) {manifest.description}".replace("  ", " ").rstrip())
+    for line in parts.lines():
+        tell(f"  {line}")
+    for line in (*manifest.remarks, *parts.problems):
+        tell(f"  note: {line}")
+    if parts.missing:
+        tell(f"  zot has no place for: {', '.join(parts.missing)}")
+
+
+def _agreed() -> bool:
+    if not sys.stdin.isatty():
+        raise ZotError("nobody is there to agree to what it would run; --yes agrees")
+    return ask("install it, and let this run? [y/N]").lower() in ("y", "yes")
+
+
+def _put(home: Path, staged: Path, source: Source, commit: str, manifest: Manifest) -> None:
+    """The directory and its row; what is accepted is what lies in its place."""
+    destination = home / FOLDER / manifest.name
+    make_private_dir(home / DATA / manifest.name)
+    if os.path.lexists(destination):
+        swap(staged, destination)
+    else:
+        staged.rename(destination)
+    placed = parts_of(read_manifest(destination), home / DATA / manifest.name)
+    with index_file(home).changing() as index:
+        before = index.plugins.get(manifest.name)
+        index.plugins[manifest.name] = Row(
+            source=source.told,
+            accepted=placed.digest(),
+            commit=commit,
+            version=manifest.version,
+            enabled=before is None or before.enabled,
+        )
+
+
+# --- looking
+
+
+def _list(arguments: Arguments) -> int:
+    plugins = load_all(zot_home())
+    if arguments.has("--json"):
+        show_spelled(json.dumps({"plugins": [_as_json(plugin) for plugin in plugins]}))
+        return 0
+    if not plugins:
+        tell("no plugins are installed; `zot plugin install PATH|GIT` changes that")
+    for plugin in plugins:
+        show(f"{plugin.name} {plugin.row.version}".rstrip() + f": {_state(plugin)}, from {plugin.row.source}")
+        for line in plugin.parts.lines():
+            show(f"  {line}")
+    return 0
+
+
+def _as_json(plugin: Loaded) -> dict[str, object]:
+    row = plugin.row
+    said = {"name": plugin.name, "version": row.version, "source": row.source, "commit": row.commit}
+    return {**said, "state": _state(plugin), "parts": plugin.parts.lines(), "missing": list(plugin.parts.missing)}
+
+
+def _state(plugin: Loaded) -> str:
+    if plugin.wrong:
+        return "not used"
+    return "on" if plugin.row.enabled else "off"
+
+
+def _doctor(arguments: Arguments) -> int:
+    """1 when something keeps a plugin from being used."""
+    wanted = [_named(name) for name in arguments.words] or load_all(zot_home())
+    for plugin in wanted:
+        show(f"{plugin.name}: {_state(plugin)}")
+        notes = [plugin.wrong] if plugin.wrong else []
+        notes += [*(plugin.manifest.remarks if plugin.manifest is not None else ()), *plugin.parts.problems]
+        notes += [f"zot has no place for {what}" for what in plugin.parts.missing]
+        for entry in plugin.parts.servers:
+            if entry.kind == "stdio" and "${" not in entry.command and shutil.which(entry.command) is None:
+                notes.append(f"MCP server {entry.name}: there is no program {entry.command}")
+        for note in notes:
+            show(f"  {note}")
+    return int(any(plugin.wrong for plugin in wanted))
+
+
+# --- changing
+
+
+def _named(name: str) -> Loaded:
+    plugins = {plugin.name: plugin for plugin in load_all(zot_home())}
+    if name not in plugins:
+        meant = nearest(name, plugins)
+        hint = f"did you mean {meant}?" if meant else f"there are {', '.join(plugins) or 'none'}"
+        raise NotThere(f'there is no plugin "{name}"; {hint}')
+    return plugins[name]
+
+
+def _remove(arguments: Arguments) -> int:
+    home = zot_home()
+    for name in arguments.words:
+        plugin = _named(name)
+        with index_file(home).changing() as index:
+            index.plugins.pop(plugin.name, None)
+        shutil.rmtree(home / FOLDER / plugin.name, ignore_errors=True)
+        tell(f"removed {plugin.name}; what it kept is in {home / DATA / plugin.name}")
+    return 0
+
+
+def _switch(arguments: Arguments, *, on: bool) -> int:
+    for name in arguments.words:
+        plugin = _named(name)
+        with index_file(zot_home()).changing() as index:
+            index.plugins[plugin.name].enabled = on
+        tell(f"{plugin.name} is {'on' if on else 'off'} from the next start of zot on")
+    return 0
+
+
+_Command = Callable[[Arguments], int]
+_VERBS: dict[str, tuple[_Command, int, int | None, str]] = {
+    "list": (_list, 0, 0, ""),
+    "install": (_install, 1, 1, "a path or a git URL"),
+    "remove": (_remove, 1, None, "NAME"),
+    "enable": (lambda arguments: _switch(arguments, on=True), 1, None, "NAME"),
+    "disable": (lambda arguments: _switch(arguments, on=False), 1, None, "NAME"),
+    "doctor": (_doctor, 0, None, "NAME"),
+}

@@ -1,0 +1,247 @@
+"""``zot sessions …``: look at, move, branch and delete the sessions under ``$ZOT_HOME``.
+
+Results go to stdout, questions and warnings to stderr; an expected failure is one line and exit status 1.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zot import __version__
+from zot.cli.arguments import Arguments, parse
+from zot.cli.output import ask, show, show_path, show_spelled, tell
+from zot.cli.verb_table import options
+from zot.core.session.lookup import find_session
+from zot.core.session.store import SessionStore
+from zot.core.session.summary import Summary
+from zot.errors import SessionError, UsageError, ZotError
+from zot.system.files import zot_home
+
+if TYPE_CHECKING:
+    from zot.core.session.prune import Group
+
+_LABEL_MAX = 60
+
+
+def run(argv: list[str]) -> int:
+    """The exit status of ``zot sessions ARGV``."""
+    verb, rest = (argv[0], argv[1:]) if argv and not argv[0].startswith("-") else ("list", argv)
+    try:
+        return _dispatch(verb, rest)
+    except UsageError as error:
+        known = f" {verb}" if verb in _VERBS else ""
+        tell(f"zot: {error}; see `zot sessions{known} --help`")
+    except ZotError as error:
+        tell(f"zot: {error}")
+    return 1
+
+
+def choose(store: SessionStore, read_line: Callable[[], str], write: Callable[[str], object]) -> Path | None:
+    """``--resume`` without a screen: list, read a number. None when there is nothing to resume."""
+    summaries = store.summaries()
+    if not summaries:
+        write("no earlier session in this directory; starting a new one\n")
+        return None
+    write("".join(f"{row(number, summary)}\n" for number, summary in enumerate(summaries, 1)))
+    write(f"resume which one (1-{len(summaries)})? ")
+    answer = read_line().strip()
+    if not answer.isdecimal() or not 1 <= int(answer) <= len(summaries):
+        raise UsageError(f'"{plain(answer)}" is not one of the sessions 1 to {len(summaries)}')
+    return Path(summaries[int(answer) - 1].path)
+
+
+def _dispatch(verb: str, argv: list[str]) -> int:
+    if verb not in _VERBS:
+        raise UsageError(f'unknown command "{verb}": one of {", ".join(_VERBS)}')
+    command, most = _VERBS[verb]
+    arguments = parse(argv, options(f"sessions {verb}"), most=most)
+    cwd = Path(os.path.expanduser(arguments.values.get("--cwd", os.getcwd())))
+    return command(SessionStore(zot_home(), cwd, __version__), arguments)
+
+
+def _list(store: SessionStore, arguments: Arguments) -> int:
+    summaries = store.summaries(everywhere=arguments.has("--all"))
+    if not summaries:
+        tell("no sessions yet" if arguments.has("--all") else f"no sessions in {store.cwd}")
+    for number, summary in enumerate(summaries, 1):
+        where = f"  ({summary.cwd})" if arguments.has("--all") else ""
+        show(row(number, summary) + where)
+    return 0
+
+
+def _path(store: SessionStore, arguments: Arguments) -> int:
+    show_path(_session(store, arguments.word(0)))
+    return 0
+
+
+def _rename(store: SessionStore, arguments: Arguments) -> int:
+    if len(arguments.words) < 2:
+        raise UsageError("rename needs a session and a title")
+    session = store.open(_session(store, arguments.words[0]))
+    try:
+        session.rename(" ".join(arguments.words[1:]))
+    finally:
+        session.close()
+    return 0
+
+
+def _tree(store: SessionStore, arguments: Arguments) -> int:
+    from zot.core.session.summary import branches, tree_lines
+
+    for line in tree_lines(branches(store.summaries()), os.environ.get("ZOT_SESSION_ID", "")):
+        show_spelled(plain(line))
+    return 0
+
+
+def _fork(store: SessionStore, arguments: Arguments) -> int:
+    from zot.core.session.fork import fork_at
+
+    at = arguments.values.get("--at")
+    if at is not None and not at.isdecimal():
+        raise UsageError(f'--at takes the number of messages to keep, not "{at}"')
+    show_path(fork_at(store, _session(store, arguments.word(0)), None if at is None else int(at)))
+    return 0
+
+
+def _rewind(store: SessionStore, arguments: Arguments) -> int:
+    from zot.cli.verbs.sessions_rewind import rewind
+
+    return rewind(store, _session(store, arguments.word(0)), arguments)
+
+
+def _export(store: SessionStore, arguments: Arguments) -> int:
+    from zot.core.session.fork import default_destination, export_session
+    from zot.features.export.export import checked_format, export, format_of, redaction
+
+    scrub, hide = arguments.has("--scrub"), arguments.has("--redact")
+    source, destination = _session(store, arguments.word(0)), arguments.word(1) or default_destination()
+    named = arguments.values.get("--format")
+    kind = checked_format(named) if named else format_of(str(destination), "zotsession")
+    if kind == "zotsession" and not hide:
+        show_path(export_session(source, destination, scrub=scrub))
+    else:
+        hidden = redaction(zot_home(), str(store.cwd), paths_only=not hide) if hide or scrub else None
+        show_path(export(source, destination, kind, hidden))
+    left = "" if scrub or hide else "paths (--scrub replaces them) and "
+    known = "secrets of a shape zot does not know" if hide else f"{left}secrets"
+    tell(f"note: prompts and tool output in it may still contain {known}; look before you share it")
+    return 0
+
+
+def _import(store: SessionStore, arguments: Arguments) -> int:
+    from zot.core.session.fork import import_session
+
+    show_path(import_session(store, arguments.word(0) or ""))
+    return 0
+
+
+def _prune(store: SessionStore, arguments: Arguments) -> int:
+    """Nothing is deleted that was not shown, chosen and confirmed; ``--all`` chooses, ``--yes`` confirms."""
+    from zot.core.session.prune import age_seconds, delete, survey
+
+    age = arguments.values.get("--older-than")
+    older_than_s = None if age is None else age_seconds(age)
+    everything, sure = arguments.has("--all"), arguments.has("--yes")
+    if sure and not everything:
+        raise UsageError("--yes needs --all: without it there is nobody to choose")
+    found = survey(store.root, older_than_s=older_than_s, cwd=store.cwd if arguments.has("--cwd") else None)
+    for spared in found.kept:
+        show(f"kept {spared.path}: {spared.reason}")
+    if not found.groups:
+        show("nothing to prune")
+        return 0
+    for number, group in enumerate(found.groups, 1):
+        where = group.cwd or "(no directory recorded)"
+        show(f"{number:>3}  {len(group.sessions):>4} sessions  {_size(group.size):>9}  {where}")
+    if arguments.has("--dry-run"):
+        return 0
+    chosen = found.groups if everything else _chosen(found.groups)
+    sessions = [session for group in chosen for session in group.sessions]
+    if not sessions:
+        show("nothing chosen, nothing deleted")
+        return 0
+    if not sure and ask(f"delete {len(sessions)} sessions for good (y/N)?").lower() not in ("y", "yes"):
+        show("nothing deleted")
+        return 0
+    kept = 0
+    for session in sessions:
+        if (reason := delete(session)) is not None:
+            show(f"kept {session.summary.path}: {reason}")
+            kept += 1
+    show(f"deleted {len(sessions) - kept} sessions" + (f", kept {kept}" if kept else ""))
+    return 1 if kept else 0
+
+
+def _chosen(groups: tuple[Group, ...]) -> tuple[Group, ...]:
+    answer = ask("which ones (numbers, or all)?").replace(",", " ").split()
+    if answer == ["all"]:
+        return groups
+    if not all(word.isdecimal() and 1 <= int(word) <= len(groups) for word in answer):
+        raise UsageError(f"choose numbers from 1 to {len(groups)}; nothing was deleted")
+    return tuple(groups[number - 1] for number in sorted({int(word) for word in answer}))
+
+
+# --- which session is meant
+
+
+def _session(store: SessionStore, text: str | None) -> Path:
+    """The file the user means."""
+    if text is None:
+        if (newest := store.newest()) is None:
+            raise SessionError(f"no sessions in {store.cwd}")
+        return newest
+    return find_session(store, text)
+
+
+# --- how it looks
+
+
+def row(number: int, summary: Summary) -> str:
+    """Number, age, model, count of messages, cost, id and the title or the first words."""
+    return (
+        f"{number:>3}  {_age(summary.modified):>5}  {_short(summary.model, 28):<28}  {summary.messages:>5} msg  "
+        f"${summary.cost_usd:<8.3f}  {plain(summary.id[:8]):<8}  {_short(summary.label)}"
+    )
+
+
+def plain(text: str) -> str:
+    """Text that came from a model or a file, without anything a terminal would obey."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def _short(text: str, limit: int = _LABEL_MAX) -> str:
+    text = plain(text)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _age(modified: float) -> str:
+    seconds = max(0, int(time.time() - modified))
+    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds >= size:
+            return f"{seconds // size}{unit}"
+    return "now"
+
+
+def _size(count: int) -> str:
+    for unit, limit in (("B", 1 << 10), ("KiB", 1 << 20), ("MiB", 1 << 30)):
+        if count < limit:
+            return f"{count * 1024 // limit} {unit}"
+    return f"{count / (1 << 30):.1f} GiB"
+
+
+_Verb = Callable[[SessionStore, Arguments], int]
+_VERBS: dict[str, tuple[_Verb, int | None]] = {  # what it does, how many words it takes
+    "list": (_list, 0),
+    "path": (_path, 1),
+    "rename": (_rename, None),
+    "tree": (_tree, 0),
+    "fork": (_fork, 1),
+    "rewind": (_rewind, 1),
+    "export": (_export, 2),
+    "import": (_import, 1),
+    "prune": (_prune, 0),
+}

@@ -1,0 +1,135 @@
+"""``zot sessions rewind``: go back to before a prompt, from a script: its conversation, its files, or both.
+
+Nothing is changed that was not shown first; what others changed meanwhile is left alone unless asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from zot.cli.arguments import Arguments
+from zot.cli.output import ask, show, show_path, tell
+from zot.core.session.fork import fork_at, source_of
+from zot.core.session.store import SessionStore
+from zot.core.session.turn_history import turns_of
+from zot.errors import SessionError, UsageError
+from zot.features.checkpoints.change_log import Event, Place, history
+from zot.features.checkpoints.change_recorder import Keeping
+from zot.features.checkpoints.points import Point, points
+from zot.features.checkpoints.report_text import changed, plan_lines, report_line, shown_path
+from zot.features.checkpoints.restore_plan import Plan, carry_out, plan
+from zot.system.files import zot_home
+
+_TEXT = 60
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What was asked for on the command line."""
+
+    number: int | None
+    undo: bool
+    files: bool
+    conversation: bool
+    overwrite: bool
+    dry_run: bool
+    sure: bool
+
+
+def rewind(store: SessionStore, path: Path, arguments: Arguments) -> int:
+    wanted = _wanted(arguments)
+    meta = source_of(path).meta
+    place = Place(zot_home())
+    events = history(place, meta, path)
+    try:
+        found = points(turns_of(path), events, place.objects)
+    except OSError as error:
+        raise SessionError(f"cannot read {path}: {error.strerror or error}") from error
+    if wanted.number is None and not wanted.undo:
+        return _list(found)
+    point = _point(found, wanted)
+    cwd = meta.cwd or store.cwd
+    files = plan(events, point.key, place.objects) if wanted.files else Plan(())
+    for line in plan_lines(files, cwd, overwrite=wanted.overwrite):
+        show(line)
+    if wanted.dry_run:
+        return 0
+    what = f"before prompt {point.number}" if point.number else "before the last rewinding"
+    if not wanted.sure and ask(f"go back to {what} (y/N)?").lower() not in ("y", "yes"):
+        tell("nothing was changed")
+        return 1
+    status = _go_back(store, path, place, events, point, wanted, cwd) if wanted.files else 0
+    if wanted.conversation and point.number:
+        show_path(fork_at(store, path, point.row))
+    return status
+
+
+def _wanted(arguments: Arguments) -> Wanted:
+    to, undo = arguments.values.get("--to"), arguments.has("--undo")
+    if to is not None and (not to.isdecimal() or to == "0"):
+        raise UsageError(f'--to takes the number of a prompt, from 1, not "{to}"')
+    if to is not None and undo:
+        raise UsageError("--to and --undo: one of them")
+    files, conversation = arguments.has("--files"), arguments.has("--conversation")
+    return Wanted(
+        number=None if to is None else int(to),
+        undo=undo,
+        files=files or not conversation,
+        conversation=(conversation or not files) and not undo,
+        overwrite=arguments.has("--overwrite"),
+        dry_run=arguments.has("--dry-run"),
+        sure=arguments.has("--yes"),
+    )
+
+
+def _list(found: list[Point]) -> int:
+    for point in found:
+        text = " ".join(point.text.split())
+        text = text if len(text) <= _TEXT else f"{text[: _TEXT - 1]}…"
+        label = f"{point.number:>4}" if point.number else "    "
+        show(f"{label}  {text or 'rewound':<{_TEXT}}  {changed(point)}".rstrip())
+    if not found:
+        tell("nothing was said in this session")
+    return 0
+
+
+def _point(found: list[Point], wanted: Wanted) -> Point:
+    if wanted.undo:
+        rewound = [point for point in found if not point.number]
+        if not rewound:
+            raise UsageError("nothing was rewound in this session, so there is nothing to undo")
+        return rewound[-1]
+    point = next((point for point in found if point.number == wanted.number), None)
+    if point is None:
+        raise UsageError(f"there is no prompt {wanted.number}: this session has {sum(bool(p.number) for p in found)}")
+    return point
+
+
+def _go_back(
+    store: SessionStore, path: Path, place: Place, events: list[Event], point: Point, wanted: Wanted, cwd: str
+) -> int:
+    with _held(store, path, place, cwd) as keeping:
+        now = plan(events, point.key, place.objects)  # again: somebody took his time to answer
+        conflicts = now.conflicts
+        try:
+            report = carry_out(keeping, [*now.doable, *(conflicts if wanted.overwrite else [])])
+        except OSError as error:
+            raise SessionError(f"nothing was changed: {place.root}: {error.strerror or error}") from error
+    left = [] if wanted.overwrite else conflicts
+    tell(report_line(report, left, lambda name: shown_path(name, cwd)))
+    return 1 if left or report.failed or now.of("lost") else 0
+
+
+@contextmanager
+def _held(store: SessionStore, path: Path, place: Place, cwd: str) -> Generator[Keeping]:
+    """Under the session's lock: a zot that works in it would not know what happened to its files."""
+    session = store.open(path)
+    keeping = Keeping(place, Path(cwd), lambda: session, lambda: "", tell, 1 << 40)
+    try:
+        yield keeping
+    finally:
+        keeping.close()
+        session.close()

@@ -1,0 +1,207 @@
+"""The confirm gate: what the mode does not let run is asked about, and nobody to ask means no.
+
+Memory lasts for the session and is only ever set by a yes; a confirmer that fails refuses, and cancelling the wait
+cancels the call. Whoever holds the gate may change its ``mode``: a front end does it for a person's key, no tool can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Literal, cast
+
+import msgspec
+
+from zot.core.permission_modes import PLANNING, Mode, Nature, Rule, Source, Step, step, wider
+from zot.provider.messages import ToolCallBlock
+
+PREVIEW_LIMIT = 120
+NOBODY_TO_ASK = (
+    "refused: zot asks before this tool call (--no-yolo or --permission-mode), and there is no prompt to ask with"
+)
+SAID_NO = "the user refused this tool call"
+
+_PREVIEW_KEYS = ("command", "path", "file_path", "url", "query", "name")
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """``once``: this call; ``prefix``: commands that begin like this one from now on; ``tool``: this tool from now on;
+    ``all``: everything from now on; ``deny``: no. ``args`` are to be used instead of the call's own: it is asked about
+    again with them."""
+
+    decision: Literal["once", "prefix", "tool", "all", "deny"]
+    reason: str = ""
+    args: dict[str, Any] | None = None
+
+
+class Question(msgspec.Struct, frozen=True):
+    """May this call run? ``preview`` is one line about it; ``origin`` the extension that asked for it, if one did;
+    ``prefix`` is what the answer of that name would allow, empty where there is no such answer; without ``or_all`` the
+    answer ``all`` means no more than ``tool``."""
+
+    call: ToolCallBlock
+    preview: str
+    origin: str = ""
+    prefix: tuple[str, ...] = ()
+    or_all: bool = True
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """What is to be done with a call, and who says so."""
+
+    step: Step
+    source: Source
+    reason: str = ""
+
+
+Confirmer = Callable[[Question], Awaitable[Answer]]
+StandIn = Callable[[Question], Awaitable[Answer | None]]
+
+
+def _unknown(call: ToolCallBlock) -> Nature:
+    return Nature()
+
+
+class ConfirmGate:
+    """``confirmer`` may be attached later; until then what would be asked is refused. ``nature`` tells what a call is
+    and ``kept`` the rules of earlier days; if either fails, the answer is the strictest. With ``asks_each`` reading is
+    asked about like the rest, and no kept rule holds. No answer leads beyond ``limit``. A ``stand_in`` is asked first
+    and may leave it to the person."""
+
+    def __init__(
+        self,
+        confirmer: Confirmer | None = None,
+        *,
+        mode: Mode = "ask",
+        limit: Mode = "everything",
+        nature: Callable[[ToolCallBlock], Nature] = _unknown,
+        kept: Callable[[], Sequence[Rule]] = tuple,
+        asks_each: bool = False,
+    ) -> None:
+        self.confirmer = confirmer
+        self.limit: Mode = limit
+        self.mode: Mode = limit if wider(mode, limit) else mode
+        self.nature = nature
+        self.kept = kept
+        self.asks_each = asks_each
+        self.on_answer: Callable[[Question, Answer], None] | None = None  # a recorder's
+        self.stand_in: StandIn | None = None
+        self._rules: set[Rule] = set()
+
+    @property
+    def open(self) -> bool:
+        """Whether nobody is asked any more, whatever the tool."""
+        return self.mode == "everything"
+
+    def judge(self, call: ToolCallBlock) -> Judged:
+        """What this call gets at this moment."""
+        if self.open:
+            return Judged("run", "yolo")
+        nature = self._nature_of(call)
+        wanted = step(self.mode, nature.kind)
+        if wanted == "refuse":
+            return Judged("refuse", "policy", PLANNING)
+        if wanted == "run" and not self.asks_each:
+            return Judged("run", "policy")
+        if self._remembers(call.name, nature):
+            return Judged("run", "remembered")
+        may_ask = self.confirmer is not None or self.stand_in is not None
+        return Judged("ask", "user") if may_ask else Judged("refuse", "policy", NOBODY_TO_ASK)
+
+    def _nature_of(self, call: ToolCallBlock) -> Nature:
+        try:
+            return self.nature(call)
+        except Exception:  # whatever it is, nobody vouches for it
+            return Nature()
+
+    def _remembers(self, tool: str, nature: Nature) -> bool:
+        if any(rule.covers(tool, nature) for rule in self._rules):
+            return True
+        if self.asks_each:
+            return False
+        try:
+            return any(rule.covers(tool, nature) for rule in self.kept())
+        except Exception:  # what cannot be read allows nothing
+            return False
+
+    async def check(self, call: ToolCallBlock, origin: str = "") -> ToolCallBlock | str | None:
+        judged = self.judge(call)
+        if judged.step != "ask":
+            return None if judged.step == "run" else judged.reason
+        nature = self._nature_of(call)
+        try:
+            question = Question(call, preview(call.value), origin, nature.prefix, self._may_open)
+            answer = await self._answer(question)
+            if self.on_answer is not None:
+                self.on_answer(question, answer)
+        except Exception as error:
+            return f"refused: asking for confirmation failed: {error or type(error).__name__}"
+        if step(self.mode, nature.kind) == "refuse":  # switched while somebody was asked
+            return PLANNING
+        refusal = self._heed(call.name, nature, answer)
+        return refusal if refusal is not None or answer.args is None else call.with_args(answer.args)
+
+    async def _answer(self, question: Question) -> Answer:
+        answer = await self.stand_in(question) if self.stand_in is not None else None
+        if answer is None:
+            answer = await self.confirmer(question) if self.confirmer is not None else Answer("deny", NOBODY_TO_ASK)
+        return answer
+
+    def _heed(self, tool: str, nature: Nature, answer: Answer) -> str | None:
+        match answer.decision:
+            case "deny":
+                return answer.reason.strip() or SAID_NO
+            case "prefix":
+                if nature.prefix:
+                    self._rules.add(Rule(tool, nature.extension, nature.prefix))
+            case "tool":
+                self._rules.add(Rule(tool, nature.extension))
+            case "all" if self._may_open:
+                self.mode = "everything"
+            case "all":
+                self._rules.add(Rule(tool, nature.extension))
+            case "once":
+                pass
+        return None
+
+    @property
+    def _may_open(self) -> bool:
+        """Whether a yes to a question may be one to everything: not where others are refused without a question."""
+        return self.limit == "everything" and self.mode != "plan"
+
+    def reset(self) -> None:
+        """Forget every remembered yes, the one for everything included."""
+        self.mode = "ask" if self.open else self.mode
+        self._rules.clear()
+
+
+def preview(args: Any, limit: int = PREVIEW_LIMIT) -> str:
+    """One line that says what a call is about; ``args`` is the parsed arguments or their raw JSON text.
+
+    Line breaks, control and invisible characters are spelled out, and what did not fit is counted."""
+    from zot.system.visible_text import spelled_start  # only when somebody is asked
+
+    return spelled_start(_gist(_parsed(args)).strip(" \n").replace("\r\n", "\n"), limit)
+
+
+def _parsed(args: Any) -> Any:
+    if not isinstance(args, str):
+        return args
+    try:
+        return msgspec.json.decode(args)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return args
+
+
+def _gist(args: Any) -> str:
+    if isinstance(args, str):
+        return args
+    if isinstance(args, dict):
+        fields = cast("dict[str, Any]", args)
+        for key in _PREVIEW_KEYS:
+            value = fields.get(key)
+            if isinstance(value, str) and value.strip():
+                return value
+    try:
+        return msgspec.json.encode(args).decode()
+    except (TypeError, ValueError, RecursionError):
+        return repr(cast("object", args))

@@ -1,0 +1,186 @@
+"""One session file as rows: who writes holds its lock, and who reads passes over what is not a record.
+
+Rows are appended, one ``write`` each on an ``O_APPEND`` descriptor, and nothing is ever truncated: after a torn row
+the next one starts on a new line. An unreadable line stays where it is, for someone who does not know our lock may be
+writing; it is copied once to ``<file>.bad``. The file may come with a repository, and so may its neighbours: only
+regular files are opened, and nothing is written through a link beside it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from zot.core.session.records import NotARecord, Row, decode_row
+from zot.errors import SessionError, SessionLocked
+from zot.system.files import make_private_dir, sync_dir, try_lock
+from zot.system.safe_open import TooLarge, create, open_to_append, open_to_change
+
+LARGEST = 2 << 30
+LONGEST_LINE = 256 << 20  # a row with many images stays below; more is no row
+_LARGEST_ASIDE = 64 << 20
+
+
+class RowWriter:
+    """Owns the descriptor and with it the lock. ``torn`` says that the file does not end with a newline."""
+
+    def __init__(self, fd: int, *, torn: bool = False) -> None:
+        self.fd = fd
+        self._torn = torn
+        self._synced = False
+
+    def append(self, row: bytes) -> int:
+        """Write one row and return the offset it starts at; raises OSError, after which it may be tried again."""
+        data = memoryview(b"\n" + row if self._torn else row)
+        self._torn, self._synced = True, False
+        while data:
+            data = data[os.write(self.fd, data) :]
+        self._torn = False
+        return os.lseek(self.fd, 0, os.SEEK_CUR) - len(row)
+
+    def sync(self) -> None:
+        """Wait until it is on the disk; what is there already costs nothing."""
+        if not self._synced:
+            os.fsync(self.fd)
+            self._synced = True
+
+    def is_at(self, path: Path) -> bool:
+        """Whether this name still leads to the file that is written; only a name that surely does not counts."""
+        try:
+            return os.path.samestat(os.stat(path), os.fstat(self.fd))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            return True
+
+    def copy_to(self, path: Path) -> RowWriter:
+        """All of it in a new file, whose writer comes back; raises OSError, and then nothing is left of it."""
+        copy = create_file(path)
+        try:
+            offset = 0
+            while data := os.pread(self.fd, _PIECE, offset):
+                offset += len(data)
+                while data:
+                    data = data[os.write(copy.fd, data) :]
+            copy._torn = self._torn
+            return copy
+        except BaseException:
+            copy.close()
+            path.unlink(missing_ok=True)
+            raise
+
+    def close(self) -> None:
+        os.close(self.fd)
+
+
+_PIECE = 1024 * 1024
+
+
+def create_file(path: Path) -> RowWriter:
+    """A new file, 0600 in a 0700 directory, locked; raises OSError, FileExistsError among them."""
+    make_private_dir(path.parent)
+    fd = create(path, flags=os.O_RDWR | os.O_APPEND)
+    try:
+        os.fchmod(fd, 0o600)
+        lock(fd)
+        sync_dir(path.parent)
+    except BaseException:
+        os.close(fd)
+        path.unlink(missing_ok=True)
+        raise
+    return RowWriter(fd)
+
+
+def free_name(path: Path) -> Path:
+    """This path, or the next one like it that nothing has: ``a.jsonl``, ``a-2.jsonl``, …"""
+    names = (path if n == 1 else path.with_name(f"{path.stem}-{n}{path.suffix}") for n in count(1))
+    return next(name for name in names if not os.path.lexists(name))
+
+
+def open_file(path: Path) -> RowWriter:
+    """An existing file for append, locked; raises SessionError or SessionLocked."""
+    try:
+        fd = open_to_change(path, follow=True)
+    except OSError as error:
+        raise SessionError(f"cannot open session {path}: {error.strerror}; `zot sessions` lists them") from error
+    try:
+        _claim(fd, path)
+        size = os.fstat(fd).st_size
+        if size > LARGEST:
+            raise SessionError(f"cannot open session {path}: it {TooLarge(path, LARGEST).strerror}")
+        return RowWriter(fd, torn=size > 0 and os.pread(fd, 1, size - 1) != b"\n")
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+def _claim(fd: int, path: Path) -> None:
+    if not lock(fd):
+        raise SessionLocked(
+            f"session {path} is in use by another zot; end that one or continue in a branch: `zot sessions fork {path}`"
+        )
+    # Whoever deletes a session does so under the lock: a name that is gone now would swallow what we write.
+    if os.fstat(fd).st_nlink == 0:
+        raise SessionError(f"session {path} was deleted by another process")
+
+
+def lock(fd: int) -> bool:
+    """Take the lock; a file system that has no locks counts as taken."""
+    try:
+        return try_lock(fd)
+    except OSError:
+        return True
+
+
+NO_ROW = -1  # in the place of an offset: nothing in the file stands for it
+
+
+class Line(msgspec.Struct, frozen=True):
+    """``row`` is None when the line is not a record; ``offset`` identifies it within its file."""
+
+    offset: int
+    raw: bytes
+    row: Row | None
+
+
+def read_lines(file: BinaryIO) -> Iterator[Line]:
+    """Every line that is not blank, in order."""
+    offset = 0
+    for raw in lines_of(file):
+        if not raw.isspace():
+            try:
+                row = decode_row(raw)
+            except NotARecord:
+                row = None
+            yield Line(offset, raw, row)
+        offset += len(raw)
+
+
+def lines_of(file: BinaryIO) -> Iterator[bytes]:
+    """With their ends; one beyond all measure comes in pieces, none of which is a row."""
+    return iter(partial(file.readline, LONGEST_LINE), b"")
+
+
+def bad_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.bad")
+
+
+def keep_aside(path: Path, lines: Iterable[bytes]) -> int:
+    """Append to ``<path>.bad`` those lines that are not in it yet; returns how many that were. Raises OSError."""
+    fd = open_to_append(bad_path(path), os.O_RDWR)
+    with os.fdopen(fd, "rb") as reader, os.fdopen(os.dup(fd), "wb") as writer:
+        if os.fstat(fd).st_size > _LARGEST_ASIDE:
+            raise TooLarge(bad_path(path), _LARGEST_ASIDE)
+        known = set(reader.read(_LARGEST_ASIDE).splitlines())
+        bare = dict.fromkeys(b" ".join(line.splitlines()) for line in lines)  # as ``splitlines`` will give them back
+        fresh = [line for line in bare if line not in known]
+        writer.writelines(line + b"\n" for line in fresh)
+        writer.flush()
+        os.fsync(fd)
+    return len(fresh)

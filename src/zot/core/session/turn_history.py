@@ -1,0 +1,113 @@
+"""What a session file tells turn by turn, also what compaction and resuming leave out: who said what, and what it cost.
+
+A turn begins with something the user said and goes on until the next. Each knows the number of its first message row
+in the file, which is where a branch would begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from zot.core.events import PERMISSION_MODE, REPLACES
+from zot.core.session.records import DiskMessage, MessageRow, MetaRow, UsageRow, message_of, row_type
+from zot.core.session.session_file import read_lines
+from zot.provider.messages import Message, Usage
+from zot.system.safe_open import reading
+
+# Marks of user messages that nobody typed to the model.
+NOT_SAID = frozenset({"compaction", "synthetic", "shell", PERMISSION_MODE})
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """``row`` counts the message rows before the prompt."""
+
+    row: int
+    prompt: Message
+    replies: tuple[Message, ...] = ()
+
+    @property
+    def tools(self) -> int:
+        return sum(len(message.tool_calls()) for message in self.replies)
+
+
+def turns_of(path: Path) -> list[Turn]:
+    """Raises OSError."""
+
+    def numbered() -> Iterator[tuple[int, Message]]:
+        number = 0
+        with reading(path) as file:
+            for line in read_lines(file):
+                if isinstance(line.row, MessageRow) and (message := message_of(line.row.message)) is not None:
+                    yield number, message
+                number += row_type(line.raw) == "message"
+
+    return turns_in(numbered())
+
+
+def turns_in(messages: Iterable[tuple[int, Message]]) -> list[Turn]:
+    """``messages`` with the numbers of their rows; what stands before the first prompt belongs to no turn."""
+    turns: list[Turn] = []
+    replies: list[Message] = []
+    for row, message in messages:
+        if message.role == "user" and not (message.meta.keys() & NOT_SAID):
+            _close(turns, replies)
+            if REPLACES in message.meta and turns and not turns[-1].replies:
+                row = turns.pop().row  # a branch before it is one before what it replaced
+            turns.append(Turn(row, message))
+        elif turns:
+            replies.append(message)
+    _close(turns, replies)
+    return turns
+
+
+def _close(turns: list[Turn], replies: list[Message]) -> None:
+    if turns:
+        turns[-1] = msgspec.structs.replace(turns[-1], replies=tuple(replies))
+    replies.clear()
+
+
+class Spent(msgspec.Struct, frozen=True):
+    """``label`` is ``provider/model``, or how the prompt of a turn begins."""
+
+    label: str
+    usage: Usage
+    calls: int = 0
+
+
+class CostReport(msgspec.Struct, frozen=True):
+    models: tuple[Spent, ...]
+    turns: tuple[Spent, ...]
+
+
+def cost_of(path: Path) -> CostReport:
+    """Usage by model and by turn in one pass: a call belongs to the model named last before it. Raises OSError."""
+    models: dict[str, Spent] = {}
+    turns: list[Spent] = []
+    model = "unknown"
+    with reading(path) as file:
+        for line in read_lines(file):
+            match line.row:
+                case MetaRow(meta=meta):
+                    model = f"{meta.provider}/{meta.model}"
+                case MessageRow(message=message) if message.role == "user" and not is_marked(message):
+                    text = next((block.text for block in message.content or () if block.text), "")
+                    turns.append(Spent(" ".join(text[:200].split()) or "(no text)", Usage()))
+                case UsageRow(usage=usage):
+                    models[model] = _more(models.get(model) or Spent(model, Usage()), usage)
+                    if turns:
+                        turns[-1] = _more(turns[-1], usage)
+                case _:
+                    pass
+    return CostReport(tuple(sorted(models.values(), key=lambda spent: -spent.usage.cost_usd)), tuple(turns))
+
+
+def is_marked(message: DiskMessage) -> bool:
+    """Whether zot or an extension put it there, not the user."""
+    return bool((message.meta or {}).keys() - {REPLACES})
+
+
+def _more(spent: Spent, usage: Usage) -> Spent:
+    return Spent(spent.label, spent.usage + usage, spent.calls + 1)

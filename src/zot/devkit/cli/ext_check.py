@@ -1,0 +1,117 @@
+"""``zot ext check PATH``: the conformance kit on the command line. The report goes to stdout; exit 1 when it fails.
+
+It runs the extension for real: every command is invoked and every tool called, with a scratch directory for its state.
+The report begins with what is wrong, the cause before its consequences: of each finding the rule, what happened, the
+exact line and the fix. A page (`zot docs rules`) explains the rules.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from zot.cli.arguments import parse
+from zot.cli.verb_table import options
+from zot.devkit.conformance.checks import ALL
+from zot.devkit.conformance.results import Check, Report, Result
+from zot.devkit.conformance.runner import check_extension
+from zot.frontends.console import run_loop
+from zot.system.temp_files import scratch_directory
+from zot.tui.sanitize import exact_line, one_line
+from zot.wire.limits import TOOL_REPLY
+
+FORMAT = 2
+_LOG_LINES = 12
+_SKIPS_NAMED = 30  # more than this means that nothing could be tried, and names would bury the failure
+_COUNTED = {"pass": "passed", "fail": "failed", "warn": "warned", "skip": "skipped"}
+_BY_ID = {check.id: check for check in ALL}
+
+
+def run(argv: list[str]) -> int:
+    typed = parse(
+        argv, options("ext check"), least=0 if "--list" in argv else 1, most=1, what="the extension's directory"
+    )
+    if typed.has("--list"):
+        _print("".join(f"{check.id:30} {check.promise}\n" for check in ALL))
+        return 0
+    directory = Path(os.path.abspath(os.path.expanduser(typed.words[0])))
+    timeout = typed.seconds("--timeout", TOOL_REPLY)
+    only = [name for name in typed.values.get("--only", "").split(",") if name]
+    began = time.monotonic()
+    with scratch_directory("check") as scratch:
+        report = run_loop(check_extension(directory, scratch, timeout=timeout, only=only))
+    if typed.has("--json"):
+        _print(_json(report))
+    else:
+        _print("".join(f"{line}\n" for line in lines(report, time.monotonic() - began)))
+    return 0 if report.passed else 1
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def lines(report: Report, seconds: float) -> Iterator[str]:
+    """The report as it is read."""
+    yield f"{one_line(report.name)} ({one_line(str(report.directory))})"
+    for number, result in enumerate((*report.failures, *report.warnings)):
+        if number == 1 and result.status == "fail":
+            yield "  what follows may be a consequence:"
+        yield from _finding_lines(_BY_ID[result.id], result, first=number == 0)
+    for result in report.results:
+        if result.status == "pass":
+            yield f"  PASS {result.id:30} {_BY_ID[result.id].promise}"
+    for why in dict.fromkeys(result.evidence for result in report.results if result.status == "skip"):
+        skipped = [result.id for result in report.results if result.status == "skip" and result.evidence == why]
+        what = ", ".join(skipped) if len(skipped) <= _SKIPS_NAMED else f"{len(skipped)} checks"
+        yield f"  SKIP {what}: {one_line(why)}"
+    if report.failures and report.log.strip():
+        yield "its stderr ended with:"
+        yield from (f"  | {exact_line(line)}" for line in report.log.splitlines()[-_LOG_LINES:])
+    counts = {told: sum(r.status == status for r in report.results) for status, told in _COUNTED.items()}
+    yield f"{', '.join(f'{number} {told}' for told, number in counts.items())} in {seconds:.1f} s"
+
+
+def _json(report: Report) -> str:
+    """One JSON object, for CI and editors."""
+    checks = [_record(_BY_ID[result.id], result) for result in report.results]
+    fields: dict[str, Any] = {
+        "format": FORMAT,
+        "name": report.name,
+        "directory": str(report.directory),
+        "passed": report.passed,
+        "cause": report.failures[0].id if report.failures else "",
+        "checks": checks,
+        "stderr": report.log[-20_000:],
+    }
+    return msgspec.json.encode(fields).decode() + "\n"
+
+
+def _finding_lines(check: Check, result: Result, first: bool) -> Iterator[str]:
+    more = f" (and {result.more} more)" if result.more else ""
+    yield f"  {result.status.upper()} {check.id}: {one_line(result.evidence)}{more}"
+    if result.line:
+        yield f"       line: {exact_line(result.line)}"
+    yield f"       {'rule' if result.status == 'fail' else 'zot accepts it, but'}: {check.promise}"
+    yield f"       fix:  {check.fix}"
+    if first:
+        yield f"       more: zot docs rules#{check.id}"
+
+
+def _record(check: Check, result: Result) -> dict[str, Any]:
+    extra = {"evidence": result.evidence, "line": result.line, "more": result.more}
+    return {
+        "id": check.id,
+        "status": result.status,
+        "page": f"reference/rules.md#{check.id}",
+        "promise": check.promise,
+        **{key: value for key, value in extra.items() if value},
+        **({"fix": check.fix} if result.status in ("fail", "warn") else {}),
+    }

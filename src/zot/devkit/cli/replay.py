@@ -1,0 +1,129 @@
+"""``zot replay FILE``: a recorded run, shown as it was, or with ``--verify`` run once more and compared."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from zot.cli.arguments import Arguments, parse
+from zot.cli.verb_table import options
+from zot.errors import UsageError
+from zot.features.recording.reader import Recording, read_recording
+from zot.frontends.console import run_loop, say
+from zot.system.plural import counted
+from zot.tui.sanitize import one_line
+
+_SHOWN = 1000
+_FASTEST = 1000.0
+
+
+def run(argv: list[str]) -> int:
+    typed = parse(argv, options("replay"), least=1, most=2, what="FILE, a recording,")
+    _check(typed)
+    path = Path(os.path.abspath(os.path.expanduser(typed.words[0])))
+    recording = read_recording(path)
+    if typed.has("--to-script"):
+        return _write_script(recording, typed.words[1])
+    return _verify(recording, typed) if typed.has("--verify") else _show(recording, typed)
+
+
+def _check(typed: Arguments) -> None:
+    """UsageError for what does not go together."""
+    verify, script = typed.has("--verify"), typed.has("--to-script")
+    if script != (len(typed.words) == 2):
+        raise UsageError("--to-script needs a file to write" if script else f'unexpected argument "{typed.words[1]}"')
+    if typed.has("--live-tools", "--live-extensions") and not verify:
+        raise UsageError("--live-tools and --live-extensions go with --verify")
+    if (verify or script) and typed.has("--speed", "--fast", "--step"):
+        raise UsageError("--speed, --fast and --step are for showing a recording")
+    if verify and script:
+        raise UsageError("--verify and --to-script: one of them")
+
+
+# --- showing
+
+
+def _show(recording: Recording, typed: Arguments) -> int:
+    from zot.devkit.replay.player import show
+
+    _tell_of_damage(recording)
+    speed = 0.0 if typed.has("--fast", "--step") else _speed(typed.values.get("--speed"))
+    strange = show(recording, speed, _step if typed.has("--step") else None)
+    if strange:
+        made = "makes no sense and was" if strange == 1 else "make no sense and were"
+        say(f"{recording.path}: {counted(strange, 'line')} {made} left out")
+    return 1 if recording.damage else 0
+
+
+def _speed(text: str | None) -> float:
+    try:
+        speed = 1.0 if text is None else float(text.removesuffix("x"))
+    except ValueError:
+        speed = 0.0
+    if not 0 < speed <= _FASTEST:
+        raise UsageError(f'--speed "{text}": expected a number above 0, such as 2')
+    return speed
+
+
+def _step() -> bool:
+    """Enter goes on; q, or the end of input, ends it."""
+    return (line := sys.stdin.readline()) != "" and line.strip().lower() != "q"
+
+
+def _tell_of_damage(recording: Recording) -> None:
+    if recording.damage:
+        say(f"{recording.path}: {recording.damage}; what is shown may not be what happened")
+
+
+# --- verifying
+
+
+def _verify(recording: Recording, typed: Arguments) -> int:
+    from zot.devkit.replay.verify import Live, verify
+    from zot.system.temp_files import scratch_directory
+
+    if recording.damage:
+        say(f"{recording.path}: {recording.damage}; it is not verified")
+        return 1
+    live = Live(tools=typed.has("--live-tools"), extensions=typed.has("--live-extensions"), cwd=Path.cwd())
+    if live.tools:
+        say(f"--live-tools: the recorded calls really run now, in {live.cwd}")
+    with scratch_directory("verify") as scratch:
+        verified = run_loop(verify(recording, scratch, live))
+    difference = verified.difference
+    if difference is not None:
+        at = f" at {one_line(difference.at)}" if difference.at else ""
+        sys.stdout.write(
+            f"first difference: {one_line(difference.what)}{at} ({recording.path}:{difference.line})\n"
+            f"  recorded: {_cut(difference.recorded)}\n"
+            f"  now:      {_cut(difference.got)}\n"
+        )
+        return 1
+    until = "" if recording.ended else "; the recording breaks off there"
+    sys.stdout.write(f"no difference: {counted(verified.compared, 'line')} as recorded{until}\n")
+    return 0
+
+
+def _cut(text: str) -> str:
+    line = one_line(text)
+    return (line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…") or "nothing"
+
+
+# --- a script
+
+
+def _write_script(recording: Recording, out: str) -> int:
+    import msgspec
+
+    from zot.provider.recording_script import read_answers
+    from zot.system.safe_open import create
+
+    script = read_answers(Path(recording.path))
+    try:
+        with os.fdopen(create(os.path.expanduser(out)), "wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(script), indent=1) + b"\n")
+    except OSError as error:
+        raise UsageError(f"{out}: {error.strerror or error}") from error
+    say(f"{out}: {counted(len(script.turns), 'answer')}; to play it: zot --provider script --script {out}")
+    return 0

@@ -1,0 +1,146 @@
+"""Every command and every tool is called: with arguments and without, tools with what their schema asks for."""
+
+from __future__ import annotations
+
+import binascii
+from base64 import b64decode
+
+from zot.devkit.conformance.extension_run import Run, new_id, tool_call
+from zot.devkit.conformance.results import Check
+from zot.wire.extension_frames import ACTIONS, CommandInvoked, CommandResponse, Content, ToolCall, ToolResult
+
+CHECKS = (
+    Check(
+        "commands-answered",
+        "7.1",
+        (48, 56),
+        "each command is answered within 30 s, with and without arguments",
+        "send a command_response for every command_invoked, even when there is nothing to say (action noop); "
+        "without arguments the key args is absent",
+    ),
+    Check(
+        "commands-action",
+        "7.2",
+        (55,),
+        "the action is one the protocol knows",
+        f"the actions are {', '.join(ACTIONS)}",
+    ),
+    Check(
+        "commands-payload",
+        "7.2",
+        (50, 52, 53),
+        "the action comes with what it needs",
+        'prompt needs a text in "prompt", insert in "insert", display in "display"; open_panel needs an object '
+        "with an id; tool_prompt needs prompt, tool_name and tool_args",
+    ),
+    Check(
+        "tools-answered",
+        "8.1",
+        (63,),
+        "each tool answers within 60 s when it is called with arguments its schema allows",
+        "send a tool_result for every tool_call; failures are results with is_error true; what takes longer goes on in "
+        "the background and is asked for by another call, and what waits for a person is interactive",
+    ),
+    Check(
+        "tools-empty-args",
+        "8.1",
+        (59,),
+        "a call with empty arguments is answered too",
+        "models forget arguments: say which one is missing, with is_error true, instead of crashing",
+    ),
+    Check(
+        "tools-content",
+        "8.1",
+        (60, 62),
+        "a result has at least one block, and each block is text with words or an image",
+        'answer with "content":[{"type":"text","text":"…"}]',
+    ),
+    Check(
+        "tools-images",
+        "8.1",
+        (61,),
+        "image blocks have a mime_type and standard base64, padded",
+        "encode the bytes with standard base64, without line breaks and without a data: prefix",
+    ),
+)
+
+
+async def check_commands(run: Run) -> None:
+    for command in run.commands:
+        for args in ("", "one  two"):
+            asked = CommandInvoked(id=new_id(), name=command.name, args=args)
+            question = await run.answered(asked, "commands-answered", run.times.command)
+            if question is not None and isinstance(question.answer, CommandResponse):
+                run.verdicts.passed("commands-answered")
+                _judge_command(run, command.name, question.answer, question.answer_line)
+
+
+def _judge_command(run: Run, name: str, answer: CommandResponse, line: bytes) -> None:
+    if answer.action not in ("", *ACTIONS):
+        run.verdicts.failed("commands-action", f"/{name}: unknown action {answer.action!r}", line)
+        return
+    run.verdicts.passed("commands-action")
+    missing = "" if answer.error else _missing(answer)
+    run.verdicts.judged("commands-payload", missing and f"/{name}: action {answer.action} without {missing}", line)
+
+
+def _missing(answer: CommandResponse) -> str:
+    match answer.action:
+        case "prompt":
+            return "" if answer.prompt.strip() else "prompt"
+        case "insert":
+            return "" if answer.insert else "insert"
+        case "display":
+            return "" if answer.display else "display"
+        case "open_panel":
+            return "" if answer.open_panel and answer.open_panel.id else "open_panel.id"
+        case "tool_prompt":
+            given = {"prompt": answer.prompt.strip(), "tool_name": answer.tool_name}
+            absent = [key for key, value in given.items() if not value]
+            return ", ".join(absent if isinstance(answer.tool_args, dict) else [*absent, "tool_args"])
+        case _:
+            return ""
+
+
+async def check_tools(run: Run) -> None:
+    for tool in run.callable_tools:
+        calls = {
+            "tools-answered": tool_call(tool),
+            "tools-empty-args": ToolCall(id=new_id(), name=tool.name, args={}),
+        }
+        for id, asked in calls.items():
+            question = await run.answered(asked, id, run.times.tool)
+            if question is not None and isinstance(question.answer, ToolResult):
+                run.verdicts.passed(id)
+                _judge_result(run, tool.name, question.answer, question.answer_line)
+    if run.tools and not run.callable_tools:
+        for id in ("tools-answered", "tools-empty-args"):
+            run.verdicts.skipped(id, "its tools wait for a person")
+
+
+def _judge_result(run: Run, name: str, result: ToolResult, line: bytes) -> None:
+    if not result.content:
+        run.verdicts.failed("tools-content", f"tool {name}: no content", line)
+    for block in result.content:
+        check, problem = _block_problem(block)
+        run.verdicts.judged(check, problem and f"tool {name}: {problem}", line)
+
+
+def _block_problem(block: Content) -> tuple[str, str]:
+    match block.type:
+        case "text":
+            return "tools-content", "" if block.text else "a text block without text"
+        case "image":
+            return "tools-images", _image_block_problem(block)
+        case _:
+            return "tools-content", f"unknown block type {block.type!r}"
+
+
+def _image_block_problem(block: Content) -> str:
+    if not block.mime_type.startswith("image/"):
+        return f"mime_type {block.mime_type!r} is not an image's"
+    try:
+        data = b64decode(block.data, validate=True)
+    except (binascii.Error, ValueError) as error:
+        return f"data is not base64: {error}"
+    return "" if data else "an image without data"

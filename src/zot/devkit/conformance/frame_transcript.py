@@ -1,0 +1,238 @@
+"""Every line of one run, both ways, with its time; what is wrong with it; and which question each answer belongs to.
+
+An answer nobody asked for, a second answer and an answer that came only when the process ended are faults of the
+line that carries them. An answer with a wrong id still settles the only open question of its kind, so that one mistake
+is not told as two.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, cast, get_args
+
+import msgspec
+
+from zot.devkit.wording import in_words
+from zot.errors import BadFrame, nearest
+from zot.system import strict_json
+from zot.wire.extension_codec import UnknownFrame, decode_child
+from zot.wire.extension_frames import (
+    ChildFrame,
+    CommandInvoked,
+    CommandResponse,
+    EventIntercept,
+    EventInterceptResponse,
+    ToolCall,
+    ToolResult,
+)
+
+Kind = Literal["command", "tool", "intercept"]
+Asking = CommandInvoked | ToolCall | EventIntercept
+Answer = CommandResponse | ToolResult | EventInterceptResponse
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """What is wrong with a line, the check it concerns, and since when, if that is not the time of the line."""
+
+    check: str
+    reason: str
+    since: float = 0.0
+
+
+class Line(msgspec.Struct, frozen=True):
+    """``data`` has no line end; from the child, ``frame`` or ``fault`` or both are set."""
+
+    t: float
+    direction: Literal["in", "out"]
+    data: bytes
+    frame: ChildFrame | None = None
+    fault: Fault | None = None
+
+
+class Question(msgspec.Struct):
+    kind: Kind
+    id: str
+    name: str
+    asked: float
+    answer: Answer | None = None
+    answer_line: bytes = b""
+    answered: float = 0.0
+    cancelled: bool = False
+    spoiled: bool = False  # there was an answer, and it could not be read
+
+    @property
+    def is_open(self) -> bool:
+        return self.answer is None and not self.cancelled
+
+    @property
+    def is_settled(self) -> bool:
+        return self.answer is not None or self.spoiled
+
+
+def kind_of(frame: object) -> Kind | None:
+    """Which kind of question a frame puts or answers."""
+    match frame:
+        case CommandInvoked() | CommandResponse():
+            return "command"
+        case ToolCall() | ToolResult():
+            return "tool"
+        case EventIntercept() | EventInterceptResponse():
+            return "intercept"
+        case _:
+            return None
+
+
+def name_of(frame: Asking) -> str:
+    """Which command, tool or event a question is about."""
+    return frame.event if isinstance(frame, EventIntercept) else frame.name
+
+
+class Transcript:
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.lines: list[Line] = []
+        self.questions: dict[tuple[Kind, str], Question] = {}
+        self.ending = False  # set when the host asked the child to end
+
+    @property
+    def received(self) -> list[Line]:
+        return [line for line in self.lines if line.direction == "in"]
+
+    def frames(self, *types: type[ChildFrame]) -> list[ChildFrame]:
+        return [line.frame for line in self.received if isinstance(line.frame, types)]
+
+    def sent(self, t: float, data: bytes) -> None:
+        self.lines.append(Line(t, "out", data.rstrip(b"\n")))
+
+    def ask(self, t: float, frame: Asking) -> Question:
+        kind = kind_of(frame)
+        assert kind is not None
+        question = self.questions[kind, frame.id] = Question(kind, frame.id, name_of(frame), t)
+        return question
+
+    def receive(self, t: float, data: bytes | None, *, complete: bool = True) -> Line:
+        """Keep a line; None is one that was too long. The last one of a stream may lack its line feed."""
+        if data is None:
+            since = next((line.t for line in reversed(self.lines) if line.direction == "in"), 0.0)  # it took its time
+            line = Line(t, "in", b"", None, Fault("framing-size", "a line longer than 8 MiB", since))
+        else:
+            frame, fault = read_line(data)
+            if fault is not None and frame is None:
+                self._spoil(data)
+            if isinstance(frame, CommandResponse | ToolResult | EventInterceptResponse):
+                stray = self._settle(t, frame, data)
+                fault = fault or stray
+            if fault is not None and not complete:
+                fault = Fault("framing-newline", "the last output has no line feed at its end")
+            line = Line(t, "in", data, frame, fault)
+        self.lines.append(line)
+        return line
+
+    def _settle(self, t: float, frame: Answer, data: bytes) -> Fault | None:
+        kind = kind_of(frame)
+        assert kind is not None
+        question = self.questions.get((kind, frame.id))
+        fault = None
+        if question is None:
+            fault = Fault("answers-known-ids", f"no question had the id {frame.id!r}")
+            question = self._only_open(kind)
+            if question is None:
+                return fault
+        elif question.answer is not None:
+            return Fault("answers-once", f"a second answer to {frame.id!r}")
+        elif self.ending:
+            reason = f"the answer to {frame.id!r} came only when the process was told to end"
+            fault = Fault("framing-flush", reason, question.asked)
+        question.answer, question.answer_line, question.answered = frame, data, t
+        return fault
+
+    def _spoil(self, data: bytes) -> None:
+        """A line that cannot be used was the answer to every open question whose id is in it."""
+        for question in self.questions.values():
+            if question.is_open and f'"{question.id}"'.encode() in data:
+                question.spoiled = True
+
+    def _only_open(self, kind: Kind) -> Question | None:
+        open_ones = [q for q in self.questions.values() if q.kind == kind and q.is_open]
+        return open_ones[0] if len(open_ones) == 1 else None
+
+
+# --- what is wrong with a line by itself
+
+
+def read_line(line: bytes) -> tuple[ChildFrame | None, Fault | None]:
+    """The frame in a line, what is wrong with it, or both: a number as id still tells which question is meant."""
+    if line.endswith(b"\r"):
+        line = line[:-1]
+    try:
+        return decode_child(line), None
+    except UnknownFrame as error:
+        return None, Fault("framing-known-types", str(error) + _meant(line))
+    except BadFrame as error:
+        return _bad(line, str(error))
+
+
+def _meant(line: bytes) -> str:
+    value = _object(line)
+    known = [str(kind.__struct_config__.tag) for kind in get_args(ChildFrame)]
+    near = nearest(str(value.get("type")), known) if value else ""
+    return f"; did you mean {near}?" if near else ""
+
+
+def _bad(line: bytes, reason: str) -> tuple[ChildFrame | None, Fault]:
+    if fault := _not_json(line, reason):
+        return None, fault
+    value = _object(line)
+    if value is None:
+        return None, Fault("framing-only-frames", reason)
+    if not isinstance(value.get("id"), str | None):
+        return _with_text_id(value), Fault("answers-string-ids", "`id` is not a string")
+    return None, Fault("framing-key-types", in_words(reason))
+
+
+def _not_json(line: bytes, reason: str) -> Fault | None:
+    if not line.strip():
+        return Fault("framing-no-blank-lines", "an empty line")
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        return Fault("framing-utf8", f"not UTF-8 at byte {error.start}")
+    if text.startswith("\ufeff"):
+        return Fault("framing-utf8", "begins with a byte order mark")
+    try:
+        strict_json.loads(line)
+    except ValueError as error:
+        if _is_lenient_json(line):
+            return Fault("framing-strict-json", str(error))
+        if _is_a_piece(text.strip()):
+            return Fault("framing-one-line", "a piece of a JSON object, or several on one line")
+        return Fault("framing-only-frames", reason if text.lstrip().startswith("{") else "text that is not a frame")
+    return None
+
+
+def _is_lenient_json(line: bytes) -> bool:
+    import json  # the standard reader accepts NaN, huge integers and duplicate keys, which is the question here
+
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return b"[" * strict_json.MAX_DEPTH in line
+    return True
+
+
+def _is_a_piece(text: str) -> bool:
+    """Pretty-printed JSON comes as `{`, `"key": value,` and `}`; two frames without a line feed as `}{`."""
+    if text.startswith("{"):
+        return not text.endswith("}") or "}{" in text.replace(" ", "")
+    return text.strip(",") in ("}", "]", "},", "{", "[") or (text.startswith('"') and '":' in text)
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    value: Any = strict_json.loads(line)
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def _with_text_id(value: dict[str, Any]) -> ChildFrame | None:
+    try:
+        return decode_child(msgspec.json.encode({**value, "id": str(value["id"])}))
+    except BadFrame:
+        return None

@@ -1,0 +1,160 @@
+"""Runs every check against one extension, in three runs of it.
+
+The first run goes through everything it registered and ends with ``shutdown``. The second starts it again (that is
+what a reload does), and the third while the second still lives; these two get odd but legal input. Nothing is judged
+twice: when a run cannot go on, what it would have shown is skipped, with the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+from zot.devkit.conformance.checks import (
+    ALL,
+    call_tool,
+    calls,
+    events,
+    framing,
+    input,
+    lifecycle,
+    manifest,
+    registration,
+    screen,
+    start,
+)
+from zot.devkit.conformance.extension_run import Run, Times
+from zot.devkit.conformance.frame_transcript import Kind
+from zot.devkit.conformance.results import Report, Verdicts
+from zot.devkit.scripted_host import Place, ScriptHost, started
+from zot.errors import ExtensionError, UsageError
+from zot.features.extensions.loader.manifest import Manifest
+from zot.system.safe_open import read_beginning
+
+_BEFORE_ALL = (
+    "manifest",
+    "exec",
+    "start",
+    "handshake",
+)  # what fails there leaves nothing to look at, whatever was asked
+
+
+async def check_extension(
+    directory: Path, scratch: Path, *, timeout: float = 60.0, only: Collection[str] = ()
+) -> Report:
+    """Check the extension in ``directory``; ``scratch`` is an empty directory for its state and its logs.
+
+    ``timeout`` is what a tool may take, the other limits go with it; ``only`` names checks or groups of them.
+    """
+    wanted = selected(only)
+    verdicts = Verdicts(ALL)
+    declared = manifest.check_manifest(directory, verdicts)
+    if declared is None:
+        there = any(check.group == "exec" and verdicts.has_failed(check.id) for check in ALL)
+        verdicts.skip_rest("the program cannot be started" if there else "the manifest cannot be used")
+    elif not declared.has_process:
+        verdicts.skip_rest("it has no process: nothing to talk to")
+    elif any(check.group not in ("manifest", "exec") for check in ALL if check.id in wanted):
+        await _Checking(declared, scratch, verdicts, Times.scaled(timeout)).run()
+    wanted |= {check.id for check in ALL if check.group in _BEFORE_ALL and verdicts.has_failed(check.id)}
+    results = tuple(result for result in verdicts.results() if result.id in wanted)
+    return Report(declared.name if declared else directory.name, directory, results, _log(scratch))
+
+
+def selected(only: Collection[str]) -> set[str]:
+    """The ids meant by names of checks or groups; none means all."""
+    known = {check.id for check in ALL}
+    only = [name.replace(".", "-") for name in only]  # as they were written once
+    for name in only:
+        if name not in known and not any(check.group == name for check in ALL):
+            raise UsageError(f'there is no check "{name}"; `zot ext check --list` shows them')
+    return {check.id for check in ALL if not only or check.id in only or check.group in only}
+
+
+class _Checking:
+    def __init__(self, manifest: Manifest, scratch: Path, verdicts: Verdicts, times: Times) -> None:
+        self._manifest = manifest
+        self._scratch = scratch
+        self._verdicts = verdicts
+        self._times = times
+        self._runs: list[Run] = []
+        self._silent: set[tuple[Kind, str]] = set()
+
+    async def run(self) -> None:
+        before = lifecycle.listing(self._manifest.directory)
+        try:
+            await self._first()
+            if self._runs and self._runs[0].usable:
+                await self._again()
+        except ExtensionError as error:
+            self._verdicts.failed("start-alive", str(error))
+        for run in self._runs:
+            framing.check(run)
+            screen.check_notes(run)
+            start.check_hello_once(run)
+            if not run.offers_call_tool:
+                call_tool.check_not_offered(run)
+        if self._runs:
+            lifecycle.check_directory(before, self._manifest.directory, self._verdicts)
+        self._verdicts.skip_rest("it did not get that far" if not self._usable else "it has nothing of the kind")
+
+    @property
+    def _usable(self) -> bool:
+        return bool(self._runs) and self._runs[0].usable
+
+    def _start(self, label: str) -> AbstractAsyncContextManager[ScriptHost]:
+        return started(self._manifest, Place.below(self._scratch / label), f"{label} run")
+
+    def _run(self, host: ScriptHost) -> Run:
+        run = Run(host, self._verdicts, self._times, self._silent)
+        self._runs.append(run)
+        return run
+
+    async def _first(self) -> None:
+        async with self._start("first") as host:
+            run = self._run(host)
+            await start.check_handshake(run)
+            if run.usable:
+                registration.check(run)
+                await calls.check_commands(run)
+                await calls.check_tools(run)
+                await events.check_interceptions(run)
+                await screen.check_panels(run)
+                await events.check_events(run)
+                await host.settle()
+            await lifecycle.check_end(run, "lifecycle-shutdown")
+
+    async def _again(self) -> None:
+        async with self._start("second") as host:
+            second = self._run(host)
+            if not await lifecycle.check_start(second, self._runs[0], "lifecycle-restart", zot_future_key={"a": [1]}):
+                return
+            await self._beside(second)
+
+    async def _beside(self, second: Run) -> None:
+        async with self._start("third") as host:
+            third = self._run(host)
+            third.offers_call_tool = True
+            if await lifecycle.check_start(third, self._runs[0], "lifecycle-two-at-once", ("call_tool",)):
+                async with asyncio.TaskGroup() as both:
+                    both.create_task(self._tolerance(second))
+                    both.create_task(self._pieces(third))
+            else:
+                await self._tolerance(second)
+
+    async def _tolerance(self, run: Run) -> None:
+        await input.check_unknown(run)
+        await run.host.settle()
+        await lifecycle.check_end(run, "lifecycle-end-of-input", shutdown=False)
+
+    async def _pieces(self, run: Run) -> None:
+        await input.check_pieces(run)
+        await call_tool.check(run)
+        await run.host.settle()
+        await lifecycle.check_end(run, "lifecycle-shutdown")
+
+
+def _log(scratch: Path) -> str:
+    return "".join(read_beginning(path).decode("utf-8", "replace") for path in sorted(scratch.glob("*/log")))

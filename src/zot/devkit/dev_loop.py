@@ -1,0 +1,236 @@
+"""An extension while its author works on it: started, shown, checked, and started again when a file changes.
+
+One loop plays the host. Frames and stderr are told as they pass; what is typed becomes a frame, as in ``trace``. After
+each start the rules are checked in processes of their own. The extension may crash, hang or lose its manifest: the loop
+says so and waits for the next change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from zot.devkit.conformance.frame_transcript import Asking, Line, kind_of
+from zot.devkit.conformance.results import Report
+from zot.devkit.conformance.runner import check_extension
+from zot.devkit.live_trace import read_typed
+from zot.devkit.scripted_host import Place, ScriptHost, started
+from zot.devkit.trace_reader import summary_of
+from zot.devkit.watch import Watch
+from zot.errors import BadFrame, ExtensionError
+from zot.features.extensions.loader.manifest import Manifest, read_manifest
+from zot.features.recording.frame_trace import FrameLog
+from zot.system.safe_open import reading
+from zot.wire import limits
+from zot.wire.extension_codec import encode
+
+LOOK_S = 0.2
+CHECK_TIMEOUT_S = 10.0
+
+
+class Wishes(msgspec.Struct, frozen=True):
+    check: bool = True
+    once: bool = False
+
+
+class DevLoop:
+    """``tell`` prints one line, ``verdict`` what a check found and how long it took."""
+
+    def __init__(
+        self,
+        directory: Path,
+        scratch: Path,
+        wishes: Wishes,
+        tell: Callable[[str], None],
+        verdict: Callable[[Report, float], None],
+    ) -> None:
+        self._directory = directory
+        self._scratch = scratch
+        self._wishes = wishes
+        self._tell = tell
+        self._verdict = verdict
+        self._watch = Watch(directory)
+        self._typed: deque[str] = deque()
+        self._starts = 0
+        self._failed = False
+
+    async def run(self) -> int:
+        """Until interrupted; with ``once`` after one start and its check, 1 when something was wrong."""
+        if not self._wishes.once:
+            self._listen()
+        while True:
+            changed = await self._one_life()
+            if self._wishes.once:
+                return 1 if self._failed else 0
+            if not changed:
+                changed = await self._wait_for_change()
+            self._tell(f"↻ {', '.join(changed[:5])}{' …' if len(changed) > 5 else ''}: starting again")
+
+    async def _one_life(self) -> list[str]:
+        """What changed, if that is why it was ended."""
+        try:
+            manifest = read_manifest(self._directory)
+            if not manifest.has_process:
+                self._tell("it runs nothing: no frames to show")
+                await self._check()
+                return []
+            self._starts += 1
+            place = self._place()
+            async with started(manifest, place, "dev") as host:
+                return await _Life(self, host, manifest).run()
+        except ExtensionError as error:
+            self._failed = True
+            self._tell(f"✗ {error}")
+            await self._check()
+            return []
+
+    async def _wait_for_change(self) -> list[str]:
+        self._tell("waiting for a change …")
+        while True:
+            await asyncio.sleep(LOOK_S)
+            if changed := self.look_for_change():
+                return changed
+
+    # --- for the life that is running
+
+    def look_for_change(self) -> list[str]:
+        if self._typed and self._typed[0].strip() in ("r", "restart"):
+            return [self._typed.popleft().strip()]
+        return self._watch.changed()
+
+    def next_typed(self) -> str:
+        """One line that is not a wish to start again; empty when there is none."""
+        if not self._typed or self._typed[0].strip() in ("r", "restart"):
+            return ""
+        return self._typed.popleft()
+
+    def tell(self, line: str) -> None:
+        self._tell(line)
+
+    def failed(self) -> None:
+        self._failed = True
+
+    @property
+    def once(self) -> bool:
+        return self._wishes.once
+
+    async def check(self) -> None:
+        await self._check()
+
+    async def _check(self) -> None:
+        if not self._wishes.check:
+            return
+        began = time.monotonic()
+        scratch = self._scratch / f"check-{self._starts}-{time.monotonic_ns()}"
+        scratch.mkdir()
+        report = await check_extension(self._directory, scratch, timeout=CHECK_TIMEOUT_S)
+        self._failed = self._failed or not report.passed
+        self._verdict(report, time.monotonic() - began)
+
+    def _place(self) -> Place:
+        """Its state stays from start to start; each start has a log of its own."""
+        data = self._scratch / "data"
+        data.mkdir(exist_ok=True)
+        return Place(Path.cwd(), data, self._scratch / f"stderr-{self._starts}")
+
+    def _listen(self) -> None:
+        """Lines of stdin, read in a thread that may be left waiting at the end."""
+        loop = asyncio.get_running_loop()
+
+        def read() -> None:
+            while line := sys.stdin.readline():
+                with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+                    loop.call_soon_threadsafe(self._typed.append, line)
+
+        threading.Thread(target=read, daemon=True).start()
+
+
+class _Life:
+    """One process of the extension, from its start to its end or to the next change."""
+
+    def __init__(self, loop: DevLoop, host: ScriptHost, manifest: Manifest) -> None:
+        self._loop = loop
+        self._host = host
+        self._name = manifest.name
+        self._frames = FrameLog()
+        self._stderr_place = 0
+        self._stderr_rest = b""
+        host.listeners.append(self._passed)
+
+    async def run(self) -> list[str]:
+        greeted = await self._host.shake_hands(limits.HELLO_DEADLINE)
+        self._tell_stderr()
+        if greeted is None:
+            self._loop.failed()
+            self._loop.tell(f"✗ {self._name} did not say hello")
+        changed: list[str] = []
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                checking = tasks.create_task(self._loop.check())
+                changed = await self._serve(checking)
+                checking.cancel()
+        finally:
+            await self._end()
+        return changed
+
+    async def _serve(self, checking: asyncio.Task[None]) -> list[str]:
+        """Show and pass on, until something changed or it ended. One that ended is still checked."""
+        told_end = False
+        while True:
+            await self._host.until(lambda: False, LOOK_S)
+            self._tell_stderr()
+            if changed := self._loop.look_for_change():
+                return changed
+            while typed := self._loop.next_typed().strip():
+                self._send(typed)
+            if not self._host.alive and not told_end:
+                told_end = True
+                await self._host.fate()
+                self._loop.failed()
+                self._loop.tell(f"✗ {self._name} ended with status {self._host.exit_code}")
+            if checking.done() and (self._loop.once or not self._host.alive):
+                return []
+            if not self._host.alive:
+                await asyncio.sleep(LOOK_S)
+
+    def _send(self, typed: str) -> None:
+        try:
+            frame = read_typed(typed)
+        except BadFrame as error:
+            self._loop.tell(str(error))
+            return
+        if isinstance(frame, Asking) and kind_of(frame) is not None:
+            self._host.note_question(frame)
+        self._host.send_bytes(typed.encode() + b"\n" if typed.startswith("{") else encode(frame))
+
+    async def _end(self) -> None:
+        if self._host.alive and await self._host.end() is None:
+            self._loop.tell(f"✗ {self._name} did not end when it was asked to")
+        self._tell_stderr()
+
+    def _passed(self, line: Line) -> None:
+        self._tell_stderr()
+        at = line.t - self._host.started
+        self._loop.tell(summary_of(self._frames.frame(at, self._name, line.direction, line.data)))
+
+    def _tell_stderr(self) -> None:
+        """What was written since; a line without its end waits for it."""
+        log = self._host.place.log
+        if not log.exists():
+            return
+        with reading(log) as file:
+            file.seek(self._stderr_place)
+            data = self._stderr_rest + file.read()
+            self._stderr_place = file.tell()
+        *lines, self._stderr_rest = data.split(b"\n")
+        now = time.monotonic() - self._host.started
+        for line in lines:
+            self._loop.tell(f"{now:9.3f} {self._name} ! {line.decode('utf-8', 'replace')}")

@@ -1,0 +1,186 @@
+"""Leads a recorded run through once more: gives each recorded input at its place, compares everything else.
+
+There is one cursor. What the run produces must be the line under it; an input under it is given as soon as the cursor
+is there, and never earlier. So the order of everything, an abort in mid-answer included, is that of the recording and
+not of a clock. What changes plain values is done at once; what began as somebody else's doing (a prompt, an abort, a
+frame) begins in a turn of the event loop of its own, as it did; and whoever waits for an answer is woken for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import msgspec
+
+from zot.devkit.replay.comparison import Comparison, Difference, gist, name_of
+from zot.features.recording.journal_file import encoded
+from zot.features.recording.reader import Line
+from zot.wire import limits
+
+# What is done to a line when the cursor comes to it: True when that is done with, and the cursor has moved on.
+Trigger = Callable[[Line], bool]
+
+_LOOK_S = 0.05
+_IDLE_S = 2.0
+_RESTART_S = max(limits.RESTART_DELAYS) + 4.0
+
+
+class Conductor:
+    """A ``Sink`` for the recorder of the second run. ``triggers`` are by type of line; ``passed_over`` says
+    which types of lines are not compared."""
+
+    def __init__(self, lines: Sequence[Line], comparison: Comparison, passed_over: Callable[[str], bool]) -> None:
+        self._lines = [line for line in lines if not passed_over(line.type)]
+        self._passed_over = passed_over
+        self._comparison = comparison
+        self._at = 0
+        self._advancing = False
+        self._scheduled = self._held = -1
+        self._waiting: dict[Hashable, asyncio.Future[Line]] = {}
+        self.triggers: dict[str, Trigger] = {}
+        self.patience = _IDLE_S
+        self.last_request = 0
+        self.over: asyncio.Future[Difference | None] = asyncio.get_running_loop().create_future()
+
+    # --- where it is
+
+    @property
+    def line(self) -> Line | None:
+        """The one under the cursor."""
+        return self._lines[self._at] if self._at < len(self._lines) and not self.over.done() else None
+
+    @property
+    def compared(self) -> int:
+        return self._at
+
+    def at(self, type: str, **fields: Any) -> Line | None:
+        """The line under the cursor if it is of this kind."""
+        line = self.line
+        fits = line is not None and line.type == type and all(line.fields.get(k) == v for k, v in fields.items())
+        return line if fits else None
+
+    # --- what the run produces
+
+    def now(self) -> float:
+        return 0.0
+
+    def rest(self) -> None: ...
+
+    def put(self, type: str, fields: dict[str, Any]) -> None:
+        """A line of the second run."""
+        if self.over.done() or self._passed_over(type):
+            return
+        got: dict[str, Any] = msgspec.json.decode(encoded(type, 0, fields))
+        line = self.line
+        if line is None:
+            return
+        difference = self._comparison.difference(line, got)
+        if difference is not None:
+            self.fail(difference)
+            return
+        if type == "request":
+            self.last_request = got["n"]
+        self._at += 1
+        self.advance()
+
+    def fail(self, difference: Difference) -> None:
+        if not self.over.done():
+            self.over.set_result(difference)
+
+    # --- what it is given
+
+    def advance(self) -> None:
+        """See to the line under the cursor, and to those after it that can be done with at once."""
+        if self._advancing:
+            return
+        self._advancing = True
+        try:
+            while (line := self.line) is not None:
+                before = self._at
+                trigger = self.triggers.get(line.type)
+                if trigger is None or not trigger(line) or self._at == before:
+                    break
+        except Exception as error:  # a line that nobody can act upon: told here, and not to whoever emitted an event
+            number, name = (line.number, name_of(line.fields)) if (line := self.line) is not None else (0, "")
+            self.fail(Difference(number, name, "", "" if line is None else gist(line.fields), f"{error}"))
+        finally:
+            self._advancing = False
+        if self._at >= len(self._lines) and not self.over.done():
+            self.over.set_result(None)
+
+    def advance_soon(self) -> None:
+        """Somebody came whom the line under the cursor may be for."""
+        asyncio.get_running_loop().call_soon(self.advance)
+
+    def pass_on(self) -> bool:
+        """The line needs no doing and nothing to be compared with."""
+        self._at += 1
+        return True
+
+    def soon(self, action: Callable[[], None]) -> bool:
+        """Do it in a turn of its own, once for the line under the cursor; ``caught_up`` waits for it."""
+        return self.once(lambda: _next_turn(action))
+
+    def once(self, action: Callable[[], object], *, holds: bool = True) -> bool:
+        """The same for what begins a task, which has its first turn then; not every one ``holds`` up the others."""
+        if self._scheduled != self._at:
+            self._scheduled = self._at
+            self._held = self._at if holds else -1
+            action()
+        return False
+
+    def wake(self, *key: Hashable) -> bool:
+        """Whoever waits for this line gets it; if nobody does yet, it will when somebody comes."""
+        waiter, line = self._waiting.get(key), self.line
+        if waiter is not None and not waiter.done() and line is not None:
+            waiter.set_result(line)
+        return False
+
+    async def next_for(self, *key: Hashable) -> Line:
+        """The next line that wakes this key."""
+        waiter: asyncio.Future[Line] = asyncio.get_running_loop().create_future()
+        self._waiting[key] = waiter
+        try:
+            self.advance()
+            return await waiter
+        except asyncio.CancelledError:
+            await self.caught_up()  # what others did before the cancellation was felt
+            raise
+        finally:
+            if self._waiting.get(key) is waiter:
+                del self._waiting[key]
+
+    def waits(self, *key: Hashable) -> bool:
+        return key in self._waiting
+
+    async def caught_up(self) -> None:
+        """Until nothing that somebody else did stands under the cursor: it came before what follows here."""
+        looks = 0
+        while self._held == self._at and self.line is not None:
+            looks += 1
+            await asyncio.sleep(0 if looks < 1000 else 0.001)
+
+    # --- the end
+
+    async def watch(self, idle: Callable[[], bool]) -> None:
+        """A run that stands still differs: what is under the cursor does not come. Counted in looks, not in seconds: a
+        machine may be busy with something else."""
+        still, before = 0, -1
+        while not self.over.done():
+            await asyncio.sleep(_LOOK_S)
+            still, before = (still + 1 if self._at == before else 0), self._at
+            line, nothing_runs = self.line, idle()
+            if line is not None and still * _LOOK_S >= self._patience_with(line, nothing_runs):
+                got = "nothing: the agent is idle" if nothing_runs else "nothing"
+                self.fail(Difference(line.number, name_of(line.fields), "", gist(line.fields), got))
+
+    def _patience_with(self, line: Line, idle: bool) -> float:
+        if line.type in ("frame", "gone", "exit"):  # one that crashed is started again after a while
+            return max(self.patience, _RESTART_S)
+        return _IDLE_S if idle else self.patience
+
+
+def _next_turn(action: Callable[[], None]) -> None:
+    asyncio.get_running_loop().call_soon(action)

@@ -1,0 +1,377 @@
+"""The agent of a recorded run, made again from what the recording says it began with.
+
+Loop, readers, gate, interceptors, extension host and system prompt are the real ones of this zot, and so is what it
+says of its own tools; model, tools, people and extension processes are stand-ins. Nothing is read from the directories
+of the recorded run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import msgspec
+
+from zot import __version__
+from zot.agent.context_files import ContextFile
+from zot.agent.snapshot import Present
+from zot.agent.system_prompt import SystemPrompt
+from zot.agent.tools.registry import ALL_TOOLS, Limits, bash_spec, builtin_tools, offered_tools
+from zot.agent.tools.workspace import Workspace
+from zot.core.event_bus import Readers
+from zot.core.permission_gate import ConfirmGate
+from zot.core.permission_modes import Mode
+from zot.core.run import Run
+from zot.core.tool import Tool, ToolContext, ToolResult
+from zot.devkit.replay.driver import Conductor
+from zot.devkit.replay.recorded_world import (
+    RecordedInterceptor,
+    RecordedModel,
+    RecordedPeople,
+    RecordedProcess,
+    RecordedTool,
+)
+from zot.errors import ConfigError
+from zot.features.child_process import ExtensionProcess
+from zot.features.extensions.child import Child
+from zot.features.extensions.host import ExtensionHost
+from zot.features.extensions.jail_policy import Confined
+from zot.features.extensions.loader.declared_permissions import Permissions
+from zot.features.extensions.loader.discovery import Discovery, Entry, LoadProblem
+from zot.features.extensions.loader.manifest import Manifest
+from zot.features.extensions.loader.trust import TrustStore
+from zot.features.extensions.ui import SilentSurface
+from zot.features.recording.reader import Recording
+from zot.features.recording.recorder import Recorder
+from zot.features.recording.recording_agent import RecordedAgent
+from zot.provider.messages import Message, Usage
+from zot.provider.model import Model
+from zot.provider.model_call import Request, StreamEvent
+from zot.system.jail.jail import Jail
+from zot.wire import extension_frames
+
+
+class _Manifest(msgspec.Struct, frozen=True):
+    """What of a manifest matters to a process that is not started."""
+
+    name: str
+    directory: str
+    exec: str = ""
+    version: str = ""
+    language: str = ""
+    guard: bool = False
+    denies_guard: bool = False
+
+
+class RecordedEntry(msgspec.Struct, frozen=True):
+    """An extension of the recorded run."""
+
+    manifest: _Manifest
+    scope: Literal["explicit", "project", "global"]
+    data_dir: str
+    was_guard: bool = False
+
+    @property
+    def directory(self) -> Path:
+        return Path(self.manifest.directory)
+
+    def made(self) -> Entry:
+        """With a program that is everywhere: it is looked for and not run."""
+        fields = msgspec.structs.asdict(self.manifest)
+        fields |= {"directory": self.directory, "exec": "sh" if self.manifest.exec else ""}
+        return Entry(Manifest(**fields), self.scope, Path(self.data_dir), self.was_guard)
+
+
+def _why_not(recording: Recording) -> str:
+    """Why it does not say what the run began with."""
+    if recording.format < 2:
+        return f"it is of format {recording.format}, which does not say what the run began with"
+    if recording.header.get("report"):
+        return "it is a report made from a session, which does not say what the run began with"
+    return "it breaks off before the run began" if not recording.ended else "it does not say what the run began with"
+
+
+class Setup:
+    """The line of a recording that says what the run began with."""
+
+    def __init__(self, recording: Recording) -> None:
+        line = recording.setup
+        if recording.format < 2 or line is None:
+            raise ConfigError(f"{recording.path}: cannot be verified: {_why_not(recording)}; `zot replay` shows it")
+        self.number = line.number
+        self.fields = line.fields
+        self.cwd, self.home = str(recording.header.get("cwd", "")), str(recording.header.get("home", ""))
+
+    def get(self, name: str, type: Any, default: Any = None) -> Any:
+        """A field as what it is; ConfigError names it."""
+        value = self.fields.get(name, default)
+        try:
+            return msgspec.convert(value, type, dec_hook=_hook)
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"line {self.number}: {name}: {error}") from error
+
+    def extensions(self) -> list[RecordedEntry]:
+        return self.get("extensions", list[RecordedEntry], [])
+
+
+def _hook(type: Any, value: Any) -> Any:
+    return Path(value) if type is Path else value
+
+
+class _ReplayedRun(Run):
+    """Where the loop lets others have their turn, it lets everything in that came then, cancelled or not."""
+
+    def __init__(self, readers: Readers, conductor: Conductor) -> None:
+        super().__init__(readers)
+        self._conductor = conductor
+
+    async def checkpoint(self) -> None:
+        try:
+            await super().checkpoint()
+        finally:
+            await self._conductor.caught_up()
+        if self.cancelled:
+            raise asyncio.CancelledError
+
+
+class ReplayedAgent(RecordedAgent):
+    """Before it reaches out it lets everything in that came before that then."""
+
+    def __init__(self, conductor: Conductor, recorder: Recorder, **parts: Any) -> None:
+        self._conductor = conductor
+        super().__init__(recorder, **parts)
+
+    async def call(self, request: Request) -> AsyncGenerator[StreamEvent]:
+        await self._conductor.caught_up()
+        async with aclosing(super().call(request)) as events:
+            async for event in events:
+                yield event
+
+    async def perform(self, tool: Tool, args: dict[str, Any], context: ToolContext) -> ToolResult:
+        await self._conductor.caught_up()
+        return await super().perform(tool, args, context)
+
+    def _new_run(self) -> Run:
+        return _ReplayedRun(self.readers, self._conductor)
+
+    def _like_this(self, **parts: Any) -> RecordedAgent:
+        return ReplayedAgent(self._conductor, self.recorder, **parts)
+
+
+def rebuilt_agent(
+    setup: Setup, conductor: Conductor, recorder: Recorder, live: Workspace | None
+) -> tuple[ReplayedAgent, list[Tool]]:
+    """The agent and its own tools; ``live`` is where tools run for real."""
+    state, people = setup.get("state", dict[str, Any]), RecordedPeople(conductor)
+    mode, limits = state.get("mode") or "everything", setup.get("gate", dict[str, Any] | None)
+    gate = None
+    if limits is not None:
+        gate = ConfirmGate(
+            people.confirm if state.get("asks") else None,
+            mode=cast("Mode", mode),
+            limit=limits["limit"],
+            nature=people.nature,
+            kept=people.kept,
+            asks_each=bool(limits["asks_each"]),
+        )
+    tools = made_tools(setup, setup.get("tools", list[dict[str, Any]], []), conductor, live)
+    watching = setup.get("interceptors", list[bool], [])
+    model = msgspec.convert(state["model"], Model)
+    late: list[ReplayedAgent] = []
+    agent = ReplayedAgent(
+        conductor,
+        recorder,
+        client=RecordedModel(str(setup.fields.get("provider", "")), conductor),
+        model=model,
+        system=_system(setup, lambda: bool(late) and late[0].model.tool_calls != ""),
+        tools=tools,
+        interceptors=[RecordedInterceptor(conductor, n, watches) for n, watches in enumerate(watching)],
+        gate=gate,
+        messages=setup.get("messages", tuple[Message, ...], ()),
+        cumulative=setup.get("cost", Usage),
+    )
+    late.append(agent)
+    if gate is not None:
+        recorder.watch(gate, agent)
+    apply_state(agent, state, people)
+    agent.begin()
+    return agent, tools
+
+
+def apply_state(agent: RecordedAgent, state: dict[str, Any], people: RecordedPeople) -> None:
+    """What others changed on the agent then."""
+    for name, value in state.items():
+        if name == "model":
+            agent.model = msgspec.convert(value, Model)
+        elif name == "mode" and agent.gate is not None:
+            cast("ConfirmGate", agent.gate).mode = value
+        elif name == "asks" and agent.gate is not None:
+            cast("ConfirmGate", agent.gate).confirmer = people.confirm if value else None
+        elif name == "jail" and isinstance(agent.system, _ReplayedPrompt):
+            agent.system.told_of_jail = str(value)
+        elif name == "brief" and isinstance(agent.system, _ReplayedPrompt):
+            agent.system.told_in_brief = str(value)
+        elif name in ("reasoning", "temperature", "session_id", "compact_at", "max_cost_usd", "max_steps", "goes_on"):
+            setattr(agent, name, value)
+
+
+class _ReplayedPrompt(SystemPrompt):
+    """``told_in_brief`` names files of the recorded directory, which nobody reads here."""
+
+    told_of_jail = told_in_brief = ""
+
+    @property
+    def told(self) -> tuple[str, str]:
+        """As it was told, a moment before the model changes for which it is brief."""
+        return self.told_of_jail, self.told_in_brief
+
+    def _in_brief(self) -> str:
+        return self.told_in_brief
+
+
+def _system(setup: Setup, brief: Callable[[], bool]) -> Callable[..., str]:
+    parts = setup.get("system", dict[str, Any])
+    if "text" in parts:
+        return lambda *_: str(parts["text"])
+    made: list[_ReplayedPrompt] = []
+    prompt = _ReplayedPrompt(
+        cwd=Path(parts["cwd"]) if parts.get("cwd") else None,
+        docs_index=Path(parts["docs_index"]),
+        custom=parts.get("custom"),
+        appends=tuple(parts.get("appends", ())),
+        context=[ContextFile(Path(part["path"]), part["text"]) for part in parts.get("context", ())],
+        skills=parts.get("skills", ""),
+        date=parts.get("date", ""),
+        jail=lambda: made[0].told_of_jail if made else str(parts.get("jail", "")),
+        brief=brief,
+    )
+    prompt.told_in_brief = str(parts.get("brief", ""))
+    prompt.told_of_jail = str(parts.get("jail", ""))
+    made.append(prompt)
+    return prompt
+
+
+# --- tools
+
+
+def made_tools(
+    setup: Setup, recorded: Iterable[dict[str, Any]], conductor: Conductor, live: Workspace | None
+) -> list[Tool]:
+    """A stand-in for each tool that is not in an extension's process."""
+    shell = setup.get("bash", dict[str, Any])
+    limits = msgspec.convert(shell["limits"], Limits)
+    real = {} if live is None else {tool.name: tool for tool in builtin_tools(live, names=ALL_TOOLS, limits=limits)}
+    specs = {name: spec for name, (spec, _) in offered_tools(Workspace(Path("/")), limits).items()}
+    specs["bash"] = bash_spec(str(shell["shell"]), limits)
+    tools: list[Tool] = []
+    for spec in recorded:
+        if own := specs.get(str(spec["name"])):  # as this zot tells a model of it, so that a change of that is noticed
+            spec = spec | {"description": own.description, "schema": own.schema, "read_only": own.read_only}
+        tools.append(RecordedTool(conductor, spec, real.get(str(spec["name"]))))
+    return tools
+
+
+# --- extensions
+
+
+class _NoJail:
+    def close(self) -> None: ...
+
+
+class RecordedHost(ExtensionHost):
+    """The real host over recorded processes."""
+
+    def __init__(
+        self, setup: Setup, recording: Recording, conductor: Conductor, home: Path, agent: RecordedAgent
+    ) -> None:
+        surface = SilentSurface()
+        surface.interactive = bool(setup.fields.get("interactive"))
+        self.processes: dict[str, RecordedProcess] = {}
+        self._setup = setup
+        self._acks = _acknowledgements(recording)
+        super().__init__(
+            home=home,
+            cwd=Path(setup.cwd),
+            surface=surface,
+            zot_version=__version__,
+            present=lambda: _present(setup, agent),
+            on_fault=lambda text: None,  # what was told then is told by the recording
+            environment=dict,
+            removed_credentials=(),
+            explicit=(),
+            scan=False,
+            trust=TrustStore(home),
+            tool_timeout_s=float(setup.fields.get("tool_timeout_s", 60.0)),
+            remember_guards=False,
+        )
+        self._conductor = conductor
+        self.start_process = self._start_recorded
+
+    def plan(self) -> Discovery:
+        if self.discovery is None:
+            entries = [entry.made() for entry in self._setup.extensions()]
+            problems = self._setup.get("missing_guards", list[LoadProblem], [])
+            self.discovery = Discovery(entries, problems)
+        return self.discovery
+
+    def place(self, entry: Entry) -> Path:
+        return entry.manifest.directory
+
+    def environment(self, entry: Entry, place: Path) -> tuple[dict[str, str], list[str]]:
+        return {"PATH": os.defpath}, []
+
+    def permissions(self, entry: Entry, manifest: Manifest) -> Permissions | None:
+        given = self._setup.get("permissions", dict[str, Permissions | None], {})
+        return given.get(entry.manifest.name)
+
+    def confine(self, child: Child, argv: list[str], environment: dict[str, str]) -> Confined:
+        return Confined(cast("Jail", _NoJail()), environment, [])
+
+    def acknowledge(self, entry: Entry, place: Path) -> extension_frames.HelloAck:
+        then = self._acks.get(entry.manifest.name, {})
+        ack = super().acknowledge(entry, place)
+        places = {name: str(then[name]) for name in ("extension_dir", "data_dir") if name in then}
+        return msgspec.structs.replace(ack, **places)
+
+    def send_line(self, name: str, line: bytes) -> None:
+        """A frame that began with a person."""
+        if child := self._children.find(name):
+            child.send_line(line)
+
+    def _start_recorded(
+        self, argv: list[str], *, receive: Callable[[bytes | None], None], **_: Any
+    ) -> ExtensionProcess:
+        name = str(cast("Any", receive).__self__.name)  # the child's own method
+        process = self.processes[name] = RecordedProcess(name, receive, self._conductor)
+        self._conductor.advance_soon()
+        return cast("ExtensionProcess", process)
+
+
+def _acknowledgements(recording: Recording) -> dict[str, dict[str, Any]]:
+    """What each extension was told of its directories, by name."""
+    found: dict[str, dict[str, Any]] = {}
+    for line in recording.lines:
+        frame = line.fields.get("frame")
+        if line.type == "frame" and isinstance(frame, dict):
+            fields = cast("dict[str, Any]", frame)
+            if fields.get("type") == "hello_ack":
+                found.setdefault(str(line.fields.get("extension")), fields)
+    return found
+
+
+def _present(setup: Setup, agent: RecordedAgent) -> Present:
+    first = setup.fields.get("state", {}).get("model", {}).get("id")
+    provider = str(setup.fields.get("provider", "")) if agent.model.id == first else agent.model.provider
+    return Present(
+        provider=provider,
+        model=agent.model.id,
+        reasoning=agent.reasoning,
+        session_id=agent.session_id,
+        session_file="",
+        directory=setup.cwd,
+        permission_mode=agent.mode or "everything",
+    )

@@ -1,0 +1,244 @@
+"""What stands where the world was: a model, tools, people and extension processes that do what was recorded.
+
+Each waits until the conductor comes to its line. None opens a connection, a file or a process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from typing import Any, cast
+
+import msgspec
+
+from zot.core.interceptors import PromptVerdict, TextVerdict, ToolVerdict, TurnVerdict
+from zot.core.permission_gate import Answer, Question
+from zot.core.permission_modes import Nature, Rule
+from zot.core.tool import Tool, ToolContext, ToolResult
+from zot.devkit.replay.comparison import Comparison
+from zot.devkit.replay.driver import Conductor
+from zot.errors import ConfigError, ProviderError
+from zot.features.recording.reader import Line
+from zot.features.recording.told_errors import error_of
+from zot.provider import model_call
+from zot.provider.messages import ToolCallBlock
+from zot.provider.model_call import Request, StreamEvent
+
+_KINDS: dict[str, Any] = {kind.__name__: kind for kind in StreamEvent.__args__}
+
+
+def stream_event(line: Line) -> StreamEvent:
+    """What a model sent; ConfigError for a line that does not say."""
+    fields = line.fields
+    try:
+        kind, value = _KINDS[fields["kind"]], fields["value"]
+        if kind is not model_call.Finished:
+            return msgspec.convert(value, kind)
+        told_error = cast("dict[str, Any] | None", value.get("error"))
+        finished = msgspec.convert({**value, "error": None}, _Finished)
+        failure = error_of(told_error) if told_error is not None else None
+        told = failure if isinstance(failure, ProviderError) else None
+        return model_call.Finished(finished.stop, finished.message, told)
+    except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as problem:
+        raise ConfigError(f"line {line.number} is not what a model streams: {problem}") from problem
+
+
+class _Finished(msgspec.Struct):
+    stop: model_call.StopReason
+    message: model_call.Message
+    error: None = None
+
+
+class RecordedModel:
+    """A ``Client``: answers with what was streamed then, whatever the request; the conductor compares requests."""
+
+    def __init__(self, name: str, conductor: Conductor) -> None:
+        self.name = name
+        self._conductor = conductor
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+    async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
+        n = self._conductor.last_request
+        while True:
+            line = self._mine(n) or await self._conductor.next_for("stream", n)
+            if line.type == "refusal":
+                raise error_of(line.fields.get("error") or {})
+            event = stream_event(line)
+            yield event
+            if isinstance(event, model_call.Finished):
+                return
+
+    def _mine(self, n: int) -> Line | None:
+        return self._conductor.at("stream", n=n) or self._conductor.at("refusal", n=n)
+
+
+class RecordedTool:
+    """Gives the recorded result. With a ``live`` tool that one runs, and its result is given where it was recorded."""
+
+    def __init__(self, conductor: Conductor, spec: dict[str, Any], live: Tool | None = None) -> None:
+        self.name = str(spec["name"])
+        self.description = str(spec["description"])
+        self.schema = cast("dict[str, Any]", spec["schema"])
+        self.read_only = bool(spec["read_only"])
+        self.deferred = bool(spec.get("deferred"))
+        self._conductor = conductor
+        self._live = live
+
+    async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
+        if self._live is not None:
+            return await self._run(self._live, args, context)
+        while True:
+            line = await self._line(context)
+            if line.type == "progress":
+                context.progress(str(line.fields.get("text", "")))
+            else:
+                return _result(line)
+
+    async def _run(self, tool: Tool, args: dict[str, Any], context: ToolContext) -> ToolResult:
+        """In its turn: calls that ran side by side end in the recorded order."""
+        try:
+            return await tool.execute(args, context)
+        finally:
+            await self._line(context)
+
+    async def _line(self, context: ToolContext) -> Line:
+        """The next line of this call. A cancellation does not end the wait: when the call ended was recorded, too."""
+        while True:
+            try:
+                return await self._conductor.next_for("tool", context.call_id)
+            except asyncio.CancelledError:
+                if self._conductor.over.done():
+                    raise
+
+
+def _result(line: Line) -> ToolResult:
+    fields = line.fields
+    if fields.get("cancelled"):
+        raise asyncio.CancelledError
+    if isinstance(error := fields.get("error"), dict):
+        raise error_of(cast("dict[str, Any]", error))
+    return msgspec.convert(fields.get("result"), ToolResult)
+
+
+# --- people and their settings
+
+
+class RecordedPeople:
+    """What the gate was told: what a call is, which rules there were, and what somebody answered."""
+
+    def __init__(self, conductor: Conductor) -> None:
+        self._conductor = conductor
+
+    def nature(self, call: ToolCallBlock) -> Nature:
+        line = self._conductor.at("nature", id=call.id)
+        if line is None:
+            raise LookupError(call.id)  # it could not be told then either; the gate takes the strictest
+        return msgspec.convert(line.fields["nature"], Nature)
+
+    def kept(self) -> list[Rule]:
+        line = self._conductor.at("kept")
+        return [] if line is None else msgspec.convert(line.fields["rules"], list[Rule])
+
+    async def confirm(self, question: Question) -> Answer:
+        line = await self._conductor.next_for("answer", question.call.id)
+        return msgspec.convert(line.fields["answer"], Answer)
+
+
+class RecordedInterceptor:
+    """One of the front end's: what it said when it did not just allow."""
+
+    def __init__(self, conductor: Conductor, place: int, watches_text: bool) -> None:
+        self._conductor = conductor
+        self._place = place
+        self.watches_text = watches_text
+
+    async def before_turn(self, step: int) -> TurnVerdict:
+        return await self._verdict("turn", TurnVerdict)
+
+    async def before_tool(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
+        return await self._verdict("tool", ToolVerdict)
+
+    async def before_message(self, text: str) -> TextVerdict:
+        return await self._verdict("message", TextVerdict)
+
+    async def after_tool(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> str:
+        return await self._verdict("result", str)
+
+    async def before_stop(self, text: str) -> str:
+        return await self._verdict("stop", str)
+
+    async def before_steering(self, text: str) -> PromptVerdict:
+        return await self._verdict("steering", PromptVerdict)
+
+    async def before_compaction(self) -> str:
+        return await self._verdict("compaction", str)
+
+    async def _verdict(self, about: str, kind: Any) -> Any:
+        await self._conductor.caught_up()
+        line = self._conductor.at("verdict", who=self._place, about=about)
+        return kind() if line is None else msgspec.convert(line.fields["verdict"], kind)
+
+
+# --- extension processes
+
+
+class _Tree:
+    def __init__(self, over: asyncio.Future[str]) -> None:
+        self._over = over
+
+    async def wait(self) -> int:
+        await asyncio.wait([self._over])
+        return 0
+
+    async def stop(self, grace: float) -> None:
+        if not self._over.done():
+            self._over.set_result("")
+
+
+class RecordedProcess:
+    """Takes the place of an ``ExtensionProcess``: says what it said then, hears everything and does nothing."""
+
+    def __init__(self, name: str, receive: Callable[[bytes | None], None], conductor: Conductor) -> None:
+        self._name = name
+        self._receive = receive
+        self._conductor = conductor
+        self.over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.tree = _Tree(self.over)
+
+    def send(self, line: bytes) -> bool:
+        return not self.over.done()
+
+    def finish_input(self) -> None: ...
+
+    def disconnect(self, reason: str) -> None:
+        if not self.over.done():
+            self.over.set_result(reason)
+
+    async def watch_exit(self) -> None:
+        await self.tree.wait()
+
+    async def exit_code(self, seconds: float) -> int | None:
+        line = await self._conductor.next_for("exit", self._name)
+        code = line.fields.get("code")
+        return code if isinstance(code, int) else None
+
+    async def reap(self) -> None:
+        self.disconnect("")
+
+    def say(self, line: Line, comparison: Comparison) -> None:
+        """One recorded frame, with the ids of this run."""
+        if not self.over.done():
+            self._receive(frame_of(line, comparison))
+
+
+def frame_of(line: Line, comparison: Comparison) -> bytes:
+    frame = line.fields.get("frame")
+    if frame is None:
+        return str(line.fields.get("text", "")).encode()
+    if not isinstance(frame, dict):
+        return msgspec.json.encode(frame)
+    fields = cast("dict[str, Any]", frame)
+    named = {key: comparison.now(fields[key]) for key in ("id", "parent_id") if key in fields}
+    return msgspec.json.encode({**fields, **named})

@@ -1,0 +1,401 @@
+"""``zot replay --verify``: the recorded run once more, through the real loop, up to the first difference.
+
+Every recorded input is given where it stood, and everything the agent makes of it must be the recorded line. No
+connection is opened. What runs for real runs because somebody said so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from zot import __version__
+from zot.agent.snapshot import Present
+from zot.agent.tools.workspace import Workspace
+from zot.core.agent import FirstCall
+from zot.core.events import Diagnostic, ModelChanged, Notice, SessionEnded, SessionFault, SessionStarted
+from zot.devkit.replay.comparison import Comparison, Difference
+from zot.devkit.replay.driver import Conductor
+from zot.devkit.replay.rebuild import RecordedHost, Setup, apply_state, made_tools, rebuilt_agent
+from zot.devkit.replay.recorded_world import RecordedPeople, frame_of
+from zot.errors import ConfigError, ZotError
+from zot.features.extensions.host import ExtensionHost
+from zot.features.extensions.loader.trust import TrustStore
+from zot.features.extensions.ui import SilentSurface
+from zot.features.recording.reader import Line, Recording
+from zot.features.recording.recorder import Recorder
+from zot.features.recording.recording_agent import RecordedAgent
+from zot.provider.messages import ImageBlock, Message, Usage
+from zot.provider.model import Model
+from zot.system.files import make_private_dir
+from zot.wire import limits
+
+_Told = Diagnostic | ModelChanged | Notice | SessionEnded | SessionFault | SessionStarted
+_OF_EXTENSIONS = frozenset({"frame", "gone", "exit"})
+_SILENT = frozenset({"header", "setup", "command", "about"})
+_OF_PEOPLE = ("panel_key", "panel_close")  # frames that begin with a key somebody pressed
+_WITH_EXTENSIONS_S = limits.INTERCEPT_REPLY + limits.READY_GRACE + 4.0  # nothing of theirs takes longer unseen
+
+
+class Live(msgspec.Struct, frozen=True):
+    """What runs for real, in ``cwd``."""
+
+    tools: bool = False
+    extensions: bool = False
+    cwd: Path = Path()
+
+
+class Verified(msgspec.Struct, frozen=True):
+    """How many lines were compared, and the first difference if there is one."""
+
+    compared: int
+    difference: Difference | None = None
+
+
+async def verify(recording: Recording, scratch: Path, live: Live) -> Verified:
+    """ConfigError when the recording does not say enough to be run again."""
+    try:
+        run = _SecondRun(recording, scratch, live)
+    except (KeyError, TypeError, ValueError, AttributeError, msgspec.ValidationError) as error:
+        raise ConfigError(
+            f"{recording.path}: cannot be verified: what it says the run began with makes no sense ({error!r})"
+        ) from error
+    try:
+        return await run.outcome()
+    finally:
+        await run.close()
+
+
+class _SecondRun:
+    def __init__(self, recording: Recording, scratch: Path, live: Live) -> None:
+        self._setup = Setup(recording)
+        self._comparison = Comparison(live=live.tools or live.extensions)
+        home = scratch / "home"
+        make_private_dir(home)
+        if self._setup.home:
+            self._comparison.here[os.fspath(home)] = self._setup.home
+        lines = [line for line in recording.lines if line.number > self._setup.number]
+        self.conductor = Conductor(lines, self._comparison, lambda type: _is_passed_over(type, live))
+        recorder = Recorder(self.conductor)
+        self._people = RecordedPeople(self.conductor)
+        self._workspace = Workspace(live.cwd) if live.tools else None
+        self.agent, self._own_tools = rebuilt_agent(self._setup, self.conductor, recorder, self._workspace)
+        self._agents: dict[int, RecordedAgent] = {1: self.agent}
+        self._work: dict[int, asyncio.Task[Any]] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._host = self._make_host(recording, home, live)
+        self._recorded_host = self._host if isinstance(self._host, RecordedHost) else None
+        self._started = self._host is None
+        self._ending = self._reloading = False
+        if self._host is not None:
+            self._join(self._host, recorder)
+            self.conductor.patience = _WITH_EXTENSIONS_S
+        if live.tools or live.extensions:
+            self.conductor.patience = 630.0  # the longest a command may take
+        self.conductor.triggers = {
+            "told": self._tell,
+            "state": self._change,
+            "input": self._input,
+            "stream": lambda line: self.conductor.wake("stream", line.fields.get("n")),
+            "refusal": lambda line: self.conductor.wake("stream", line.fields.get("n")),
+            "progress": lambda line: self.conductor.wake("tool", line.fields.get("id")),
+            "result": lambda line: self.conductor.wake("tool", line.fields.get("id")),
+            "answer": lambda line: self.conductor.wake("answer", line.fields.get("id")),
+            "exit": lambda line: self.conductor.wake("exit", line.fields.get("extension")),
+            "fallback": lambda line: self.conductor.wake("fallback"),
+            "frame": self._frame,
+            "gone": self._gone,
+            "end": lambda line: self._end(),
+        }
+        if self._setup.fields.get("fallback"):
+            self.agent.fallback = self._fallback
+
+    async def outcome(self) -> Verified:
+        if self._host is not None:
+            self._begin(self._start(self._host))
+        self._begin(self.conductor.watch(self._idle))
+        self.conductor.advance()
+        difference = await self.conductor.over
+        return Verified(self.conductor.compared, difference)
+
+    async def close(self) -> None:
+        """Nothing of it is left."""
+        tasks = [*self._tasks, *self._work.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._recorded_host is not None:
+            for process in self._recorded_host.processes.values():
+                process.disconnect("")
+        if self._host is not None:
+            await self._host.stop()
+
+    def _begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.get_running_loop().create_task(self._guarded(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: work.close())  # one that was cancelled before it began
+        return task
+
+    async def _guarded(self, work: Coroutine[Any, Any, Any]) -> None:
+        """A failure of the second run is a difference; one the first run had as well is in its events."""
+        try:
+            await work
+        except ZotError:
+            pass
+        except Exception as error:
+            line = self.conductor.line
+            number, name = (line.number, line.type) if line is not None else (0, "the end")
+            self.conductor.fail(Difference(number, name, "", "", f"{type(error).__name__}: {error}"))
+
+    def _idle(self) -> bool:
+        """Whether nothing runs that could still produce a line."""
+        return self._started and all(task.done() for task in self._work.values())
+
+    # --- extensions
+
+    def _make_host(self, recording: Recording, home: Path, live: Live) -> ExtensionHost | None:
+        if "extensions" not in self._setup.fields:
+            return None
+        if not live.extensions:
+            return RecordedHost(self._setup, recording, self.conductor, home, self.agent)
+        return live_host([entry.directory for entry in self._setup.extensions()], home, live.cwd, self._present)
+
+    def _present(self) -> Present:
+        agent = self.agent
+        return Present(
+            agent.model.provider, agent.model.id, agent.reasoning, agent.session_id, "", self._setup.cwd, agent.mode
+        )
+
+    def _join(self, host: ExtensionHost, recorder: Recorder) -> None:
+        agent = self.agent
+        host.traces.append(recorder.frame)
+        host.ends.append(recorder)
+        host.run_tool = agent.run_tool
+        host.on_tools_changed = self._refresh_tools
+        agent.interceptors.append(host.interceptor)
+        agent.readers.add(host.observe, *host.observed)
+        agent.system_editor = host.edit_system_prompt
+
+    def _refresh_tools(self) -> None:
+        chosen: list[str] | None = self._setup.get("chosen", list[str] | None)
+        taken: list[str] = self._setup.get("taken", list[str], [])
+        offered = self._host.tools(taken) if self._host is not None else []
+        kept = [tool for tool in offered if chosen is None or tool.name in chosen]
+        self.agent.set_tools([*self._own_tools, *kept])
+
+    async def _start(self, host: ExtensionHost) -> None:
+        await host.start()
+        self._started = True
+        self.conductor.advance()
+
+    def _frame(self, line: Line) -> bool:
+        host = self._recorded_host
+        if host is None:
+            return False
+        name = str(line.fields.get("extension"))
+        if line.fields.get("direction") == "in":
+            process = host.processes.get(name)
+            alive = process is not None and not process.over.done()
+            say = lambda: process.say(line, self._comparison) if process is not None else None  # noqa: E731
+            return self.conductor.soon(say) if alive else False
+        return self._frame_of_ours(host, name, line)
+
+    def _frame_of_ours(self, host: RecordedHost, name: str, line: Line) -> bool:
+        """Most are the agent's own doing; some began with somebody outside."""
+        frame = cast("dict[str, Any]", line.fields.get("frame") or {})
+        match frame.get("type"):
+            case "command_invoked":
+                named, args = str(frame.get("name")), str(frame.get("args", ""))
+                return self.conductor.once(lambda: self._begin(host.run_command(named, args)))
+            case "shutdown" if not (self._reloading or self._ending):
+                self._ending = True
+                return self.conductor.once(lambda: self._begin(host.stop()))
+            case kind if kind in _OF_PEOPLE:
+                return self.conductor.soon(lambda: host.send_line(name, frame_of(line, self._comparison) + b"\n"))
+            case _:
+                return False
+
+    def _gone(self, line: Line) -> bool:
+        process = self._recorded_host and self._recorded_host.processes.get(str(line.fields.get("extension")))
+        if process and not process.over.done():
+            self.conductor.soon(lambda: process.disconnect(str(line.fields.get("reason", ""))))
+        return False
+
+    # --- what others did
+
+    def _tell(self, line: Line) -> bool:
+        event = _converted(line, "event", _Told)
+        if isinstance(event, SessionStarted) and not self._started:
+            return False
+        self._agent_of(line).tell(event)
+        return True
+
+    def _change(self, line: Line) -> bool:
+        agent = self._agent_of(line)
+        apply_state(agent, line.fields, self._people)
+        agent.note_changes()
+        return True
+
+    def _agent_of(self, line: Line) -> RecordedAgent:
+        agent = self._agents.get(line.agent)
+        if agent is None:
+            raise ConfigError(f"line {line.number} is about agent {line.agent}, which was not made")
+        return agent
+
+    async def _fallback(self, error: Exception) -> bool:
+        line = await self.conductor.next_for("fallback")
+        return bool(line.fields.get("taken"))
+
+    # --- inputs
+
+    def _input(self, line: Line) -> bool:
+        if not self._started:
+            return False
+        agent, fields = self._agent_of(line), line.fields
+        match fields.get("what"):
+            case "prompt":
+                return self._work_on(agent, lambda: self._prompt(agent, line))
+            case "proceed":
+                return self._work_on(agent, agent.proceed)
+            case "go_on":
+                return self._work_on(agent, agent.go_on)
+            case "compact":
+                tail, focus = int(fields.get("keep_tail", 0)), str(fields.get("focus", ""))
+                return self._work_on(agent, lambda: agent.compact(keep_tail=tail, focus=focus))
+            case "messages":
+                messages = _converted(line, "messages", tuple[Message, ...], ())
+                return self._work_on(agent, lambda: _at_once(agent.set_messages, messages))
+            case "abort":
+                return self.conductor.soon(agent.abort)
+            case "steer":
+                return self.conductor.soon(lambda: agent.steer(str(fields.get("text", "")), _images(line)))
+            case "queue":
+                return self.conductor.soon(lambda: agent.enqueue(str(fields.get("text", "")), _images(line)))
+            case "take_all":
+                return self.conductor.soon(lambda: _done(agent.take_all()))
+            case "add":
+                message = _converted(line, "message", Message)
+                return self.conductor.soon(lambda: agent.add(message))
+            case _:
+                return self._change_by_input(agent, line)
+
+    def _change_by_input(self, agent: RecordedAgent, line: Line) -> bool:
+        match line.fields.get("what"):
+            case "cost":
+                agent.seed_cost(_converted(line, "usage", Usage))
+            case "beside":
+                agent.count_beside(_converted(line, "usage", Usage))
+            case "model":
+                agent.replace_model(agent.client, _converted(line, "model", Model))
+            case "child":
+                self._make_child(agent, line)
+            case "tools":
+                specs = _converted(line, "tools", list[dict[str, Any]], [])
+                self._own_tools = made_tools(self._setup, specs, self.conductor, self._workspace)
+                self._refresh_tools()
+            case "reload":
+                return self._work_on(agent, self._reload)
+            case what:
+                raise ConfigError(f"line {line.number}: an input that this zot does not know: {what}")
+        return True
+
+    def _work_on(self, agent: RecordedAgent, work: Callable[[], Awaitable[Any]]) -> bool:
+        """As soon as the work before it is over."""
+
+        async def begin(before: asyncio.Task[Any] | None) -> None:
+            if before is not None:
+                await asyncio.wait([before])
+            await work()
+
+        def start() -> None:
+            self._work[agent.number] = self._begin(begin(self._work.get(agent.number)))
+
+        return self.conductor.once(start, holds=False)
+
+    async def _prompt(self, agent: RecordedAgent, line: Line) -> None:
+        fields = line.fields
+        await agent.prompt(
+            str(fields.get("text", "")),
+            _images(line),
+            queued=bool(fields.get("queued")),
+            first_call=_converted(line, "first_call", FirstCall | None),
+            instead=bool(fields.get("instead")),
+        )
+
+    def _make_child(self, agent: RecordedAgent, line: Line) -> None:
+        fields = line.fields
+        names = cast("list[str]", fields.get("tools") or [])
+        known = {tool.name: tool for tool in (*self._own_tools, *agent.tools)}
+        child = agent.beside(
+            messages=_converted(line, "messages", tuple[Message, ...] | None) or (),
+            tools=[known[name] for name in names if name in known],
+            system=str(fields.get("system", "")),
+        )
+        child.goes_on = True
+        self._agents[int(fields.get("number", 0))] = cast("RecordedAgent", child)
+
+    async def _reload(self) -> None:
+        if self._host is None:
+            return
+        self._reloading = True
+        self.agent.recorder.input(self.agent, "reload")
+        await self._host.reload()
+        self.agent.rebuild_system()
+        self._reloading = False
+        self.conductor.advance()
+
+    def _end(self) -> bool:
+        """The last line; whoever still runs then ran on behind it."""
+        return self.conductor.pass_on()
+
+
+def live_host(directories: list[Path], home: Path, cwd: Path, present: Callable[[], Present]) -> ExtensionHost:
+    """The extensions of the recording as they are here now, started for real."""
+    missing = [str(path) for path in directories if not path.is_dir()]
+    if missing:
+        raise ConfigError(f"--live-extensions: there is no {', '.join(missing)}")
+    return ExtensionHost(
+        home=home,
+        cwd=cwd,
+        surface=SilentSurface(),
+        zot_version=__version__,
+        present=present,
+        on_fault=lambda text: None,
+        environment=lambda: dict(os.environ),
+        removed_credentials=(),
+        explicit=directories,
+        scan=False,
+        trust=TrustStore(home),
+        remember_guards=False,
+    )
+
+
+def _is_passed_over(type: str, live: Live) -> bool:
+    if type in _SILENT or (live.extensions and type in _OF_EXTENSIONS):
+        return True
+    return live.tools and type == "progress"
+
+
+def _done(result: object) -> None:
+    """For what is done, and not for what it gives back."""
+
+
+async def _at_once(action: Callable[[Any], None], value: Any) -> None:
+    action(value)
+
+
+def _images(line: Line) -> tuple[ImageBlock, ...]:
+    return _converted(line, "images", tuple[ImageBlock, ...], ())
+
+
+def _converted(line: Line, name: str, type: Any, default: Any = None) -> Any:
+    try:
+        return msgspec.convert(line.fields.get(name, default), type)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"line {line.number}: {name}: {error}") from error

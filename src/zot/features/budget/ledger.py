@@ -1,0 +1,146 @@
+"""What all runs of this home spend, day by day: one file of JSON rows for each local day in ``$ZOT_HOME/spend``.
+
+Rows are only ever added, each with one ``write``; ``claims`` adds those of whoever holds a limit. Days older than a
+year are deleted.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from zot.provider.messages import Usage, utc_now
+from zot.system.files import make_private_dir
+from zot.system.safe_open import open_to_append, read_whole
+
+KEPT_DAYS = 400
+LARGEST = 256 << 20
+_SUFFIX = ".jsonl"
+
+
+class Spent(msgspec.Struct, frozen=True, tag="spent", omit_defaults=True):
+    """One model call that was paid for. ``cwd`` is empty where nothing is kept of a conversation."""
+
+    at: str
+    usd: float = 0.0
+    provider: str = ""
+    model: str = ""
+    session: str = ""
+    cwd: str = ""
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+
+    @property
+    def usage(self) -> Usage:
+        return Usage(self.input, self.output, self.cache_read, self.cache_write, self.usd)
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def spent_row(usage: Usage, provider: str, model: str, session: str, cwd: str) -> Spent:
+    return Spent(
+        utc_now(),
+        usage.cost_usd,
+        provider,
+        model,
+        session,
+        cwd,
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cache_read_tokens,
+        usage.cache_write_tokens,
+    )
+
+
+def today() -> str:
+    """The day as the user's clock has it."""
+    return time.strftime("%Y-%m-%d")
+
+
+class Ledger:
+    """One home's. The file of the day that was added to last stays open: there is a row for every model call."""
+
+    def __init__(self, home: Path) -> None:
+        self.root = home / "spend"
+        self._day = ""
+        self._pruned = ""
+        self._fd = -1
+
+    def prepare(self) -> None:
+        """Open the file before there is a row for it; what is wrong with it, ``append`` says."""
+        with suppress(OSError):
+            self._of_today()
+
+    def append(self, row: msgspec.Struct) -> None:
+        """Add a row to the present day; raises OSError."""
+        write_row(self._of_today(), row)
+
+    def _of_today(self) -> int:
+        day = today()
+        if self._fd < 0 or self._day != day or os.fstat(self._fd).st_nlink == 0:
+            self.close()
+            self._fd, self._day = self.open(day), day
+        return self._fd
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def open(self, day: str) -> int:
+        """A day's file, to read it and to add to it."""
+        path = self.root / f"{day}{_SUFFIX}"
+        try:
+            return open_to_append(path, os.O_RDWR)
+        except FileNotFoundError:
+            make_private_dir(self.root)
+            return open_to_append(path, os.O_RDWR)
+        finally:
+            if self._pruned != day:
+                self._pruned = day
+                prune(self.root)
+
+
+def write_row(fd: int, row: msgspec.Struct) -> None:
+    data = _encode(row) + b"\n"
+    size = os.fstat(fd).st_size
+    if size and os.pread(fd, 1, size - 1) != b"\n":
+        data = b"\n" + data  # a torn row stays alone
+    os.write(fd, data)
+
+
+def days(root: Path) -> list[str]:
+    """The days there are files of, oldest first."""
+    try:
+        names = os.listdir(root)
+    except OSError:
+        return []
+    return sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX) and len(name) == 16)
+
+
+def spent_on(root: Path, day: str) -> list[Spent]:
+    """The calls of a day; raises OSError. What is not one is passed over."""
+    found: list[Spent] = []
+    decode = msgspec.json.Decoder(Spent).decode
+    for line in read_whole(root / f"{day}{_SUFFIX}", LARGEST).splitlines():
+        if line.startswith(b'{"type":"spent"'):
+            try:
+                found.append(decode(line))
+            except (msgspec.DecodeError, UnicodeError, RecursionError):
+                continue
+    return found
+
+
+def prune(root: Path) -> None:
+    """Delete the days nobody asks for any more; what cannot be deleted stays."""
+    oldest = time.strftime("%Y-%m-%d", time.localtime(time.time() - KEPT_DAYS * 86_400))
+    for day in days(root):
+        if day < oldest:
+            (root / f"{day}{_SUFFIX}").unlink(missing_ok=True)

@@ -1,0 +1,191 @@
+"""What happened to which file during which prompt: one file of rows for each session, only ever appended to.
+
+A row of a change is written before the change is made, so that no change is unknown; one that did not happen after all
+is taken back by a later row. A line that is not a row is passed over. A session that was branched off begins with its
+parent's rows up to that moment.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from zot.core.session.records import Meta, MetaRow, NotARecord, decode_row
+from zot.features.checkpoints.file_state import State, packed, unpacked
+from zot.features.checkpoints.object_store import Objects, digest_of
+from zot.system.files import make_private_dir
+from zot.system.safe_open import open_to_append, reading
+
+_LONGEST_LINE = 1 << 20
+_MOST_ANCESTORS = 100
+_ID = re.compile(r"[0-9a-fA-F-]{8,64}")
+
+
+class Head(msgspec.Struct, frozen=True, tag="head", omit_defaults=True):
+    """Whose ledger it is; always the first row."""
+
+    session: str
+    file: str = ""
+    parent: str = ""
+    started: str = ""
+
+
+class Change(msgspec.Struct, frozen=True, tag="change", omit_defaults=True):
+    """During the prompt of this time, ``path`` went from ``before`` to ``after``. ``by`` is the tool, or ``rewind``,
+    which has a time of its own in the place of the prompt's. ``made`` are directories that came with the file."""
+
+    id: str
+    prompt: str
+    time: str
+    by: str
+    path: str
+    before: State
+    after: State
+    made: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        return unpacked(self.path)
+
+
+class Void(msgspec.Struct, frozen=True, tag="void"):
+    """The change with this id did not happen."""
+
+    id: str
+
+
+class Blind(msgspec.Struct, frozen=True, tag="blind", omit_defaults=True):
+    """A command ran during this prompt, and what it changed is not known, or not all of it."""
+
+    prompt: str
+    time: str
+    reason: str
+
+
+Row = Head | Change | Void | Blind
+Event = Change | Blind
+
+_encoder = msgspec.json.Encoder()
+
+
+class Place:
+    """Where it all lies: below ``$ZOT_HOME/changes``."""
+
+    def __init__(self, home: Path) -> None:
+        self.root = home / "changes"
+        self.ledgers = self.root / "ledgers"
+        self.objects = Objects(self.root / "objects")
+
+    def ledger(self, session_id: str) -> Path:
+        """An id comes from a file, and a file may say anything."""
+        name = session_id if _ID.fullmatch(session_id) else digest_of(session_id.encode("utf-8", "replace"))
+        return self.ledgers / f"{name}.jsonl"
+
+
+class Ledger:
+    """Appends to one session's file, which is made with its first row."""
+
+    def __init__(self, path: Path, head: Head) -> None:
+        self.path = path
+        self.session = head.session
+        self._head = head
+        self._fd = -1
+
+    def append(self, rows: Iterable[Row]) -> None:
+        """All of them in one write; raises OSError."""
+        if self._fd < 0:
+            make_private_dir(self.path.parent)
+            self._fd = open_to_append(self.path, os.O_RDWR)
+        size = os.fstat(self._fd).st_size
+        data = b"".join(_encoder.encode(row) + b"\n" for row in ((*([] if size else [self._head]), *rows)))
+        if size and os.pread(self._fd, 1, size - 1) != b"\n":
+            data = b"\n" + data  # a row was torn
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(self._fd, rest) :]
+
+    def sync(self) -> None:
+        if self._fd >= 0:
+            os.fsync(self._fd)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def head_of(meta: Meta, file: Path) -> Head:
+    return Head(meta.id, packed(str(file)), meta.parent, meta.started)
+
+
+def _decoder() -> Callable[[bytes], Row]:
+    return msgspec.json.Decoder(Row).decode
+
+
+def read_ledger(path: Path) -> tuple[Head | None, list[Event]]:
+    """What it says, changes that did not happen left out; nothing when it is not there or cannot be read."""
+    decode = _decoder()
+    head: Head | None = None
+    events: dict[str, Event] = {}
+    with suppress(OSError), reading(path) as file:
+        while line := file.readline(_LONGEST_LINE):
+            try:
+                row = decode(line)
+                if isinstance(row, Change):
+                    _check(row)
+            except (msgspec.DecodeError, ValueError, UnicodeError, RecursionError):
+                continue
+            match row:
+                case Head():
+                    head = head or row
+                case Void(id=gone):
+                    events.pop(gone, None)
+                case Change(id=name):
+                    events[name] = row
+                case Blind():
+                    events[f"blind {len(events)} {row.time}"] = row
+    return head, list(events.values())
+
+
+def _check(row: Change) -> None:
+    """ValueError for a row zot did not write."""
+    if not os.path.isabs(row.place) or "\0" in row.place or os.path.normpath(row.place) != row.place:
+        raise ValueError("not a path")
+    for place in row.made:
+        unpacked(place)
+
+
+def history(place: Place, meta: Meta, file: Path) -> list[Event]:
+    """All that happened in this session and, before it was branched off, in those it comes from; oldest first."""
+    parts: list[list[Event]] = []
+    until = ""
+    seen: set[str] = set()
+    session, folder = meta, file.parent
+    while session.id and session.id not in seen and len(seen) < _MOST_ANCESTORS:
+        seen.add(session.id)
+        head, events = read_ledger(place.ledger(session.id))
+        parts.append([event for event in events if not until or event.time <= until])
+        started = session.started or (head.started if head else "")
+        until = min(until, started) if until and started else started or until
+        parent = session.parent or (head.parent if head else "")
+        if not parent:
+            break
+        session = _meta_of(folder, parent) or Meta(parent)
+    return [event for part in reversed(parts) for event in part]
+
+
+def _meta_of(folder: Path, session_id: str) -> Meta | None:
+    """The meta row of the session with this id: who is branched off lies beside its parent."""
+    if not _ID.fullmatch(session_id):
+        return None
+    for path in folder.glob(f"*-{session_id[:8]}.jsonl"):
+        with suppress(OSError, NotARecord), reading(path) as file:
+            row = decode_row(file.readline(_LONGEST_LINE))
+            if isinstance(row, MetaRow) and row.meta.id == session_id:
+                return row.meta
+    return None

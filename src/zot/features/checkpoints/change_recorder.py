@@ -1,0 +1,190 @@
+"""Who is told before a tool changes a file: keeps what is there, and writes down what happens.
+
+It never stands in a tool's way: when the store fails, the tool goes on, the user is told once, and the ledger says that
+something happened which cannot be undone. Without a session nothing is kept.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from zot.features.checkpoints.change_log import Blind, Change, Event, Ledger, Place, Void, head_of, history
+from zot.features.checkpoints.file_state import State, capture, of_content, packed
+from zot.provider.messages import utc_now
+
+if TYPE_CHECKING:
+    from zot.core.session.session import Session
+    from zot.features.checkpoints.command_watcher import Watch
+
+
+class Keeping:
+    """``session`` is the one of this moment, ``prompt`` the time of what is being worked on, ``tell`` reaches the user.
+
+    ``happened`` fills with what is seen, oldest first, for whoever put a list there; all of it is in the ledger, and a
+    process that lives for weeks is not to hold it, too."""
+
+    def __init__(
+        self,
+        place: Place,
+        cwd: Path,
+        session: Callable[[], Session | None],
+        prompt: Callable[[], str],
+        tell: Callable[[str], None],
+        capacity: int,
+    ) -> None:
+        self.place = place
+        self.cwd = cwd
+        self.happened: list[Event] | None = None
+        self._session = session
+        self._prompt = prompt
+        self._tell = tell
+        self._capacity = capacity
+        self._ledger: Ledger | None = None
+        self._number = 0
+        self._failing = False
+        self._watch: Watch | None = None
+        self.ours: tuple[str, ...] = ()  # files that this run writes itself
+        self.tidying: Thread | None = None
+
+    # --- what a tool writes
+
+    def about_to_write(self, path: Path, data: bytes, by: str, before: bytes | None = None) -> Change | None:
+        """Keep what is under that name and note what it will be; ``before`` is its content where the tool has it. None
+        when it could not be noted."""
+        where = os.path.realpath(path)
+        made = tuple(packed(directory) for directory in _missing_parents(where))
+        try:
+            was = self._before(where, before)
+            will = of_content(data, was.mode if was.kind == "file" else 0o644, self.place.objects)
+            change = self.change(by, where, was, will, made)
+            self.append([change])
+        except OSError as error:
+            self._failed(error)
+            return None
+        return change
+
+    def _before(self, where: str, content: bytes | None) -> State:
+        if content is None:
+            return capture(where, self.place.objects)
+        return of_content(content, os.stat(where).st_mode & 0o7777, self.place.objects)
+
+    def did_not_happen(self, change: Change) -> None:
+        try:
+            self.append([Void(change.id)])
+        except OSError as error:
+            self._failed(error)
+
+    def written(self, change: Change) -> None:
+        """What is there now is known, so that the next look does not take it for a command's work."""
+        if self._watch is not None:
+            self._watch.know(change.place, change.after)
+
+    # --- what a command does
+
+    async def before_command(self) -> None:
+        """Look at the project, for ``after_command`` to compare with."""
+        try:
+            await self._watched().before()
+        except OSError as error:
+            self._failed(error)
+
+    async def after_command(self, by: str) -> None:
+        try:
+            found = await self._watched().after()
+            rows: list[Event] = [self.change(by, path, was, will) for path, was, will in found.changes]
+            rows += [Blind(self.prompt(), utc_now(), reason) for reason in found.blind]
+            if rows:
+                self.append(rows)
+        except OSError as error:
+            self._failed(error)
+
+    def _watched(self) -> Watch:
+        if self._watch is None:
+            from zot.features.checkpoints.command_watcher import Watch  # many a run has no commands
+
+            self._watch = Watch(str(self.cwd), self.place.objects, self.ours)
+        return self._watch
+
+    # --- the ledger
+
+    def prompt(self) -> str:
+        return self._prompt() or utc_now()
+
+    def change(
+        self, by: str, path: str, before: State, after: State, made: tuple[str, ...] = (), prompt: str = ""
+    ) -> Change:
+        self._number += 1
+        name = f"{os.getpid()}-{self._number}-{os.urandom(4).hex()}"
+        return Change(name, prompt or self.prompt(), utc_now(), by, packed(path), before, after, made)
+
+    def append(self, rows: Sequence[Event | Void]) -> None:
+        """Raises OSError."""
+        ledger = self._current()
+        if ledger is None:
+            return
+        ledger.append(rows)
+        self._failing = False
+        if self.happened is not None:
+            for row in rows:
+                if isinstance(row, Void):
+                    self.happened[:] = [event for event in self.happened if getattr(event, "id", "") != row.id]
+                else:
+                    self.happened.append(row)
+        self._tidy()
+
+    def sync(self) -> None:
+        """Raises OSError."""
+        if self._ledger is not None:
+            self._ledger.sync()
+
+    def history(self) -> list[Event]:
+        """All that happened in this session, as its ledger and those it was branched off from have it."""
+        session = self._session()
+        return [] if session is None else history(self.place, session.meta, session.path)
+
+    def _current(self) -> Ledger | None:
+        session = self._session()
+        if session is None:
+            return None
+        if self._ledger is None or self._ledger.session != session.id:
+            self.close()
+            self._ledger = Ledger(self.place.ledger(session.id), head_of(session.meta, session.path))
+        return self._ledger
+
+    def close(self) -> None:
+        if self._ledger is not None:
+            self._ledger.close()
+            self._ledger = None
+
+    def _failed(self, error: OSError) -> None:
+        if self.happened is not None:
+            self.happened.append(Blind(self.prompt(), utc_now(), f"it could not be kept: {error.strerror or error}"))
+        if not self._failing:
+            self._failing = True
+            reason = error.strerror or str(error)
+            where = self.place.root
+            self._tell(f"what files were before cannot be kept in {where}: {reason}; /rewind will not have it")
+
+    def _tidy(self) -> None:
+        """Once in a process, and again when much was added: beside the work, for nobody waits for it."""
+        if self.tidying is not None and self.place.objects.added < self._capacity // 4:
+            return
+        self.place.objects.added = 0
+        from zot.features.checkpoints.prune import prune
+
+        self.tidying = Thread(target=prune, args=(self.place, self._capacity), name="zot prunes", daemon=True)
+        self.tidying.start()
+
+
+def _missing_parents(path: str) -> list[str]:
+    """The directories that are not there yet, the nearest first."""
+    missing: list[str] = []
+    directory = os.path.dirname(path)
+    while not os.path.lexists(directory) and directory != os.path.dirname(directory):
+        missing.append(directory)
+        directory = os.path.dirname(directory)
+    return missing

@@ -1,0 +1,280 @@
+"""What commands change: the project is looked at before and after one, and what differs is what it did.
+
+A look takes names, sizes and times, not contents. What a file held before is known from the store, from git where the
+file was as git has it, or because it was kept before the command, within limits; where none of these knows, the ledger
+says so. A project that is too large, or takes too long, is not looked at again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import time
+from collections.abc import Callable, Collection, Iterable
+from threading import Lock
+from typing import NamedTuple
+
+import msgspec
+
+from zot.agent.tools.ignore import Ignores, of_parents
+from zot.features.checkpoints.file_state import MISSING, State, capture, of_content
+from zot.features.checkpoints.file_state import look as recognise
+from zot.features.checkpoints.git_index import Index
+from zot.features.checkpoints.object_store import Objects
+
+MOST_FILES = 20_000
+LONGEST_LOOK_S = 0.3  # of this machine's work; others may keep it waiting
+LONGEST_WAIT_S = 2.0
+INLINE_S = 0.003  # a look that is quicker than this needs no thread
+MOST_CHANGES = 1_000  # of one command
+LARGEST_BEFORE = 1 << 20  # of a file that is kept in case a command changes it
+MOST_BEFORE = 16 << 20  # of all such files, for one command
+MOST_AFTER = 32 << 20
+_IGNORE_FILES = frozenset({".gitignore", ".ignore", ".rgignore", ".git"})
+
+Stamp = tuple[int, int, int, int]  # mode, size, time, inode
+
+
+class Found(NamedTuple):
+    """Path, what it was, what it is. ``blind`` are reasons why that may not be all."""
+
+    changes: list[tuple[str, State, State]]
+    blind: list[str]
+
+
+class Known(NamedTuple):
+    """What a file with this stamp holds: a state, or the git object that has it."""
+
+    stamp: Stamp
+    what: State | str
+
+
+class TooMuch(Exception):
+    """A project that cannot be looked at; the text says why."""
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self._work_ends = time.thread_time() + LONGEST_LOOK_S
+        self._ends = time.monotonic() + LONGEST_WAIT_S
+
+    @property
+    def over(self) -> bool:
+        return time.thread_time() > self._work_ends or time.monotonic() > self._ends
+
+
+class Watch:
+    """``ours`` are files that this run writes: no command changes them."""
+
+    def __init__(self, root: str, objects: Objects, ours: Collection[str] = ()) -> None:
+        self._ours = ours
+        self._root = os.path.realpath(root)
+        self._objects = objects
+        self._own = os.path.realpath(objects.root.parent.parent)  # zot's home may lie in the project
+        self._index = Index(self._root)
+        self._known: dict[str, Known] = {}
+        self._listing: dict[str, os.stat_result] = {}
+        self._outside: Ignores | None = None
+        self._running = 0
+        self._cost = 1.0
+        self._given_up = ""
+        self._lock = Lock()
+
+    async def before(self) -> None:
+        self._running += 1
+        try:
+            if self._running == 1 and not self._given_up:
+                await self._quickly(self._learn)
+        except asyncio.CancelledError:  # there is no command, and so no ``after``
+            self._running -= 1
+            raise
+
+    async def after(self) -> Found:
+        self._running -= 1
+        if self._given_up:
+            return Found([], [self._given_up])
+        found: list[Found] = []
+        await self._quickly(lambda: found.append(self._compare()))
+        return found[0] if found else Found([], [self._given_up])
+
+    async def _quickly(self, work: Callable[[], None]) -> None:
+        """In a thread unless it takes no time; OSError passes on."""
+        started = time.monotonic()
+        try:
+            if self._cost < INLINE_S:
+                work()
+            else:
+                await asyncio.to_thread(work)
+        except TooMuch as reason:
+            self._given_up = str(reason)
+            self._listing, self._known = {}, {}
+        self._cost = time.monotonic() - started
+
+    def know(self, path: str, state: State) -> None:
+        """A tool has put this there."""
+        try:
+            info = os.lstat(path)
+        except OSError:
+            self._known.pop(path, None)
+            self._listing.pop(path, None)
+            return
+        self._known[path] = Known(_stamp(info), state)
+        if self._running and path.startswith(f"{self._root}/"):
+            self._listing[path] = info
+
+    # --- before
+
+    def _look(self) -> dict[str, os.stat_result]:
+        if self._outside is None:
+            self._outside = of_parents(self._root)
+        found = look(self._root, self._own, self._listing, self._outside)
+        for path in self._ours:
+            found.pop(path, None)
+        return found
+
+    def _learn(self) -> None:
+        """What every file holds, or where that can be found out later."""
+        with self._lock:
+            listing = self._look()
+            self._index.refresh()
+            clock, room = _Clock(), MOST_BEFORE
+            for path, info in listing.items():
+                stamp = _stamp(info)
+                known = self._known.get(path)
+                if known is not None and known.stamp == stamp:
+                    continue
+                blob = self._index.blob(path, info) if stat.S_ISREG(info.st_mode) else ""
+                if blob:
+                    self._known[path] = Known(stamp, blob)
+                    continue
+                fits = info.st_size <= min(room, LARGEST_BEFORE) and not clock.over
+                fits = fits or stat.S_ISLNK(info.st_mode)
+                what = capture(path, self._objects) if fits else _not_kept(info)
+                room -= info.st_size if fits else 0
+                self._known[path] = Known(stamp, what)
+            for gone in self._known.keys() - listing.keys():
+                del self._known[gone]
+            self._listing = listing
+
+    # --- after
+
+    def _compare(self) -> Found:
+        with self._lock:
+            before = self._listing
+            now = self._look()
+            touched = [path for path, info in now.items() if path not in before or _differ(before[path], info)]
+            touched += [path for path in before if path not in now]
+            blind: list[str] = []
+            if len(touched) > MOST_CHANGES:
+                blind.append(f"a command changed {len(touched):,} files, and {MOST_CHANGES:,} of them were kept")
+                touched = touched[:MOST_CHANGES]
+            contents = self._contents(path for path in touched if path in before)
+            room = MOST_AFTER
+            changes: list[tuple[str, State, State]] = []
+            for path in touched:
+                was = self._was(path, before.get(path), contents)
+                will = self._is(path, now.get(path), room)
+                room -= will.size
+                if not was.same(will):
+                    changes.append((path, was, will))
+            self._listing = now
+            return Found(changes, blind)
+
+    def _is(self, path: str, info: os.stat_result | None, room: int) -> State:
+        """Large contents are only recognised again, not kept: a build would fill the store with its products."""
+        if info is None:
+            self._known.pop(path, None)
+            return MISSING
+        small = stat.S_ISLNK(info.st_mode) or info.st_size <= min(room, LARGEST_BEFORE)
+        will = capture(path, self._objects) if small else msgspec.structs.replace(recognise(path), why=_why(info))
+        self._known[path] = Known(_stamp(info), will if small else _not_kept(info))
+        return will
+
+    def _contents(self, paths: Iterable[str]) -> dict[str, bytes]:
+        known = (self._known.get(path) for path in paths)
+        return self._index.contents(one.what for one in known if one is not None and isinstance(one.what, str))
+
+    def _was(self, path: str, info: os.stat_result | None, contents: dict[str, bytes]) -> State:
+        if info is None:
+            return MISSING
+        known = self._known.get(path)
+        if known is None:
+            return _not_kept(info)
+        if isinstance(known.what, State):
+            return known.what
+        data, mode = contents.get(known.what), stat.S_IMODE(info.st_mode)
+        if data is None:
+            return State("file", "", info.st_size, mode, why="git could not say what it was")
+        if len(data) != info.st_size:
+            return State("file", "", info.st_size, mode, why="git keeps it in another form")
+        return of_content(data, mode, self._objects)
+
+
+# Nobody's work: git's own, and what programs make again by themselves, ignored by git or not.
+_NOT_LOOKED_AT = frozenset({".git", "__pycache__", "node_modules", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
+
+
+def look(root: str, own: str, known: Collection[str] = (), outside: Ignores | None = None) -> dict[str, os.stat_result]:
+    """Every file and link below ``root`` but what git would ignore; TooMuch when there is no end to it. What is
+    ``known`` to belong to them is not judged again; ``outside`` is what directories above say."""
+    found: dict[str, os.stat_result] = {}
+    clock = _Clock()
+    waiting: list[tuple[str, Ignores | None]] = [(root, outside)]
+    while waiting:
+        directory, above = waiting.pop()
+        try:
+            with os.scandir(directory) as entries:
+                inside = list(entries)
+        except OSError:
+            continue
+        if any(entry.name in _IGNORE_FILES for entry in inside):
+            above = Ignores(directory, above)
+        for entry in inside:
+            _take(entry, own, known, above, waiting, found)
+        if len(found) > MOST_FILES:
+            raise TooMuch(f"the project has more than {MOST_FILES:,} files, so what commands changed is not known")
+        if clock.over:
+            raise TooMuch("looking at the project takes too long, so what commands changed is not known")
+    return found
+
+
+def _take(
+    entry: os.DirEntry[str],
+    own: str,
+    known: Collection[str],
+    ignores: Ignores | None,
+    waiting: list[tuple[str, Ignores | None]],
+    found: dict[str, os.stat_result],
+) -> None:
+    is_directory = entry.is_dir(follow_symlinks=False)
+    if entry.path not in known and ignores is not None and not ignores.keeps(entry.path, is_directory):
+        return
+    if is_directory:
+        if entry.path != own and entry.name not in _NOT_LOOKED_AT:
+            waiting.append((entry.path, ignores))
+        return
+    try:
+        info = entry.stat(follow_symlinks=False)
+    except OSError:  # gone in this moment
+        return
+    if stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode):
+        found[entry.path] = info
+
+
+def _stamp(info: os.stat_result) -> Stamp:
+    return info.st_mode, info.st_size, info.st_mtime_ns, info.st_ino
+
+
+def _differ(one: os.stat_result, two: os.stat_result) -> bool:
+    return _stamp(one) != _stamp(two)
+
+
+def _not_kept(info: os.stat_result) -> State:
+    return State("file", "", info.st_size, stat.S_IMODE(info.st_mode), why=_why(info))
+
+
+def _why(info: os.stat_result) -> str:
+    if info.st_size > LARGEST_BEFORE:
+        return f"it was larger than {LARGEST_BEFORE >> 20} MiB when a command changed it"
+    return "there was too much to keep when a command changed it"

@@ -1,0 +1,154 @@
+"""What changes come to: per file its state at first and at last, lines added and removed, and the rows of a diff.
+
+Everything is taken from what was kept when it happened, so that later changes by others do not show here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import msgspec
+
+from zot.features.checkpoints.change_log import Change, Event
+from zot.features.checkpoints.file_state import State
+from zot.features.checkpoints.object_store import Objects
+
+CONTEXT = 3
+_MOST_COMPARED = 1_000_000  # old times new lines; beyond, what differs is shown as one block
+_LARGEST_COMPARED = 4 << 20
+_SNIFFED = 8_192
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """One file over several changes."""
+
+    path: str
+    before: State
+    after: State
+
+    @property
+    def verb(self) -> Literal["created", "changed", "deleted"]:
+        if self.before.kind == "missing":
+            return "created"
+        return "deleted" if self.after.kind == "missing" else "changed"
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """``note`` stands where lines cannot be counted: ``binary``, or why the content is not known."""
+
+    difference: Difference
+    added: int = 0
+    removed: int = 0
+    note: str = ""
+
+
+class Lines(msgspec.Struct, frozen=True):
+    """A run of a diff: where it begins on each side, counted from 1, and rows that begin with a sign."""
+
+    old_start: int
+    new_start: int
+    rows: tuple[str, ...]
+
+
+def differences(events: Iterable[Event]) -> list[Difference]:
+    """By path; what is as it was before is left out."""
+    first: dict[str, Change] = {}
+    last: dict[str, Change] = {}
+    for event in events:
+        if isinstance(event, Change):
+            first.setdefault(event.place, event)
+            last[event.place] = event
+    found = (Difference(path, first[path].before, last[path].after) for path in sorted(first))
+    return [one for one in found if not one.before.same(one.after)]
+
+
+def counted(one: Difference, objects: Objects) -> Counted:
+    old, new, note = _texts(one, objects)
+    if note:
+        return Counted(one, note=note)
+    changes = _changed_lines(old, new)
+    return Counted(one, sum(d - c for _, _, c, d in changes), sum(b - a for a, b, _, _ in changes))
+
+
+def diff_lines(one: Difference, objects: Objects) -> list[Lines] | str:
+    """The runs of the diff with their context, or why there is none."""
+    old, new, note = _texts(one, objects)
+    if note:
+        return note
+    runs: list[list[tuple[int, int, int, int]]] = []
+    for change in _changed_lines(old, new):
+        if runs and change[0] - runs[-1][-1][1] <= 2 * CONTEXT:
+            runs[-1].append(change)
+        else:
+            runs.append([change])
+    return [_run(old, new, run) for run in runs]
+
+
+def _run(old: Sequence[str], new: Sequence[str], changes: list[tuple[int, int, int, int]]) -> Lines:
+    start = max(changes[0][0] - CONTEXT, 0)
+    new_start = changes[0][2] - (changes[0][0] - start)
+    rows: list[str] = []
+    position = start
+    for a, b, c, d in changes:
+        rows += [f" {line}" for line in old[position:a]]
+        rows += [f"-{line}" for line in old[a:b]]
+        rows += [f"+{line}" for line in new[c:d]]
+        position = b
+    rows += [f" {line}" for line in old[position : changes[-1][1] + CONTEXT]]
+    return Lines(start + 1, new_start + 1, tuple(rows))
+
+
+def _texts(one: Difference, objects: Objects) -> tuple[list[str], list[str], str]:
+    texts: list[list[str]] = []
+    for state in (one.before, one.after):
+        if state.kind == "missing":
+            texts.append([])
+            continue
+        if state.kind != "file":
+            return [], [], "a link" if state.kind == "link" else state.why
+        data = objects.read(state.digest) if state.digest else None
+        if data is None:
+            return [], [], f"not known: {state.why or 'what was kept of it is gone'}"
+        if b"\0" in data[:_SNIFFED]:
+            return [], [], "binary"
+        if len(data) > _LARGEST_COMPARED:
+            return [], [], "too large to compare"
+        texts.append(_lines(data))
+    if texts[0] == texts[1]:
+        return [], [], "its mode" if one.before.mode != one.after.mode else "the end of its last line"
+    return texts[0], texts[1], ""
+
+
+def _lines(data: bytes) -> list[str]:
+    lines = data.decode("utf-8", "replace").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _changed_lines(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int, int]]:
+    """Lines ``a`` to ``b`` of the old text became ``c`` to ``d`` of the new one."""
+    shortest = min(len(old), len(new))
+    before = next((i for i in range(shortest) if old[i] != new[i]), shortest)
+    rest = shortest - before
+    after = next((i for i in range(rest) if old[-1 - i] != new[-1 - i]), rest)
+    a, b, c, d = before, len(old) - after, before, len(new) - after
+    if a == b or c == d or (b - a) * (d - c) > _MOST_COMPARED:
+        return [(a, b, c, d)] if (a, c) != (b, d) else []
+    from difflib import SequenceMatcher
+
+    matcher = SequenceMatcher(a=old[a:b], b=new[c:d], autojunk=False)
+    return [(a + i, a + j, c + k, c + m) for kind, i, j, k, m in matcher.get_opcodes() if kind != "equal"]
+
+
+def figures(all_of_them: Sequence[Counted]) -> str:
+    """``3 files changed +41 −7``; empty when nothing changed."""
+    if not all_of_them:
+        return ""
+    files = "1 file changed" if len(all_of_them) == 1 else f"{len(all_of_them)} files changed"
+    added, removed = sum(one.added for one in all_of_them), sum(one.removed for one in all_of_them)
+    return f"{files} {signed(added, removed)}".rstrip()
+
+
+def signed(added: int, removed: int) -> str:
+    """``+41 −7``, with a true minus sign; empty when both are zero."""
+    return f"+{added} \u2212{removed}" if added or removed else ""

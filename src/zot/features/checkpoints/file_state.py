@@ -1,0 +1,161 @@
+"""What stands under a name: nothing, a file with its content and mode, a link, or something zot leaves alone.
+
+``capture`` looks and keeps the content, ``look`` only looks, and ``restore`` makes it so again: at once or not at all,
+and never through a link that took the place of a directory.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from zot.features.checkpoints.object_store import LARGEST, Objects, digest_of
+from zot.system.files import replace_file
+from zot.system.safe_open import read_whole
+from zot.system.temp_files import Unfinished, temporary_name
+
+Kind = Literal["missing", "file", "link", "other"]
+
+
+class State(msgspec.Struct, frozen=True, omit_defaults=True):
+    """``why`` says why the content of a file is not known; it has no ``digest`` then."""
+
+    kind: Kind = "missing"
+    digest: str = ""
+    size: int = 0
+    mode: int = 0
+    target: str = ""
+    why: str = ""
+
+    def holds(self, other: State) -> bool:
+        """Whether both are the same to a reader; not known is not the same."""
+        if self.kind != other.kind or self.kind == "other":
+            return False
+        if self.kind == "file":
+            return bool(self.digest) and self.digest == other.digest
+        return self.target == other.target
+
+    def same(self, other: State) -> bool:
+        """The same content, and who may read, write and run it."""
+        return self.holds(other) and self.mode == other.mode
+
+
+MISSING = State()
+
+
+def packed(path: str) -> str:
+    """A path as JSON can carry it: one that is not UTF-8 in hexadecimal, behind a character no path has."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return f"\0{os.fsencode(path).hex()}"
+    return path
+
+
+def unpacked(text: str) -> str:
+    """ValueError for what ``packed`` did not make."""
+    return os.fsdecode(bytes.fromhex(text[1:])) if text.startswith("\0") else text
+
+
+def capture(path: str, objects: Objects, *, largest: int = LARGEST) -> State:
+    """What is there, its content kept if it can be; raises OSError only when the store fails."""
+    return _state(path, objects, largest)
+
+
+def look(path: str) -> State:
+    """The same without keeping anything."""
+    return _state(path, None, LARGEST)
+
+
+def of_content(data: bytes, mode: int, objects: Objects) -> State:
+    """A file that holds these bytes, kept."""
+    if len(data) > LARGEST:
+        return State("file", "", len(data), mode, why=_too_large(LARGEST))
+    return State("file", objects.keep(data), len(data), mode)
+
+
+def _state(path: str, objects: Objects | None, largest: int) -> State:
+    try:
+        info = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return MISSING
+    except OSError as error:
+        return State("other", why=error.strerror or str(error))
+    if stat.S_ISLNK(info.st_mode):
+        return State("link", target=packed(os.readlink(path)))
+    if not stat.S_ISREG(info.st_mode):
+        return State("other", why="a directory" if stat.S_ISDIR(info.st_mode) else "not a regular file")
+    mode = stat.S_IMODE(info.st_mode)
+    if info.st_size > largest:
+        return State("file", "", info.st_size, mode, why=_too_large(largest))
+    try:
+        data = read_whole(path, largest)
+    except OSError as error:
+        return State("file", "", info.st_size, mode, why=f"it could not be read: {error.strerror or error}")
+    return State("file", digest_of(data) if objects is None else objects.keep(data), len(data), mode)
+
+
+def _too_large(limit: int) -> str:
+    return f"it is larger than {limit >> 20} MiB" if limit >= 1 << 20 else f"it is larger than {limit >> 10} KiB"
+
+
+# --- making it so again
+
+
+def restore(path: str, wanted: State, objects: Objects) -> None:
+    """Raises OSError, its text fit to show; then the name still leads to what was there."""
+    directory = os.path.dirname(path)
+    if os.path.realpath(directory) != directory:
+        raise OSError(errno.ELOOP, "a directory on the way to it is a link now", path)
+    if wanted.kind == "missing":
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+        return
+    if wanted.kind == "other" or (wanted.kind == "file" and not wanted.digest):
+        raise OSError(errno.ENODATA, wanted.why or "it was not kept", path)
+    data = objects.read(wanted.digest) if wanted.kind == "file" else b""
+    if data is None:
+        raise OSError(errno.ENODATA, "what was kept of it is gone", path)
+    os.makedirs(directory, mode=0o755, exist_ok=True)
+    if wanted.kind == "link":
+        _link(path, unpacked(wanted.target))
+    else:
+        _write(path, data, wanted.mode)
+
+
+def _link(path: str, target: str) -> None:
+    name = temporary_name(path)
+    os.symlink(target, name)
+    try:
+        os.replace(name, path)
+    except OSError:
+        os.unlink(name)
+        raise
+
+
+def _write(path: str, data: bytes, mode: int) -> None:
+    try:
+        ours = stat.S_ISREG(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        ours = False
+    if ours:
+        replace_file(Path(path), data)  # keeps owner, attributes and further names
+        if stat.S_IMODE(os.stat(path).st_mode) != mode:
+            os.chmod(path, mode)
+        return
+    new = Unfinished(path, 0o600)
+    try:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(new.fd, rest) :]
+        os.fchmod(new.fd, mode)
+        os.fsync(new.fd)
+        new.appear(replace=True)
+    finally:
+        new.close()

@@ -1,0 +1,146 @@
+"""Going back: what every file was before a prompt, what stands in the way, and making it so.
+
+The plan is made from the ledger and from what is there now, and changes nothing. Carrying it out keeps what it will
+overwrite, writes down what it will do, and only then touches a file; so it can be undone, and one that was killed is
+finished by doing it again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Literal
+
+import msgspec
+
+from zot.features.checkpoints.change_log import Blind, Change, Event
+from zot.features.checkpoints.change_recorder import Keeping
+from zot.features.checkpoints.file_state import MISSING, State, capture, look, restore, unpacked
+from zot.features.checkpoints.object_store import Objects
+from zot.provider.messages import utc_now
+
+REWIND = "rewind"  # who changed it, in a ledger
+
+Verdict = Literal["restore", "remove", "recreate", "same", "changed", "lost"]
+
+
+class Item(msgspec.Struct, frozen=True):
+    """One file. ``changed``: what is there is not what zot left, so somebody else changed it; ``lost``: what it was is
+    not known, and ``why`` says why."""
+
+    path: str
+    verdict: Verdict
+    target: State
+    why: str = ""
+    made: tuple[str, ...] = ()
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """``blind`` are reasons why there may be more than this."""
+
+    items: tuple[Item, ...]
+    blind: tuple[str, ...] = ()
+
+    def of(self, *verdicts: Verdict) -> list[Item]:
+        return [item for item in self.items if item.verdict in verdicts]
+
+    @property
+    def doable(self) -> list[Item]:
+        return self.of("restore", "remove", "recreate")
+
+    @property
+    def conflicts(self) -> list[Item]:
+        return self.of("changed")
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What was done. ``failed`` has the path and the reason."""
+
+    done: tuple[Item, ...]
+    failed: tuple[tuple[str, str], ...] = ()
+
+
+def since(events: Iterable[Event], prompt: str) -> list[Event]:
+    """What happened during this prompt and later."""
+    return [event for event in events if event.prompt >= prompt]
+
+
+def plan(events: Sequence[Event], prompt: str, objects: Objects) -> Plan:
+    """How to get to what was before the prompt of this time."""
+    first: dict[str, Change] = {}
+    last: dict[str, Change] = {}
+    made: dict[str, tuple[str, ...]] = {}
+    blind: dict[str, None] = {}
+    for event in since(events, prompt):
+        if isinstance(event, Blind):
+            blind[event.reason] = None
+            continue
+        first.setdefault(event.place, event)
+        last[event.place] = event
+        made[event.place] = made.get(event.place, ()) + event.made
+    items = [_item(path, first[path].before, _left(last[path]), made[path], objects) for path in sorted(first)]
+    return Plan(tuple(items), tuple(blind))
+
+
+def _left(last: Change) -> tuple[State, ...]:
+    """As what zot may have left it: a rewinding may have been killed before it came to this file."""
+    return (last.after, last.before) if last.by == REWIND else (last.after,)
+
+
+def _item(path: str, target: State, left: tuple[State, ...], made: tuple[str, ...], objects: Objects) -> Item:
+    current = look(path)
+    if current.same(target):
+        return Item(path, "same", target)
+    if target.kind == "other" or (target.kind == "file" and not target.digest):
+        return Item(path, "lost", target, target.why or "it was not kept")
+    if target.kind == "file" and not objects.has(target.digest, target.size):
+        return Item(path, "lost", target, "what was kept of it is gone")
+    if current.kind == "other":
+        return Item(path, "lost", target, f"there is now {current.why}")
+    if not any(current.holds(state) for state in (*left, target)):
+        why = "it was deleted" if current.kind == "missing" else "it was changed"
+        why = f"{why} by something else since"
+        if current.kind == "file" and left[0].kind == "file" and not left[0].digest:
+            why = f"whether something else changed it is not known: {left[0].why}"
+        return Item(path, "changed", target, why, made)
+    verdict: Verdict = "remove" if target.kind == "missing" else "recreate" if current.kind == "missing" else "restore"
+    return Item(path, verdict, target, made=made)
+
+
+def carry_out(keeping: Keeping, items: Sequence[Item]) -> Report:
+    """Make it so. What cannot be kept is not overwritten; raises OSError when nothing can be written down."""
+    now = utc_now()
+    ready: list[tuple[Item, Change]] = []
+    failed: list[tuple[str, str]] = []
+    for item in items:
+        current = capture(item.path, keeping.place.objects)
+        if current.kind == "other" or (current.kind == "file" and not current.digest):
+            failed.append((item.path, f"what is there cannot be kept: {current.why}"))
+            continue
+        ready.append((item, keeping.change(REWIND, item.path, current, item.target, prompt=now)))
+    if ready:
+        keeping.append([change for _, change in ready])
+        keeping.sync()
+    done: list[Item] = []
+    for item, change in ready:
+        try:
+            restore(item.path, item.target, keeping.place.objects)
+        except OSError as error:
+            failed.append((item.path, error.strerror or str(error)))
+            keeping.did_not_happen(change)
+            continue
+        keeping.written(change)
+        _remove_made(item)
+        done.append(item)
+    return Report(tuple(done), tuple(failed))
+
+
+def _remove_made(item: Item) -> None:
+    """Directories that came with a file go with it, if nothing else is in them."""
+    if item.target != MISSING:
+        return
+    for directory in sorted({unpacked(place) for place in item.made}, key=len, reverse=True):
+        with suppress(OSError, ValueError):
+            if os.path.commonpath([directory, item.path]) == directory:
+                os.rmdir(directory)

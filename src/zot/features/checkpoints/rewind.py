@@ -1,0 +1,194 @@
+"""Going back in a running conversation, and what its prompts changed: one story for the terminal, RPC and the SDK.
+
+Files that others changed meanwhile are named and left alone unless asked for; the conversation only ever branches off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from zot.core.session.turn_history import Turn, turns_of
+from zot.errors import UsageError, ZotError
+from zot.features.checkpoints.change_log import Blind, Change, Event
+from zot.features.checkpoints.diff import Counted, Lines, counted, diff_lines, differences
+from zot.features.checkpoints.object_store import Objects
+from zot.features.checkpoints.points import Point, points
+from zot.features.checkpoints.report_text import DONE, shown_path
+from zot.features.checkpoints.restore_plan import Item, Plan, Report, carry_out, plan
+from zot.provider.messages import Message, TextBlock, utc_now
+from zot.wire import rpc_frames as wire
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from zot.agent.conversation import Conversation
+    from zot.features.checkpoints.change_recorder import Keeping
+
+_MOST_NAMED = 50
+WAYS = ("both", "files", "conversation")
+
+
+# --- where one can go
+
+
+def session_file(conversation: Conversation) -> Path:
+    """The session, complete on disk; ZotError when there is none to go back in."""
+    session = conversation.session
+    if session is None:
+        raise ZotError("nothing is kept: this conversation has no session (--no-session, or none was asked for)")
+    session.flush()
+    if not session.path.exists():
+        raise ZotError("nothing has been said yet")
+    return session.path
+
+
+def places(conversation: Conversation, path: Path) -> tuple[list[Turn], list[Point]]:
+    """Every prompt with what it changed, and every rewinding."""
+    keeping, turns = conversation.keeping, turns_of(path)
+    if keeping is None:
+        return turns, points(turns, [], Objects(path))
+    return turns, points(turns, keeping.history(), keeping.place.objects)
+
+
+def events_of(events: Sequence[Event], turns: Sequence[Turn], number: int) -> list[Event]:
+    """What happened during prompt ``number``, from 1; with 0 in the whole session."""
+    if not number:
+        first = turns[0].prompt.time if turns else ""
+        return [event for event in events if event.prompt >= first]
+    return [event for event in events if event.prompt == turns[number - 1].prompt.time]
+
+
+def last_changing(events: Sequence[Event], turns: Sequence[Turn]) -> int:
+    """The number of the last prompt that changed a file; 0 when none did."""
+    changing = {event.prompt for event in events if isinstance(event, Change)}
+    return next((number for number in range(len(turns), 0, -1) if turns[number - 1].prompt.time in changing), 0)
+
+
+# --- going there
+
+
+def plan_to(conversation: Conversation, point: Point) -> Plan:
+    keeping = conversation.keeping
+    return Plan(()) if keeping is None else plan(keeping.history(), point.key, keeping.place.objects)
+
+
+def restore_files(conversation: Conversation, point: Point, *, overwrite: bool) -> tuple[Report, list[Item]]:
+    """Planned at this moment; what was done, and what was left alone or cannot be had."""
+    keeping, now = conversation.keeping, plan_to(conversation, point)
+    if keeping is None:
+        raise ZotError("nothing is kept of files")
+    try:
+        report = carry_out(keeping, [*now.doable, *(now.conflicts if overwrite else [])])
+    except OSError as error:
+        raise ZotError(f"nothing was changed: {keeping.place.root}: {error.strerror or error}") from error
+    return report, [*([] if overwrite else now.conflicts), *now.of("lost")]
+
+
+def tell_model(conversation: Conversation, report: Report) -> None:
+    """Else it would take the files for what it made of them."""
+    cwd = str(conversation.workspace.cwd)
+    paths = [shown_path(item.path, cwd) for item in report.done]
+    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+    names = ", ".join(paths[:_MOST_NAMED]) + more
+    text = f"The user has put these files back to an earlier state; read them again before you change them: {names}"
+    if paths:
+        conversation.add(Message("user", (TextBlock(text),), utc_now(), {"synthetic": "true"}))
+
+
+# --- for programs
+
+
+async def rewind(
+    conversation: Conversation, number: int, what: str = "both", *, overwrite: bool = False, dry_run: bool = False
+) -> wire.Rewound:
+    """To before prompt ``number``; 0 undoes the last rewinding of files. A dry run only tells what would be done."""
+    if what not in WAYS:
+        raise UsageError(f'unknown way to rewind "{what}": expected one of {", ".join(WAYS)}')
+    turns, found = await asyncio.to_thread(places, conversation, session_file(conversation))
+    point = _point(found, number)
+    what = what if number else "files"
+    text = turns[number - 1].prompt.text() if number else ""
+    if dry_run:
+        now = await asyncio.to_thread(plan_to, conversation, point) if what != "conversation" else Plan(())
+        files = tuple(_file(item, overwrite) for item in now.items if item.verdict != "same")
+        return wire.Rewound(files=files, unknown=now.blind, text=text)
+    files, blind = (), ()
+    if what != "conversation":
+        blind = (await asyncio.to_thread(plan_to, conversation, point)).blind
+        report, left = await asyncio.to_thread(restore_files, conversation, point, overwrite=overwrite)
+        failed = (wire.RewoundFile(path=_shown(path), outcome="failed", reason=why) for path, why in report.failed)
+        files = (*(_file(item, overwrite) for item in (*report.done, *left)), *failed)
+        if what == "files":
+            tell_model(conversation, report)
+    if what != "files":
+        await conversation.fork(point.row)
+    return wire.Rewound(files=files, unknown=blind, text=text)
+
+
+def _point(found: Sequence[Point], number: int) -> Point:
+    matching = [point for point in found if point.number == number]
+    if not matching:
+        last = max((point.number for point in found), default=0)
+        raise UsageError(f"there is no prompt {number}: there are {last}" if number else "nothing was rewound yet")
+    return matching[-1]
+
+
+def _file(item: Item, overwrite: bool) -> wire.RewoundFile:
+    left = item.verdict == "lost" or (item.verdict == "changed" and not overwrite)
+    outcome = ("lost" if item.verdict == "lost" else "conflict") if left else DONE[item.verdict]
+    return wire.RewoundFile(path=_shown(item.path), outcome=outcome, reason=item.why)
+
+
+def changes_in(conversation: Conversation, path: Path, number: int) -> wire.Changes:
+    """What prompt ``number`` did to the files, or with 0 the whole session; from what was kept when it happened."""
+    keeping = conversation.keeping
+    turns, found = places(conversation, path)
+    if not 0 <= number <= len(turns):
+        raise UsageError(f"there is no prompt {number}: there are {len(turns)}")
+    chosen = events_of(keeping.history(), turns, number) if keeping is not None else []
+    return wire.Changes(
+        prompts=tuple(_prompt(point) for point in found if point.number),
+        files=_changed(keeping, chosen) if keeping is not None else (),
+        unknown=tuple(dict.fromkeys(event.reason for event in chosen if isinstance(event, Blind))),
+    )
+
+
+def _prompt(point: Point) -> wire.PromptChanges:
+    return wire.PromptChanges(
+        prompt=point.number,
+        text=point.text,
+        files=len(point.files),
+        added=sum(one.added for one in point.files),
+        removed=sum(one.removed for one in point.files),
+    )
+
+
+def _changed(keeping: Keeping, events: Sequence[Event]) -> tuple[wire.ChangedFile, ...]:
+    objects = keeping.place.objects
+    return tuple(_changed_file(counted(one, objects), diff_lines(one, objects)) for one in differences(events))
+
+
+def _changed_file(count: Counted, runs: list[Lines] | str) -> wire.ChangedFile:
+    return wire.ChangedFile(
+        path=_shown(count.difference.path),
+        change=count.difference.verb,
+        added=count.added,
+        removed=count.removed,
+        diff="" if isinstance(runs, str) else "".join(map(_hunk, runs)),
+        note=runs if isinstance(runs, str) else "",
+    )
+
+
+def _hunk(run: Lines) -> str:
+    """As ``diff -u`` writes it; what is absent on one side begins at line 0."""
+    old, new = (sum(row[0] in signs for row in run.rows) for signs in (" -", " +"))
+    starts = [start if length else start - 1 for start, length in ((run.old_start, old), (run.new_start, new))]
+    return f"@@ -{starts[0]},{old} +{starts[1]},{new} @@\n" + "".join(f"{row}\n" for row in run.rows)
+
+
+def _shown(path: str) -> str:
+    """As JSON can carry it."""
+    return os.fsencode(path).decode("utf-8", "replace")

@@ -1,0 +1,292 @@
+"""One extension process and its two streams, driven by the event loop's callbacks; neither side can stall the agent.
+
+Reading is fair: a callback handles lines for a tenth of a millisecond and then lets everybody else run, so that a flood
+slows down nobody but the child that makes it. Writing never waits: what the pipe has no room for is queued, within
+bounds. The process counts as over when it exits or when its stdout ends, whichever comes first, even if a grandchild
+still holds the pipe. A guard's streams are private: nobody else can open them to answer in its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from zot.system.processes import Jailer, ProcessTree, spawn
+from zot.wire import limits
+from zot.wire.line_splitter import Lines
+
+_READ = 2 * 1024
+_READ_LONG = 256 * 1024
+_TURN_S = 0.0001
+_LAST_READS = 256  # after the exit: what the pipe can still hold, with room to spare
+
+_SOCKET_DEPTH = 64 * 1024
+
+Receive = Callable[[bytes | None], None]
+
+
+class ExtensionProcess:
+    """``receive`` gets each line (None for one that was too long). ``over`` tells why it ended, "" for a plain end."""
+
+    def __init__(self, tree: ProcessTree, stdin: int, stdout: int, receive: Receive) -> None:
+        self.tree = tree
+        self._receive = receive
+        self._stdout: int | None = stdout
+        self._lines = Lines(limits.MAX_LINE - 1)  # the line feed counts
+        self._backlog: deque[bytes | None] = deque()
+        self._at_end = False
+        self._going_on = False
+        self._loop = asyncio.get_running_loop()
+        self.over: asyncio.Future[str] = self._loop.create_future()
+        self._writer = FrameWriter(stdin, self.disconnect)
+        os.set_blocking(stdout, False)
+        self._loop.add_reader(stdout, self._readable)
+
+    def send(self, line: bytes) -> bool:
+        return self._writer.send(line)
+
+    def finish_input(self) -> None:
+        """Close its stdin once everything queued is out."""
+        self._writer.finish()
+
+    def disconnect(self, reason: str) -> None:
+        """Give up on both pipes at once; nothing more is read."""
+        self._writer.close()
+        self._backlog.clear()
+        self._close_stdout()
+        self._end(reason)
+
+    async def watch_exit(self) -> None:
+        """Until the process has exited; then read what it left and end, whoever holds the pipe."""
+        await self.tree.wait()
+        for _ in range(_LAST_READS):
+            if self._stdout is None or not self._read():
+                break
+            await asyncio.sleep(0)
+        self._finish_reading()
+
+    async def exit_code(self, seconds: float) -> int | None:
+        """The exit code if it comes within the time."""
+        try:
+            async with asyncio.timeout(seconds):
+                return await self.tree.wait()
+        except TimeoutError:
+            return None
+
+    async def reap(self) -> None:
+        """End whatever is left of the process and its descendants."""
+        self.disconnect("")
+        if self.tree.group_is_empty:
+            self.tree.leave()
+        else:
+            await self.tree.stop(limits.TERMINATE_GRACE)
+
+    # --- reading
+
+    def _readable(self) -> None:
+        self._read()
+
+    def _read(self) -> bool:
+        """One read; False when there is nothing to be had now."""
+        assert self._stdout is not None
+        try:
+            data = os.read(self._stdout, _READ_LONG if self._lines.is_inside_a_long_line else _READ)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        if not data:
+            self._finish_reading()
+            return False
+        self._backlog.extend(self._lines.feed(data))
+        self._handle()
+        return True
+
+    def _finish_reading(self) -> None:
+        if not self._at_end:
+            self._at_end = True
+            self._close_stdout()
+            if rest := self._lines.rest():
+                self._backlog.append(rest)
+            self._handle()
+
+    def _handle(self) -> None:
+        """Pass lines on for a moment; while some are left, no more are read."""
+        stop = time.perf_counter() + _TURN_S
+        while self._backlog:
+            self._receive(self._backlog.popleft())
+            if self._backlog and time.perf_counter() > stop:
+                self._pause()
+                return
+        if self._at_end:
+            self._end("")
+
+    def _pause(self) -> None:
+        if self._stdout is not None:
+            self._loop.remove_reader(self._stdout)
+        if not self._going_on:
+            self._going_on = True
+            self._loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._going_on = False
+        self._handle()
+        if not self._backlog and self._stdout is not None:
+            self._loop.add_reader(self._stdout, self._readable)
+
+    def _close_stdout(self) -> None:
+        if self._stdout is not None:
+            self._loop.remove_reader(self._stdout)
+            os.close(self._stdout)
+            self._stdout = None
+
+    def _end(self, reason: str) -> None:
+        if not self.over.done():
+            self.over.set_result(reason)
+
+
+def start_process(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    stderr: int,
+    receive: Receive,
+    private: bool,
+    jail: Jailer | None = None,
+) -> ExtensionProcess:
+    """Start ``argv`` with a stream each for stdin and stdout; OSError when it cannot run."""
+    if private:  # bash takes a socket as its stdin for a network login, and reads .bashrc, unless a shell is around it
+        env = {"SHLVL": "1", **env}
+    stdin_read, stdin_write = stream(private)
+    stdout_read, stdout_write = stream(private)
+    try:
+        tree = spawn(argv, cwd=cwd, env=env, stdin=stdin_read, stdout=stdout_write, stderr=stderr, jail=jail)
+    except BaseException:
+        os.close(stdin_write)
+        os.close(stdout_read)
+        raise
+    finally:
+        os.close(stdin_read)
+        os.close(stdout_write)
+    return ExtensionProcess(tree, stdin_write, stdout_read, receive)
+
+
+def stream(private: bool) -> tuple[int, int]:
+    """A one-way stream: the end that is read and the end that is written. A pipe, or a socket pair that is as deep.
+
+    Whoever runs as the same user can open a pipe of another process through ``/proc/PID/fd``, read the questions and
+    write answers; the kernel lets nobody open a socket that way. Only guards get sockets, because a program that opens
+    ``/dev/stdin`` by name, as some shell scripts do, cannot do that either.
+    """
+    if not private:
+        return os.pipe()
+    read_end, write_end = socket.socketpair()
+    read_end.shutdown(socket.SHUT_WR)
+    write_end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_DEPTH)
+    return read_end.detach(), write_end.detach()
+
+
+class FrameWriter:
+    """Frames to one child, in order. Owns ``fd``, its stdin, until ``close`` or until ``finish`` has let it drain.
+
+    A frame goes out with one write call as soon as the pipe has room. More than 256 frames or 16 MiB waiting, or one
+    write stuck for 5 s, is a fault: the child is disconnected rather than some of its frames being lost in silence.
+    """
+
+    def __init__(self, fd: int, on_fault: Callable[[str], None]) -> None:
+        os.set_blocking(fd, False)
+        self._fd: int | None = fd
+        self._on_fault = on_fault
+        self._loop = asyncio.get_running_loop()
+        self._queue: deque[bytes] = deque()
+        self._queued_bytes = 0
+        self._in_flight = memoryview(b"")
+        self._deadline: asyncio.TimerHandle | None = None
+        self._finishing = False
+
+    def send(self, line: bytes) -> bool:
+        """Write or queue one line; False when the child cannot get it."""
+        if self._fd is None or self._finishing:
+            return False
+        if not self._in_flight:
+            return self._begin(line)
+        if len(self._queue) >= limits.QUEUE_FRAMES or self._queued_bytes + len(line) > limits.QUEUE_BYTES:
+            self._fault(f"does not read its stdin: {len(self._queue)} frames are waiting")
+            return False
+        self._queue.append(line)
+        self._queued_bytes += len(line)
+        return True
+
+    def finish(self) -> None:
+        """Close as soon as everything queued is out."""
+        self._finishing = True
+        if not self._in_flight:
+            self.close()
+
+    def close(self) -> None:
+        """Close now; what is queued is lost."""
+        if self._fd is None:
+            return
+        self._stop_waiting()
+        os.close(self._fd)
+        self._fd = None
+        self._queue.clear()
+        self._in_flight = memoryview(b"")
+
+    def _begin(self, line: bytes) -> bool:
+        self._in_flight = memoryview(line)
+        self._write()
+        if self._fd is not None and self._in_flight:
+            self._loop.add_writer(self._fd, self._writable)
+            self._wait()
+        return self._fd is not None
+
+    def _writable(self) -> None:
+        self._write()
+        if self._fd is None or self._in_flight:
+            return
+        if self._queue:
+            line = self._queue.popleft()
+            self._queued_bytes -= len(line)
+            self._in_flight = memoryview(line)
+            self._wait()
+        else:
+            self._stop_waiting()
+            if self._finishing:
+                self.close()
+
+    def _write(self) -> None:
+        """One write call; a child that closed its stdin gets nothing any more."""
+        assert self._fd is not None
+        try:
+            self._in_flight = self._in_flight[os.write(self._fd, self._in_flight) :]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.close()
+
+    def _wait(self) -> None:
+        """The frame in flight has 5 s from now."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = self._loop.call_later(limits.WRITE_DEADLINE, self._stuck)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+        if self._fd is not None:
+            self._loop.remove_writer(self._fd)
+
+    def _stuck(self) -> None:
+        self._fault(f"did not read its stdin for {limits.WRITE_DEADLINE:g} s")
+
+    def _fault(self, reason: str) -> None:
+        self.close()
+        self._on_fault(reason)

@@ -1,0 +1,124 @@
+"""A document as one HTML file: no script, no address, nothing loaded; it is light or dark as its reader likes it.
+
+Everything in it was written by a model, a tool or a stranger. It is escaped, links go only where a browser may go, and
+the page itself forbids scripts and requests.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator
+from html import escape
+
+from zot.features.export.document import Document, Entry
+from zot.features.export.markdown_html import rendered
+
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_LABELS = {"prompt": "You", "answer": "Assistant", "command": "You ran", "summary": "Summary of what came before"}
+
+_PAGE = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="zot">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<header>
+<h1>{title}</h1>
+<dl>{facts}</dl>
+</header>
+<main>
+{body}
+</main>
+</body>
+</html>
+"""
+
+_STYLE = """
+:root { color-scheme: light dark; --bg: #fff; --fg: #1f2328; --soft: #59636e; --line: #d1d9e0; --panel: #f6f8fa;
+  --accent: #0969da; --bad: #b42318; --plus: #dafbe1; --minus: #ffebe9 }
+@media (prefers-color-scheme: dark) {
+  :root { --bg: #0d1117; --fg: #e6edf3; --soft: #9198a1; --line: #3d444d; --panel: #161b22;
+    --accent: #58a6ff; --bad: #ff7b72; --plus: #12361f; --minus: #4a1d20 }
+}
+* { box-sizing: border-box }
+body { margin: 0 auto; padding: 2rem 1rem 6rem; max-width: 54rem; background: var(--bg); color: var(--fg);
+  font: 16px/1.55 system-ui, sans-serif; overflow-wrap: break-word }
+header { border-bottom: 1px solid var(--line); margin-bottom: 1.5rem }
+h1 { font-size: 1.4rem; margin: 0 0 .5rem }
+main h1, main h2, main h3, main h4 { font-size: 1.05rem; margin: 1.2rem 0 .4rem }
+dl { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; margin: 0 0 1rem; font-size: .85rem; color: var(--soft) }
+dl div { display: flex; gap: .35rem } dt::after { content: ":" } dd { margin: 0; color: var(--fg) }
+section { margin: 1.1rem 0 }
+.who { font-size: .8rem; color: var(--soft); margin-bottom: .2rem }
+.prompt > .said { background: var(--panel); border-left: 3px solid var(--accent); padding: .5rem .9rem;
+  border-radius: 0 6px 6px 0; white-space: pre-wrap }
+.summary > .said { color: var(--soft); border-left: 3px solid var(--line); padding-left: .9rem }
+p { margin: .5rem 0 } ul, ol { margin: .4rem 0; padding-left: 1.5rem }
+code, pre { font: .86em/1.45 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace }
+:not(pre) > code { background: var(--panel); padding: .1em .3em; border-radius: 4px }
+pre code { font-size: inherit }
+pre { background: var(--panel); padding: .7rem .9rem; border-radius: 6px; overflow-x: auto; margin: .5rem 0 }
+blockquote { margin: .5rem 0; padding-left: .9rem; border-left: 3px solid var(--line); color: var(--soft) }
+table { border-collapse: collapse; display: block; overflow-x: auto }
+th, td { border: 1px solid var(--line); padding: .25rem .6rem }
+details { margin: .35rem 0 } summary { cursor: pointer; color: var(--soft) } summary code { background: none }
+.failed > summary, .failed > summary code { color: var(--bad) }
+.plus { background: var(--plus); display: block } .minus { background: var(--minus); display: block }
+img { max-width: 100%; border-radius: 6px } a { color: var(--accent) }
+hr { border: 0; border-top: 1px solid var(--line) }
+@media print { details { display: block } body { max-width: none } }
+"""
+
+
+def html_page(document: Document) -> str:
+    facts = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in document.facts)
+    body = "\n".join(_body(document.entries))
+    return _PAGE.format(title=escape(document.title), style=_STYLE, facts=facts, body=body)
+
+
+def _body(entries: tuple[Entry, ...]) -> Iterator[str]:
+    before = ""
+    for entry in entries:
+        if entry.kind == "call":
+            yield _call(entry)
+        else:
+            told = entry.kind == "answer" and before in ("answer", "call")  # it goes on, nobody else has spoken
+            time = f" · {entry.time}" if entry.time else ""
+            who = "" if told else f'<div class="who">{_LABELS[entry.kind]}{time}</div>'
+            yield f'<section class="{entry.kind}">{who}<div class="said">{_said(entry)}{_images(entry)}</div></section>'
+        before = entry.kind
+
+
+def _said(entry: Entry) -> str:
+    """What a person typed is shown as it was typed."""
+    if entry.kind == "prompt":
+        return escape(entry.text.strip("\n"))
+    return f"<pre>{escape(entry.text)}</pre>" if entry.kind == "command" else rendered(entry.text)
+
+
+def _call(entry: Entry) -> str:
+    mark, state = ("✖", ' class="failed"') if entry.failed else ("●", "")
+    opened = " open" if entry.diff else ""
+    body = "".join(_diff_rows(entry.text)) if entry.diff else escape(entry.text)
+    summary = f"<summary>{mark} <code>{escape(entry.head)}</code></summary>"
+    return f"<details{state}{opened}>{summary}<pre>{body}</pre>{_images(entry)}</details>"
+
+
+def _diff_rows(text: str) -> Iterator[str]:
+    for row in text.split("\n"):
+        kind = {"+": "plus", "-": "minus"}.get(row[:1])
+        yield f'<span class="{kind}">{escape(row)}</span>' if kind else f"{escape(row)}\n"
+
+
+def _images(entry: Entry) -> str:
+    shown = [image for image in entry.images if image.mime_type in _IMAGES]
+    return "".join(
+        f'<p><img alt="an image" src="data:{image.mime_type};base64,{b64encode(image.data).decode()}"></p>'
+        for image in shown
+    )

@@ -1,0 +1,575 @@
+"""One extension as the host sees it: a small state machine over the lives of its process.
+
+    starting → greeting → ready → (stopping | gone | restarting → starting …)
+
+``starting`` waits for ``hello``; ``greeting`` is acknowledged and registering; ``gone`` is final until a reload. What
+it registered belongs to one life and leaves with it; that it is a guard, and what it guarded, is never forgotten.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from zot.errors import BadFrame, ConfigError, ExtensionCrashed, ExtensionError, ExtensionTimedOut, in_words
+from zot.features.extensions.loader.discovery import Entry
+from zot.features.extensions.loader.manifest import read_manifest
+from zot.features.extensions.spoiled import Kind, meant_for
+from zot.features.process_log import ChildLog, Diagnostics
+from zot.wire import extension_frames, limits
+from zot.wire.extension_codec import UnknownFrame, decode_child, encode
+
+if TYPE_CHECKING:
+    from zot.features.child_process import ExtensionProcess
+    from zot.features.extensions.jail_policy import Confined
+    from zot.features.extensions.loader.declared_permissions import Permissions
+    from zot.features.extensions.loader.manifest import Manifest
+    from zot.features.recording.frame_trace import Direction
+    from zot.system.jail.jail import Jail
+
+State = Literal["waiting", "starting", "greeting", "ready", "stopping", "gone", "restarting"]
+_REMEMBERED = 1000
+_SECOND_THOUGHTS = 0.5
+ReadyHow = Literal["", "frame", "idle", "grace"]
+
+Question = extension_frames.CommandInvoked | extension_frames.ToolCall | extension_frames.EventIntercept
+Answer = extension_frames.CommandResponse | extension_frames.ToolResult | extension_frames.EventInterceptResponse
+
+_KINDS: dict[type[Question], Kind] = {
+    extension_frames.CommandInvoked: "command",
+    extension_frames.ToolCall: "tool",
+    extension_frames.EventIntercept: "intercept",
+}
+_SHOWN_CHARS = 200
+
+
+def new_id() -> str:
+    """For a question. Nobody but the child that is asked can know it, so nobody else can answer."""
+    return os.urandom(8).hex()
+
+
+class Owner(Protocol):
+    """What a child needs of the host."""
+
+    home: Path
+    diagnostics: Diagnostics
+    start_process: Callable[..., ExtensionProcess]
+
+    def place(self, entry: Entry) -> Path:
+        """The directory to run it in; ExtensionError says why it may not be started now."""
+        ...
+
+    def environment(self, entry: Entry, place: Path) -> tuple[dict[str, str], list[str]]:
+        """The child's variables, and what to say in its log about them and the place."""
+        ...
+
+    def permissions(self, entry: Entry, manifest: Manifest) -> Permissions | None:
+        """What it may do; None for everything."""
+        ...
+
+    def confine(self, child: Child, argv: list[str], environment: dict[str, str]) -> Confined:
+        """Where it is started when it has permissions; ExtensionError says why that cannot be."""
+        ...
+
+    def acknowledge(self, entry: Entry, place: Path) -> extension_frames.HelloAck: ...
+
+    def guard_declared(self, child: Child) -> None:
+        """Its hello says that it is a guard, which nothing else says: to be remembered."""
+        ...
+
+    def guard_resigned(self, child: Child) -> None:
+        """It was a guard and says no longer that it is one."""
+        ...
+
+    def received(self, child: Child, frame: extension_frames.ChildFrame) -> None: ...
+
+    def ended(self, child: Child) -> None: ...
+
+    def gone(self, child: Child, reason: str) -> None:
+        """Its process can no longer be reached; ``reason`` is why zot gave it up, empty when it ended by itself."""
+        ...
+
+    def exited(self, child: Child, code: int | None) -> None: ...
+
+    def tap(self, name: str, direction: Direction, line: bytes) -> None: ...
+
+
+class Restarts:
+    """When a child that crashed is started again: after 1, 2, 4, 8, 16 s, then no more; a minute of life resets it."""
+
+    def __init__(self) -> None:
+        self._used = 0
+
+    def next_delay(self, lived_s: float) -> float | None:
+        """How long to wait before the next start; None when there will be none."""
+        if lived_s >= limits.RESTART_RESET:
+            self._used = 0
+        if self._used >= len(limits.RESTART_DELAYS):
+            return None
+        self._used += 1
+        return limits.RESTART_DELAYS[self._used - 1]
+
+
+class Child:
+    """``before``: the child that this one replaces at a reload.
+
+    ``settled`` is set once it is ready or has failed; ``guarded`` is what it asked to intercept in any of its lives.
+    One that was a guard before, in this run or another, counts as one until its next hello.
+    """
+
+    def __init__(self, entry: Entry, owner: Owner, *, before: Child | None = None) -> None:
+        self.entry = entry
+        self.name = entry.manifest.name
+        was_guard = entry.was_guard or (before is not None and before.guard)
+        self.guard = entry.manifest.guard or was_guard
+        self._presumed = was_guard and not entry.manifest.guard
+        self._before_reload: frozenset[str] = frozenset(before.guarded if before is not None and before.guard else ())
+        self.state: State = "waiting"
+        self.ready_how: ReadyHow = ""
+        self.settled = asyncio.Event()
+        self.slow_calls = 0
+        self.capabilities: frozenset[str] = frozenset()
+        self.commands: dict[str, extension_frames.RegisterCommand] = {}
+        self.tools: dict[str, extension_frames.RegisterTool] = {}
+        self.events: set[str] = set()
+        self.intercepts: set[str] = set()
+        self.guarded: set[str] = set(self._before_reload)
+        self._owner = owner
+        self.log = ChildLog(self.name, owner.diagnostics)
+        self._open_questions: dict[tuple[Kind, str], asyncio.Future[Any]] = {}
+        self._asked: deque[str] = deque(maxlen=_REMEMBERED)  # ids of questions, open or not
+        self._restarts = Restarts()
+        self._stop_asked = asyncio.Event()
+        self.manifest = entry.manifest
+        self.place = entry.manifest.directory
+        self.permissions = owner.permissions(entry, entry.manifest)
+        self._jail: Jail | None = None
+        self._private = False
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process: ExtensionProcess | None = None
+        self._refused = ""
+        self._once_more = False
+        self._greeted = False
+        self._said_ready = False
+        self._lines = 0
+        self._timers: list[asyncio.TimerHandle] = []
+        self.ready_how = ""
+
+    # --- what others ask of it
+
+    @property
+    def alive(self) -> bool:
+        """It has said hello and is not being stopped yet."""
+        return self.state in ("greeting", "ready")
+
+    def intercepting(self, event: str) -> bool:
+        """Whether it is to be asked. A guard is, even while it is not running, about what it guarded before; and about
+        tool calls until it has said, with ``ready``, that it guards something else."""
+        if not self.guard:
+            return self.alive and event in self.intercepts
+        chosen = self._said_ready and bool(self.intercepts)
+        return event in self.guarded or (event == "tool_call" and not chosen)
+
+    def send(self, frame: extension_frames.Frame) -> bool:
+        """Queue a frame; False when it cannot be delivered."""
+        return self.alive and self._write(encode(frame))
+
+    def send_line(self, line: bytes) -> bool:
+        """The same for a frame encoded once for many."""
+        return self.alive and self._write(line)
+
+    async def ask(self, question: Question, seconds: float | None) -> Any:
+        """The frame that answers a question; ExtensionError when there will be none."""
+        key = _KINDS[type(question)], question.id
+        answer = self._open_questions[key] = asyncio.get_running_loop().create_future()
+        self._asked.append(question.id)
+        try:
+            if not self.send(question):
+                raise ExtensionCrashed("cannot be written to" if self.alive else "is not running")
+            async with asyncio.timeout(seconds):
+                return await answer
+        except TimeoutError:
+            raise ExtensionTimedOut(f"no answer within {seconds:g} s") from None
+        finally:
+            del self._open_questions[key]
+
+    def fault(self, kind: str, text: str) -> None:
+        """Something it did wrong: into its log, and once before the user's eyes."""
+        self.log.fault(kind, text)
+
+    # --- its lives
+
+    async def live(self) -> None:
+        """Start, serve, end, and start again as long as ``Restarts`` allows."""
+        while True:
+            began = time.monotonic()
+            restart = await self._one_life()
+            if self._once_more and not self._stop_asked.is_set():
+                continue
+            delay = self._restarts.next_delay(time.monotonic() - began) if restart else None
+            if delay is None:
+                self.state = "gone"
+                return
+            self.state = "restarting"
+            with suppress(TimeoutError):
+                async with asyncio.timeout(delay):
+                    await self._stop_asked.wait()
+                return
+
+    async def _one_life(self) -> bool:
+        """One process from start to end; whether another should follow."""
+        self._begin()
+        self.state = "starting"
+        try:
+            process = self._process = self._start()
+        except (ExtensionError, OSError) as error:
+            self._leave_jail()
+            self._load_error(str(error) if isinstance(error, ExtensionError) else f"cannot start: {in_words(error)}")
+            return False
+        try:
+            return await self._serve(process)
+        finally:
+            await process.reap()
+            self._leave_jail()
+
+    def _start(self) -> ExtensionProcess:
+        self.place = self._owner.place(self.entry)
+        if self.place != self.entry.manifest.directory:
+            self.manifest = read_manifest(self.place)  # what runs there is what is said there
+            self.guard |= self.manifest.guard
+        manifest = self.manifest
+        self.permissions = self._owner.permissions(self.entry, manifest)
+        environment, remarks = self._owner.environment(self.entry, self.place)
+        argv = manifest.argv(environment.get("PATH", ""))
+        if self.permissions is not None:
+            confined = self._owner.confine(self, argv, environment)
+            self._jail, environment = confined.jail, confined.environment
+            remarks += confined.remarks
+        stderr = self.log.open(self._owner.home, manifest.version)
+        for remark in remarks:
+            self.log.write(remark)
+        self._private = self.guard
+        try:
+            process = self._owner.start_process(
+                argv,
+                cwd=self.place,
+                env=environment,
+                stderr=stderr,
+                receive=self._received,
+                private=self._private,
+                jail=self._jail,
+            )
+        except (ConfigError, RuntimeError) as error:  # a link where a protected name should be; a kernel that refuses
+            raise ExtensionError(f"its jail could not be built: {error}") from error
+        finally:
+            os.close(stderr)
+        self._after(limits.HELLO_DEADLINE, self._hello_overdue)
+        return process
+
+    def _leave_jail(self) -> None:
+        if self._jail is not None:
+            jail, self._jail = self._jail, None
+            jail.close()
+
+    async def _serve(self, process: ExtensionProcess) -> bool:
+        """Until the process is over; whether it crashed and another should follow."""
+        exit_watch = asyncio.ensure_future(process.watch_exit())
+        try:
+            reason = await process.over
+            self._owner.gone(self, reason)
+            if self._once_more and self.state == "starting":
+                self._cancel_timers()
+                return True
+            greeted, stopping = self.state != "starting", self.state == "stopping"
+            self._leave()
+            if stopping:  # its exit counts, not the end of its stdout; the host sees to it that this ends
+                await process.tree.wait()
+                return False
+            if reason and not greeted:
+                self._load_error(self._refused or reason)
+                return False
+            code = await process.exit_code(limits.EXIT_AFTER_EOF)
+            self._owner.exited(self, code)
+            if not greeted:
+                exited = code is not None
+                self._load_error(f"exited before hello ({_exit(code)})" if exited else "closed its stdout before hello")
+                return False
+            return await self._ended(process, reason, code)
+        finally:
+            exit_watch.cancel()
+
+    async def _ended(self, process: ExtensionProcess, reason: str, code: int | None) -> bool:
+        """Tell how it ended; whether that was a crash."""
+        self.settled.set()
+        if reason:
+            self.log.ended(f"was disconnected: it {reason}")
+            return True
+        if code is None:
+            self.log.ended("closed its stdout and counts as gone, although its process still runs")
+            await process.tree.wait()
+            return False
+        if code == 0:
+            self.log.ended("ended by itself; /reload-ext or the next launch starts it again")
+            return False
+        self.log.ended(f"crashed ({_exit(code)})")
+        return True
+
+    def _leave(self) -> None:
+        """It can no longer be reached: whoever waits for it is told now."""
+        stopping = self.state == "stopping"
+        self.state = "stopping" if stopping else "gone"
+        self._cancel_timers()
+        self._fail_questions(ExtensionCrashed("disconnected before it answered"), *_KINDS.values())
+        self.commands, self.tools = {}, {}
+        self.events, self.intercepts = set(), set()
+        self.log.write("end of its stdout")
+        self._owner.ended(self)
+
+    def _load_error(self, reason: str) -> None:
+        manifest = self.entry.manifest
+        self.state = "gone"
+        language = [f"language {manifest.language}"] if manifest.language else []
+        self.log.load_error(manifest.directory, reason, [f"exec {manifest.exec}", *language])
+        self.settled.set()
+
+    # --- stopping
+
+    def ask_to_stop(self) -> None:
+        """``shutdown`` behind whatever is queued, then the end of its stdin."""
+        if self.alive:
+            self._write(encode(extension_frames.Shutdown()))
+        if self.state in ("waiting", "starting", "greeting", "ready"):
+            self.state = "stopping"
+        elif self.state == "restarting":
+            self.state = "gone"
+        self._stop_asked.set()
+        if self._process is not None:
+            self._process.finish_input()
+
+    async def force_to_stop(self) -> None:
+        """SIGTERM, and SIGKILL a second later."""
+        if self._process is not None:
+            await self._process.tree.stop(limits.TERMINATE_GRACE)
+
+    # --- hello and readiness
+
+    def _greet(self, line: bytes) -> None:
+        try:
+            hello = decode_child(line)
+        except BadFrame as error:
+            self._refuse(f"its first line is not a hello frame: {error}: {_shown(line)}")
+            return
+        if not isinstance(hello, extension_frames.Hello):
+            self._refuse(f"its first frame is {type(hello).__struct_config__.tag}, not hello")
+        elif not hello.name:
+            self._refuse("its hello has no name")
+        else:
+            self._welcome(hello)
+
+    def _welcome(self, hello: extension_frames.Hello) -> None:
+        if hello.name != self.name:
+            self.log.write(f"hello says {hello.name!r}; the manifest's name {self.name!r} is used")
+        self.capabilities = frozenset(hello.capabilities)
+        self._judge_guard("guard" in self.capabilities and self._may_guard())
+        if self.guard and not self._private:
+            self._start_once_more()
+            return
+        self._greeted = True
+        self.state = "greeting"
+        self._write(encode(self._owner.acknowledge(self.entry, self.place)))
+        self._watch_for_silence()
+
+    def _may_guard(self) -> bool:
+        """Who may not intercept cannot hold up what others do either."""
+        allowed = self.permissions is None or self.permissions.intercepts
+        if not allowed:
+            self.fault("permissions", "says that it is a guard, and its permissions do not allow it to intercept")
+        return allowed
+
+    def _judge_guard(self, declared: bool) -> None:
+        """What a hello says binds from now on; what was only presumed ends with a hello that does not say so."""
+        if self.manifest.guard:
+            pass
+        elif declared:
+            self.guard = True
+            self._owner.guard_declared(self)
+        elif self._presumed:
+            self.guard = False
+            self._owner.guard_resigned(self)
+        self._presumed = False
+
+    def _start_once_more(self) -> None:
+        """A guard that nobody knew of talks through pipes; its next life, and every later one, has private streams."""
+        self.log.write("says that it is a guard: it is remembered, and started once more with streams of its own")
+        self._once_more = True
+        if self._process is not None:
+            self._process.disconnect("")
+
+    def _watch_for_silence(self) -> None:
+        """Every 250 ms: a child that has said nothing since the last look counts as ready."""
+        lines_before = self._lines
+
+        def look() -> None:
+            if self.state == "greeting" and self._lines == lines_before:
+                self.log.write("readiness assumed: it was silent and sent no ready frame")
+                self.make_ready("idle")
+            elif self.state == "greeting":
+                self._watch_for_silence()
+
+        self._after(limits.IDLE_READY, look)
+
+    def make_ready(self, how: ReadyHow) -> None:
+        if self.state == "greeting":
+            self.state = "ready"
+            self.ready_how = how
+            self.settled.set()
+
+    def give_up_waiting(self) -> None:
+        """The start goes on without its ``ready``; one that has not said hello may join late."""
+        if self.state == "starting":
+            self.fault("late", "has not said hello in time; zot continues without it, and it may join later")
+        elif self.state == "greeting":
+            self.log.write("not ready in time; zot continues without waiting")
+        self.make_ready("grace")
+
+    def _hello_overdue(self) -> None:
+        if self.state == "starting":
+            self._refuse(f"no hello within {limits.HELLO_DEADLINE:g} s")
+
+    def _refuse(self, reason: str) -> None:
+        self._refused = reason
+        if self._process is not None:
+            self._process.disconnect(reason)
+
+    # --- lines
+
+    def _write(self, line: bytes) -> bool:
+        if self._process is None or not self._process.send(line):
+            return False
+        self._owner.tap(self.name, "out", line)
+        return True
+
+    def _received(self, line: bytes | None) -> None:
+        self._lines += 1
+        if line is not None:
+            self._owner.tap(self.name, "in", line)
+        if self.state == "stopping" and not self._greeted:
+            return  # a slow starter: the end was decided before its hello, so what it says is neither right nor wrong
+        if line is None:
+            text = f"sent a line above {limits.MAX_LINE >> 20} MiB, which was skipped"
+            self._spoiled("oversize", text)
+            self._fail_only("tool", BadFrame(text))  # what is that long is a result
+            return
+        if self.state == "starting":
+            self._greet(line)
+            return
+        try:
+            self._heed(decode_child(line))
+        except UnknownFrame as error:
+            self._spoiled("unknown", f"sent an unknown frame type {error.type[:60]!r}, which was ignored", line)
+        except BadFrame as error:
+            self._spoiled("malformed", f"sent a malformed frame, which was dropped: {error}: {_shown(line)}", line)
+
+    def _heed(self, frame: extension_frames.ChildFrame) -> None:
+        match frame:
+            case extension_frames.CommandResponse():
+                self._answered("command", frame)
+            case extension_frames.ToolResult():
+                self._answered("tool", frame)
+            case extension_frames.EventInterceptResponse():
+                self._answered("intercept", frame)
+            case extension_frames.Ready():
+                self._said_ready = True
+                self.guarded = self.guarded - self._before_reload | self.intercepts
+                self._before_reload = frozenset()
+                self.make_ready("frame")
+            case extension_frames.Hello():
+                raise UnknownFrame("hello")
+            case _:
+                self._owner.received(self, frame)
+
+    def _answered(self, kind: Kind, answer: Answer) -> None:
+        """An answer nobody waits for (late, a second one, the wrong kind) is dropped and reported.
+
+        With an id nobody ever asked with, it was meant for the one open question of its kind, which fails.
+        """
+        question = self._open_questions.get((kind, answer.id))
+        if question is not None and not question.done():
+            question.set_result(answer)
+            return
+        text = f"answered a {kind} request {answer.id[:60]!r} that is not open; it was dropped"
+        self.fault("stray answer", text)
+        if answer.id not in self._asked:
+            self._fail_only(kind, BadFrame(text))
+
+    def _fail_only(self, kind: Kind, error: ExtensionError) -> None:
+        """If exactly one question of this kind is open, there will be no answer to it.
+
+        Interceptions wait for the real one: whoever writes into the pipe of a child must not decide for it.
+        """
+        if kind == "intercept":
+            return
+        waiting = [each for (of, _), each in self._open_questions.items() if of == kind and not each.done()]
+        if len(waiting) == 1:
+            self._fail_soon(waiting[0], error)
+
+    def _fail_soon(self, question: asyncio.Future[Any], error: ExtensionError) -> None:
+        """Unless a right answer follows on the heels of the wrong one."""
+        loop = asyncio.get_running_loop()
+        loop.call_later(_SECOND_THOUGHTS, lambda: question.done() or question.set_exception(error))
+
+    def _fail_meant(self, line: bytes, error: ExtensionError) -> None:
+        """The question that a useless line was the answer to, if it says so, fails."""
+        kind, id = meant_for(line)
+        named = next((each for (_, of), each in self._open_questions.items() if of == id and not each.done()), None)
+        if named is not None:
+            self._fail_soon(named, error)  # only the child itself knows the id
+        elif kind is not None and id not in self._asked:
+            self._fail_only(kind, error)
+
+    def _fail_questions(self, error: ExtensionError, *kinds: Kind) -> None:
+        """Whoever waits for an answer of one of these kinds hears why there will be none."""
+        for (kind, _), question in self._open_questions.items():
+            if kind in kinds and not question.done():
+                question.set_exception(error)
+
+    def _spoiled(self, kind: str, text: str, line: bytes = b"") -> None:
+        """Garbage: whatever a guard was being asked, it does not count as permission."""
+        if self.state == "starting":
+            self._refuse(f"its first line is not a hello frame: {text}")
+            return
+        self.fault(kind, text)
+        if self.guard and kind != "unknown":
+            self._fail_questions(BadFrame(text), "intercept")
+        if line:
+            self._fail_meant(line, BadFrame(text))
+
+    def _cancel_timers(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+
+    def _after(self, seconds: float, action: Any) -> None:
+        self._timers.append(asyncio.get_running_loop().call_later(seconds, action))
+
+
+def _exit(code: int) -> str:
+    if code >= 0:
+        return f"exit status {code}"
+    import signal  # only for the name of a signal that ended a child
+
+    try:
+        return f"signal {signal.Signals(-code).name}"
+    except ValueError:
+        return f"signal {-code}"
+
+
+def _shown(line: bytes) -> str:
+    return repr(line[:_SHOWN_CHARS].decode("utf-8", "replace"))

@@ -1,0 +1,117 @@
+"""All the children of a host: started side by side, waited for together, stopped together.
+
+Every background task of the host belongs to ``BackgroundTasks``, and none outlives its ``aclose``. One child's delay or
+death never holds up another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from typing import Any
+
+from zot.features.extensions.child import Child, Owner
+from zot.features.extensions.loader.discovery import Entry
+from zot.system.processes import expect_children
+from zot.wire import limits
+
+_SAY_WAITING_S = 1.0
+
+
+class BackgroundTasks:
+    """``on_bug`` hears of a task that failed; no fault of an extension makes one fail."""
+
+    def __init__(self, on_bug: Callable[[BaseException], None]) -> None:
+        self._on_bug = on_bug
+        self._running: set[asyncio.Task[Any]] = set()
+
+    def start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    async def aclose(self) -> None:
+        running = list(self._running)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._running.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._on_bug(error)
+
+
+class Children:
+    """Iterates in load order."""
+
+    def __init__(self, owner: Owner, tasks: BackgroundTasks) -> None:
+        self._owner = owner
+        self._tasks = tasks
+        self._children: list[Child] = []
+        self._lives: dict[Child, asyncio.Task[None]] = {}
+
+    def __iter__(self) -> Iterator[Child]:
+        return iter(self._children)
+
+    def find(self, name: str) -> Child | None:
+        return next((child for child in self._children if child.name == name), None)
+
+    def start(self, entries: Iterable[Entry]) -> None:
+        """Start what has a process. One that called itself a guard before a reload is presumed to be one still."""
+        before = {child.name: child for child in self._children}
+        self._children = [
+            Child(entry, self._owner, before=before.get(entry.manifest.name))
+            for entry in entries
+            if entry.manifest.has_process
+        ]
+        if not self._children:
+            return
+        expect_children()
+        self._lives = {child: self._tasks.start(child.live()) for child in self._children}
+
+    async def wait_until_ready(self, explicit_grace_s: float) -> None:
+        """Until each is ready or has failed, or the grace is over; those named by hand may have a longer one."""
+        explicit = [child for child in self._children if child.entry.scope == "explicit"]
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_settled(self._children, limits.READY_GRACE))
+            if explicit_grace_s > limits.READY_GRACE and explicit:
+                group.create_task(self._wait_patiently(explicit, explicit_grace_s))
+        for child in self._children:
+            if not child.settled.is_set():
+                child.give_up_waiting()
+
+    async def _wait_patiently(self, explicit: Sequence[Child], seconds: float) -> None:
+        """A path typed by hand is wanted: wait longer for it, and say so."""
+        await _settled(explicit, _SAY_WAITING_S)
+        waiting = [child.name for child in explicit if not child.settled.is_set()]
+        if waiting:
+            self._owner.diagnostics.note(f"waiting for extension {', '.join(waiting)}")
+            await _settled(explicit, seconds - _SAY_WAITING_S)
+
+    async def stop(self) -> None:
+        """``shutdown`` and 2 s for everybody, then SIGTERM, then SIGKILL; no process is left."""
+        for child in self._children:
+            child.ask_to_stop()
+        lives = set(self._lives.values())
+        if lives:
+            await asyncio.wait(lives, timeout=limits.SHUTDOWN_TOTAL)
+        stubborn = [child for child, life in self._lives.items() if not life.done()]
+        await asyncio.gather(*(child.force_to_stop() for child in stubborn))
+        for child in stubborn:
+            self._lives[child].cancel()
+        await asyncio.gather(*self._lives.values(), return_exceptions=True)
+        self._lives = {}
+        for child in self._children:
+            child.log.close()
+
+
+async def _settled(children: Sequence[Child], seconds: float) -> None:
+    """Until all are ready or have failed, or the time is over."""
+    try:
+        async with asyncio.timeout(seconds), asyncio.TaskGroup() as group:
+            for child in children:
+                group.create_task(child.settled.wait())
+    except TimeoutError:
+        return

@@ -1,0 +1,117 @@
+"""An extension's slash command: invoked over the wire, and what the extension answered as one value.
+
+Nothing is done with the answer here, except that a panel becomes the open one; each mode acts on it in its own way.
+A call that an answer wants made first gets its id here, a fresh one every time.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, cast
+
+import msgspec
+
+from zot.core.pending_input import FirstCall
+from zot.errors import ExtensionError
+from zot.features.extensions.child import Child, new_id
+from zot.features.extensions.inbound_requests import Panels
+from zot.features.extensions.registry import Registry
+from zot.provider.messages import ToolCallBlock
+from zot.wire import extension_frames, limits
+
+
+class CommandFailed(msgspec.Struct, frozen=True):
+    """There is no such command, no answer to it, or the answer is an error: a line for the user."""
+
+    error: str
+
+
+class Prompt(msgspec.Struct, frozen=True):
+    """Submit the text as if it had been typed: it starts a turn, or queues behind the running one."""
+
+    extension: str
+    text: str
+
+
+class ToolPrompt(msgspec.Struct, frozen=True):
+    """Make the call, then let the model answer the text with the call's result before it."""
+
+    extension: str
+    text: str
+    first_call: FirstCall
+
+
+class Insert(msgspec.Struct, frozen=True):
+    """Put the text into the editor without sending it."""
+
+    extension: str
+    text: str
+
+
+class Display(msgspec.Struct, frozen=True):
+    """Show the text as a note in info style."""
+
+    extension: str
+    text: str
+
+
+class OpenPanel(msgspec.Struct, frozen=True):
+    """Show the panel; it is the open one already, and the one it replaces is closed."""
+
+    extension: str
+    panel: extension_frames.Panel
+
+
+class Noop(msgspec.Struct, frozen=True):
+    """There is nothing to do."""
+
+    extension: str
+
+
+CommandAnswer = CommandFailed | Prompt | ToolPrompt | Insert | Display | OpenPanel | Noop
+
+
+class Commands:
+    def __init__(self, registry: Registry, panels: Panels) -> None:
+        self._registry = registry
+        self._panels = panels
+
+    async def run(self, name: str, args: str) -> CommandAnswer:
+        found = self._registry.command(name)
+        if found is None:
+            return CommandFailed(f"unknown command /{name}")
+        child, registered = found
+        question = extension_frames.CommandInvoked(id=new_id(), name=registered, args=args.strip())
+        try:
+            answer: extension_frames.CommandResponse = await child.ask(question, limits.COMMAND_REPLY)
+            return self._meaning(child, answer)
+        except ExtensionError as error:
+            return CommandFailed(f"extension /{registered}: {error}")
+
+    def _meaning(self, child: Child, answer: extension_frames.CommandResponse) -> CommandAnswer:
+        """What the frame asks for; an empty text, or a panel where nobody could see it, asks for nothing."""
+        if answer.error:
+            raise ExtensionError(answer.error)
+        match answer.action:
+            case "prompt":
+                return Prompt(child.name, answer.prompt) if answer.prompt.strip() else Noop(child.name)
+            case "tool_prompt":
+                return ToolPrompt(child.name, answer.prompt, _first_call(child, answer))
+            case "insert":
+                return Insert(child.name, answer.insert) if answer.insert else Noop(child.name)
+            case "display":
+                return Display(child.name, answer.display)
+            case "open_panel":
+                panel = self._panels.claimed(child, answer.open_panel)
+                return OpenPanel(child.name, panel) if panel is not None else Noop(child.name)
+            case "" | "noop":
+                return Noop(child.name)
+            case other:
+                raise ExtensionError(f"unknown action {other[:40]!r}")
+
+
+def _first_call(child: Child, answer: extension_frames.CommandResponse) -> FirstCall:
+    if not (answer.prompt.strip() and answer.tool_name and isinstance(answer.tool_args, dict | None)):
+        raise ExtensionError("tool_prompt needs prompt, tool_name and an object tool_args")
+    arguments = msgspec.json.encode(cast("dict[str, Any]", answer.tool_args or {})).decode()
+    return FirstCall(ToolCallBlock(f"command-{os.urandom(6).hex()}", answer.tool_name, arguments), child.name)

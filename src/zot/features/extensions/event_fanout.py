@@ -1,0 +1,122 @@
+"""The agent's events as extensions see them: each is encoded once and queued for whoever subscribed to it.
+
+Queuing never waits and keeps each child's order. Text deltas, progress and usage have no event of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from zot.core import events
+from zot.features.extensions.child import Child
+from zot.features.extensions.tools import wire_blocks
+from zot.provider.messages import TextBlock, ToolCallBlock
+from zot.wire.extension_codec import encode
+from zot.wire.extension_frames import Event, ResultView
+
+if TYPE_CHECKING:
+    from zot.agent.snapshot import Present
+
+_Fields = dict[str, Any]
+
+
+class Fanout:
+    def __init__(self, children: Iterable[Child], present: Callable[[], Present]) -> None:
+        self._children = children
+        self._present = present
+        self._sequence = 0
+
+    def observe(self, event: events.AgentEvent) -> None:
+        """A reader of the agent's stream, for the kinds in ``OBSERVED``."""
+        translate = _TRANSLATIONS.get(type(event))
+        if translate is not None:
+            name, fields = translate
+            self._send(name, lambda: fields(event))
+
+    def _send(self, name: str, fields: Callable[[], _Fields]) -> None:
+        self._sequence += 1
+        listening = [child for child in self._children if name in child.events and child.alive]
+        if not listening:
+            return
+        present = self._present()
+        common: _Fields = {"session_id": present.session_id, "cwd": present.directory, "sequence": self._sequence}
+        line = encode(Event(event=name, **{**common, **fields()}))
+        for child in listening:
+            child.send_line(line)
+
+
+def _turn_end(event: events.TurnEnd) -> _Fields:
+    return {"stop": "end_turn" if event.stop == "end" else event.stop, "error": event.error}
+
+
+def _assistant_message(event: events.AssistantMessage) -> _Fields:
+    return {"text": "".join(block.text for block in event.message.content if isinstance(block, TextBlock))}
+
+
+def _call(call: ToolCallBlock, origin: str = "") -> _Fields:
+    return {"tool_id": call.id, "tool_name": call.name, "origin_extension": origin}
+
+
+def _tool_call(event: events.ToolCall) -> _Fields:
+    return {**_call(event.call), "tool_args": event.call.value}
+
+
+def _tool_result(event: events.ToolEnded) -> _Fields:
+    content, cut = wire_blocks(event.result.content)
+    args: Any = event.call.value if event.call.arguments.strip() else {}
+    return {
+        **_call(event.call, event.origin),
+        "tool_args": args,
+        "tool_args_raw": event.call.arguments if args is None else "",
+        "status": event.status,
+        "executed": event.executed,
+        "result": ResultView(content=content, is_error=event.result.is_error, truncated=cut),
+    }
+
+
+def _prompt(event: events.PromptAccepted) -> _Fields:
+    return {"text": event.text, "queued": event.queued, "image_count": event.image_count}
+
+
+def _confirmation(event: events.ConfirmationRequested) -> _Fields:
+    return {**_call(event.call, event.origin), "tool_preview": event.preview}
+
+
+def _permission(event: events.PermissionDecided) -> _Fields:
+    decided = {"decision": event.decision, "source": event.source, "stage": "pre_execution", "reason": event.reason}
+    return {**_call(event.call, event.origin), **decided}
+
+
+def _compaction(event: events.CompactionStarted) -> _Fields:
+    return {
+        "compaction_id": event.id,
+        "message_count": event.message_count,
+        "token_estimate": event.token_estimate,
+    }
+
+
+def _compacted(event: events.CompactionEnded) -> _Fields:
+    return {**_compaction(event.started), "status": event.status, "error": event.error}
+
+
+def _session_end(event: events.SessionEnded) -> _Fields:
+    return {"reason": event.reason, "session_id": event.session_id}
+
+
+_TRANSLATIONS: dict[type[Any], tuple[str, Callable[[Any], _Fields]]] = {
+    events.TurnStart: ("turn_start", lambda event: {"step": event.step}),
+    events.AssistantMessage: ("assistant_message", _assistant_message),
+    events.ToolCall: ("tool_call", _tool_call),
+    events.TurnEnd: ("turn_end", _turn_end),
+    events.PromptAccepted: ("user_prompt_submit", _prompt),
+    events.ToolEnded: ("tool_result", _tool_result),
+    events.ConfirmationRequested: ("tool_confirmation_requested", _confirmation),
+    events.PermissionDecided: ("permission_decision", _permission),
+    events.CompactionStarted: ("pre_compact", _compaction),
+    events.CompactionEnded: ("post_compact", _compacted),
+    events.SessionStarted: ("session_start", lambda event: {}),
+    events.SessionEnded: ("session_end", _session_end),
+}
+
+OBSERVED: tuple[type[events.AgentEvent], ...] = tuple(_TRANSLATIONS)

@@ -1,0 +1,447 @@
+"""The extension host: starts every extension side by side, keeps them going and stands between them and the agent.
+
+It owns all children and their background work. ``start`` waits for readiness, at most 3 s; ``stop`` leaves no
+process. A child's fault is that child's alone, except that a guard's fault refuses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from zot.core.tool import Tool
+from zot.errors import ConfigError, ExtensionError, in_words
+from zot.features.child_process import start_process
+from zot.features.extensions.child import Child
+from zot.features.extensions.child_group import BackgroundTasks, Children
+from zot.features.extensions.commands import CommandAnswer, Commands
+from zot.features.extensions.event_fanout import OBSERVED, Fanout
+from zot.features.extensions.inbound_requests import ChildRequests, Panels
+from zot.features.extensions.interception import Interception
+from zot.features.extensions.loader.data_dir import LOCK, is_own, make_data_dir
+from zot.features.extensions.loader.discovery import Discovery, Entry, LoadProblem, discover
+from zot.features.extensions.loader.guard_registry import path_key, remember
+from zot.features.extensions.loader.trust import TrustStore
+from zot.features.extensions.nested_calls import NestedCalls, RunTool
+from zot.features.extensions.registry import (
+    BUILTIN_COMMANDS,
+    CommandInfo,
+    ExtensionStatus,
+    Registry,
+    is_deferred,
+)
+from zot.features.extensions.tools import ExtensionTool
+from zot.features.extensions.ui import Surface
+from zot.features.process_log import Diagnostics
+from zot.wire import extension_frames, limits
+
+if TYPE_CHECKING:
+    from zot.agent.snapshot import Present
+    from zot.features.extensions.jail_policy import Confined
+    from zot.features.extensions.loader.declared_permissions import Permissions
+    from zot.features.extensions.loader.manifest import Manifest
+    from zot.features.recording.frame_trace import Direction, EndTap, FrameTap
+
+
+class ReloadStats(msgspec.Struct, frozen=True):
+    stopped: int
+    loaded: int
+    ready: int
+    errors: tuple[str, ...] = ()
+
+
+def _nobody_cares() -> None: ...
+
+
+class ExtensionHost:
+    """``present()`` is what children are told of model, session and directory; ``on_fault`` hears of each fault once.
+
+    ``on_tools_changed`` is called when ``tools`` would now answer differently; ``run_tool`` is the agent's.
+    ``granted`` gives variables that a person granted by name, secrets among them.
+    ``remember_guards``: keep in mind which global extensions guard, so that a damaged one is missed next time, and
+    what the others were granted.
+    ``explicit_grace_s`` is how long ``start`` waits for what was named by hand, where that is longer than for others.
+    """
+
+    def __init__(
+        self,
+        *,
+        home: Path,
+        cwd: Path,
+        surface: Surface,
+        zot_version: str,
+        present: Callable[[], Present],
+        on_fault: Callable[[str], None],
+        environment: Callable[[], dict[str, str]],
+        granted: Callable[[Collection[str]], dict[str, str]] | None = None,
+        removed_credentials: Sequence[str],
+        explicit: Sequence[Path],
+        scan: bool,
+        trust: TrustStore,
+        trust_project: bool = False,
+        tool_timeout_s: float = limits.TOOL_REPLY,
+        trace: FrameTap | None = None,
+        explicit_grace_s: float = 0,
+        remember_guards: bool = True,
+        builtin_commands: Collection[str] = BUILTIN_COMMANDS,
+    ) -> None:
+        self.home = home
+        self.cwd = cwd
+        self.present = present
+        self.tool_timeout_s = tool_timeout_s
+        self.on_tools_changed: Callable[[], None] = _nobody_cares
+        self.traces: list[FrameTap] = [trace] if trace else []
+        self.ends: list[EndTap] = []
+        self.diagnostics = Diagnostics(on_fault)
+        self.discovery: Discovery | None = None
+        self.start_process = start_process
+        self._surface = surface
+        self._zot_version = zot_version
+        self._environment = environment
+        self._granted = granted
+        self._removed = tuple(removed_credentials)
+        self._explicit = tuple(explicit)
+        self._scan = scan
+        self._trust = trust
+        self._trust_project = trust_project
+        self._explicit_grace_s = explicit_grace_s
+        self._remember_guards = remember_guards
+        self._missing_guards: list[LoadProblem] = []
+        self._activated: set[str] = set()
+        self._taken: frozenset[str] = frozenset()
+        self._tools_stale = False
+        self._tasks = BackgroundTasks(self._on_bug)
+        self._children = Children(self, self._tasks)
+        self._registry = Registry(builtin_commands)
+        self._panels = Panels(surface, self._children.find)
+        self._nested = NestedCalls(self._tasks)
+        self._commands = Commands(self._registry, self._panels)
+        self._requests = ChildRequests(surface, self._registry, self._panels, self._nested, self._tools_changed)
+        self._fanout = Fanout(self._children, present)
+        self.observe, self.observed = self._fanout.observe, OBSERVED
+        self.interceptor = Interception(self._children, lambda: self._missing_guards, self._warn)
+
+    # --- starting and stopping
+
+    def plan(self) -> Discovery:
+        """Find the extensions of this run without starting any; ``start`` begins with what was found here."""
+        if self.discovery is None:
+            self.discovery = discover(
+                explicit=self._explicit,
+                cwd=self.cwd,
+                home=self.home,
+                scan=self._scan,
+                trust=self._trust,
+                trust_project=self._trust_project,
+            )
+        return self.discovery
+
+    async def start(self) -> None:
+        """Start all side by side and wait until each is ready or the grace is over; faults are told, not raised."""
+        found = self.plan()
+        for note in found.notes:
+            self.diagnostics.note(note)
+        for problem in found.problems:
+            self.diagnostics.load_error(problem.directory, problem.told)
+        self._keep_guards_known(found)
+        self._missing_guards = [problem for problem in found.problems if problem.guard]
+        self._children.start(found.entries)
+        await self._children.wait_until_ready(self._explicit_grace_s)
+        self._registry.settle(self._children)
+        self._tell_tools_changed()
+
+    def expect_guard(self, directory: Path) -> None:
+        """A person has just allowed this guard: until ``start`` has begun it, what it might refuse is refused."""
+        reason, fix = "it was trusted a moment ago and is not running yet", "try again when the extensions are ready"
+        self._missing_guards.append(LoadProblem(directory, reason, guard=True, fix=fix))
+
+    async def stop(self) -> None:
+        """``shutdown`` and 2 s for everybody, then SIGTERM, then SIGKILL; no process and no task is left."""
+        await self._children.stop()
+        await self._tasks.aclose()
+
+    async def reload(self) -> ReloadStats:
+        """Start over, beginning with the manifests; the conversation goes on and no ``session_start`` is sent."""
+        stopped = sum(child.alive for child in self._children)
+        self._registry.clear()
+        self._activated.clear()
+        self._tell_tools_changed()
+        await self._children.stop()
+        self.diagnostics.forget()
+        self.discovery = None
+        await self.start()
+        bundles = [entry for entry in self.plan().entries if not entry.manifest.has_process]
+        ready = [child for child in self._children if child.state == "ready"]
+        return ReloadStats(
+            stopped,
+            sum(child.state != "gone" for child in self._children) + len(bundles),
+            len(ready) + len(bundles),
+            tuple(self.diagnostics.load_errors),
+        )
+
+    # --- for the agent
+
+    def tools(self, taken: Collection[str] = ()) -> list[Tool]:
+        """The tools to offer beside those that have the names ``taken``."""
+        self._taken = frozenset(taken)
+        offered: list[Tool] = []
+        for child, frame in self._registry.tools():
+            if frame.name in self._taken:
+                child.fault("shadowed", f"tool {frame.name} is hidden by the built-in of that name")
+            elif frame.exposure != "codemode" and (not is_deferred(frame) or frame.name in self._activated):
+                offered.append(ExtensionTool(child, frame, self))
+        return offered
+
+    @property
+    def run_tool(self) -> RunTool | None:
+        return self._nested.run_tool
+
+    @run_tool.setter
+    def run_tool(self, run: RunTool) -> None:
+        self._nested.run_tool = run
+
+    async def edit_system_prompt(self, text: str) -> str:
+        """``before_agent_start``; for ``AgentState.system_editor``."""
+        question = extension_frames.EventIntercept(
+            id="",
+            event="before_agent_start",
+            session_id=self.present().session_id,
+            agent_run_id=os.urandom(8).hex(),
+            cwd=str(self.cwd),
+            provider=self.present().provider,
+            model=self.present().model,
+            system_prompt=text,
+        )
+        return await self.interceptor.edit_system_prompt(question)
+
+    # --- for screens and clients
+
+    @property
+    def trust(self) -> TrustStore:
+        """What may run; a person's answer goes here before a reload."""
+        return self._trust
+
+    def commands(self) -> list[CommandInfo]:
+        return self._registry.commands()
+
+    async def run_command(self, name: str, args: str) -> CommandAnswer:
+        """Invoke ``/name args``; what the extension answered is for the caller to act on."""
+        return await self._commands.run(name, args)
+
+    def panel_key(self, extension: str, panel_id: str, key: str, text: str = "") -> None:
+        self._panels.key(extension, panel_id, key, text)
+
+    def panel_closed(self, extension: str, panel_id: str) -> None:
+        """The user closed the panel."""
+        self._panels.closed_by_user(extension, panel_id)
+
+    def statuses(self) -> list[ExtensionStatus]:
+        return [self._registry.status(child, self._taken) for child in self._children]
+
+    # --- for children (child.Owner)
+
+    def place(self, entry: Entry) -> Path:
+        directory = entry.manifest.directory
+        in_place = entry.scope != "project" or self._trust_project
+        place = directory if in_place else self._trust.place(directory)
+        if entry.scope != "project":
+            self._check_lock(entry)
+        try:
+            if told := make_data_dir(entry.manifest, entry.scope, entry.data_dir):
+                self.diagnostics.note(told)
+        except OSError:
+            if entry.scope == "project":
+                raise
+        return place
+
+    def environment(self, entry: Entry, place: Path) -> tuple[dict[str, str], list[str]]:
+        environment, remarks = self._environment(), list[str]()
+        environment.update(PWD=str(place), PYTHONDONTWRITEBYTECODE="1", ZOT_BYTECODE=str(self.home / "pycache"))
+        if entry.scope == "project" and place == entry.manifest.directory:
+            # Bytecode lying in a project is nobody's to trust. In the copy there is none, and no reason to have the
+            # standard library compiled at every start.
+            environment["PYTHONPYCACHEPREFIX"] = str(self.home / "pycache")
+        if place != entry.manifest.directory:
+            from zot.features.extensions.loader.trusted_copy import without_project
+
+            remarks.append(f"runs the copy of what was trusted: {place}")
+            if names := without_project(environment, self.cwd, self.home):
+                remarks.append(f"without what lies in the project: {', '.join(names)}")
+        if self._removed:
+            names, place_of = ", ".join(self._removed), self.home / "config.json"
+            remarks.append(f"not passed on: {names} (name one in env_passthrough of {place_of} to let it through)")
+        return environment, remarks
+
+    def permissions(self, entry: Entry, manifest: Manifest) -> Permissions | None:
+        """What it says; for a project's that says nothing the least that is useful, unless a person granted all."""
+        if entry.scope != "project":
+            return manifest.permissions
+        if self._trust.is_unconfined(entry.manifest.directory):
+            return None
+        from zot.features.extensions.loader.declared_permissions import OF_PROJECTS
+
+        return manifest.permissions or OF_PROJECTS
+
+    def confine(self, child: Child, argv: list[str], environment: dict[str, str]) -> Confined:
+        from zot.features.extensions.jail_policy import Setting, confine, kept_in
+
+        entry, permissions = child.entry, child.permissions
+        assert permissions is not None
+        if permissions.env and self._granted is not None:
+            environment |= self._granted(permissions.env)
+        if not entry.data_dir.is_dir():
+            raise ExtensionError(f"has no data directory: {entry.data_dir} cannot be made")
+        otherwise = ""
+        if entry.scope == "project":
+            otherwise = f"; `zot ext trust --unconfined {entry.manifest.directory}` lets it run with all your rights"
+        kept = kept_in(child.manifest, child.place, self._came_with(entry)) if permissions.write else ()
+        setting = Setting(child.place, entry.data_dir, self.cwd, self.home, kept)
+        return confine(permissions, setting, argv, environment, otherwise)
+
+    def acknowledge(self, entry: Entry, place: Path) -> extension_frames.HelloAck:
+        return extension_frames.HelloAck(
+            protocol_version=extension_frames.PROTOCOL_VERSION,
+            capabilities=("call_tool",),
+            zot_version=self._zot_version,
+            provider=self.present().provider,
+            model=self.present().model,
+            cwd=str(self.cwd),
+            extension_dir=str(place),
+            data_dir=str(
+                entry.data_dir if os.path.isdir(entry.data_dir) else place
+            ),  # a home that cannot be written to
+        )
+
+    def guard_declared(self, child: Child) -> None:
+        if not child.entry.was_guard:
+            self._note_guard(child.entry, learned=True)
+
+    def guard_resigned(self, child: Child) -> None:
+        self.diagnostics.note(f"{child.name} was a guard and says no longer that it is one: it guards nothing now")
+        self._note_guard(child.entry, learned=False)
+
+    def received(self, child: Child, frame: extension_frames.ChildFrame) -> None:
+        self._requests.dispatch(child, frame)
+
+    def ended(self, child: Child) -> None:
+        self._registry.release(child)
+        self._panels.child_ended(child)
+        self._nested.child_ended(child)
+        self._tools_changed()
+
+    def gone(self, child: Child, reason: str) -> None:
+        for tap in self.ends:
+            tap.gone(child.name, reason)
+
+    def exited(self, child: Child, code: int | None) -> None:
+        for tap in self.ends:
+            tap.exited(child.name, code)
+
+    def tap(self, name: str, direction: Direction, line: bytes) -> None:
+        for trace in self.traces:
+            trace(name, direction, line)
+
+    # --- for tools (tools.ToolHost)
+
+    @property
+    def interactive(self) -> bool:
+        return self._surface.interactive
+
+    def owner_of_tool(self, name: str) -> Child | None:
+        return next((child for child, frame in self._registry.tools() if frame.name == name), None)
+
+    def call_open(self, child: Child, id: str, tool: str) -> AbstractContextManager[None]:
+        return self._nested.within(child, id, tool)
+
+    def activate(self, names: tuple[str, ...]) -> None:
+        """Deferred tools become callable from the next model request on; unknown names are ignored."""
+        known = {frame.name for _, frame in self._registry.tools() if is_deferred(frame)} & set(names)
+        if known - self._activated:
+            self._activated |= known
+            self._tools_changed()
+
+    # --- inside
+
+    def _check_lock(self, entry: Entry) -> None:
+        """The user's own, before every start: as they were installed, and with no more than was granted."""
+        manifest = entry.manifest
+        if not is_own(manifest.directory, self.home):
+            return
+        if manifest.permissions is None and not (self.home / LOCK).exists():
+            return
+        from zot.features.extensions.loader.lock_file import LockFile
+
+        lock = LockFile(self.home)
+        try:
+            if lock.check(manifest) is None and manifest.permissions is not None and self._remember_guards:
+                lock.grant_first(manifest)
+        except ConfigError as error:
+            raise ExtensionError(str(error)) from error
+        except OSError as error:
+            self.diagnostics.note(f"permissions cannot be remembered in {self.home}: {in_words(error)}")
+
+    def _came_with(self, entry: Entry) -> Collection[str] | None:
+        """The files that are known to be what it came with."""
+        if entry.scope == "project":
+            record = None if self._trust_project else self._trust.record(entry.manifest.directory)
+            return record.files if record else None
+        from zot.features.extensions.loader.lock_file import LockFile
+
+        known = (
+            LockFile(self.home).of(entry.manifest.directory.name)
+            if is_own(entry.manifest.directory, self.home)
+            else None
+        )
+        return known.pins[-1] if known and known.pins else None
+
+    def _keep_guards_known(self, found: Discovery) -> None:
+        if found.new_guards or found.former_guards:
+            self._remember(lambda: remember(self.home, learned=found.new_guards, forgotten=found.former_guards))
+
+    def _note_guard(self, entry: Entry, *, learned: bool) -> None:
+        """Where it is looked for the next time: with the user's own, with its trust, or by its path."""
+        directory = entry.manifest.directory
+
+        def write() -> None:
+            if entry.scope == "project" and not self._trust_project and self._trust.note_guard(directory, learned):
+                return
+            key = directory.name if entry.scope == "global" else path_key(directory)
+            if not learned:
+                remember(self.home, forgotten=[key])
+            elif entry.scope == "global":
+                remember(self.home, learned=[key])
+            else:
+                remember(self.home, paths=[key])
+
+        self._remember(write)
+
+    def _remember(self, write: Callable[[], None]) -> None:
+        """A home that cannot be written to is only noted: in this run the guards themselves are there."""
+        if not self._remember_guards:
+            return
+        try:
+            write()
+        except (OSError, ConfigError) as error:
+            self.diagnostics.note(f"guards cannot be remembered in {self.home}: {in_words(error)}")
+
+    def _tools_changed(self) -> None:
+        """The agent is told once per turn of the event loop, however many tools come and go in it."""
+        if not self._tools_stale:
+            self._tools_stale = True
+            asyncio.get_running_loop().call_soon(self._tell_tools_changed)
+
+    def _tell_tools_changed(self) -> None:
+        self._tools_stale = False
+        self.on_tools_changed()
+
+    def _warn(self, extension: str, text: str) -> None:
+        self._surface.notify(extension, "warn", text)
+
+    def _on_bug(self, error: BaseException) -> None:
+        self.diagnostics.note(f"extension host: {type(error).__name__}: {error}")

@@ -1,0 +1,129 @@
+"""A copy of an extension's directory: files with their permission bits, links as links.
+
+A link that leads out of the extension into the repository it is part of becomes what it leads to, so that the copy
+needs nothing of the checkout; any other is never followed. Pipes, sockets and devices are left out and named, and so is
+what git ignores and looks like the author's own data. git's own files and bytecode stay behind.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from zot.cli.output import tell
+from zot.features.extensions.loader.data_dir import RECORD
+from zot.features.extensions.loader.legacy_data import ignored_names, is_among, looks_like_data
+from zot.features.extensions.loader.manifest import Manifest
+from zot.system.safe_open import create, reading
+
+_PROGRESS_STEP = 200  # files
+_LEFT_BEHIND = {".git", "__pycache__", RECORD}
+
+Skip = Callable[[Path], bool]
+
+
+def copy_extension(manifest: Manifest, destination: Path) -> None:
+    """``destination`` must not exist. OSError leaves a part behind; the caller removes it."""
+    source = manifest.directory
+    ignored = ignored_names(source)
+    left_out: list[str] = []
+
+    def skip(path: Path) -> bool:
+        name = str(path.relative_to(source))
+        if path.name in _LEFT_BEHIND:
+            return True
+        if is_among(name, ignored) and looks_like_data(path, manifest):
+            left_out.append(name)
+            return True
+        return False
+
+    copy_tree(source, destination, repository_of(source), skip)
+    if left_out:
+        more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
+        tell(f"left out, because git ignores it: {', '.join(left_out[:5])}{more}")
+
+
+def copy_tree(source: Path, destination: Path, repository: Path, skip: Skip) -> None:
+    progress = _Progress()
+    _Copying(Path(os.path.realpath(source)), repository, skip, progress).copy_dir(source, destination)
+    progress.close()
+
+
+def repository_of(directory: Path) -> Path:
+    """The top of the git repository it lies in; the directory itself when it is in none."""
+    real = Path(os.path.realpath(directory))
+    return next((place for place in (real, *real.parents) if (place / ".git").exists()), real)
+
+
+class _Copying:
+    def __init__(self, root: Path, repository: Path, skip: Skip, progress: _Progress) -> None:
+        self._root = root
+        self._repository = repository
+        self._skip = skip
+        self._progress = progress
+        self._above: list[str] = []
+
+    def copy_dir(self, source: Path, destination: Path) -> None:
+        destination.mkdir(mode=0o700)
+        self._above.append(os.path.realpath(source))
+        with os.scandir(source) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                if not self._skip(Path(entry.path)):
+                    self._copy_entry(entry, destination / entry.name)
+        self._above.pop()
+        destination.chmod(0o700)
+
+    def _copy_entry(self, entry: os.DirEntry[str], target: Path) -> None:
+        if entry.is_symlink() and not self._leads_into_repository(entry.path):
+            os.symlink(_link_target(Path(entry.path), self._root), target)
+        elif entry.is_dir():
+            self.copy_dir(Path(entry.path), target)
+        elif entry.is_file():
+            with reading(entry.path) as original, os.fdopen(create(target), "wb") as copy:
+                shutil.copyfileobj(original, copy, 1 << 20)
+            target.chmod(stat.S_IMODE(entry.stat().st_mode) & 0o700)
+            self._progress.add(entry.stat().st_size)
+        else:
+            tell(f"left out {entry.path}: not a file, directory or link")
+
+    def _leads_into_repository(self, path: str) -> bool:
+        """Out of the extension, but not out of the checkout it came in; never round in a circle."""
+        real = os.path.realpath(path)
+        if not os.path.exists(real) or any(Path(above).is_relative_to(real) for above in self._above):
+            return False
+        return Path(real).is_relative_to(self._repository) and not Path(real).is_relative_to(self._root)
+
+
+def _link_target(link: Path, root: Path) -> str:
+    """Where the copy points: inside the tree it stays relative, what leads out keeps its target by absolute path."""
+    text = os.readlink(link)
+    here = os.path.realpath(link.parent)
+    there = os.path.normpath(os.path.join(here, text))
+    if Path(there).is_relative_to(root):
+        return os.path.relpath(there, here)
+    return there
+
+
+class _Progress:
+    """A counter on a terminal, for copies big enough to wonder about."""
+
+    def __init__(self) -> None:
+        self._files = 0
+        self._bytes = 0
+        self._shown = False
+
+    def add(self, size: int) -> None:
+        self._files += 1
+        self._bytes += size
+        if self._files % _PROGRESS_STEP == 0 and sys.stderr.isatty():
+            self._shown = True
+            sys.stderr.write(f"\r  {self._files} files, {self._bytes / 1e6:.1f} MB")
+            sys.stderr.flush()
+
+    def close(self) -> None:
+        if self._shown:
+            sys.stderr.write(f"\r  {self._files} files, {self._bytes / 1e6:.1f} MB\n")

@@ -1,0 +1,134 @@
+"""A fetched extension takes its place among the user's own in one step: it is there as a whole, or nothing changed.
+
+What it replaces loses nothing but its program: its data directory is its own, files that were written beside the old
+program lie beside the new one, and what was disabled stays disabled. The files that came are pinned.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NoReturn
+
+from zot.cli.output import tell
+from zot.cli.verbs.ext.enable import set_enabled
+from zot.errors import ExtensionError, ZotError
+from zot.features.extensions.bytecode_cache import compile_ahead
+from zot.features.extensions.install.install_record import changed_here, read_record, write_record, written_later
+from zot.features.extensions.install.source import Fetched, Source
+from zot.features.extensions.loader.data_dir import data_dir, make_data_dir
+from zot.features.extensions.loader.discovery import STAGING, global_dir
+from zot.features.extensions.loader.legacy_data import copy_file, looks_like_data, old_data
+from zot.features.extensions.loader.lock_file import LockFile, pins_of
+from zot.features.extensions.loader.manifest import FILE, Manifest, read_manifest
+from zot.system.files import make_private_dir, sync_dir, zot_home
+from zot.system.swapping import swap
+from zot.system.temp_files import held_directory, remove_if_dead
+
+
+@contextmanager
+def staging(name: str) -> Generator[Path]:
+    """A place to build the directory ``name``, removed at the end with all that is left in it."""
+    parent = global_dir(zot_home())
+    make_private_dir(parent)
+    for stale in parent.glob(f"{STAGING}*"):
+        remove_if_dead(os.fspath(stale))
+    place = parent / f"{STAGING}{os.urandom(4).hex()}"
+    signal.signal(signal.SIGTERM, _stop)
+    with held_directory(place):
+        yield place / name
+
+
+def put(built: Path, source: Source, fetched: Fetched) -> Manifest:
+    """The staged directory becomes the installed one, also where there is one already."""
+    destination = global_dir(zot_home()) / built.name
+    names = write_record(built, source, fetched.commit)
+    old, lock = _manifest(destination), LockFile(zot_home())
+    if not os.path.lexists(destination):
+        pins = pins_of(built, names)
+        lock.accept(built.name, fetched.manifest.permissions, pins)
+        built.rename(destination)
+    elif destination.is_symlink():  # the link goes, not what it leads to
+        destination.unlink()
+        pins = pins_of(built, names)
+        built.rename(destination)
+    else:
+        if old:
+            _carry_over(old, built)
+        pins = pins_of(built, names)
+        lock.announce(built.name, pins)
+        swap(built, destination)
+    sync_dir(destination.parent)
+    manifest = read_manifest(destination)
+    lock.accept(destination.name, manifest.permissions, pins)
+    if old and old.name != manifest.name:
+        _rename_data(old, manifest)
+    compile_ahead(manifest, zot_home())
+    return manifest
+
+
+def _carry_over(old: Manifest, built: Path) -> None:
+    """Files written beside the old program, and whether it was enabled."""
+    told = old.has_process and make_data_dir(old, "global", data_dir(old, "global", Path.cwd(), zot_home()))
+    if told:
+        tell(told)
+    for name in _kept(old, built):
+        target = built / name
+        make_private_dir(target.parent)
+        with suppress(FileNotFoundError):
+            target.unlink()
+        if (old.directory / name).is_symlink():
+            target.symlink_to(os.readlink(old.directory / name))
+        else:
+            _keep(old.directory / name, target)
+    if not old.enabled:
+        set_enabled(built / FILE, False)
+
+
+def _keep(path: Path, target: Path) -> None:
+    """The same file under both names, until the old one goes."""
+    try:
+        os.link(path, target)
+    except OSError:
+        copy_file(path, target)
+
+
+def _kept(old: Manifest, built: Path) -> list[str]:
+    """Of unknown ones what may be data. What is built has to be built again, so a program is not kept."""
+    record = read_record(old.directory)
+    if record is None:
+        return [name for name in old_data(old) if not os.path.lexists(built / name)]
+    program = os.path.normpath(old.exec)
+    later = [name for name in written_later(old.directory, record) if not os.path.lexists(built / name)]
+    data = [name for name in changed_here(old.directory, record) if looks_like_data(old.directory / name, old)]
+    return [name for name in (*later, *data) if name != program]
+
+
+def _rename_data(old: Manifest, new: Manifest) -> None:
+    before, after = (data_dir(manifest, "global", Path.cwd(), zot_home()) for manifest in (old, new))
+    if before.is_dir() and not after.exists():
+        before.rename(after)
+        tell(f"{old.name} is called {new.name} now; its data is in {after}")
+
+
+def _manifest(directory: Path) -> Manifest | None:
+    try:
+        return read_manifest(directory)
+    except ExtensionError:
+        return None
+
+
+def _stop(_number: int, _frame: object) -> NoReturn:
+    """A polite end runs the clean-up too."""
+    raise SystemExit(143)
+
+
+def refuse_existing(name: str) -> None:
+    destination = global_dir(zot_home()) / name
+    if os.path.lexists(destination):
+        raise ZotError(
+            f"{destination} already exists; `zot ext update {name}` updates it, `zot ext install --force` replaces it"
+        )

@@ -1,0 +1,199 @@
+"""Where an extension comes from: a directory, or a git repository, at a branch, tag or commit, or a part of it.
+
+``URL@REF`` and ``URL#DIRECTORY`` say it in one word, and so does the address that a forge's page shows for a directory
+(``…/tree/REF/DIRECTORY``). What is asked for is fetched into a new directory; nothing of it is run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote
+
+import msgspec
+
+from zot.cli.output import tell
+from zot.errors import ExtensionError, UsageError, ZotError, in_words
+from zot.features.extensions.install.copy_tree import copy_extension, copy_tree, repository_of
+from zot.features.extensions.install.installed import typed_name
+from zot.features.extensions.loader.manifest import FILE, Manifest, read_manifest
+from zot.system.files import find_program
+
+_FORGE = re.compile(r"(https?://[^/]+/.+?)(?:/-)?/tree/([^/]+)(?:/(.+?))?/?")
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+
+
+class Source(msgspec.Struct, frozen=True):
+    """``place`` is a URL or an absolute path; ``ref`` and ``subdir`` are empty for the default and the whole."""
+
+    kind: Literal["git", "path"]
+    place: str
+    ref: str = ""
+    subdir: str = ""
+
+    @property
+    def directory_name(self) -> str:
+        """The last part of the address without ``.git``, or of the directory in it."""
+        address = self.subdir or self.place
+        name = address.rstrip("/").replace(":", "/").rsplit("/", 1)[-1].removesuffix(".git" if not self.subdir else "")
+        if not name:
+            raise UsageError(f"{self.place!r} does not name a repository")
+        return typed_name(name)
+
+    @property
+    def told(self) -> str:
+        return self.place + (f"@{self.ref}" if self.ref else "") + (f"#{self.subdir}" if self.subdir else "")
+
+
+class Fetched(msgspec.Struct, frozen=True):
+    manifest: Manifest
+    commit: str = ""
+
+
+def read_source(typed: str, ref: str = "", subdir: str = "") -> Source:
+    """What the words on the command line mean."""
+    if os.path.exists(os.path.expanduser(typed.removeprefix("file://"))):
+        url, typed_ref, typed_subdir = typed, "", ""  # an @ or # in it is part of its name
+    else:
+        url, typed_ref, typed_subdir = _split(typed)
+    ref, subdir = ref or typed_ref, _checked_subdir(subdir or typed_subdir)
+    if is_git_url(url):
+        return Source("git", url, ref, subdir)
+    if ref:
+        raise UsageError(
+            f'"{typed}" is not a git URL, so there is no "{ref}" of it (for a repository on this machine '
+            f"write file://{os.path.abspath(os.path.expanduser(url))})"
+        )
+    return Source("path", os.path.abspath(os.path.join(os.path.expanduser(url), subdir)))
+
+
+def is_git_url(source: str) -> bool:
+    return "://" in source or source.startswith("git@") or source.endswith(".git")
+
+
+def fetch(source: Source, target: Path) -> Fetched:
+    """Put it into ``target``, which does not exist yet; the caller removes what a failure leaves."""
+    if source.kind == "path":
+        return _copy(Path(source.place), target)
+    if not source.subdir:
+        _clone(source, target)
+        return Fetched(_checked(target), _commit(target))
+    clone = target.with_name(f"{target.name}.clone")
+    _clone(source, clone)
+    inside = clone / source.subdir
+    if not inside.is_dir() or not inside.resolve().is_relative_to(clone.resolve()):
+        raise ZotError(f"{source.place} has no directory {source.subdir}; nothing was installed")
+    copy_tree(inside, target, clone.resolve(), lambda path: path.name == ".git")
+    commit = _commit(clone)
+    shutil.rmtree(clone)
+    return Fetched(_checked(target), commit)
+
+
+def fetch_files(source: Source, target: Path) -> str:
+    """The same for a directory of any kind: its files, without those of git, and the commit they are of."""
+    if source.kind == "git":
+        clone = target.with_name(f"{target.name}.clone")
+        _clone(source, clone)
+        inside, commit = clone / source.subdir, _commit(clone)
+        if not inside.is_dir() or not inside.resolve().is_relative_to(clone.resolve()):
+            raise ZotError(f"{source.place} has no directory {source.subdir}; nothing was installed")
+        copy_tree(inside, target, clone.resolve(), lambda path: path.name == ".git")
+        shutil.rmtree(clone)
+        return commit
+    place = Path(source.place)
+    if not place.is_dir():
+        raise ZotError(f"{place} is not a directory (a git URL has a scheme, or ends in .git)")
+    if target.parent.resolve().is_relative_to(place.resolve()):
+        raise ZotError(f"{place} contains the place it would be installed to")
+    tell(f"copying {place} …")
+    try:
+        copy_tree(place, target, repository_of(place), lambda path: path.name in (".git", "__pycache__"))
+    except OSError as error:
+        raise ZotError(f"copying {place} failed and was rolled back: {in_words(error)}") from error
+    return ""
+
+
+def _split(typed: str) -> tuple[str, str, str]:
+    """``URL@REF#DIRECTORY`` in its three parts."""
+    if found := _FORGE.fullmatch(typed):
+        return found[1], unquote(found[2]), unquote(found[3] or "")
+    url, _, subdir = typed.partition("#")
+    subdir = subdir.removeprefix("subdirectory=")
+    if ".git@" in url:
+        url, _, ref = url.partition(".git@")
+        return f"{url}.git", ref, subdir
+    start = max(url.rfind("/"), url.rfind(":")) + 1
+    if start and "@" in url[start:] and is_git_url(url):  # behind the last separator: not the user of a host
+        at = url.index("@", start)
+        return url[:at], url[at + 1 :], subdir
+    return (url, "", subdir) if is_git_url(url) else (typed, "", "")
+
+
+def _checked_subdir(subdir: str) -> str:
+    parts = [part for part in subdir.split("/") if part not in ("", ".")]
+    if ".." in parts or os.path.isabs(subdir) or ".git" in parts:
+        raise UsageError(f'"{subdir}" is not a directory inside the repository')
+    return "/".join(parts)
+
+
+def _copy(source: Path, target: Path) -> Fetched:
+    if not source.is_dir():
+        raise ZotError(f"{source} is not a directory (a git URL has a scheme, or ends in .git)")
+    if not os.path.lexists(source / FILE):
+        raise ZotError(f"{source} has no {FILE}; nothing was installed")
+    if target.parent.resolve().is_relative_to(source.resolve()):
+        raise ZotError(f"{source} contains the place it would be installed to")
+    tell(f"copying {source} …")
+    try:
+        copy_extension(_checked(source), target)
+    except OSError as error:
+        raise ZotError(f"copying {source} failed and was rolled back: {in_words(error)}") from error
+    return Fetched(_checked(target))
+
+
+def _clone(source: Source, target: Path) -> None:
+    tell(f"cloning {source.told} …")
+    progress = "--progress" if sys.stderr.isatty() else "--quiet"
+    git = _git()
+    by_commit = _COMMIT.fullmatch(source.ref) is not None
+    depth = [] if by_commit else ["--depth", "1"]
+    branch = [f"--branch={source.ref}"] if source.ref and not by_commit else []
+    quietly = ["-c", "advice.detachedHead=false"] if branch else []
+    words = [git, *quietly, "clone", *depth, progress, *branch, "--", source.place, str(target)]
+    if subprocess.run(words, env=_git_environment()).returncode:
+        which = f" at {source.ref}" if source.ref else ""
+        raise ZotError(f"git could not clone {source.place}{which}; nothing was installed")
+    if by_commit:
+        words = [git, "-C", str(target), "checkout", "--quiet", "--detach", source.ref]
+        if subprocess.run(words, env=_git_environment()).returncode:
+            raise ZotError(f"{source.place} has no commit {source.ref}; nothing was installed")
+
+
+def _git() -> str:
+    if (git := find_program("git")) is None:  # never the one of the directory we are in
+        raise ZotError("git is not on PATH; install it, or install the extension from a directory")
+    return git
+
+
+def _commit(repository: Path) -> str:
+    words = [_git(), "-C", str(repository), "rev-parse", "HEAD"]
+    done = subprocess.run(words, env=_git_environment(), capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _git_environment() -> dict[str, str]:
+    """Without what a surrounding git (a hook, say) says about its own repository."""
+    taken = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
+    return {name: value for name, value in os.environ.items() if name not in taken}
+
+
+def _checked(directory: Path) -> Manifest:
+    try:
+        return read_manifest(directory)
+    except ExtensionError as error:
+        raise ZotError(f"not an extension ({error}); the install was rolled back") from error

@@ -1,0 +1,230 @@
+"""The chain of interceptors: asked one after another in load order, each sees what the previous one left.
+
+The first block ends the chain and discards the rewrites. An extension that does not answer within 5 s, dies or sends
+nonsense is passed over. A guard is not: it fails closed, so one that cannot answer, for whatever reason, has answered
+no; and it sees what will happen, so when somebody rewrites what it has allowed it is asked again. Nobody can block the
+system prompt; whatever goes wrong there leaves the text as it was, with a warning.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from zot.core.interceptors import TextVerdict, ToolVerdict, TurnVerdict
+from zot.errors import BadFrame, ExtensionCrashed, ExtensionError
+from zot.features.extensions.child import Child, new_id
+from zot.features.extensions.loader.discovery import LoadProblem
+from zot.provider.messages import ToolCallBlock
+from zot.wire import limits
+from zot.wire.extension_frames import EventIntercept, EventInterceptResponse
+
+CALL_REFUSED = "tool call refused by extension guard"
+TURN_REFUSED = "turn blocked by extension guard"
+
+_SLOW_S = 0.5
+_MOST_ROUNDS = 5
+_CANNOT_ANSWER = {  # by the state of the guard's process
+    "waiting": "has not been started",
+    "starting": "has not said hello yet",
+    "greeting": "is not ready yet",
+    "stopping": "is being stopped",
+    "gone": "is not running",
+    "restarting": "crashed and is being restarted",
+}
+
+
+_NOTHING: Any = object()
+_Value = TypeVar("_Value")
+
+
+class Blocked(Exception):
+    """Somebody said no; carries who and why."""
+
+    def __init__(self, extension: str, reason: str) -> None:
+        super().__init__(reason)
+        self.extension = extension
+        self.reason = reason
+
+
+class Interception:
+    """The host's side of ``core.interceptors.Interceptor``.
+
+    ``missing_guards`` are guards, by their manifest or by what was known of them, that could not be loaded at all.
+    ``warn`` gets an extension's name and a line for the user.
+    """
+
+    def __init__(
+        self,
+        children: Iterable[Child],
+        missing_guards: Callable[[], Sequence[LoadProblem]],
+        warn: Callable[[str, str], None],
+    ) -> None:
+        self._children = children
+        self._missing_guards = missing_guards
+        self._warn = warn
+
+    @property
+    def watches_text(self) -> bool:
+        return any(child.intercepting("assistant_message") for child in self._children)
+
+    async def before_turn(self, step: int) -> TurnVerdict:
+        try:
+            for child in self._chain("turn_start"):
+                await _verdict(child, EventIntercept(id=new_id(), event="turn_start", step=step))
+        except Blocked as blocked:
+            return TurnVerdict(False, blocked.reason or TURN_REFUSED)
+        return TurnVerdict()
+
+    async def before_tool(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
+        return await self._review(call, origin, list(self._children))
+
+    async def before_tool_again(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
+        """Somebody else rewrote what was allowed here: that concerns the guards."""
+        return await self._review(call, origin, [])
+
+    async def _review(self, call: ToolCallBlock, origin: str, asked: Sequence[Child]) -> ToolVerdict:
+        def question(args: Any) -> EventIntercept:
+            return EventIntercept(
+                id=new_id(),
+                event="tool_call",
+                tool_id=call.id,
+                tool_name=call.name,
+                tool_args=args,
+                origin_extension=origin,
+            )
+
+        try:
+            for lost in self._missing_guards():
+                reason = f"refused: the guard in {lost.directory} could not be loaded ({lost.reason}); {lost.fix}"
+                raise Blocked("", reason)
+            args = await self._agreed("tool_call", call.value, asked, question, _rewritten)
+        except Blocked as blocked:
+            return ToolVerdict(False, blocked.reason or CALL_REFUSED)
+        return ToolVerdict(args=None if args is call.value else args)
+
+    async def before_message(self, text: str) -> TextVerdict:
+        def question(shown: str) -> EventIntercept:
+            return EventIntercept(id=new_id(), event="assistant_message", text=shown)
+
+        try:
+            shown = await self._agreed("assistant_message", text, list(self._children), question, _replaced)
+        except Blocked as blocked:
+            self._warn(blocked.extension, blocked.reason or "an answer from the model was withheld")
+            return TextVerdict(False, blocked.reason)
+        return TextVerdict(replace_text="" if shown is text else shown)
+
+    async def _agreed(
+        self,
+        event: str,
+        value: _Value,
+        asked: Sequence[Child],
+        question: Callable[[_Value], EventIntercept],
+        rewritten: Callable[[Child, _Value, EventInterceptResponse], _Value],
+    ) -> _Value:
+        """What is left of ``value`` when all of ``asked`` had their say and every guard has seen it; Blocked if not.
+
+        A guard has seen what it was asked about, or wrote itself; the others are not asked twice."""
+        seen: dict[Child, _Value] = {}
+        for again in range(_MOST_ROUNDS):
+            for child in self._chain(event):
+                if (child.guard and seen.get(child, _NOTHING) is not value) or (not again and child in asked):
+                    value = rewritten(child, value, await _verdict(child, question(value)))
+                    seen[child] = value
+            if all(seen.get(guard, _NOTHING) is value for guard in self._chain(event) if guard.guard):
+                return value
+        raise Blocked("", f"refused: the guards keep changing what the others have allowed ({event})")
+
+    async def edit_system_prompt(self, question: EventIntercept) -> str:
+        """The prompt of a ``before_agent_start`` question as the extensions leave it."""
+        text = question.system_prompt or ""
+        for child in self._children:
+            if not (child.alive and "before_agent_start" in child.intercepts):
+                continue
+            try:
+                text = await _edited(child, msgspec.structs.replace(question, id=new_id(), system_prompt=text))
+            except ExtensionError as error:
+                reason = f"before_agent_start: {error}; the system prompt stays as it was"
+                child.log.write(reason)
+                self._warn(child.name, reason)
+        return text
+
+    def _chain(self, event: str) -> Iterator[Child]:
+        """Who is asked, in load order; a guard that cannot be asked blocks here."""
+        for child in self._children:
+            if not child.intercepting(event):
+                continue
+            if child.guard and (why := _unable(child, event)):
+                if child.state not in ("stopping", "gone", "restarting"):  # how it ended was told
+                    child.fault("cannot be asked", f"{why}; until then every {event} is refused")
+                raise Blocked(child.name, _refusal(child, why))
+            yield child
+
+
+def _unable(guard: Child, event: str) -> str:
+    """Why there is no use in asking a guard that is to be asked."""
+    if guard.state != "ready":
+        return _CANNOT_ANSWER[guard.state]
+    return "" if event in guard.intercepts else f"has not subscribed to {event} (and has not said what else it guards)"
+
+
+async def _verdict(child: Child, question: EventIntercept) -> EventInterceptResponse:
+    """One child's answer if it allows; Blocked if it does not. No answer allows, unless it is a guard's."""
+    answer = await _answer(child, question)
+    if answer.block:
+        raise Blocked(child.name, answer.reason)
+    if answer.reason:
+        child.log.write(f"allowed, with a reason: {answer.reason[:500]}")
+    return answer
+
+
+async def _answer(child: Child, question: EventIntercept) -> EventInterceptResponse:
+    began = time.monotonic()
+    try:
+        answer: EventInterceptResponse = await child.ask(question, limits.INTERCEPT_REPLY)
+        return answer
+    except ExtensionError as error:
+        fault = str(error) if isinstance(error, ExtensionCrashed | BadFrame) else f"gave {error}"
+        outcome = "refused" if child.guard else "allowed"
+        child.fault("no answer", f"{fault} when asked about {question.event}; it was {outcome}")
+        if child.guard:
+            raise Blocked(child.name, _refusal(child, fault)) from error
+        return EventInterceptResponse()
+    finally:
+        child.slow_calls += time.monotonic() - began > _SLOW_S
+
+
+def _refusal(guard: Child, fault: str) -> str:
+    """The reason a model and a user read."""
+    log = f"; its log: {guard.log.path}" if guard.log.path else ""
+    return f"refused: the guard {guard.name} {fault}{log}"
+
+
+def _rewritten(child: Child, args: Any, answer: EventInterceptResponse) -> Any:
+    """The same object when nothing has changed; compared as JSON, for to Python ``1`` and ``True`` are the same."""
+    modified = answer.modified_args
+    if modified is None:
+        return args
+    if not isinstance(modified, dict):
+        child.fault("bad modified_args", "sent modified_args that are not an object; they were ignored")
+        return args
+    return args if msgspec.json.encode(modified) == msgspec.json.encode(args) else modified  # pyright: ignore[reportUnknownVariableType]  a JSON object
+
+
+def _replaced(_child: Child, text: str, answer: EventInterceptResponse) -> str:
+    return answer.replace_text if answer.replace_text and answer.replace_text != text else text
+
+
+async def _edited(child: Child, question: EventIntercept) -> str:
+    answer: EventInterceptResponse = await child.ask(question, limits.INTERCEPT_REPLY)
+    rewritten = answer.system_prompt
+    if rewritten is msgspec.UNSET or rewritten is None:
+        return question.system_prompt or ""
+    if not isinstance(rewritten, str):
+        raise ExtensionError("the answer's system_prompt is not a string")
+    if len(msgspec.json.encode(rewritten)) > limits.MAX_SYSTEM_PROMPT:
+        raise ExtensionError("the answer's system_prompt is above 1 MiB")
+    return rewritten

@@ -1,0 +1,199 @@
+"""An extension's permissions as a jail, the same that commands run in; or the reason why it cannot be started.
+
+Its own directory it may read and its data directory it may change; everything else was granted. No permission leads to
+zot's own files, and none through a link that somebody put where the granted directory should be.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from zot.errors import ExtensionError, ZotError
+from zot.features.extensions.loader.declared_permissions import DATA, PROJECT, Permissions
+from zot.features.extensions.loader.manifest import Manifest
+from zot.features.jail.setup import machine_at, own_program
+from zot.system.jail.allowed_programs import chosen_programs, interpreters
+from zot.system.jail.jail import Jail
+from zot.system.jail.policy import Policy, jailed_environment
+
+_OF_THE_HOST = ("ZOT_BYTECODE", "PYTHONPYCACHEPREFIX")
+_RUN_BY_RUN_BY = 4  # a script whose interpreter is a script, and so on
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """Where it runs: ``place`` is its own directory or the copy of it; ``kept`` are names there that never change."""
+
+    place: Path
+    data: Path
+    project: Path
+    home: Path
+    kept: tuple[str, ...] = ()
+
+
+class Confined(msgspec.Struct, frozen=True):
+    """``remarks`` are for the log."""
+
+    jail: Jail
+    environment: dict[str, str]
+    remarks: list[str]
+
+
+def confine(
+    permissions: Permissions, setting: Setting, argv: Sequence[str], environment: Mapping[str, str], otherwise: str
+) -> Confined:
+    """``environment`` is what it would get without walls; ``otherwise`` what could be done where there are none."""
+    jail, remarks = _jail(permissions, setting, argv, environment.get("PATH", ""), otherwise)
+    return Confined(jail, jailed_environment(environment, (*permissions.env, *_OF_THE_HOST)), remarks)
+
+
+def _jail(
+    permissions: Permissions, setting: Setting, argv: Sequence[str], path: str, otherwise: str
+) -> tuple[Jail, list[str]]:
+    machine = machine_at(setting.home)
+    if not machine.level:
+        raise ExtensionError(
+            f"may only do what its permissions say, and nothing here can hold it to that: {machine.why}{otherwise}"
+        )
+    remarks = [f"runs in a jail ({machine.level})"]
+    policy = _policy(permissions, setting, [argv[0], *_runners(argv[0], path)], path, remarks)
+    try:
+        return Jail(policy, machine), remarks
+    except (ZotError, OSError) as error:
+        raise ExtensionError(f"its jail could not be built: {error}") from error
+
+
+def _policy(permissions: Permissions, setting: Setting, own: list[str], path: str, remarks: list[str]) -> Policy:
+    home = os.path.expanduser("~")
+    places = _Places(setting, home, remarks)
+    read = [real for text in permissions.read for real in places.readable(text)]
+    write = [real for text in permissions.write for real in places.writable(text)]
+    data, place = _both(setting.data), _both(setting.place)
+    bytecode = f"{setting.home}/pycache{os.path.abspath(setting.place)}"
+    always = [*place, *own_program(), *([bytecode] if os.path.isdir(bytecode) else [])]
+    own_writable = [root for root in write if _lies_in(root, place)]
+    programs = None
+    if permissions.exec is True:
+        always += chosen_programs(own, home).places
+    else:
+        programs = (*own, *_found(permissions.exec or (), path, remarks))
+    return Policy(
+        root=data[-1],
+        read=(*always, *read),
+        write=(*data[:-1], *write),
+        plain=(*data, *own_writable, *(root for root in write if not os.path.isdir(root))),
+        kept=tuple(_kept(setting)) if own_writable else (),
+        programs=programs,
+        network=permissions.net,
+    )
+
+
+class _Places:
+    """What the paths of permissions mean here."""
+
+    def __init__(self, setting: Setting, home: str, remarks: list[str]) -> None:
+        self._setting = setting
+        self._home = home
+        self._own_home = os.path.realpath(setting.home)
+        self._remarks = remarks
+
+    def readable(self, text: str) -> list[str]:
+        """What is not there cannot be read."""
+        real = self._real("fs.read", text)
+        return [] if not real or not os.path.exists(real) else _both(self._written(text)[0])
+
+    def writable(self, text: str) -> list[str]:
+        """What is not there is made."""
+        real = self._real("fs.write", text)
+        if not real:
+            return []
+        try:
+            if not os.path.exists(real):
+                os.makedirs(real, exist_ok=True)
+        except OSError as error:
+            raise ExtensionError(f"permissions.fs.write: {text} cannot be made: {error.strerror}") from error
+        return _both(self._real("fs.write", text))
+
+    def _written(self, text: str) -> tuple[str, str]:
+        """The path, and the directory it must not leave; empty when that is nobody's to say."""
+        start, _, rest = text.partition("/")
+        bases = {PROJECT: self._setting.project, DATA: self._setting.data}
+        if base := bases.get(start):
+            return os.path.join(base, rest) if rest else str(base), os.path.realpath(base)
+        if start == "~":
+            return os.path.join(self._home, rest) if rest else self._home, ""
+        if os.path.isabs(text):
+            return os.path.normpath(text), ""
+        return os.path.normpath(os.path.join(self._setting.place, text)), os.path.realpath(self._setting.place)
+
+    def _real(self, field: str, text: str) -> str:
+        path, within = self._written(text)
+        real = os.path.realpath(path)
+        if within and not _lies_in(real, [within]):
+            raise ExtensionError(f"permissions.{field}: {text} leads to {real} through a link")
+        if any(_lies_in(home, [real]) for home in (self._own_home, os.path.realpath(self._home))):
+            if text.startswith(PROJECT):
+                self._remarks.append(f"without {text} ({field}): your home directory lies in the project")
+                return ""
+            raise ExtensionError(f"permissions.{field}: {text} holds your home directory; name directories in it")
+        own = [os.path.realpath(path) for path in (self._setting.data, self._setting.place)]
+        if _lies_in(real, [self._own_home]) and not _lies_in(real, own):
+            raise ExtensionError(f"permissions.{field}: {text} leads into zot's own directory")
+        return real
+
+
+def _both(path: str | os.PathLike[str]) -> list[str]:
+    """As it is written, which is what the extension is told, and as it is; the real one last."""
+    return list(dict.fromkeys((os.path.abspath(path), os.path.realpath(path))))
+
+
+def _lies_in(path: str, places: Iterable[str]) -> bool:
+    return any(path == place or path.startswith(f"{place.rstrip('/')}/") for place in places)
+
+
+def _kept(setting: Setting) -> list[str]:
+    place = os.path.realpath(setting.place)
+    return [path for name in setting.kept if not os.path.islink(path := f"{place}/{name}") and os.path.exists(path)]
+
+
+def _runners(program: str, path: str) -> list[str]:
+    """What has to run for a script to run: its interpreter, that one's, and what ``env`` looks up."""
+    found: list[str] = []
+    waiting: list[str] = [program]
+    for _ in range(_RUN_BY_RUN_BY):
+        words = [word for script in waiting for word in interpreters(script)]
+        waiting = [where for word in words if (where := _which(word, path)) and where not in found]
+        found += waiting
+    return found
+
+
+def _found(names: Sequence[str], path: str, remarks: list[str]) -> list[str]:
+    found: list[str] = []
+    for name in names:
+        if where := _which(name, path):
+            found += [where, *_runners(where, path)]
+        else:
+            remarks.append(f"the program {name} of its permissions is not on PATH")
+    return found
+
+
+def _which(name: str, path: str) -> str:
+    if os.path.isabs(name):
+        return name if os.path.isfile(name) else ""
+    if "/" in name or name.startswith("-"):
+        return ""
+    places = (os.path.join(folder, name) for folder in path.split(os.pathsep) if os.path.isabs(folder))
+    return next((place for place in places if os.path.isfile(place) and os.access(place, os.X_OK)), "")
+
+
+def kept_in(manifest: Manifest, place: Path, came_with: Iterable[str] | None) -> tuple[str, ...]:
+    """What of its own directory it cannot change even if it may write there: the files it came with, as far as anybody
+    knows which, unless they look like its data; a directory that holds one of them as a whole."""
+    from zot.features.extensions.loader.legacy_data import files_below, looks_like_data
+
+    own = msgspec.structs.replace(manifest, directory=place)
+    names = [str(path.relative_to(place)) for path in files_below(place)] if came_with is None else came_with
+    return tuple(sorted({name.partition("/")[0] for name in names if not looks_like_data(place / name, own)}))

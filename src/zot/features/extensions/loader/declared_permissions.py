@@ -1,0 +1,235 @@
+"""What an extension says it needs (``permissions`` in its manifest), in data and in plain words.
+
+Whoever declares permissions gets these and nothing else; whoever declares none runs with all of the user's rights,
+unless it belongs to a project. A person grants them once, and is asked again about what is more than that.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from zot.errors import ExtensionError, nearest
+
+PROJECT, DATA = "$PROJECT", "$DATA"
+KEYS = ("fs", "net", "exec", "env", "intercept")
+_OF_FS = ("read", "write")
+_MOST, _LONGEST = 100, 4096
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Permissions(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Paths as written. ``exec`` and ``intercept``: all of them, or these."""
+
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    net: bool = False
+    exec: bool | tuple[str, ...] = ()
+    env: tuple[str, ...] = ()
+    intercept: bool | tuple[str, ...] = ()
+
+    def may_intercept(self, event: str) -> bool:
+        return self.intercept is True or (isinstance(self.intercept, tuple) and event in self.intercept)
+
+    @property
+    def intercepts(self) -> bool:
+        return bool(self.intercept)
+
+
+# What a project's extension gets that does not say what it needs.
+OF_PROJECTS = Permissions(read=(PROJECT,), write=(".",), exec=True, intercept=True)
+
+
+def read_permissions(value: Any) -> tuple[Permissions, tuple[str, ...]]:
+    """What the field says, and keys in it that are nearly known ones; ExtensionError names the field that is wrong."""
+    fields = _object("permissions", value)
+    fs = _object("permissions.fs", fields.get("fs"))
+    slips = [*_slips("permissions", fields, (*KEYS, *(f"fs.{name}" for name in _OF_FS))), *_slips("fs", fs, _OF_FS)]
+    paths = {
+        name: [*_texts(f"fs.{name}", fs.get(name)), *_texts(f"fs.{name}", fields.get(f"fs.{name}"))] for name in _OF_FS
+    }
+    for name in _OF_FS:
+        for path in paths[name]:
+            _check_path(f"fs.{name}", path)
+    return Permissions(
+        read=tuple(paths["read"]),
+        write=tuple(paths["write"]),
+        net=_truth("net", fields.get("net")),
+        exec=_all_or("exec", fields.get("exec"), _check_program),
+        env=tuple(_checked("env", _texts("env", fields.get("env")), _check_variable)),
+        intercept=_all_or("intercept", fields.get("intercept"), _check_event),
+    ), tuple(slips)
+
+
+# --- in words
+
+
+def words(permissions: Permissions | None) -> list[str]:
+    """One line each, for somebody who decides."""
+    if permissions is None:
+        return ["unconfined: it runs with all your rights"]
+    read = [_place(path) for path in permissions.read]
+    write = [_place(path) for path in permissions.write]
+    lines = [
+        f"reads {_listed(['its own directory', *(place for place in read if place != 'its own directory')])}",
+        f"changes {_listed(['its data directory', *(place for place in write if place != 'its data directory')])}",
+        "connects to any place on the network" if permissions.net else "has no network",
+        _programs(permissions.exec),
+    ]
+    if permissions.env:
+        lines.append(f"gets the variables {_listed(permissions.env)}")
+    if permissions.intercept:
+        what = "everything that can be" if permissions.intercept is True else _listed(permissions.intercept)
+        lines.append(f"may refuse and rewrite: {what}")
+    return lines
+
+
+def wider(old: Permissions | None, new: Permissions | None) -> list[str]:
+    """What ``new`` allows that ``old`` does not, in words; empty when it is the same or less. None is everything."""
+    if old is None:
+        return []
+    if new is None:
+        return words(None)
+    readable = (*old.read, *old.write)
+    found = [f"reads {_place(path)}" for path in new.read if not _is_below(path, (*readable, ".", DATA))]
+    found += [f"changes {_place(path)}" for path in new.write if not _is_below(path, (*old.write, DATA))]
+    if new.net and not old.net:
+        found.append("connects to any place on the network")
+    if more := _more(old.exec, new.exec):
+        found.append(_programs(more))
+    if names := [name for name in new.env if name not in old.env]:
+        found.append(f"gets the variables {_listed(names)}")
+    if more := _more(old.intercept, new.intercept):
+        found.append("may refuse and rewrite: " + ("everything that can be" if more is True else _listed(more)))
+    return found
+
+
+def _more(old: bool | tuple[str, ...], new: bool | tuple[str, ...]) -> bool | tuple[str, ...]:
+    if old is True or not new:
+        return ()
+    return new if isinstance(new, bool) else tuple(name for name in new if name not in (old or ()))
+
+
+def _is_below(path: str, places: Iterable[str]) -> bool:
+    path = os.path.normpath(path)
+    for place in map(os.path.normpath, places):
+        inside = path == place or path.startswith(f"{place}/")
+        if inside or (place == "." and not path.startswith(("/", "$", "~"))):
+            return True
+    return False
+
+
+def _place(path: str) -> str:
+    own = {".": "its own directory", PROJECT: "the project", DATA: "its data directory", "~": "your home"}
+    path = os.path.normpath(path)
+    if path in own:
+        return own[path]
+    start, _, rest = path.partition("/")
+    if start in (PROJECT, DATA):
+        return f"{rest} in {own[start]}"
+    return path if path.startswith(("/", "~")) else f"{path} in its own directory"
+
+
+def _programs(allowed: bool | Sequence[str]) -> str:
+    if allowed is True:
+        return "runs any program"
+    return f"runs {_listed(allowed)}" if allowed else "runs no other program"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+# --- reading the field
+
+
+def _object(name: str, value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise _Wrong(name, "is not an object")
+    return cast("dict[str, Any]", value)
+
+
+def _texts(name: str, value: Any) -> list[str]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise _Wrong(f"permissions.{name}", "is not a list of strings")
+    items = cast("list[Any]", value)
+    if len(items) > _MOST:
+        raise _Wrong(f"permissions.{name}", f"has more than {_MOST} entries")
+    for item in items:
+        if not isinstance(item, str) or not item or len(item) > _LONGEST or not item.isprintable():
+            raise _Wrong(f"permissions.{name}", f"cannot have {str(item)[:60]!r} in it")
+    return items
+
+
+def _truth(name: str, value: Any) -> bool:
+    if value is not None and not isinstance(value, bool):
+        raise _Wrong(f"permissions.{name}", "is neither true nor false")
+    return bool(value)
+
+
+def _all_or(name: str, value: Any, check: Any) -> bool | tuple[str, ...]:
+    if isinstance(value, bool):
+        return value or ()
+    if value is not None and not isinstance(value, list):
+        raise _Wrong(f"permissions.{name}", "is neither true, false nor a list of strings")
+    return tuple(_checked(name, _texts(name, value), check))
+
+
+def _checked(name: str, items: list[str], check: Any) -> list[str]:
+    for item in items:
+        if wrong := check(item):
+            raise _Wrong(f"permissions.{name}", f"{item!r}: {wrong}")
+    return items
+
+
+def _check_path(name: str, path: str) -> None:
+    start = path.partition("/")[0]
+    wrong = ""
+    if ".." in path.split("/"):
+        wrong = "a path cannot have .. in it"
+    elif start.startswith("$") and start not in (PROJECT, DATA):
+        wrong = f"only {PROJECT} and {DATA} stand for a directory; write ~ for your home"
+    elif start.startswith("~") and start != "~":
+        wrong = "only ~ stands for a home"
+    elif not path.strip("/"):
+        wrong = "that is everything; name directories"
+    elif name == "fs.write" and start == PROJECT and (inside := os.path.normpath(path).split("/")[1:2]):
+        from zot.system.jail.policy import PROTECTED
+
+        wrong = "what other programs run later is never writable" if inside[0] in (*PROTECTED, ".git") else ""
+    if wrong:
+        raise _Wrong(f"permissions.{name}", f"{path!r}: {wrong}")
+
+
+def _check_program(name: str) -> str:
+    if os.path.isabs(name) or ("/" not in name and name not in (".", "..")):
+        return ""
+    return "a program is a name on PATH or an absolute path; those in its own directory need no permission"
+
+
+def _check_variable(name: str) -> str:
+    return "" if _VARIABLE.fullmatch(name) else "is not the name of a variable"
+
+
+def _check_event(name: str) -> str:
+    from zot.wire.extension_frames import INTERCEPTS
+
+    return "" if name in INTERCEPTS else f"cannot be intercepted; possible are {', '.join(INTERCEPTS)}"
+
+
+def _slips(where: str, fields: dict[str, Any], known: Sequence[str]) -> list[str]:
+    meant = {str(key): nearest(str(key).lower(), known) for key in fields if key not in known}
+    return [f'"{key}" is not a key of {where}; did you mean "{near}"?' for key, near in meant.items() if near]
+
+
+class _Wrong(ExtensionError):
+    def __init__(self, field: str, what: str) -> None:
+        super().__init__(f'extension.json: "{field}" {what}')

@@ -1,0 +1,342 @@
+"""Which extensions a run has, in load order, without starting any: explicit paths, the project's, the user's own.
+
+Precedence never depends on timing. What is not trusted counts as absent and hides nothing; a project's bundle, which
+needs no trust, hides only what runs no process either. A guard yields to nobody: nothing takes its name, and one that
+was known and cannot run as it did, because it was damaged, changed, disguised or taken away, is missing, and tool calls
+are refused. Nothing is written here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from zot.errors import ExtensionError
+from zot.features.extensions.loader.data_dir import Scope, data_dir
+from zot.features.extensions.loader.guard_registry import known_guards, path_key
+from zot.features.extensions.loader.manifest import FILE, Manifest, looks_like_guard, read_manifest
+from zot.features.extensions.loader.trust import TrustStore, key_of
+from zot.system.files import is_missing
+
+STAGING = ".installing-"  # where `zot ext install` builds: never an extension
+RUNS_NOTHING = 'is a guard and runs nothing: "exec" is missing'
+
+
+class CannotList(ExtensionError):
+    """Nobody knows which extensions there are, nor whether one of them is a guard."""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    manifest: Manifest
+    scope: Scope
+    data_dir: Path
+    """Where the extension keeps state; the host creates it (0700) before the start."""
+    was_guard: bool = False
+    """It was a guard when it was last seen, and its manifest does not deny it."""
+
+    @property
+    def guards(self) -> bool:
+        return self.manifest.guard or self.was_guard
+
+
+class LoadProblem(msgspec.Struct, frozen=True):
+    directory: Path
+    reason: str
+    guard: bool = False
+    """A declared guard that cannot be loaded: the host fails closed."""
+    fix: str = ""
+
+    @property
+    def told(self) -> str:
+        return f"{self.reason}; tool calls are refused: {self.fix}" if self.guard else self.reason
+
+
+class Discovery(msgspec.Struct):
+    entries: list[Entry] = []
+    """In load order."""
+    problems: list[LoadProblem] = []
+    notes: list[str] = []
+    """Skipped, shadowed, untrusted: one visible line each."""
+    quiet: list[str] = []
+    """What is normal and only ``doctor`` tells: disabled extensions, and copies hidden by the project's."""
+    new_guards: list[str] = []
+    """The user's own directories that turned out to be guards."""
+    former_guards: list[str] = []
+    """Those remembered as guards that say they no longer are."""
+
+
+class _Found(msgspec.Struct):
+    """A directory with a manifest file; ``manifest`` is None when it cannot be used."""
+
+    directory: Path
+    manifest: Manifest | None
+    reason: str = ""
+    trusted: bool = True
+    was_guard: bool = False
+
+    @property
+    def declares_guard(self) -> bool:
+        """By its manifest, or by what is known of one whose manifest does not say."""
+        if self.manifest is None:
+            return self.was_guard or looks_like_guard(self.directory)
+        return self.manifest.guard or (self.was_guard and not self.manifest.denies_guard)
+
+    @property
+    def is_active_guard(self) -> bool:
+        """A guard that is not disabled; one whose manifest cannot be used counts, for nothing says that it is."""
+        return self.declares_guard and (self.manifest is None or self.manifest.enabled)
+
+    @property
+    def presumed_guard(self) -> bool:
+        """Known as one, and not denying it."""
+        return self.was_guard and self.declares_guard
+
+    @property
+    def runs(self) -> bool:
+        """Whether it starts a process; one whose manifest cannot be used might."""
+        return self.manifest is None or self.manifest.has_process
+
+
+def discover(
+    *, explicit: Sequence[Path], cwd: Path, home: Path, scan: bool, trust: TrustStore, trust_project: bool
+) -> Discovery:
+    """Everything a run loads; ``scan`` is False under ``--no-ext``.
+
+    ConfigError when trust.json or guards.json cannot be read.
+    """
+    result = Discovery()
+    chosen = _explicit(explicit, cwd, home, result)
+    project = _project(cwd, trust, trust_project, result) if scan else []
+    own = _not_hidden(_own(home, result), project, result) if scan else []
+    chosen += _enabled(project, "project", cwd, home, result)
+    chosen += _enabled(own, "global", cwd, home, result)
+    result.entries = _unique(chosen, result)
+    for entry in result.entries:
+        result.notes += (
+            f"extension {entry.manifest.name}: {slip} ({entry.manifest.directory})" for slip in entry.manifest.slips
+        )
+    return result
+
+
+def project_dir(cwd: Path) -> Path:
+    return cwd / ".zot" / "extensions"
+
+
+def global_dir(home: Path) -> Path:
+    return home / "extensions"
+
+
+def candidates(parent: Path) -> list[Path]:
+    """Directories, and links to directories, that hold a manifest; sorted by name. A missing parent has none.
+
+    What cannot be looked at is taken for one: reading its manifest tells why not. CannotList when that is the parent.
+    """
+    try:
+        names = sorted(os.listdir(parent))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise CannotList(f"the extensions in {parent} cannot be listed: {error.strerror}") from error
+    paths = [Path(os.path.abspath(parent)) / name for name in names if not name.startswith(STAGING)]
+    return [path for path in paths if _may_be_directory(path) and not is_missing(path / FILE)]
+
+
+def _may_be_directory(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return True
+
+
+def _explicit(paths: Sequence[Path], cwd: Path, home: Path, result: Discovery) -> list[Entry]:
+    entries: list[Entry] = []
+    known = known_guards(home).paths if paths else ()
+    for path in paths:
+        directory = Path(os.path.abspath(path))
+        found = _find(directory)
+        found.was_guard = path_key(directory) in known
+        if found.manifest is None:
+            reason = found.reason if directory.is_dir() else "no such directory"
+            fix = f"repair {directory / FILE}, or leave out --ext"
+            result.problems.append(LoadProblem(directory, reason, found.declares_guard, fix))
+        elif not found.manifest.enabled:
+            result.notes.append(f"extension {found.manifest.name} is disabled and was skipped: {directory}")
+        elif found.declares_guard and not found.runs:
+            result.problems.append(LoadProblem(directory, RUNS_NOTHING, True, "leave out --ext"))
+        else:
+            place = data_dir(found.manifest, "explicit", cwd, home)
+            entries.append(Entry(found.manifest, "explicit", place, found.presumed_guard))
+    return entries
+
+
+def _project(cwd: Path, trust: TrustStore, trust_project: bool, result: Discovery) -> list[_Found]:
+    """The project's extensions that count: the trusted ones, and bundles, which run nothing."""
+    counted: list[_Found] = []
+    records = trust.of_project(cwd)
+    for directory in _listed(project_dir(cwd), result, guards=False):  # those that were trusted are missed below
+        record = records.pop(key_of(directory), None)
+        found = _find(directory)
+        found.was_guard = record is not None and record.guard
+        exactly = trust.is_trusted(directory)
+        found.trusted = trust_project or exactly
+        if found.was_guard and not _runs_as_guard(found, exactly, trust_project):
+            _report_missing(found, trust, result)
+        elif found.trusted or not found.runs:
+            counted.append(found)
+        else:
+            _report_untrusted(found, record is not None, result)
+    for key, record in records.items():
+        if record.guard:
+            fix = f"restore it, or run `zot ext untrust {key}` to do without it"
+            result.problems.append(LoadProblem(Path(key), f"the trusted guard {record.name} is gone", True, fix))
+    return counted
+
+
+def _runs_as_guard(found: _Found, exactly: bool, trust_project: bool) -> bool:
+    """Whether a guard that was trusted is there: as it was trusted, or with everything trusted and still saying so."""
+    if found.manifest is None or not (found.runs and found.is_active_guard):
+        return False
+    return exactly or (trust_project and found.manifest.guard)
+
+
+def _report_missing(found: _Found, trust: TrustStore, result: Discovery) -> None:
+    """A guard that somebody trusted and that does not run as it was trusted."""
+    changes = ", ".join(trust.changed(found.directory)) or found.reason or "it does not run as one any more"
+    fix = f"look at it, then run `zot ext trust {found.directory}`, or `zot ext untrust` to do without it"
+    result.problems.append(LoadProblem(found.directory, f"a trusted guard has changed ({changes})", True, fix))
+
+
+def _report_untrusted(found: _Found, was_trusted: bool, result: Discovery) -> None:
+    fix = f"look at it, then run `zot ext trust {found.directory}`"
+    if found.manifest is None:
+        result.problems.append(LoadProblem(found.directory, found.reason))
+    elif found.manifest.enabled:
+        why = "has changed since you trusted it" if was_trusted else "is not trusted"
+        name = found.manifest.name
+        result.notes.append(f"project extension {name} {why} and was skipped; {fix} (or pass --trust-project)")
+
+
+def _own(home: Path, result: Discovery) -> list[_Found]:
+    """The user's own, among them guards that were seen before and have lost their manifest or their directory."""
+    known = known_guards(home).guards
+    present = _listed(global_dir(home), result, guards=True)
+    lost = known.difference(directory.name for directory in present)
+    directories = [*present, *(Path(os.path.abspath(global_dir(home))) / name for name in sorted(lost))]
+    found = [_find(directory) for directory in directories]
+    for item in found:
+        item.was_guard = item.directory.name in known
+        if item.is_active_guard and not item.was_guard:
+            result.new_guards.append(item.directory.name)
+        elif item.was_guard and not item.is_active_guard:
+            result.former_guards.append(item.directory.name)
+            result.notes.append(_resigned(item))
+    return found
+
+
+def _listed(parent: Path, result: Discovery, *, guards: bool) -> list[Path]:
+    """``guards``: where one may be among those that cannot be listed, tool calls are refused."""
+    try:
+        return candidates(parent)
+    except CannotList as error:
+        result.problems.append(LoadProblem(parent, str(error), guards, "make it readable, or pass --no-ext"))
+        return []
+
+
+def _resigned(former: _Found) -> str:
+    """It says so itself, and is believed; but not in silence."""
+    disabled = former.manifest is not None and not former.manifest.enabled
+    says = '"enabled" is false' if disabled else '"guard" is false'
+    return f"your guard {former.directory.name} guards no longer: {says} in {former.directory / FILE}"
+
+
+def _not_hidden(own: list[_Found], project: list[_Found], result: Discovery) -> list[_Found]:
+    """The first stage, by directory name: what of the user's own the project does not hide."""
+    by_name = {found.directory.name: found for found in project}
+    kept: list[_Found] = []
+    for found in own:
+        other = by_name.get(found.directory.name)
+        if other and _may_hide(other, found):
+            result.quiet.append(f"{found.directory} is hidden by the project's {other.directory}")
+        else:
+            kept.append(found)
+    return kept
+
+
+def _may_hide(project: _Found, own: _Found) -> bool:
+    if own.is_active_guard:
+        return False
+    return project.trusted or not own.runs
+
+
+def _enabled(found: list[_Found], scope: Scope, cwd: Path, home: Path, result: Discovery) -> list[Entry]:
+    entries: list[Entry] = []
+    for item in found:
+        if item.manifest is None:
+            fix = _fix(item.directory, scope)
+            result.problems.append(LoadProblem(item.directory, item.reason, item.declares_guard, fix))
+        elif not item.manifest.enabled:
+            result.quiet.append(f"{item.manifest.name} is disabled: {item.directory}")
+        elif scope == "global" and item.declares_guard and not item.runs:
+            result.problems.append(LoadProblem(item.directory, RUNS_NOTHING, True, _fix(item.directory, scope)))
+        else:
+            place = data_dir(item.manifest, scope, cwd, home)
+            entries.append(Entry(item.manifest, scope, place, item.presumed_guard))
+    return entries
+
+
+def _fix(directory: Path, scope: Scope) -> str:
+    without = f"run `zot ext remove {directory.name}` to do without it" if scope == "global" else "remove it"
+    return f"repair {directory / FILE}, or {without}"
+
+
+def _unique(entries: list[Entry], result: Discovery) -> list[Entry]:
+    """The second stage, by manifest name: one of each, in load order."""
+    same_name: dict[str, list[Entry]] = {}
+    for entry in entries:
+        same_name.setdefault(entry.manifest.name, []).append(entry)
+    winners = {name: _winner(group) for name, group in same_name.items()}
+    kept: list[Entry] = []
+    for entry in entries:
+        winner = winners[entry.manifest.name]
+        if entry is winner:
+            kept.append(entry)
+        else:
+            _report_skipped(entry, winner, result)
+    return kept
+
+
+def _winner(group: list[Entry]) -> Entry:
+    """A guard before all others, the user's own before other guards; else the first, but what runs nothing in a
+    project does not take the name of something that runs."""
+    guards = [entry for entry in group if entry.guards]
+    if guards:
+        return next((entry for entry in guards if entry.scope == "global"), guards[0])
+    own_runs = any(entry.scope == "global" and entry.manifest.has_process for entry in group)
+    return next(
+        (entry for entry in group if entry.scope != "project" or entry.manifest.has_process or not own_runs), group[0]
+    )
+
+
+def _report_skipped(skipped: Entry, winner: Entry, result: Discovery) -> None:
+    """The same directory reached twice (a link, a path typed twice) is nothing to worry about; a second guard is."""
+    name, directory, place = skipped.manifest.name, skipped.manifest.directory, winner.manifest.directory
+    if os.path.realpath(directory) == os.path.realpath(place):
+        result.quiet.append(f"extension {name} in {directory} was skipped: {place} has that name")
+    elif skipped.guards and (skipped.was_guard or skipped.scope != "project"):
+        fix = "rename one of them, or take one away (`zot ext disable`, `zot ext untrust`, no --ext)"
+        result.problems.append(LoadProblem(directory, f"{place} is a guard named {name} too", True, fix))
+    elif skipped.scope == "project" and winner.scope == "global":
+        result.notes.append(f"project extension {name} was skipped: your own extension of that name wins")
+    else:
+        guard = ", a guard," if winner.guards else ""
+        result.notes.append(f"extension {name} in {directory} was skipped: {place}{guard} has that name")
+
+
+def _find(directory: Path) -> _Found:
+    try:
+        return _Found(directory, read_manifest(directory))
+    except ExtensionError as error:
+        return _Found(directory, None, str(error))

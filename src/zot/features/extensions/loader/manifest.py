@@ -1,0 +1,207 @@
+"""What an extension says about itself: ``extension.json``, read without starting anything.
+
+A mistake in one manifest concerns that extension alone and is told as a reason; the caller knows the directory.
+Unknown fields are ignored and kept by whoever rewrites the file; one that is nearly a known one is told.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from zot.errors import ConfigError, ExtensionError, nearest
+from zot.system import strict_json
+from zot.system.files import decode_object
+from zot.system.safe_open import TooLarge, read_whole
+
+if TYPE_CHECKING:
+    from zot.features.extensions.loader.declared_permissions import Permissions
+
+FILE = "extension.json"
+MAX_BYTES = 1024 * 1024
+THEME_FILES = ("theme.json", "themes/theme.json")
+
+_GUARD = re.compile(rb'"guard"\s*:\s*+(?!(?:false|null)\b)')
+
+
+class _Fields(msgspec.Struct, frozen=True):
+    """The file as written: null is the same as absent."""
+
+    name: str | None = None
+    exec: str | None = None
+    args: list[str] | None = None
+    version: str | None = None
+    language: str | None = None
+    description: str | None = None
+    skills: list[str] | None = None
+    enabled: bool | None = None
+    guard: bool | None = None
+    permissions: Any = None
+
+
+KEYS = _Fields.__struct_fields__
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    name: str
+    directory: Path
+    exec: str = ""
+    args: tuple[str, ...] = ()
+    version: str = ""
+    language: str = ""
+    description: str = ""
+    skills: tuple[str, ...] = ()
+    enabled: bool = True
+    guard: bool = False
+    denies_guard: bool = False
+    """It says that it is no guard, which is more than saying nothing."""
+    permissions: Permissions | None = None
+    """What it asks for; None when it does not say."""
+    themes: tuple[Path, ...] = ()
+    slips: tuple[str, ...] = ()
+    """Keys nobody knows that are nearly known ones: a misspelt "guard" guards nothing."""
+
+    @property
+    def has_process(self) -> bool:
+        """False for a bundle of themes or skills: nothing is started, nothing needs trust."""
+        return bool(self.exec)
+
+    @property
+    def kind(self) -> str:
+        """What a user gets from it: ``process``, ``theme``, ``process+theme`` or ``skills``."""
+        parts = ["process"] * bool(self.exec) + ["theme"] * bool(self.themes)
+        return "+".join(parts) or "skills"
+
+    def argv(self, path_variable: str) -> list[str]:
+        """What to run, ``exec`` resolved; ``path_variable`` is the value of ``PATH``."""
+        if not self.exec:
+            raise ExtensionError("has no exec: it is a bundle without a process")
+        return [resolve_exec(self.exec, self.directory, path_variable), *self.args]
+
+
+def read_manifest(directory: Path, data: bytes | None = None) -> Manifest:
+    """The manifest in ``directory``, or the one that was read there; ExtensionError says why it cannot be used."""
+    directory = Path(os.path.abspath(directory))
+    fields, slips = _decode(directory / FILE, _read(directory / FILE) if data is None else data)
+    permissions = None
+    if fields.permissions is not None:
+        permissions, more = _permissions(fields)
+        slips = (*slips, *more)
+    themes = tuple(path for name in THEME_FILES if (path := directory / name).is_file())
+    manifest = Manifest(
+        name=check_name(fields.name or ""),
+        directory=directory,
+        exec=fields.exec or "",
+        args=tuple(fields.args or ()),
+        version=fields.version or "",
+        language=fields.language or "",
+        description=fields.description or "",
+        skills=tuple(fields.skills or ()),
+        enabled=fields.enabled is not False,
+        guard=bool(fields.guard),
+        permissions=permissions,
+        denies_guard=fields.guard is False,
+        themes=themes,
+        slips=slips,
+    )
+    if not (manifest.exec or manifest.themes or manifest.skills):
+        raise ExtensionError(f'{FILE}: "exec" is missing, and there is neither a theme file nor "skills"')
+    if "\0" in "".join((manifest.exec, *manifest.args)):
+        raise ExtensionError(f'{FILE}: "exec" and "args" cannot hold NUL characters')
+    return manifest
+
+
+def _permissions(fields: _Fields) -> tuple[Permissions, tuple[str, ...]]:
+    from zot.features.extensions.loader.declared_permissions import read_permissions  # most extensions have none
+
+    permissions, slips = read_permissions(fields.permissions)
+    if fields.guard and not permissions.intercepts:
+        raise ExtensionError(f'{FILE}: "permissions.intercept" is missing: a guard can do nothing without it')
+    return permissions, slips
+
+
+def looks_like_guard(directory: Path) -> bool:
+    """Whether a manifest that cannot be used speaks of a guard and does not deny it: the host must fail closed.
+
+    One that cannot even be read might.
+    """
+    try:
+        return _GUARD.search(_read(directory / FILE)) is not None
+    except _Unreadable:
+        return True
+    except ExtensionError:
+        return False
+
+
+class _Unreadable(ExtensionError):
+    """It is there, and nobody knows what it says."""
+
+
+def check_name(name: str) -> str:
+    """The name itself, or ExtensionError: it becomes part of file names and must not lead elsewhere."""
+    if not name.strip():
+        raise ExtensionError(f'{FILE}: "name" is missing or empty')
+    if name in (".", "..") or any(char in "/\\" or char < " " or char == "\x7f" for char in name):
+        raise ExtensionError(f"the name {name!r} cannot be used: no path separators, control characters, '.' or '..'")
+    return name
+
+
+def resolve_exec(exec_: str, directory: Path, path_variable: str) -> str:
+    """An absolute path stays; one with a separator belongs to ``directory``; a bare name is found on PATH only."""
+    if os.path.isabs(exec_):
+        return exec_
+    if exec_ in (".", "..") or "/" in exec_:
+        return os.path.normpath(directory / exec_)
+    return _on_path(exec_, path_variable)
+
+
+def _on_path(name: str, path_variable: str) -> str:
+    for folder in path_variable.split(os.pathsep):
+        candidate = os.path.join(folder, name)
+        if not (os.path.isfile(candidate) and os.access(candidate, os.X_OK)):
+            continue
+        if not os.path.isabs(folder):
+            raise ExtensionError(f'exec "{name}" was found through the relative PATH entry "{folder}": refused')
+        return candidate
+    raise ExtensionError(f'exec "{name}" was not found on PATH (for a file beside the manifest write "./{name}")')
+
+
+def _decode(path: Path, data: bytes) -> tuple[_Fields, tuple[str, ...]]:
+    if len(data) > MAX_BYTES:
+        raise ExtensionError(f"{FILE} is larger than 1 MiB")
+    try:
+        decode_object(path, data)  # first, because it tells syntax errors by line and column
+        value: Any = strict_json.loads(data.removeprefix(b"\xef\xbb\xbf")) if data.strip() else {}
+        return msgspec.convert(value, _Fields), _slips(value)
+    except ConfigError as error:
+        raise ExtensionError(str(error).replace(str(path), FILE)) from error
+    except (msgspec.ValidationError, ValueError) as error:
+        raise ExtensionError(f"{FILE}: {error}") from error
+
+
+def _slips(fields: dict[str, Any]) -> tuple[str, ...]:
+    unknown = [key for key in fields if key not in KEYS]
+    meant = {key: nearest(key.lower(), KEYS) for key in unknown}
+    return tuple(f'"{key}" is not a key of {FILE}; did you mean "{near}"?' for key, near in meant.items() if near)
+
+
+def _read(path: Path) -> bytes:
+    """A plain file of reasonable size; a pipe called extension.json must not hang the start."""
+    try:
+        if not path.is_file():
+            raise ExtensionError(_missing(path))
+        return read_whole(path, MAX_BYTES)
+    except TooLarge as error:
+        raise ExtensionError(f"{FILE} is larger than 1 MiB") from error
+    except OSError as error:
+        raise _Unreadable(f"{FILE} cannot be read: {error.strerror or error}") from error
+
+
+def _missing(path: Path) -> str:
+    if path.exists():
+        return f"{FILE} is not a file"
+    return f"no {FILE}" if path.parent.is_dir() else "no such directory"

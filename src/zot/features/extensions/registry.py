@@ -1,0 +1,196 @@
+"""Who owns which name. The first registration wins; at the start, where all register at once, load order decides.
+
+Command names are matched without regard to case and never cover a built-in one. When a child ends, its names become
+free; a name it had shadowed stays unowned until somebody registers it again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+import msgspec
+
+from zot.features import json_schema
+from zot.features.extensions.child import Child, ReadyHow, State
+from zot.features.extensions.loader.declared_permissions import words
+from zot.features.extensions.loader.discovery import Scope
+from zot.wire import extension_frames
+
+LONGEST_NAME = 64  # of a command, as of a tool
+LONGEST_DESCRIPTION = 2_000
+MOST_NAMES = 500  # of one kind from one extension: no model can choose among more
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_COMMAND_NAME = re.compile(r"[A-Za-z0-9_-]+")
+
+BUILTIN_COMMANDS = (
+    *("help", "login", "logout", "model", "sessions", "session", "jump", "compact", "study", "btw", "jail", "unjail"),
+    *("skills", "reload-ext", "yolo", "telegram", "tg", "clear", "exit", "settings", "new", "cd"),
+    *("reasoning", "skill", "doctor", "cost", "quit", "copy", "context", "export", "init", "review", "jobs"),
+    *("rewind", "diff", "mode", "permissions", "mcp", "swarm"),
+)
+
+
+class CommandInfo(msgspec.Struct, frozen=True):
+    """A slash command that works; ``name`` as it was registered."""
+
+    name: str
+    description: str
+    extension: str
+
+
+class ExtensionStatus(msgspec.Struct, frozen=True):
+    """What there is to know about a loaded extension.
+
+    ``shadowed_*`` are names it registered that somebody else has; ``ready_how`` is "" until it is ready.
+    """
+
+    name: str
+    scope: Scope
+    directory: Path
+    state: State
+    ready_how: ReadyHow
+    guard: bool
+    commands: tuple[str, ...] = ()
+    shadowed_commands: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    shadowed_tools: tuple[str, ...] = ()
+    intercepts: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+    log_path: Path | None = None
+    slow_calls: int = 0
+    permissions: tuple[str, ...] = ()
+    """What it may do, in words."""
+
+
+class Registry:
+    def __init__(self, builtin_commands: Collection[str]) -> None:
+        self._builtin = {name.lower() for name in builtin_commands}
+        self._commands: dict[str, Child] = {}
+        self._tools: dict[str, Child] = {}
+        self._open = False
+
+    # --- registering
+
+    def add_command(self, child: Child, frame: extension_frames.RegisterCommand) -> None:
+        key = frame.name.lower()
+        if not frame.name:
+            child.fault("bad command", "registered a command without a name; it was dropped")
+        elif len(frame.name) > LONGEST_NAME:
+            named = f"{frame.name[:40]!r} and {len(frame.name) - 40:,} more characters"
+            child.fault("bad command", f"a command's name has at most {LONGEST_NAME} characters; dropped was {named}")
+        elif not _COMMAND_NAME.fullmatch(frame.name):
+            rule = "letters, digits, _ and - without a slash; it was dropped"
+            child.fault("bad command", f"command {frame.name!r} cannot be typed: a name consists of {rule}")
+        elif len(child.commands) >= MOST_NAMES:
+            child.fault("too many commands", f"registered more than {MOST_NAMES} commands; the rest were dropped")
+        elif key not in child.commands:
+            if len(frame.description) > LONGEST_DESCRIPTION:
+                child.log.write(f"of the description of /{frame.name} {LONGEST_DESCRIPTION:,} characters are kept")
+                frame = msgspec.structs.replace(frame, description=frame.description[:LONGEST_DESCRIPTION])
+            child.commands[key] = frame
+            if self._open:
+                self._claim_command(child, key)
+        elif child.commands[key].name != frame.name:
+            child.fault("shadowed", f"command /{frame.name} is hidden by its own /{child.commands[key].name}")
+        else:
+            child.fault("repeated command", f"command /{frame.name} was registered twice; the first one stays")
+
+    def add_tool(self, child: Child, frame: extension_frames.RegisterTool) -> bool:
+        """Whether the tools on offer may have changed."""
+        if reason := _unusable(frame):
+            child.fault("bad tool", f"tool {frame.name[:80]!r} was skipped: {reason}")
+            return False
+        if frame.replay and frame.replay not in extension_frames.REPLAYS:
+            child.fault("bad replay", f'tool {frame.name}: unknown replay value {frame.replay[:40]!r} means "never"')
+        if frame.name in child.tools:
+            child.fault("repeated tool", f"tool {frame.name} was registered twice; the first one stays")
+            return False
+        if len(child.tools) >= MOST_NAMES:
+            child.fault("too many tools", f"registered more than {MOST_NAMES} tools; the rest were dropped")
+            return False
+        child.tools[frame.name] = frame
+        return self._open and self._claim_tool(child, frame.name)
+
+    def settle(self, children: Iterable[Child]) -> None:
+        """The start is over: names go by load order, from now on to whoever comes first."""
+        for child in children:
+            for key in child.commands:
+                self._claim_command(child, key)
+            for name in child.tools:
+                self._claim_tool(child, name)
+        self._open = True
+
+    def clear(self) -> None:
+        """For a reload: nobody owns a name until the next ``settle``."""
+        self._commands.clear()
+        self._tools.clear()
+        self._open = False
+
+    def release(self, child: Child) -> None:
+        self._commands = {key: owner for key, owner in self._commands.items() if owner is not child}
+        self._tools = {name: owner for name, owner in self._tools.items() if owner is not child}
+
+    def _claim_command(self, child: Child, key: str) -> None:
+        name = child.commands[key].name
+        if key in self._builtin:
+            child.fault("shadowed", f"command /{name} is hidden by the built-in /{key}")
+        elif (owner := self._commands.setdefault(key, child)) is not child:
+            child.fault("shadowed", f"command /{name} is hidden by that of extension {owner.name}")
+
+    def _claim_tool(self, child: Child, name: str) -> bool:
+        owner = self._tools.setdefault(name, child)
+        if owner is not child:
+            child.fault("shadowed", f"tool {name} is hidden by that of extension {owner.name}")
+        return owner is child
+
+    # --- looking up
+
+    def command(self, name: str) -> tuple[Child, str] | None:
+        """The child that answers to a name, and the name as it was registered."""
+        owner = self._commands.get(name.lower())
+        return (owner, owner.commands[name.lower()].name) if owner and owner.alive else None
+
+    def commands(self) -> list[CommandInfo]:
+        alive = [(child, child.commands[key]) for key, child in self._commands.items() if child.alive]
+        rows = [CommandInfo(frame.name, frame.description or f"({child.name})", child.name) for child, frame in alive]
+        return sorted(rows, key=lambda row: row.name.lower())
+
+    def tools(self) -> list[tuple[Child, extension_frames.RegisterTool]]:
+        return [(child, child.tools[name]) for name, child in self._tools.items() if child.alive]
+
+    def status(self, child: Child, taken: Collection[str]) -> ExtensionStatus:
+        """``taken`` are names of tools that the agent has from elsewhere."""
+        commands = {frame.name: self._commands.get(key) is child for key, frame in child.commands.items()}
+        tools = {name: self._tools.get(name) is child and name not in taken for name in child.tools}
+        return ExtensionStatus(
+            name=child.name,
+            scope=child.entry.scope,
+            directory=child.entry.manifest.directory,
+            state=child.state,
+            ready_how=child.ready_how,
+            guard=child.guard,
+            commands=tuple(name for name, active in commands.items() if active),
+            shadowed_commands=tuple(name for name, active in commands.items() if not active),
+            tools=tuple(name for name, active in tools.items() if active),
+            shadowed_tools=tuple(name for name, active in tools.items() if not active),
+            intercepts=tuple(sorted(child.guarded if child.guard else child.intercepts)),
+            faults=tuple(child.log.faults),
+            log_path=child.log.path,
+            slow_calls=child.slow_calls,
+            permissions=tuple(words(child.permissions)),
+        )
+
+
+def is_deferred(frame: extension_frames.RegisterTool) -> bool:
+    """Hidden from the model until a result activates it; ``exposure`` overrides the older key."""
+    return frame.exposure == "deferred" if frame.exposure else frame.deferred
+
+
+def _unusable(frame: extension_frames.RegisterTool) -> str:
+    if not _TOOL_NAME.fullmatch(frame.name):
+        return "a tool's name is 1 to 64 letters, digits, _ or -"
+    if frame.exposure and frame.exposure not in extension_frames.EXPOSURES:
+        return f"unknown exposure {frame.exposure[:40]!r}"
+    return json_schema.usable(frame.schema) if frame.schema is not None else ""

@@ -1,0 +1,188 @@
+"""A tool that lives in an extension: the call goes over the wire, and whatever comes back becomes a result.
+
+The model always gets one: nothing a child sends, or fails to send, can break the turn. An abandoned call is cancelled
+in the child if it said that it understands that. ``wire_blocks`` is the other direction: a result as extensions see it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from zot.core.tool import ToolContext, ToolResult
+from zot.errors import ExtensionError, ExtensionTimedOut
+from zot.features import json_schema
+from zot.features.extensions.child import Child, new_id
+from zot.features.extensions.registry import is_deferred
+from zot.provider.messages import ImageBlock, ResultBlock, TextBlock
+from zot.wire import extension_frames, limits
+
+_SLOW_S = 10.0
+
+
+class ToolHost(Protocol):
+    """What a tool needs of the host."""
+
+    tool_timeout_s: float
+
+    @property
+    def interactive(self) -> bool: ...
+
+    def owner_of_tool(self, name: str) -> Child | None: ...
+
+    def call_open(self, child: Child, id: str, tool: str) -> AbstractContextManager[None]:
+        """While a call runs, the child may ask for tools within it."""
+        ...
+
+    def activate(self, names: tuple[str, ...]) -> None: ...
+
+
+class ExtensionTool:
+    """Described by the extension that registered it and run by whoever owns the name when it is called."""
+
+    read_only = False
+
+    def __init__(self, child: Child, frame: extension_frames.RegisterTool, host: ToolHost) -> None:
+        self.extension = child.name
+        self.name = frame.name
+        self.description = frame.description
+        self.schema: dict[str, Any] = json_schema.completed(frame.schema)
+        self.deferred = is_deferred(frame)
+        self._interactive = frame.interactive
+        self._host = host
+
+    async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
+        child = self._host.owner_of_tool(self.name)
+        if child is None:
+            return self._failed(f"no extension registered for tool {self.name}")
+        if self._interactive and not self._host.interactive:
+            return self._failed("it waits for a person, and in this mode there is none")
+        if wrong := json_schema.misfit(self.schema, args):
+            return self._failed(f"the arguments do not fit its schema: {wrong}")
+        id = new_id()
+        with self._host.call_open(child, id, self.name):
+            return await self._call(child, id, args)
+
+    async def _call(self, child: Child, id: str, args: dict[str, Any]) -> ToolResult:
+        began = time.monotonic()
+        seconds = None if self._interactive else self._host.tool_timeout_s
+        try:
+            answer: extension_frames.ToolResult = await child.ask(
+                extension_frames.ToolCall(id=id, name=self.name, args=args), seconds
+            )
+        except asyncio.CancelledError:
+            self._cancel(child, id)
+            raise
+        except ExtensionTimedOut as error:
+            self._cancel(child, id)
+            child.log.write(f"tool {self.name}: {error}")
+            return self._failed(f"timeout: {error}", timed_out=True)
+        except ExtensionError as error:
+            return self._failed(f"the extension {error}")
+        finally:
+            child.slow_calls += time.monotonic() - began > _SLOW_S
+        if answer.activate_tools:
+            self._host.activate(answer.activate_tools)
+        return converted(child.name, self.name, answer)
+
+    def _cancel(self, child: Child, id: str) -> None:
+        if "tool_cancel" in child.capabilities:
+            child.send(extension_frames.ToolCancel(id=id))
+
+    def _failed(self, reason: str, *, timed_out: bool = False) -> ToolResult:
+        return failed(self.extension, self.name, reason, timed_out=timed_out)
+
+
+# --- what the child answered, as the model reads it
+
+
+def converted(extension: str, tool: str, answer: extension_frames.ToolResult) -> ToolResult:
+    """Blocks that cannot be used become text saying so; an image that cannot be decoded makes it an error."""
+    blocks: list[ResultBlock] = []
+    formats: list[str] = []  # one for each block
+    broken = False
+    for content in answer.content:
+        block = _block(extension, tool, content)
+        if block is None:
+            continue
+        broken = broken or (content.type == "image" and isinstance(block, TextBlock))
+        blocks.append(block)
+        formats.append("markdown" if content.format == "markdown" else "")
+    if not blocks:
+        blocks.append(TextBlock(f"(extension {extension}/{tool} returned no content)"))
+    details: dict[str, Any] = {"extension": extension, "tool": tool}
+    if any(formats):
+        details["formats"] = formats
+    if answer.structured_content is not None:
+        details["structured_content"] = answer.structured_content
+    return ToolResult(tuple(blocks), answer.is_error or broken, details)
+
+
+def failed(extension: str, tool: str, reason: str, *, timed_out: bool = False) -> ToolResult:
+    details: dict[str, Any] = {"extension": extension, "tool": tool}
+    if timed_out:
+        details["timed_out"] = True
+    return ToolResult((TextBlock(f"extension {extension}/{tool} failed: {reason}"),), True, details)
+
+
+def _block(extension: str, tool: str, content: extension_frames.Content) -> ResultBlock | None:
+    match content.type:
+        case "text":
+            return TextBlock(content.text) if content.text else None
+        case "image":
+            return _image(extension, tool, content)
+        case other:
+            return TextBlock(f"(extension {extension}/{tool} returned a block of unknown type {other[:40]!r})")
+
+
+def _image(extension: str, tool: str, content: extension_frames.Content) -> ResultBlock:
+    from base64 import b64decode  # only for images
+    from binascii import Error
+
+    try:
+        data = b64decode(content.data, validate=True)
+    except (Error, ValueError):
+        data = b""
+    if not data:
+        return TextBlock(f"(extension {extension}/{tool} returned an image that cannot be decoded)")
+    return ImageBlock(content.mime_type or "image/png", data)
+
+
+# --- a result as an extension sees it; the model's own is never shortened
+
+
+def wire_blocks(
+    content: Sequence[ResultBlock], budget: int = limits.OBSERVED_RESULT, most: int = limits.OBSERVED_BLOCKS
+) -> tuple[tuple[extension_frames.Content, ...], bool]:
+    """The blocks that fit, and whether anything was cut."""
+    kept: list[extension_frames.Content] = []
+    cut = len(content) > most
+    for block in content[:most]:
+        wire, whole = _fit(block, budget)
+        cut = cut or not whole
+        if wire is not None:
+            kept.append(wire)
+            budget -= _size(wire)
+    return tuple(kept), cut
+
+
+def _fit(block: ResultBlock, room: int) -> tuple[extension_frames.Content | None, bool]:
+    match block:
+        case TextBlock(text):
+            data = text.encode("utf-8", "replace")
+            if len(data) <= room:
+                return extension_frames.Content(type="text", text=text), True
+            return extension_frames.Content(type="text", text=data[: max(0, room)].decode("utf-8", "ignore")), False
+        case ImageBlock(mime_type, data):
+            if len(data) * 4 // 3 + 4 + len(mime_type) > room:
+                return None, False
+            from base64 import b64encode  # only for images
+
+            return extension_frames.Content(type="image", mime_type=mime_type, data=b64encode(data).decode()), True
+
+
+def _size(block: extension_frames.Content) -> int:
+    return len(block.text.encode("utf-8", "replace")) + len(block.data) + len(block.mime_type)

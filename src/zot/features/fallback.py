@@ -1,0 +1,73 @@
+"""``--fallback-model``: a second model, checked when zot starts, that takes over once when the first one fails.
+
+It takes over from a failure another model may not have, in the same run and with the same prompt, and then it stays.
+While it waits, the first one is tried a few times only; the second has all the tries there are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zot.agent.model_resolver import Query, Resolved, require_credential
+from zot.core.events import Diagnostic
+from zot.errors import NotLoggedIn, UsageError
+from zot.provider.error_mapping import rescue_category
+from zot.provider.providers import canonical_id
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.core.state import Fallback
+
+
+def fallback(conversation: Conversation) -> Fallback:
+    """What the agent asks when its model failed; UsageError or NotLoggedIn name the flag."""
+    second = _resolved(conversation)
+    waiting, resources = [second], conversation.resources
+    resources.stand_in = (second.provider.id, second.model.id)
+    conversation.read_settings()  # with fewer tries
+
+    async def take_over(error: Exception) -> bool:
+        if not waiting or rescue_category(error) in ("", "too_large"):
+            return False
+        waiting.clear()
+        resources.stand_in, present = None, conversation.present
+        if (second.provider.id, second.model.id) == (present.provider, present.model):
+            return False  # a resumed session remembers it, or it was chosen since
+        failed, other = f"{present.provider}/{present.model}", f"{second.provider.id}/{second.model.id}"
+        conversation.emit(Diagnostic(f"model {failed} failed: {error}; going on with {other}"))
+        await conversation.adopt(second).aclose()
+        return True
+
+    return take_over
+
+
+def _resolved(conversation: Conversation) -> Resolved:
+    typed = conversation.resources.config.fallback_model
+    try:
+        resolved = conversation.resources.resolve(_query(conversation, typed))
+        require_credential(resolved)
+    except NotLoggedIn as error:
+        raise NotLoggedIn(f"--fallback-model {typed}: {error}") from error
+    except UsageError as error:
+        raise UsageError(f"--fallback-model {typed}: {error}") from error
+    return resolved
+
+
+def _query(conversation: Conversation, typed: str) -> Query:
+    """An id or ``provider/id``. The provider of the first model comes first: ids of its own may have slashes, too."""
+    catalog, current = conversation.catalog, conversation.resolved.provider
+    if own := conversation.settings.values.model_names.get(typed):
+        from zot.agent.model_lookup import own_model
+
+        found = own_model(own, catalog, current.id)
+        return conversation.launch.query(found.provider or current.id, found.model)
+    if catalog.find(typed, current.id) is not None:
+        return conversation.launch.query(current.id, typed)
+    providers = catalog.providers()
+    name, slash, id = typed.partition("/")
+    named = providers.get(canonical_id(name, providers)) if slash else None
+    if named is not None and (catalog.find(id, named.id) is not None or named.any_model or not current.any_model):
+        return conversation.launch.query(named.id, id)
+    if catalog.find(typed) is not None:
+        return Query(model=typed)
+    return conversation.launch.query(current.id, typed)

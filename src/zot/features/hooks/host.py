@@ -1,0 +1,350 @@
+"""Who runs a conversation's hooks: finds those an event is for, asks them side by side, and tells what went wrong.
+
+Only trusted ones are here. A script that changed since it was trusted does not run, and a call it would have seen is
+refused: otherwise whoever may write a file could switch a guard off. With the jail, hooks run in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from zot.core.events import AgentEvent, CompactDone, SessionEnded, SessionStarted
+from zot.features.hooks.claude_format import MODES, NAMES
+from zot.features.hooks.config import Hook, Source, digest_of
+from zot.features.hooks.hook_output import Answer, answer_of, joined_context
+from zot.features.hooks.hook_process import run_hook
+from zot.system.files import find_program
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.agent.tools.workspace import Workspace
+
+END_S = 5.0  # for hooks of SessionEnd that name no time of their own
+HEARD = (SessionStarted, SessionEnded, CompactDone)
+_NOTHING_TO_END = ("UserPromptSubmit", "PreCompact")  # the first refuses the prompt instead
+_SHOWN = 120  # characters of a command
+_ENV_BYTES = 64 << 10
+
+Signature = tuple[int, int, int, int]
+
+
+class HookHost:
+    """``untrusted`` wait for a person; ``join`` says whose hooks they are."""
+
+    conversation: Conversation
+
+    def __init__(
+        self, sources: Sequence[Source], *, workspace: Workspace, strict: bool, tell: Callable[[str], None]
+    ) -> None:
+        from zot.features.hooks.interceptor import HookInterceptor  # which needs this module
+
+        self.interceptor = HookInterceptor(self)
+        self.untrusted: list[Source] = []
+        self._workspace = workspace
+        self._strict = strict
+        self._tell = tell
+        self._sources: list[Source] = []
+        self._scripts: dict[str, tuple[str, Signature | None]] = {}  # as they were trusted, and as last looked at
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._starting: asyncio.Task[None] | None = None
+        self._start_context = self._env_file = ""
+        self._begun = False
+        self._told: set[str] = set()
+        for source in sources:
+            self._take(source)
+
+    def _take(self, source: Source) -> None:
+        self._sources.append(source)
+        if source.origin != "own":
+            for path, digest in source.scripts().items():
+                self._scripts[path] = (digest, _signature(path))
+
+    def adopt(self, source: Source) -> None:
+        """A person trusts it: it runs from now on."""
+        self.untrusted = [each for each in self.untrusted if each is not source]
+        self._take(source)
+        if self._begun and any(hook.event == "SessionStart" for hook in source.hooks):
+            self._begin("startup", only=source)
+
+    def join(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        conversation.read(self.hear, *HEARD)
+
+    def has(self, event: str) -> bool:
+        return any(hook.event == event for source in self._sources for hook in source.hooks)
+
+    def resolve(self, path: str) -> str:
+        return os.path.normpath(os.path.join(self._workspace.cwd, os.path.expanduser(path)))
+
+    # --- asking
+
+    async def ask(
+        self,
+        event: str,
+        names: Sequence[str] = ("",),
+        fields: dict[str, Any] | None = None,
+        *,
+        only: Source | None = None,
+    ) -> list[Answer]:
+        """What the hooks of this event answered, those that are not waited for left out."""
+        asked = [each for each in self._for(event, names, only) if self._fits(*each, names, fields or {})]
+        if not asked:
+            return []
+        given = self._given(event, fields or {})
+        waited: list[tuple[Source, Hook]] = []
+        for source, hook in asked:
+            if hook.is_async:
+                self._spawn(self._run_aside(source, hook, given))
+            else:
+                waited.append((source, hook))
+        if len(waited) == 1:
+            answers = [await self._run(*waited[0], given)]
+        else:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._run(source, hook, given)) for source, hook in waited]
+            answers = [task.result() for task in tasks]
+        for answer in answers:
+            if answer.stop is not None:
+                self._tell(f"a {event} hook ends the work: {answer.stop}")
+                if event not in _NOTHING_TO_END:
+                    self.conversation.abort()
+        return answers
+
+    def _for(self, event: str, names: Sequence[str], only: Source | None) -> list[tuple[Source, Hook]]:
+        found: dict[tuple[str, str, str], tuple[Source, Hook]] = {}
+        for source in self._sources if only is None else [only]:
+            for hook in source.hooks:
+                if hook.event == event and hook.matches(*names):
+                    key = (hook.line(), hook.condition, source.given.get("CLAUDE_PLUGIN_ROOT", ""))
+                    found.setdefault(key, (source, hook))
+        return list(found.values())
+
+    def _fits(self, source: Source, hook: Hook, names: Sequence[str], fields: dict[str, Any]) -> bool:
+        if not hook.condition:
+            return True
+        from zot.features.hooks.conditions import fits  # few hooks have one
+
+        return fits(hook.condition, names, fields.get("tool_input", {}), self._workspace.cwd, source.project)
+
+    def _given(self, event: str, fields: dict[str, Any]) -> bytes:
+        present = self.conversation.present
+        return msgspec.json.encode(
+            {
+                "session_id": present.session_id,
+                "transcript_path": present.session_file,
+                "cwd": present.directory,
+                "permission_mode": MODES.get(present.permission_mode, "default"),
+                "hook_event_name": event,
+                **fields,
+            }
+        )
+
+    async def _run(self, source: Source, hook: Hook, given: bytes) -> Answer:
+        """What it answered; what went wrong is told, or refuses the call where the hook is a guard that must answer."""
+        changed = self._changed(source, hook)
+        if changed:
+            answer = Answer(hook=hook, failure=f"{changed} changed since you trusted it; `zot hooks trust` looks again")
+        else:
+            env = {
+                **self._workspace.child_environment(),
+                "CLAUDE_PROJECT_DIR": str(self._workspace.cwd),
+                **source.given,
+            }
+            if hook.event == "SessionStart":
+                env["CLAUDE_ENV_FILE"] = self._env_file
+            cwd, jail = self._workspace.cwd, self._workspace.jail
+            ran = await run_hook(argv_of(hook, env), given, cwd=cwd, env=env, timeout_s=hook.timeout_s, jail=jail)
+            answer = answer_of(hook, ran)
+        if answer.message:
+            self._tell(answer.message)
+        self._tell_unheeded(source, answer)
+        if not answer.failure:
+            return answer
+        what = f"the {hook.event} hook {_short(hook.line())} of {source.name}: {answer.failure}"
+        if hook.event == "PreToolUse" and (changed or hook.strict or self._strict):
+            return msgspec.structs.replace(answer, decision="deny", reason=f"refused: {what}")
+        goes_on = "; the call goes on" if hook.event == "PreToolUse" else ""
+        self._tell(f"{what}{goes_on}")
+        return answer
+
+    async def _run_aside(self, source: Source, hook: Hook, given: bytes) -> None:
+        """Nobody waits for it: what it has to say to the model is said with the next prompt, or at once if it asked for
+        that and somebody is being answered."""
+        answer = await self._run(source, hook, given)
+        said = answer.context
+        if hook.rouses and answer.decision == "deny":
+            said = "\n\n".join(filter(None, (answer.reason, said)))
+            if self.conversation.busy:
+                self.conversation.steer(said)
+                return
+        self._start_context = "\n\n".join(filter(None, (self._start_context, said)))
+
+    def _tell_unheeded(self, source: Source, answer: Answer) -> None:
+        new = [name for name in answer.unheeded if name not in self._told]
+        if new:
+            self._told.update(new)
+            hook = answer.hook
+            self._tell(f"the {hook.event} hook {_short(hook.line())} of {source.name}: zot has no {', '.join(new)}")
+
+    def _changed(self, source: Source, hook: Hook) -> str:
+        """A script of the hook that is not what was trusted; empty while all are."""
+        if source.origin == "own":
+            return ""
+        for path, (digest, seen) in self._scripts.items():
+            if (now := _signature(path)) != seen:
+                if digest_of(Path(path)) != digest:
+                    if os.path.basename(path) in hook.line():
+                        return path
+                else:
+                    self._scripts[path] = (digest, now)
+        return ""
+
+    def _spawn(self, work: Any) -> asyncio.Task[Any]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def warn(self, text: str) -> None:
+        self._tell(text)
+
+    # --- prompts
+
+    async def before_prompt(self, text: str) -> str:
+        """Why this may not be said; empty when it may. What hooks add is told to the model before it."""
+        if self._starting is not None:
+            with suppress(asyncio.CancelledError):
+                await asyncio.shield(self._starting)
+            self._starting = None
+        if self._start_context:
+            self._add("SessionStart", self._start_context)
+            self._start_context = ""
+        refusal, context = await self.about_prompt(text)
+        if context:
+            self._add("UserPromptSubmit", context)
+        return refusal
+
+    async def about_prompt(self, text: str) -> tuple[str, str]:
+        """Why this may not be said, and if it may, what the model is told before it."""
+        answers = await self.ask("UserPromptSubmit", fields={"prompt": text})
+        for answer in answers:
+            if answer.decision == "deny" or answer.stop is not None:
+                return answer.reason or answer.stop or "a UserPromptSubmit hook refused this prompt", ""
+        return "", joined_context(answers)
+
+    def _add(self, event: str, context: str) -> None:
+        from zot.core.events import SYNTHETIC
+        from zot.provider.messages import user_message
+
+        message = user_message(context_text(event, context))
+        self.conversation.add(msgspec.structs.replace(message, meta={SYNTHETIC: "true"}))
+
+    async def before_compaction(self, trigger: str, focus: str = "") -> str:
+        """Why the conversation may not be compacted; empty when it may. ``trigger`` is ``manual`` or ``auto``."""
+        fields = {"trigger": trigger, "custom_instructions": focus or None}
+        for answer in await self.ask("PreCompact", (trigger,), fields):
+            if answer.decision == "deny":
+                return answer.reason or "a PreCompact hook refused it"
+        return ""
+
+    # --- sessions
+
+    def hear(self, event: AgentEvent) -> None:
+        match event:
+            case SessionStarted():
+                source = "resume" if self.conversation.messages else "clear" if self._begun else "startup"
+                self._begun = True
+                self._begin(source)
+            case SessionEnded(_, "session_switch"):
+                self._spawn(self.ask("SessionEnd", ("clear",), {"reason": "clear"}))
+            case CompactDone():
+                self._begin("compact")
+            case _:
+                pass
+
+    def _begin(self, source: str, only: Source | None = None) -> None:
+        """Hooks of a session's start run beside everything else; the next prompt waits for them."""
+        if only is None and not self.has("SessionStart"):
+            return
+        before = self._starting
+
+        async def begin() -> None:
+            if before is not None:
+                await asyncio.wait([before])
+            fields = {"source": source, "model": self.conversation.present.model}
+            with tempfile.NamedTemporaryFile(prefix="zot-hook-") as file:
+                self._env_file = file.name
+                answers = await self.ask("SessionStart", (source,), fields, only=only)
+                self._workspace.added.update(exported(file.read(_ENV_BYTES).decode("utf-8", "replace")))
+            self._start_context = "\n\n".join(filter(None, (self._start_context, joined_context(answers))))
+
+        self._starting = self._spawn(begin())
+
+    async def aclose(self) -> None:
+        """The session ends: its hooks have a moment for it, and nothing of them is waited for afterwards."""
+        if self._begun and self.has("SessionEnd"):
+            reason = "prompt_input_exit" if self.conversation.resources.front_end.may_log_in else "other"
+            with suppress(TimeoutError):
+                async with asyncio.timeout(END_S):
+                    await self.ask("SessionEnd", (reason,), {"reason": reason})
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+
+def argv_of(hook: Hook, env: Mapping[str, str]) -> list[str]:
+    """What is started: a shell with the command, or the program with its arguments and the places put into them."""
+    if hook.args is None:
+        return [find_program("bash") or "/bin/sh", "-c", hook.command]
+    words = [hook.command, *hook.args]
+    for name in ("CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"):
+        words = [word.replace(f"${{{name}}}", env.get(name, "")) for word in words]
+    return words
+
+
+def context_text(event: str, context: str) -> str:
+    return f"Context from a {event} hook:\n\n{context}"
+
+
+def names_of(tool: str) -> tuple[str, ...]:
+    """What a matcher may call it."""
+    return (NAMES[tool], tool) if tool in NAMES else (tool,)
+
+
+def exported(text: str) -> dict[str, str]:
+    """The variables of lines such as ``export NAME="value"``, which a hook left for the commands that follow."""
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError:
+            continue
+        for word in words[1:] if words[:1] == ["export"] else words[:1]:
+            name, equals, value = word.partition("=")
+            if equals and name.isidentifier():
+                found[name] = value
+    return found
+
+
+def _short(command: str) -> str:
+    line = " ".join(command.split())
+    return f"`{line[:_SHOWN]}…`" if len(line) > _SHOWN else f"`{line}`"
+
+
+def _signature(path: str) -> Signature | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)

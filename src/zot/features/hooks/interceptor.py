@@ -1,0 +1,197 @@
+"""Hooks at the door of every tool call, whoever makes it: the model, a side chat, a sub-agent, an extension.
+
+Before a call they may refuse it, change its input or have a person asked; after it they may add to its result; at the
+end of the work they may ask for more. A permission of theirs answers the gate's question in a person's place.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from zot.core import permission_gate
+from zot.core.interceptors import PromptVerdict, TextVerdict, ToolVerdict, TurnVerdict
+from zot.core.tool import ToolResult
+from zot.features.hooks.claude_format import CannotSay, claude_input, claude_response, zot_args
+from zot.features.hooks.hook_output import Answer, joined_context, joined_decision
+from zot.features.hooks.host import HookHost, context_text, names_of
+from zot.provider.messages import TextBlock, ToolCallBlock
+
+MOST_ROUNDS = 10  # that a Stop hook may ask for
+_MOST_KNOWN = 256  # calls
+_ALLOWED = ToolVerdict()
+_CANNOT_SAY = "refused: a hook changed the input into what zot cannot do"
+_NOBODY = "refused: a hook wants a person to be asked about this call, and nobody can be"
+
+
+class HookInterceptor:
+    """``stop_event`` is what the end of the work is called: that of a conversation beside another has its own name."""
+
+    watches_text = False
+
+    def __init__(self, host: HookHost, stop_event: str = "Stop") -> None:
+        self._host = host
+        self._stop_event = stop_event
+        self._rounds = 0
+        self._began: dict[str, float] = {}
+        self._context: dict[str, str] = {}
+        self._permitted: dict[str, str] = {}
+
+    def for_child(self) -> HookInterceptor:
+        return HookInterceptor(self._host, "SubagentStop")
+
+    async def before_turn(self, step: int) -> TurnVerdict:
+        if step == 1:
+            self._rounds = 0
+        return TurnVerdict()
+
+    async def before_message(self, text: str) -> TextVerdict:
+        return TextVerdict()
+
+    # --- before a call
+
+    async def before_tool(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
+        host = self._host
+        self._remember(self._began, call.id, time.monotonic())
+        if not host.has("PreToolUse"):
+            return _ALLOWED
+        args = call.args or {}
+        answers = await host.ask("PreToolUse", names_of(call.name), self._fields(call, args))
+        for answer in answers:
+            if answer.stop is not None:
+                return ToolVerdict(allowed=False, reason=answer.stop)
+        decided = joined_decision(answers)
+        if decided is not None and decided.decision == "deny":
+            return ToolVerdict(allowed=False, reason=decided.reason or "a PreToolUse hook refused this call")
+        try:
+            args = self._updated(call, args, answers)
+        except CannotSay as error:
+            return ToolVerdict(allowed=False, reason=f"{_CANNOT_SAY}: {error}")
+        as_it_runs = call if args is None else call.with_args(args)
+        if decided is not None and decided.decision in ("ask", "defer"):
+            refusal = await self._asked(as_it_runs, origin, decided.reason)
+            if refusal is not None:
+                return ToolVerdict(allowed=False, reason=refusal)
+        if decided is not None and decided.decision == "allow":
+            self._remember(self._permitted, call.id, as_it_runs.arguments)
+        if context := joined_context(answers):
+            self._remember(self._context, call.id, context)
+        return _ALLOWED if args is None else ToolVerdict(args=args)
+
+    def _updated(self, call: ToolCallBlock, args: dict[str, Any], answers: list[Answer]) -> dict[str, Any] | None:
+        """The input as hooks changed it, the last word counts; None when none did."""
+        made: dict[str, Any] | None = None
+        for answer in answers:
+            if answer.updated is not None:
+                made = zot_args(call.name, answer.updated, args, self._host.resolve)
+        return made
+
+    async def _asked(self, call: ToolCallBlock, origin: str, reason: str) -> str | None:
+        """Why the call may not run, or None; a gate that asks anyway is left to do so."""
+        gate = self._host.conversation.gate
+        if gate is None or gate.confirmer is None:
+            return f"{_NOBODY}: {reason}" if reason else _NOBODY
+        if gate.judge(call).step == "ask":
+            return None
+        answer = await gate.confirmer(
+            permission_gate.Question(call, permission_gate.preview(call.value), origin, (), False)
+        )
+        return (answer.reason.strip() or permission_gate.SAID_NO) if answer.decision == "deny" else None
+
+    async def answer_gate(self, question: permission_gate.Question) -> permission_gate.Answer | None:
+        """In a person's place: what hooks permit or refuse, None when they leave it to the person."""
+        call = question.call
+        if self._permitted.get(call.id) == call.arguments:
+            return permission_gate.Answer("once")
+        args = call.args or {}
+        answers = await self._host.ask("PermissionRequest", names_of(call.name), self._fields(call, args))
+        decided = joined_decision(answers)
+        if decided is None or decided.decision in ("ask", "defer"):
+            return None
+        if decided.decision == "allow":
+            try:
+                changed = self._updated(call, args, [answer for answer in answers if answer.decision == "allow"])
+            except CannotSay as error:
+                return permission_gate.Answer("deny", f"{_CANNOT_SAY}: {error}")
+            if changed is not None:  # the guards look at it, and nobody is asked twice
+                self._remember(self._permitted, call.id, call.with_args(changed).arguments)
+            return permission_gate.Answer("once", args=changed)
+        return permission_gate.Answer("deny", decided.reason or "a PermissionRequest hook refused this call")
+
+    # --- after it
+
+    async def after_tool(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> str:
+        """What is added to the result."""
+        host = self._host
+        parts = [self._context.pop(call.id, "")]
+        event = "PostToolUseFailure" if result.is_error else "PostToolUse"
+        if host.has(event):
+            text = "\n".join(block.text for block in result.content if isinstance(block, TextBlock))
+            fields = self._fields(call, call.args or {})
+            since = self._began.get(call.id)
+            fields["duration_ms"] = int((time.monotonic() - since) * 1000) if since is not None else 0
+            if result.is_error:
+                fields |= {"error": text, "is_interrupt": False}
+            else:
+                fields["tool_response"] = claude_response(call.name, fields["tool_input"], text)
+            answers = await host.ask(event, names_of(call.name), fields)
+            parts += [answer.reason for answer in answers if answer.decision == "deny"]
+            parts.append(joined_context(answers))
+        self._began.pop(call.id, None)
+        self._permitted.pop(call.id, None)
+        return "\n\n".join(f"[hook] {part}" for part in parts if part)
+
+    # --- what is said meanwhile, and what is forgotten
+
+    async def before_steering(self, text: str) -> PromptVerdict:
+        """What a person adds to the running prompt is a prompt as well; a sub-agent's are not a person's."""
+        if self._stop_event != "Stop" or not self._host.has("UserPromptSubmit"):
+            return PromptVerdict()
+        refusal, context = await self._host.about_prompt(text)
+        if refusal:
+            return PromptVerdict(allowed=False, reason=refusal)
+        return PromptVerdict(context=context_text("UserPromptSubmit", context) if context else "")
+
+    async def before_compaction(self) -> str:
+        """Why an automatic compaction is not to be; empty when it may."""
+        return await self._host.before_compaction("auto") if self._host.has("PreCompact") else ""
+
+    # --- the end of the work
+
+    async def before_stop(self, text: str) -> str:
+        """What the model is told to do instead of stopping; empty when it may."""
+        host = self._host
+        if not host.has(self._stop_event):
+            return ""
+        fields = {"stop_hook_active": self._rounds > 0, "last_assistant_message": text}
+        answers = await host.ask(self._stop_event, fields=fields)
+        if any(answer.stop is not None for answer in answers):
+            return ""
+        decided = joined_decision(answers)
+        blocked = decided is not None and decided.decision == "deny"
+        more = joined_context(answers)  # what is not an error, and to be acted on all the same
+        if not blocked and not more:
+            return ""
+        self._rounds += 1
+        if self._rounds > MOST_ROUNDS:
+            host.warn(f"{self._stop_event} hooks asked for more {MOST_ROUNDS} times; the work ends here")
+            return ""
+        reason = decided.reason if decided is not None and blocked else ""
+        said = "\n\n".join(filter(None, (reason, more)))
+        return said or f"A {self._stop_event} hook says that the work is not done. Go on."
+
+    # --- what hooks are told
+
+    def _fields(self, call: ToolCallBlock, args: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "tool_name": names_of(call.name)[0],
+            "tool_input": claude_input(call.name, args, self._host.resolve),
+            "tool_use_id": call.id,
+        }
+
+    @staticmethod
+    def _remember(known: dict[str, Any], id: str, value: Any) -> None:
+        """Of the calls that run now; those that never ran are forgotten in time."""
+        if len(known) >= _MOST_KNOWN:
+            known.pop(next(iter(known)))
+        known[id] = value

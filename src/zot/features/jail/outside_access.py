@@ -1,0 +1,206 @@
+"""``--approve outside``: a call that failed because of the jail is put to a person, with exactly what it wanted.
+
+*once* runs that one call again with it, *session* keeps it, *never* stops the asking; whatever else happens, or nobody
+there to ask, leaves the call refused and says so. Nothing but the answer widens a jail: no text of a command does, and
+what is shown is what is allowed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from zot.agent.tools.registry import LazyTool, Limits, offered_tools
+from zot.agent.tools.workspace import Jailed, Workspace
+from zot.core.tool import ToolContext, ToolResult
+from zot.provider.messages import TextBlock, ToolCallBlock
+from zot.system.safe_open import create
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from zot.core.tool import Tool
+    from zot.system.jail.jail import Jail
+    from zot.system.jail.policy import Wish
+
+Decision = Literal["once", "session", "never", "deny"]
+_MOST_OFFERS = 2  # of one call: what it wants next shows only when it has the first
+_WRITING = ("write", "edit")
+_NOTHING = "Do not try to get round the jail; say what you wanted and why, and go on without it or stop."
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """May this call have these, which are outside the jail? It failed without them, and a yes runs it again from its
+    beginning. ``origin`` is the extension that asked for the call, if one did."""
+
+    call: ToolCallBlock
+    wishes: tuple[Wish, ...]
+    origin: str = ""
+
+
+Asker = Callable[[Offer], Awaitable[Decision]]
+
+
+class Outside:
+    """What is allowed and what is not to be asked again, for one run. ``asker`` is attached by whoever can ask a
+    person; ``told`` hears what was refused because nobody could. Unless it ``asks``, there is nothing to ask."""
+
+    def __init__(self, workspace: Workspace, home: Path, told: Callable[[str], None], *, asks: bool = True) -> None:
+        self.asker: Asker | None = None
+        self.asks = asks
+        self._workspace = workspace
+        self._home = home
+        self._told = told
+        self._never: set[Wish] = set()
+        self._mentioned: set[Wish] = set()
+        self._turn = asyncio.Lock()
+
+    def wishes(self, call: ToolCallBlock, ended: ToolResult | Jailed, workspace: Workspace) -> list[Wish]:
+        """What a call wanted that ended like this; none when it went well or failed for other reasons."""
+        jail = workspace.jail
+        if (
+            not self.asks
+            or jail is None
+            or (isinstance(ended, ToolResult) and not (ended.is_error and call.name == "bash"))
+        ):
+            return []
+        from zot.system.jail.access_requests import Surroundings, file_wish, wishes_in
+
+        own = tuple(filter(None, (os.path.realpath(self._home), jail.own_directory)))
+        around = Surroundings(jail.policy, str(self._workspace.cwd), jail.home, own)
+        if isinstance(ended, Jailed):
+            wish = file_wish(ended.path, around, writing=call.name in _WRITING) if ended.path else None
+            return [wish] if wish is not None else []
+        command = str((call.args or {}).get("command", ""))
+        return wishes_in(_text_of(ended).removeprefix(f"$ {command}\n"), command, around)
+
+    async def decide(self, offer: Offer) -> tuple[Jail | None, str]:
+        """The jail to run the call in again, and what to tell the model; None when it stays refused."""
+        from zot.system.jail.access_requests import granted, widened
+
+        wanted = " and ".join(map(str, offer.wishes))
+        async with self._turn:
+            jail = self._workspace.jail
+            if jail is None or all(granted(jail.policy, wish) for wish in offer.wishes):  # decided while this waited
+                return jail, ""
+            if self._never.issuperset(offer.wishes):
+                return None, f"[jailed: this wanted {wanted}, outside. The user does not want to be asked. {_NOTHING}]"
+            if self.asker is None:
+                self._mention(offer.wishes)
+                return None, f"[jailed: this wanted {wanted}, outside. Nobody can be asked here. {_NOTHING}]"
+            match await self._asked(offer):
+                case "once":
+                    return jail.wider(widened(jail.policy, offer.wishes)), f"[the user allowed this call {wanted}]"
+                case "session":
+                    self._workspace.jail = jail.wider(widened(jail.policy, offer.wishes))
+                    return self._workspace.jail, f"[the user allowed {wanted} from now on]"
+                case "never":
+                    self._never.update(offer.wishes)
+                case "deny":
+                    pass
+        return None, f"[jailed: this wanted {wanted}, outside. The user was asked and refused. {_NOTHING}]"
+
+    async def _asked(self, offer: Offer) -> Decision:
+        assert self.asker is not None
+        try:
+            return await self.asker(offer)
+        except Exception as error:  # whoever could not ask has not got a yes
+            self._told(f"jail: asking about what is outside failed: {error or type(error).__name__}")
+            return "deny"
+
+    def _mention(self, wishes: Sequence[Wish]) -> None:
+        for wish in wishes:
+            if wish not in self._mentioned:
+                self._mentioned.add(wish)
+                self._told(f"jail: refused: a tool wanted {wish}; nobody can be asked about what is outside here")
+
+
+class OfferingTool(LazyTool):
+    """A built-in tool whose failure in the jail is offered to a person. Calls side by side do not share what one of
+    them was allowed once: it runs in a workspace of its own."""
+
+    def __init__(self, name: str, workspace: Workspace, limits: Limits, outside: Outside) -> None:
+        super().__init__(name, *offered_tools(workspace, limits)[name])
+        self._workspace = workspace
+        self._limits = limits
+        self._outside = outside
+
+    async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
+        workspace, tool = self._workspace, self.prepare()
+        ended = await _tried(tool, args, context)
+        told: list[str] = []
+        for _ in range(_MOST_OFFERS):
+            wishes = self._outside.wishes(context.call, ended, workspace)
+            if not wishes:
+                break
+            jail, note = await self._outside.decide(Offer(context.call, tuple(wishes), context.origin))
+            told += [note] if note else []
+            if jail is None:
+                break
+            workspace = self._workspace.within(jail)
+            tool = offered_tools(workspace, self._limits)[self.name][1]()
+            ended = await self._again(tool, args, context, wishes, jail)
+        if isinstance(ended, Jailed):
+            raise type(ended)("\n".join([str(ended), *told]))
+        return _with_notes(ended, told)
+
+    async def _again(
+        self, tool: Tool, args: dict[str, Any], context: ToolContext, wishes: Sequence[Wish], jail: Jail
+    ) -> ToolResult | Jailed:
+        made = [wish.path for wish in wishes if wish.missing and self.name == "bash" and _made(wish)]
+        failed = True
+        try:
+            ended = await _tried(tool, args, context)
+            failed = isinstance(ended, Jailed) or ended.is_error
+            return ended
+        finally:
+            for path in made if failed else ():
+                _unmade(path)
+            if jail is not self._workspace.jail:
+                jail.tidy(wish.path for wish in wishes if wish.path)
+
+
+async def _tried(tool: Tool, args: dict[str, Any], context: ToolContext) -> ToolResult | Jailed:
+    try:
+        return await tool.execute(args, context)
+    except Jailed as refused:
+        return refused
+
+
+def _made(wish: Wish) -> bool:
+    """Something can only be opened to a jail if it is there: an empty file, or the directory."""
+    with suppress(OSError):
+        if wish.kind == "directory":
+            os.mkdir(wish.path)
+        else:
+            os.close(create(wish.path, 0o666))
+        return True
+    return False
+
+
+def _unmade(path: str) -> None:
+    """The call failed all the same: what it left empty is ours."""
+    with suppress(OSError):
+        if os.path.isdir(path):
+            os.rmdir(path)
+        elif not os.lstat(path).st_size:
+            os.unlink(path)
+
+
+def _text_of(result: ToolResult) -> str:
+    return "\n".join(block.text for block in result.content if isinstance(block, TextBlock))
+
+
+def _with_notes(result: ToolResult, notes: Sequence[str]) -> ToolResult:
+    if not notes:
+        return result
+    last = result.content[-1] if result.content else TextBlock("")
+    if not isinstance(last, TextBlock):
+        return msgspec.structs.replace(result, content=(*result.content, TextBlock("\n".join(notes))))
+    text = "\n".join(filter(None, [last.text, *notes]))
+    return msgspec.structs.replace(result, content=(*result.content[:-1], TextBlock(text)))

@@ -1,0 +1,84 @@
+"""Whether there is a browser to open an address in, and opening it. Failing is fine: the address is shown as well."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+
+from zot.system import process_setup
+from zot.system.files import find_program, is_missing
+from zot.system.safe_open import read_beginning
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_CONTAINERS = (b"docker", b"kubepods", b"containerd")
+
+
+def has_browser(environ: Mapping[str, str]) -> bool:
+    """The user's word first; none in a container; always one on a Mac; elsewhere only with a display."""
+    if environ.get("ZOT_NO_BROWSER"):
+        return False
+    if environ.get("ZOT_FORCE_BROWSER"):
+        return True
+    if _in_container():
+        return False
+    if sys.platform == "darwin":
+        return True
+    return bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
+
+
+def _in_container() -> bool:
+    from pathlib import Path
+
+    if not is_missing(Path("/.dockerenv")):
+        return True
+    try:
+        groups = read_beginning("/proc/1/cgroup", 64 * 1024)
+    except OSError:
+        return False
+    return any(name in groups for name in _CONTAINERS)
+
+
+def open_in_browser(url: str, environment: Mapping[str, str], cwd: Path | None = None) -> bool:
+    """Hand the address to the system; ``environment`` is without credentials. Whether there was somebody to hand it
+    to: what becomes of it is not known."""
+    import subprocess
+
+    argv = _opening(url, environment)
+    if not argv:
+        return False
+    quiet = subprocess.DEVNULL
+    with suppress(OSError):
+        opener = subprocess.Popen(
+            argv,
+            stdin=quiet,
+            stdout=quiet,
+            stderr=quiet,
+            env=dict(environment),
+            cwd=cwd,
+            start_new_session=True,
+        )
+        process_setup.helpers.add(opener.pid)  # a browser that begins now does not end with zot
+        return True
+    return False
+
+
+def _opening(url: str, environment: Mapping[str, str]) -> list[str]:
+    """The system's opener, or else the first of ``$BROWSER`` that is there; empty when there is none."""
+    program = find_program("open" if sys.platform == "darwin" else "xdg-open")
+    if program is not None:
+        return [program, url]
+    import shlex
+
+    for command in environment.get("BROWSER", "").split(os.pathsep):
+        with suppress(ValueError):  # a quote that is never closed
+            name, *words = shlex.split(command) or [""]
+            program = name if os.path.isabs(name) else find_program(name)
+            if program is not None:
+                told = [word.replace("%s", url) for word in words]
+                return [program, *told] if told != words else [program, *told, url]
+    return []

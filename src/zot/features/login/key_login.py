@@ -1,0 +1,98 @@
+"""Logging in with an API key: with whom that is possible, and trying a key where requests with it will go."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zot.errors import NotThere, ProviderError, ZotError, nearest
+from zot.provider.providers import Provider, canonical_id
+
+if TYPE_CHECKING:
+    from zot.agent.settings import Values
+    from zot.provider.auth.auth_store import AuthStore
+    from zot.provider.catalog import Catalog
+    from zot.provider.dialects.dialect import Endpoint
+    from zot.provider.http.pool import HttpPool
+
+_FIRST = ("anthropic", "openai", "kimi")
+
+
+class KeyRefused(ZotError):
+    """A key was tried and not taken; the text has the provider's own words."""
+
+
+def providers_with_logins(catalog: Catalog) -> dict[str, Provider]:
+    """The providers one can log in to, the best known first."""
+    table = {name: p for name, p in catalog.providers().items() if p.needs_key and not p.rows_of}
+    ordered = [name for name in _FIRST if name in table] + [name for name in table if name not in _FIRST]
+    return {name: table[name] for name in ordered}
+
+
+def named_provider(catalog: Catalog, typed: str) -> Provider:
+    """The provider somebody typed, by id, alias or name, in any case; NotThere names the nearest."""
+    providers = catalog.providers()
+    by_name = {provider.name.lower(): name for name, provider in providers.items()}
+    wanted = typed.strip().lower()
+    found = canonical_id(by_name.get(wanted, wanted), providers)
+    if found not in providers:
+        meant = nearest(wanted, [*providers, *by_name])
+        hint = f"did you mean {by_name.get(meant, meant)}? " if meant else ""
+        known = ", ".join(providers_with_logins(catalog))
+        raise NotThere(f'there is no provider "{typed}"; {hint}providers with a login: {known}')
+    if not providers[found].needs_key:
+        raise NotThere(f"{found} needs no login: it takes requests without a key")
+    return providers[found]
+
+
+def first_model(catalog: Catalog, provider: Provider) -> str:
+    """Its default, or the first of the user's own models; empty when none is known."""
+    listed = (model.id for model in catalog.rows() if model.provider == provider.id)
+    return provider.default_model or min(listed, default="")
+
+
+def endpoint_of_key(
+    catalog: Catalog,
+    provider: Provider,
+    model: str,
+    key: str,
+    *,
+    values: Values,
+    base_url: str = "",
+    insecure: bool = False,
+    environ: Mapping[str, str] = os.environ,
+) -> Endpoint:
+    """Where requests with this key will go: ``base_url``, the model's own address, or the provider's."""
+    from zot.agent.endpoint import endpoint_for
+    from zot.provider.auth.credential_lookup import Credential
+    from zot.provider.model import Model
+
+    known = catalog.find(model, provider.id) or Model(id=model, provider=provider.id)
+    return endpoint_for(
+        provider, known, Credential(key), base_url=base_url, insecure=insecure, values=values, environ=environ
+    )
+
+
+async def try_key(pool: HttpPool, provider: Provider, endpoint: Endpoint) -> None:
+    """KeyRefused, with the provider's own words, for a key that is not taken."""
+    from zot.provider.auth.key_probe import probe_key, refusal
+
+    key = endpoint.api_key
+    if not key.isprintable() or " " in key:
+        raise KeyRefused("that is no key: it has spaces, line breaks or control characters in it")
+    try:
+        await probe_key(pool, provider, endpoint)
+    except ProviderError as error:
+        raise KeyRefused(refusal(error)) from error
+
+
+def place_of(store: AuthStore) -> str:
+    """Where a login is kept, to complete "stores it …"."""
+    if store.keyring:
+        return "in your system's keyring"
+    home = str(Path.home())
+    shown = str(store.path)
+    shown = f"~{shown.removeprefix(home)}" if shown.startswith(f"{home}/") else shown
+    return f"in {shown}, which only you can read"

@@ -1,0 +1,193 @@
+"""The loopback server behind the key page. It takes one key, from the one browser that its address was opened in.
+
+Any web page can send requests to this machine, and other users may see addresses: so the Host and the Origin must be
+ours, the address works for whoever opens it first (a cookie remembers who that was), and each form is good for one
+try. Everything else gets a page that says so, and the login goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from hmac import compare_digest
+from types import TracebackType
+from urllib.parse import parse_qs, urlencode
+
+import msgspec
+
+from zot.errors import ZotError
+from zot.features.login.key_page import KeyForm
+from zot.provider.auth.browser_pages import sentence
+
+LIFE_S = 600.0
+
+_HEAD_LIMIT = 16 * 1024
+_BODY_LIMIT = 16 * 1024
+_REQUEST_S = 15.0
+_VISITORS = 16  # at a time
+_LAST_WORDS_S = 2.0  # for the browser to take the last page
+
+Accept = Callable[[str], Awaitable[None]]  # tries and stores a key; ZotError says why not
+
+
+class _Visit(msgspec.Struct, frozen=True):
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+
+class PageServer:
+    """Use as an async context manager. ``taken`` is done when a key was accepted; the browser has its page then."""
+
+    def __init__(self, form: KeyForm, accept: Accept) -> None:
+        self._form = form
+        self._accept = accept
+        self._url_token = secrets.token_urlsafe(24)
+        self._form_token = ""
+        self._browser = ""  # the cookie of whoever opened the address
+        self._trying = asyncio.Lock()
+        self._visits: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self.port = 0
+        self.taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def __aenter__(self) -> PageServer:
+        try:
+            self._server = await asyncio.start_server(self._visited, "127.0.0.1", 0, limit=_HEAD_LIMIT)
+        except OSError as error:
+            raise ZotError(f"no page can be opened on this machine: {error.strerror or error}") from error
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._server is not None
+        self._server.close()
+        if self._visits and error is None:
+            await asyncio.wait(self._visits, timeout=_LAST_WORDS_S)
+        for visit in list(self._visits):
+            visit.cancel()
+        await asyncio.gather(*self._visits, return_exceptions=True)
+        self.taken.cancel()
+
+    @property
+    def url(self) -> str:
+        query = urlencode({"provider": self._form.provider, "token": self._url_token})
+        return f"http://127.0.0.1:{self.port}/apikey?{query}"
+
+    # --- one visit
+
+    async def _visited(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._visits.add(task)
+        try:
+            if len(self._visits) <= _VISITORS:
+                writer.write(await self._answer_to(reader))
+                await writer.drain()
+        except (TimeoutError, OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # a visitor without manners gets no page
+        finally:
+            self._visits.discard(task)
+            writer.close()
+
+    async def _answer_to(self, reader: asyncio.StreamReader) -> bytes:
+        async with asyncio.timeout(_REQUEST_S):
+            visit = _read_head(await reader.readuntil(b"\r\n\r\n"))
+            size = visit.headers.get("content-length", "0")
+            if not size.isdecimal() or int(size) > _BODY_LIMIT:
+                return sentence(413, "Too long", "That is more than a key.")
+            visit = msgspec.structs.replace(visit, body=await reader.readexactly(int(size)))
+        if visit.headers.get("host", "") not in self._hosts:
+            return sentence(403, "Not here", "This page is only for the machine zot runs on.")
+        if visit.path != "/apikey":
+            return sentence(404, "Nothing here", "zot waits for the page it opened.")
+        if visit.method == "GET":
+            return self._show(visit)
+        if visit.method == "POST":
+            return await self._take(visit)
+        return sentence(405, "Nothing here", "zot waits for a page to be opened or a form to be sent.")
+
+    @property
+    def _hosts(self) -> tuple[str, ...]:
+        return f"127.0.0.1:{self.port}", f"localhost:{self.port}"
+
+    def _show(self, visit: _Visit) -> bytes:
+        if visit.query.get("provider") != self._form.provider:
+            return sentence(400, "Another provider", "This login is for another provider; open the address zot shows.")
+        if not _same(visit.query.get("token", ""), self._url_token):
+            return sentence(403, "Another address", "Open the whole address that zot shows in the terminal.")
+        if self._browser and not self._is_known(visit):
+            return sentence(403, "Already open", "This address was opened in another browser. Begin the login again.")
+        if self.taken.done():
+            return self._form.stored()
+        cookie = ""
+        if not self._browser:
+            self._browser = secrets.token_urlsafe(24)
+            cookie = f"zot_login_{self.port}={self._browser}; HttpOnly; SameSite=Strict; Path=/"
+        return self._form.page(self._new_form(), cookie=cookie)
+
+    async def _take(self, visit: _Visit) -> bytes:
+        if visit.headers.get("origin") not in [f"http://{host}" for host in self._hosts]:
+            return sentence(403, "Not from here", "The form was sent by another page; nothing was done.")
+        fields = _fields(visit.body.decode("utf-8", "replace"))
+        if fields.get("provider") != self._form.provider:
+            return sentence(400, "Another provider", "This login is for another provider; nothing was done.")
+        if not self._is_known(visit) or not self._form_token or not _same(fields.get("token", ""), self._form_token):
+            return sentence(403, "Used already", "This form was used, or is not zot's. Open the address again.")
+        self._form_token = ""  # one try for each form
+        key = fields.get("api_key", "").strip()
+        if not key:
+            return self._form.page(self._new_form(), refused="The key is empty.")
+        return await self._try(key)
+
+    async def _try(self, key: str) -> bytes:
+        async with self._trying:
+            if self.taken.done():
+                return sentence(403, "Used already", "There is a key already; go back to the terminal.")
+            try:
+                await self._accept(key)
+            except ZotError as error:
+                return self._form.page(self._new_form(), refused=str(error))
+            self.taken.set_result(None)
+            return self._form.stored()
+
+    def _new_form(self) -> str:
+        self._form_token = secrets.token_urlsafe(24)
+        return self._form_token
+
+    def _is_known(self, visit: _Visit) -> bool:
+        """Whether this is the browser the address was opened in."""
+        wanted = f"zot_login_{self.port}={self._browser}"
+        given = [part.strip() for part in visit.headers.get("cookie", "").split(";")]
+        return bool(self._browser) and any(_same(part, wanted) for part in given)
+
+
+def _read_head(head: bytes) -> _Visit:
+    """ValueError for what is no request."""
+    first, *lines = head.decode("latin-1").rstrip("\r\n").split("\r\n")
+    method, target, version = first.split(" ")
+    if not version.startswith("HTTP/1."):
+        raise ValueError(version)
+    headers: dict[str, str] = {}
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if not colon or name.lower() in headers:  # a header twice is somebody's trick
+            raise ValueError("header")
+        headers[name.lower()] = value.strip()
+    path, _, query = target.partition("?")
+    return _Visit(method, path, _fields(query), headers)
+
+
+def _fields(text: str) -> dict[str, str]:
+    """Each name once; a form that repeats one is not ours."""
+    found = parse_qs(text, keep_blank_values=True, max_num_fields=10)
+    return {name: values[0] for name, values in found.items() if len(values) == 1}
+
+
+def _same(given: str, wanted: str) -> bool:
+    return compare_digest(given.encode("utf-8", "replace"), wanted.encode())

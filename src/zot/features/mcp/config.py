@@ -1,0 +1,290 @@
+"""Which MCP servers a run has: the entries of the user's file, the project's files and ``--mcp-config``.
+
+Reading starts nothing and expands nothing, so that what a person is shown is what the file says. A file that cannot be
+used costs its own servers and one line. The nearest entry of a name wins: the flag's, the project's, the user's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import msgspec
+
+from zot.errors import ConfigError, NotThere
+from zot.system import strict_json
+from zot.system.files import decode_object, is_missing, read_bytes
+
+USER_FILE = "mcp.json"
+PROJECT_FILES = (".mcp.json", ".zot/mcp.json")  # the later one wins
+KEYS = ("mcpServers", "servers")
+
+Kind = Literal["stdio", "http"]
+_KINDS: dict[str, Kind] = {
+    "stdio": "stdio",
+    "http": "http",
+    "streamable-http": "http",
+    "streamableHttp": "http",
+    "sse": "http",
+}
+
+
+class Login(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server's login needs to be told, where it cannot find out."""
+
+    client_id: str = ""
+    client_secret: str = ""
+    client_metadata_url: str = ""  # an https document that describes the client
+    scopes: tuple[str, ...] = ()
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One server as it was configured, nothing expanded. ``origin`` is ``user``, ``project``, ``flag`` or ``plugin
+    NAME``; ``root`` is the directory it belongs to; ``given`` has variables that only its origin knows."""
+
+    name: str
+    kind: Kind = "stdio"
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    cwd: str = ""
+    url: str = ""
+    headers: dict[str, str] = {}
+    login: Login = Login()
+    enabled: bool = True
+    origin: str = "user"
+    file: str = ""
+    root: str = ""
+    given: dict[str, str] = {}
+
+    def shown(self, *, values: bool = True) -> str:
+        """The exact thing that would run, on one line. Where nobody decides about it, the ``values`` of variables and
+        headers are left out: they may be secret."""
+        if self.kind == "http":
+            pairs = (f"[{name}: {value if values else '…'}]" for name, value in self.headers.items())
+            return " ".join((self.url, *pairs))
+        from shlex import quote  # for people only
+
+        variables = [f"{name}={quote(value) if values else '…'}" for name, value in self.env.items()]
+        place = [f"(in {self.cwd})"] if self.cwd else []
+        return " ".join((*variables, quote(self.command), *map(quote, self.args), *place))
+
+    def content(self) -> bytes:
+        """What must not change behind the back of who trusted it."""
+        parts = (self.kind, self.command, self.args, sorted(self.env.items()), self.cwd)
+        return msgspec.json.encode((*parts, self.url, sorted(self.headers.items()), self.login))
+
+
+def load(
+    home: Path, cwd: Path, files: Sequence[str] = (), *, installed: bool = True, problems: list[str]
+) -> list[Entry]:
+    """Every entry there is, the nearest last. A file that cannot be used is a problem; NotThere for one that was named
+    by hand and is missing or broken."""
+    found: list[Entry] = []
+    if installed:
+        places = [(home / USER_FILE, "user"), *((cwd / name, "project") for name in PROJECT_FILES)]
+        for path, origin in places:
+            try:
+                found += read_entries(path, origin, cwd, problems)
+            except ConfigError as error:
+                problems.append(f"mcp: {error}")
+        if not is_missing(home / "plugins.json"):
+            from zot.features.plugins.installed_plugins import in_use  # few have plugins
+
+            found += [entry for parts in in_use(home, []) for entry in parts.servers]
+    for typed in files:
+        path = Path(os.path.abspath(os.path.expanduser(typed)))
+        if not path.is_file():
+            raise NotThere(f"--mcp-config {typed}: there is no such file")
+        try:
+            found += read_entries(path, "flag", cwd, problems)
+        except ConfigError as error:
+            raise NotThere(f"--mcp-config {error}") from error
+    return found
+
+
+def by_name(entries: Iterable[Entry], problems: list[str]) -> dict[str, Entry]:
+    """The nearest of each name; that another one stands in its shadow is told."""
+    chosen: dict[str, Entry] = {}
+    for entry in entries:
+        before = chosen.get(entry.name)
+        if before is not None and before.content() != entry.content():
+            problems.append(
+                f"mcp: {entry.name} of {entry.file or entry.origin} is used, and not the one of {before.file}"
+            )
+        chosen[entry.name] = entry
+    return chosen
+
+
+def read_entries(path: Path, origin: str, cwd: Path, problems: list[str]) -> list[Entry]:
+    """What the file has, in its order; ConfigError when it is no such file, a problem for each entry that is none."""
+    data = read_bytes(path)
+    if data is None:
+        return []
+    return entries_of(decode(path, data), str(path), origin, cwd, problems)
+
+
+def decode(path: Path, data: bytes) -> dict[str, Any]:
+    """The object in the file; comments and trailing commas are allowed, a key that stands twice is not."""
+    try:
+        value: Any = strict_json.loads(data)
+    except ValueError:
+        from zot.features.mcp.jsonc import without_comments  # few files have any
+
+        plain = without_comments(data)
+        value = decode_object(path, plain)  # first, because it tells syntax errors by line and column
+        try:
+            value = strict_json.loads(plain.removeprefix(b"\xef\xbb\xbf")) if plain.strip() else {}
+        except ValueError as error:
+            raise ConfigError(f"{path}: {error}") from error
+    if not isinstance(value, dict):
+        raise ConfigError(f"{path}: the file must hold one JSON object, {{…}}")
+    return cast("dict[str, Any]", value)
+
+
+def entries_of(
+    value: dict[str, Any], file: str, origin: str, root: Path, problems: list[str], given: dict[str, str] | None = None
+) -> list[Entry]:
+    """The servers under ``mcpServers`` or ``servers``."""
+    listed: Any = next((value[key] for key in KEYS if key in value), cast("dict[str, Any]", {}))
+    if not isinstance(listed, dict):
+        raise ConfigError(f'{file}: "mcpServers" must be an object: {{"NAME": {{"command": …}}}}')
+    entries: list[Entry] = []
+    for name, fields in cast("dict[str, Any]", listed).items():
+        try:
+            entry = entry_of(name, fields)
+            entries.append(msgspec.structs.replace(entry, origin=origin, file=file, root=str(root), given=given or {}))
+        except ConfigError as error:
+            problems.append(f"mcp: {file}: {error}")
+    return entries
+
+
+class _Fields(msgspec.Struct):
+    type: str = ""
+    command: str = ""
+    args: tuple[str | int | float, ...] = ()
+    env: dict[str, str | int | float | bool | None] = {}
+    cwd: str = ""
+    url: str = ""
+    serverUrl: str = ""
+    httpUrl: str = ""
+    headers: dict[str, str] = {}
+    disabled: bool = False
+    enabled: bool = True
+    oauth: dict[str, Any] = {}
+
+
+def entry_of(name: str, fields: Any) -> Entry:
+    """One entry as people write it; ConfigError says what is wrong with it."""
+    try:
+        read = msgspec.convert(fields, _Fields)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{name}: {error}") from error
+    url = read.url or read.serverUrl or read.httpUrl
+    kind = _KINDS.get(read.type or ("stdio" if read.command or not url else "http"))
+    if not name.strip():
+        raise ConfigError("a server has no name")
+    if kind is None:
+        raise ConfigError(f'{name}: unknown type "{read.type}"; expected stdio or http')
+    if kind == "stdio" and not read.command:
+        raise ConfigError(f'{name}: has no "command" and no "url"')
+    if kind == "http" and not url.startswith(("http://", "https://", "${")):
+        raise ConfigError(f'{name}: "url" must begin with https:// or http://')
+    return Entry(
+        name=name,
+        kind=kind,
+        command=read.command,
+        args=tuple(str(arg) for arg in read.args),
+        env={key: _text(value) for key, value in read.env.items() if value is not None},
+        cwd=read.cwd,
+        url=url,
+        headers=read.headers,
+        login=_login(read.oauth),
+        enabled=read.enabled and not read.disabled,
+    )
+
+
+def _text(value: str | int | float | bool | None) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _login(fields: dict[str, Any]) -> Login:
+    def word(*names: str) -> str:
+        return next((str(fields[name]) for name in names if fields.get(name)), "")
+
+    scopes: Any = fields.get("scopes") or fields.get("scope") or ()
+    return Login(
+        client_id=word("client_id", "clientId", "CLIENT_ID"),
+        client_secret=word("client_secret", "clientSecret", "CLIENT_SECRET"),
+        client_metadata_url=word("client_metadata_url", "clientMetadataUrl"),
+        scopes=tuple(str(scopes).split() if isinstance(scopes, str) else [str(scope) for scope in scopes]),
+    )
+
+
+def fields_of(entry: Entry) -> dict[str, Any]:
+    """The entry as it is written into a file."""
+    fields: dict[str, Any] = {"type": entry.kind}
+    if entry.kind == "stdio":
+        fields |= {"command": entry.command, "args": list(entry.args)}
+        fields |= {"env": entry.env} if entry.env else {}
+        fields |= {"cwd": entry.cwd} if entry.cwd else {}
+    else:
+        fields |= {"url": entry.url}
+        fields |= {"headers": entry.headers} if entry.headers else {}
+    login = {key: value for key, value in msgspec.to_builtins(entry.login).items() if value}
+    fields |= {"oauth": login} if login else {}
+    if not entry.enabled:
+        fields["enabled"] = False
+    return fields
+
+
+# --- variables
+
+
+def expanded(entry: Entry, look_up: Callable[[str], str | None]) -> tuple[Entry, list[str]]:
+    """The entry with ``${VAR}`` and ``${VAR:-default}`` replaced, and the names that are not set and have no default:
+    those stay as they are written."""
+    missing: list[str] = []
+
+    def value_of(name: str) -> str | None:
+        return entry.given.get(name) if name in entry.given else look_up(name)
+
+    def replaced(text: str) -> str:
+        if "${" not in text:
+            return text
+        head, *rest = text.split("${")
+        return head + "".join(_replaced(part, value_of, missing) for part in rest)
+
+    return (
+        msgspec.structs.replace(
+            entry,
+            command=replaced(entry.command),
+            args=tuple(map(replaced, entry.args)),
+            env={name: replaced(value) for name, value in entry.env.items()},
+            cwd=replaced(entry.cwd),
+            url=replaced(entry.url),
+            headers={name: replaced(value) for name, value in entry.headers.items()},
+            login=msgspec.structs.replace(
+                entry.login,
+                client_id=replaced(entry.login.client_id),
+                client_secret=replaced(entry.login.client_secret),
+            ),
+        ),
+        list(dict.fromkeys(missing)),
+    )
+
+
+def _replaced(part: str, value_of: Callable[[str], str | None], missing: list[str]) -> str:
+    inside, closed, after = part.partition("}")
+    name, has_default, default = inside.partition(":-")
+    if not closed or not name.replace("_", "a").isalnum():
+        return "${" + part
+    value = value_of(name)
+    if value is None or (has_default and not value):
+        if not has_default:
+            missing.append(name)
+            return "${" + part
+        value = default
+    return value + after

@@ -1,0 +1,117 @@
+"""Servers that other programs have configured, found where they keep them: Claude Code, Codex, VS Code and Cursor.
+
+Nothing of theirs is changed. What cannot be used is named with its reason.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from zot.errors import ConfigError
+from zot.features.mcp.config import Entry, decode, entry_of
+from zot.system.files import read_bytes
+
+SOURCES = ("claude", "codex", "vscode", "cursor")
+
+
+class Found(NamedTuple):
+    """``source`` is the program, ``fields`` the entry as zot writes it."""
+
+    source: str
+    file: Path
+    entry: Entry
+    fields: dict[str, Any]
+
+
+def find_all(user: Path, cwd: Path, problems: list[str], only: str = "") -> list[Found]:
+    """Every server of theirs, for the user and for this directory; of one name the first."""
+    rows: dict[str, Found] = {}
+    for source in SOURCES:
+        if only in ("", source):
+            for found in _of(source, user, cwd, problems):
+                rows.setdefault(found.entry.name, found)
+    return list(rows.values())
+
+
+def _of(source: str, user: Path, cwd: Path, problems: list[str]) -> list[Found]:
+    found: list[Found] = []
+    for path in _places(source, user):
+        try:
+            data = read_bytes(path)
+            if data is None:
+                continue
+            value = _toml(path, data) if path.suffix == ".toml" else decode(path, data)
+            for name, fields in _servers(source, value, cwd).items():
+                _add(found, source, path, name, fields, problems)
+        except ConfigError as error:
+            problems.append(str(error))
+    return found
+
+
+def _add(found: list[Found], source: str, path: Path, name: str, fields: Any, problems: list[str]) -> None:
+    try:
+        written = _translated(fields)
+        found.append(Found(source, path, entry_of(name, written), written))
+    except ConfigError as error:
+        problems.append(f"{path}: {error}")
+
+
+def _places(source: str, user: Path) -> list[Path]:
+    code = [user / ".config" / "Code" / "User", user / "Library" / "Application Support" / "Code" / "User"]
+    desktop = [user / ".config" / "Claude", user / "Library" / "Application Support" / "Claude"]
+    return {
+        "claude": [user / ".claude.json", *(place / "claude_desktop_config.json" for place in desktop)],
+        "codex": [user / ".codex" / "config.toml"],
+        "vscode": [place / name for place in code for name in ("mcp.json", "settings.json")],
+        "cursor": [user / ".cursor" / "mcp.json"],
+    }[source]
+
+
+def _servers(source: str, value: dict[str, Any], cwd: Path) -> dict[str, Any]:
+    """Their servers by name: each keeps them under another key."""
+    if source == "codex":
+        return _object(value.get("mcp_servers"))
+    if source == "vscode":
+        return _object(value.get("servers")) or _object(_object(value.get("mcp")).get("servers"))
+    own = _object(value.get("mcpServers"))
+    project = _object(_object(_object(value.get("projects")).get(str(cwd))).get("mcpServers"))
+    return {**own, **project}
+
+
+def _translated(fields: Any) -> Any:
+    """What others call otherwise; what only they know is left out."""
+    if not isinstance(fields, dict):
+        return fields
+    theirs = cast("dict[str, Any]", fields)
+    names = ("type", "command", "args", "env", "cwd", "url", "headers", "enabled", "disabled", "oauth")
+    made = {name: theirs[name] for name in names if theirs.get(name) not in (None, {}, [])}
+    if isinstance(theirs.get("http_headers"), dict):
+        made["headers"] = theirs["http_headers"]
+    if isinstance(variable := theirs.get("bearer_token_env_var"), str):
+        made["headers"] = {**_object(made.get("headers")), "Authorization": f"Bearer ${{{variable}}}"}
+    return _with_our_variables(made)
+
+
+def _with_our_variables(value: Any) -> Any:
+    """VS Code and Cursor write ``${env:NAME}`` and ``${workspaceFolder}``."""
+    if isinstance(value, str):
+        return value.replace("${env:", "${").replace("${workspaceFolder}", ".").replace("${userHome}", "${HOME}")
+    if isinstance(value, list):
+        return [_with_our_variables(item) for item in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {key: _with_our_variables(item) for key, item in cast("dict[str, Any]", value).items()}
+    return value
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _toml(path: Path, data: bytes) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(data.decode("utf-8", "replace"))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: {error}") from error

@@ -1,0 +1,151 @@
+"""A server's question to a person, made fit to ask: which fields, of which kind, with which defaults; and the answer.
+
+Only flat forms and addresses to open are questions. What a person typed is turned into what the form wants, and what
+does not fit is said, not sent.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from zot.features.mcp.protocol import McpError, list_in, object_in, text_of
+
+MOST_FIELDS = 20
+_LONGEST = 2000
+
+FieldKind = Literal["text", "number", "integer", "yes", "choice", "choices"]
+
+
+class Field(msgspec.Struct, frozen=True, kw_only=True):
+    """``choices`` are value and label; ``default`` is as it would be typed."""
+
+    name: str
+    kind: FieldKind = "text"
+    title: str = ""
+    description: str = ""
+    required: bool = False
+    default: str = ""
+    choices: tuple[tuple[str, str], ...] = ()
+
+
+class Elicitation(msgspec.Struct, frozen=True, kw_only=True):
+    """``url`` is an address to open; else ``fields`` are to be filled in."""
+
+    server: str
+    message: str
+    url: str = ""
+    fields: tuple[Field, ...] = ()
+
+
+def read_question(server: str, params: dict[str, Any]) -> Elicitation:
+    """McpError when it is none that can be asked."""
+    message = text_of(params.get("message"))[:_LONGEST]
+    if params.get("mode") == "url":
+        url = text_of(params.get("url"))[:_LONGEST]
+        if not url.startswith(("https://", "http://")):
+            raise McpError(f"{server}: asks to open what is no web address")
+        return Elicitation(server=server, message=message, url=url)
+    schema = object_in(params.get("requestedSchema"))
+    required = [name for name in list_in(schema.get("required")) if isinstance(name, str)]
+    properties = object_in(schema.get("properties"))
+    if len(properties) > MOST_FIELDS:
+        raise McpError(f"{server}: asks for {len(properties)} things at once")
+    fields = tuple(_field(name, object_in(each), name in required) for name, each in properties.items())
+    return Elicitation(server=server, message=message, fields=fields)
+
+
+def _field(name: str, schema: dict[str, Any], required: bool) -> Field:
+    kind, choices = _kind(schema)
+    default = schema.get("default")
+    if isinstance(default, bool):
+        shown = "yes" if default else "no"
+    elif isinstance(default, list):
+        shown = ", ".join(str(item) for item in list_in(default))
+    else:
+        shown = "" if default is None else str(default)
+    return Field(
+        name=name,
+        kind=kind,
+        title=text_of(schema.get("title"))[:200],
+        description=text_of(schema.get("description"))[:500],
+        required=required,
+        default=shown[:500],
+        choices=choices,
+    )
+
+
+def _kind(schema: dict[str, Any]) -> tuple[FieldKind, tuple[tuple[str, str], ...]]:
+    if schema.get("type") == "array":
+        return "choices", _choices(object_in(schema.get("items")))
+    if choices := _choices(schema):
+        return "choice", choices
+    kinds: dict[str, FieldKind] = {"boolean": "yes", "integer": "integer", "number": "number"}
+    return kinds.get(text_of(schema.get("type")), "text"), ()
+
+
+def _choices(schema: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    titled = [object_in(each) for each in list_in(schema.get("oneOf")) or list_in(schema.get("anyOf"))]
+    if titled:
+        return tuple(
+            (text_of(each.get("const")), text_of(each.get("title")) or text_of(each.get("const"))) for each in titled
+        )
+    values = [item for item in list_in(schema.get("enum")) if isinstance(item, str)]
+    labels = [text_of(item) for item in list_in(schema.get("enumNames"))]
+    return tuple((value, labels[place] if place < len(labels) else value) for place, value in enumerate(values))
+
+
+def read_answer(field: Field, typed: str) -> Any:
+    """What the form wants of what was typed; None for nothing. ValueError says what does not fit."""
+    text = typed.strip()
+    if not text:
+        if field.required:
+            raise ValueError(f"{field.title or field.name} is needed")
+        return None
+    match field.kind:
+        case "text":
+            return text
+        case "yes":
+            return _yes(field, text)
+        case "integer" | "number":
+            return _number(field, text)
+        case "choice":
+            return _chosen(field, text)
+        case "choices":
+            return [_chosen(field, part.strip()) for part in text.split(",") if part.strip()]
+
+
+def _yes(field: Field, text: str) -> bool:
+    words = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
+    if text.lower() not in words:
+        raise ValueError(f"{field.title or field.name}: yes or no")
+    return words[text.lower()]
+
+
+def _number(field: Field, text: str) -> int | float:
+    try:
+        value = float(text)
+        whole = int(text) if field.kind == "integer" else value
+    except ValueError:
+        raise ValueError(f"{field.title or field.name}: a {'whole ' * (field.kind == 'integer')}number") from None
+    if value != value or value in (float("inf"), float("-inf")):
+        raise ValueError(f"{field.title or field.name}: a number")
+    return whole
+
+
+def _chosen(field: Field, text: str) -> str:
+    for value, label in field.choices:
+        if text in (value, label):
+            return value
+    raise ValueError(f"{field.title or field.name}: one of {', '.join(value for value, _ in field.choices)}")
+
+
+def checked(question: Elicitation, answer: Any) -> dict[str, Any]:
+    """A program's answer: only fields that were asked for. ValueError says what is missing."""
+    content = object_in(answer)
+    known = {field.name: field for field in question.fields}
+    missing = [name for name, field in known.items() if field.required and content.get(name) is None]
+    if missing:
+        raise ValueError(f"the answer lacks {', '.join(missing)}")
+    return {name: value for name, value in content.items() if name in known and value is not None}

@@ -1,0 +1,459 @@
+"""All MCP servers of a run, and the seam between them and the agent: which there are, which may run, which are running.
+
+Making it reads files and starts nothing. Servers start on first use, or in the background in modes that stay; every one
+of them ends with ``stop``, whatever state it is in.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from zot.core.tool import Tool
+from zot.features.mcp.tools import RESOURCE, SEARCH, McpTool, SearchTool, pinned
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from zot.agent.tools.workspace import Workspace
+    from zot.core.agent import Agent
+    from zot.features.extensions.child_group import BackgroundTasks
+    from zot.features.mcp.config import Entry
+    from zot.features.mcp.list_cache import Listed, ResourceRow, ToolRow
+    from zot.features.mcp.server import Server
+    from zot.features.mcp.session import Ask
+    from zot.features.mcp.transport import Link
+    from zot.provider.auth.auth_store import AuthStore
+    from zot.provider.auth.oauth.login_progress import Tell
+    from zot.provider.http.pool import HttpPool
+
+SEARCH_S = 20.0  # how long a search waits for servers that were never asked
+BACKGROUND_S = 1.0  # after the start, in modes that stay
+_AT_ONCE = 4
+
+
+class Status(NamedTuple):
+    """A server as people see it."""
+
+    name: str
+    origin: str
+    state: str
+    shown: str
+    tools: int = 0
+    known: bool = False
+    tokens: int = 0
+    error: str = ""
+    log: str = ""
+    pid: int = 0
+    about: str = ""
+    version: str = ""
+
+
+class _Loaded:
+    """The servers and their tools, once the files were read."""
+
+    def __init__(
+        self,
+        entries: dict[str, Entry],
+        lists: dict[str, Listed | None],
+        rows: dict[str, tuple[str, ToolRow]],
+    ) -> None:
+        self.entries, self.lists, self.rows = entries, lists, rows
+
+
+class McpHost:
+    """``entries`` are the servers that may run, or how to find them, which waits until one is thought of; then
+    ``description`` is what the model is told meanwhile. ``pins`` are the setting's, ``named`` the tools this run was
+    told to have. ``untrusted`` wait for a person. ``on_tools_changed`` is called when ``tools`` would answer
+    differently, ``on_state`` when ``statuses`` would, ``on_stop`` at the end; ``tell`` reaches the person.
+    ``asked`` is who answers servers' questions."""
+
+    def __init__(
+        self,
+        entries: Mapping[str, Entry] | Callable[[], Mapping[str, Entry]],
+        *,
+        home: Path,
+        workspace: Workspace,
+        pins: tuple[str, ...] = (),
+        named: tuple[str, ...] = (),
+        timeout_s: float = 300.0,
+        idle_s: float = 300.0,
+        store: AuthStore | None = None,
+        proxy: str = "",
+        description: str = "",
+        tell: Callable[[str], None],
+    ) -> None:
+        self.home = home
+        self.timeout_s = timeout_s
+        self.idle_s = idle_s
+        self.on_tools_changed: Callable[[], None] = lambda: None
+        self.on_stop: Callable[[], None] = lambda: None
+        self.on_state: Callable[[str], None] = lambda name: None
+        self.asked: Ask | None = None
+        self.untrusted: dict[str, Entry] = {}
+        self.store = store
+        self._given = entries
+        self._proxy = proxy
+        self._pool: HttpPool | None = None
+        self._workspace = workspace
+        self._pins, self._named = (*pins, *named), named
+        self._tell = tell
+        self._loaded: _Loaded | None = None
+        self._servers: dict[str, Server] = {}
+        self._active: dict[str, None] = {}  # in the order in which they were found
+        self._made: dict[str, McpTool] = {}
+        self._resources: Tool | None = None
+        self._tasks: BackgroundTasks | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._stays = False
+        self._told: set[tuple[str, str]] = set()
+        self._search = SearchTool(self, description or self.described_now())
+
+    # --- which there are, read when somebody asks
+
+    @property
+    def _entries(self) -> dict[str, Entry]:
+        return self._known().entries
+
+    @property
+    def _rows(self) -> dict[str, tuple[str, ToolRow]]:
+        return self._known().rows
+
+    def _known(self) -> _Loaded:
+        if self._loaded is None:
+            from zot.features.mcp.list_cache import recall
+
+            given = self._given() if callable(self._given) else self._given
+            entries = {name: entry for name, entry in given.items() if entry.enabled}
+            lists = {name: recall(self.home, entry) for name, entry in entries.items()}
+            self._loaded = _Loaded(entries, lists, {})
+            self._learn_names()
+        return self._loaded
+
+    def described_now(self) -> str:
+        from zot.features.mcp.tool_names import described
+
+        return described(self.lists())
+
+    # --- for the agent
+
+    def tools(self, taken: Iterable[str] = ()) -> list[Tool]:
+        """The search, what is pinned, and what was found so far."""
+        if self._loaded is None and not self._pins:
+            return [] if SEARCH in taken else [self._search]
+        if not self._entries:
+            return []
+        fixed = pinned(self._pins, self._rows)
+        names = [
+            name
+            for name in (*sorted(fixed), *(each for each in self._active if each not in fixed))
+            if name in self._rows
+        ]
+        held = set(taken)
+        offered: list[Tool] = [self._search, *(self._tool(name, pinned=name in fixed) for name in names)]
+        if self._resources is not None:
+            offered.append(self._resources)
+        return [tool for tool in offered if tool.name not in held]
+
+    def _tool(self, name: str, *, pinned: bool = False) -> McpTool:
+        if name not in self._made:
+            server, row = self._rows[name]
+            self._made[name] = McpTool(name, server, row, self, pinned=pinned)
+        return self._made[name]
+
+    def pin(self, names: Iterable[str]) -> None:
+        """What the setting names from now on, and what this run was told to have."""
+        self._pins = (*names, *self._named)
+        self._made.clear()
+        self.on_tools_changed()
+
+    def search_beside(self, agent: Agent) -> None:
+        """An agent beside another that may search has a search of its own: what it finds joins its tools alone."""
+        if SEARCH not in agent.toolbox:
+            return
+
+        def activate(names: Sequence[str]) -> None:
+            found: list[Tool] = [self._tool(name) for name in names if name in self._rows]
+            if self._resources is not None and RESOURCE in names:
+                found.append(self._resources)
+            new = [tool for tool in found if tool.name not in agent.toolbox]
+            if new:
+                agent.set_tools([*agent.tools, *new])
+
+        search = SearchTool(self, self._search.description, activate)
+        agent.set_tools([tool for tool in (*agent.tools, search) if tool is not agent.toolbox[SEARCH]])
+
+    def begin(self) -> None:
+        """In a mode that stays: servers nobody has asked yet are asked, a moment from now."""
+        import asyncio
+
+        self._stays = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(BACKGROUND_S, self._list_in_background)
+
+    async def stop(self) -> None:
+        import asyncio
+
+        from zot.features.mcp.server import END_GRACE
+
+        if self._timer is not None:
+            self._timer.cancel()
+        self.on_stop()
+        if not self._servers and self._tasks is None:
+            return
+        await asyncio.gather(*(server.stop(END_GRACE) for server in self._servers.values()), return_exceptions=True)
+        if self._tasks is not None:
+            await self._tasks.aclose()
+        if self._pool is not None:
+            await self._pool.aclose()
+
+    # --- for tools (tools.Host)
+
+    def running(self, name: str) -> Server:
+        server = self._servers.get(name)
+        if server is None:
+            from zot.features.mcp.server import Server
+
+            server = self._servers[name] = Server(self._entries[name], self)
+        return server
+
+    def find(self, full_name: str) -> tuple[str, ToolRow] | None:
+        return self._rows.get(full_name)
+
+    def rows(self) -> Mapping[str, tuple[str, ToolRow]]:
+        return self._rows
+
+    def lists(self) -> Mapping[str, Listed | None]:
+        return {name: self._listed(name) for name in self._entries}
+
+    def _listed(self, name: str) -> Listed | None:
+        return self._servers[name].listed if name in self._servers else self._known().lists[name]
+
+    async def list_missing(self, only: str = "") -> dict[str, str]:
+        """Ask the servers whose tools nobody knows; what came of those that could not be asked."""
+        import asyncio
+
+        missing = [name for name, listed in self.lists().items() if listed is None and only in ("", name)]
+        if not missing:
+            return {}
+        limit = asyncio.Semaphore(_AT_ONCE)
+
+        async def look_up(name: str) -> None:
+            async with limit:
+                await self.running(name).tools()
+
+        asking = {name: self.tasks.start(_quietly(look_up(name))) for name in missing}
+        await asyncio.wait(asking.values(), timeout=SEARCH_S)
+        failed: dict[str, str] = {}
+        for name in missing:
+            if self._listed(name) is None:
+                failed[name] = self.running(name).error or "it is still starting"
+        return failed
+
+    def has_resources(self, names: Iterable[str]) -> list[str]:
+        """Those of the servers that have something to read; the tool for it joins with the first."""
+        found = [name for name in names if (listed := self._listed(name)) is not None and listed.resources]
+        if found and self._resources is None:
+            from zot.features.mcp.resources import ResourceTool
+
+            self._resources = ResourceTool(self)
+            self.on_tools_changed()
+        return found
+
+    def activate(self, names: Iterable[str]) -> None:
+        before = len(self._active)
+        self._active.update(dict.fromkeys(name for name in names if name in self._rows))
+        if len(self._active) != before:
+            self.on_tools_changed()
+
+    # --- for servers (server.Owner)
+
+    @property
+    def tasks(self) -> BackgroundTasks:
+        if self._tasks is None:
+            from zot.features.extensions.child_group import BackgroundTasks
+
+            self._tasks = BackgroundTasks(self._on_bug)
+        return self._tasks
+
+    def connect(self, entry: Entry, server: Server) -> Link:
+        return self._reach(entry) if entry.kind == "http" else self._start_process(entry, server)
+
+    def _reach(self, entry: Entry) -> Link:
+        from zot.features.mcp.http_transport import HttpLink
+        from zot.features.mcp.protocol import McpError
+
+        jail = self._workspace.jail
+        if jail is not None and not jail.policy.network:
+            raise McpError(f"{entry.name}: the jail has no network (--jail=net has one)")
+        signer = None
+        if self.store is not None and "authorization" not in {key.lower() for key in entry.headers}:
+            from zot.features.mcp.oauth import StoredLogin
+
+            signer = StoredLogin(self.store, entry.url, entry.login, proxy=self._proxy)
+        if self._pool is None:
+            from zot.provider.http.pool import HttpPool
+
+            self._pool = HttpPool(proxy=self._proxy)
+        return HttpLink(entry.name, entry.url, entry.headers, self._pool, signer, self.tasks.start)
+
+    def _start_process(self, entry: Entry, server: Server) -> Link:
+        from zot.errors import ExtensionError
+        from zot.features.extensions.loader.manifest import resolve_exec
+        from zot.features.mcp.protocol import McpError
+        from zot.features.mcp.server import working_directory
+        from zot.features.mcp.stdio_transport import StdioLink
+
+        cwd = working_directory(entry)
+        environment = {**self._workspace.child_environment(), **entry.env, "PWD": str(cwd)}
+        try:
+            program = resolve_exec(os.path.expanduser(entry.command), cwd, environment.get("PATH", ""))
+        except ExtensionError:
+            raise McpError(f"{entry.name}: its command {entry.command!r} is not on PATH") from None
+        link = StdioLink(entry.name, server.log, lambda text: self.tell(server, text), self.tasks.start)
+        link.start([program, *entry.args], cwd, environment, self._workspace.jail)
+        return link
+
+    def look_up(self, entry: Entry) -> Callable[[str], str | None]:
+        """The user's own entries may name any variable; others get what a person may grant, not zot's credentials."""
+        if entry.origin in ("user", "flag"):
+            return os.environ.get
+        return lambda name: self._workspace.granted((name,)).get(name)
+
+    def listed_anew(self, server: Server, before: Listed | None) -> None:
+        """Its lists arrived; a change of what was known is told in one line."""
+        now = server.listed
+        self._learn_names()
+        if before is not None and now is not None:
+            old, new = {row.name for row in before.tools}, {row.name for row in now.tools}
+            changes = [f"{len(new - old)} new" if new - old else "", f"{len(old - new)} gone" if old - new else ""]
+            if any(changes):
+                self._tell(f"mcp: the tools of {server.name} changed: {', '.join(filter(None, changes))}")
+        self.on_state(server.name)
+        self.on_tools_changed()
+
+    def state_changed(self, server: Server) -> None:
+        self.on_state(server.name)
+
+    def tell(self, server: Server, text: str) -> None:
+        """Once for each thing there is to say about a server."""
+        if (server.name, text) not in self._told and len(self._told) < 200:
+            self._told.add((server.name, text))
+            self._tell(f"mcp: {server.name}: {text}")
+
+    # --- for people
+
+    def note(self, text: str) -> None:
+        self._tell(f"mcp: {text}")
+
+    def log_of(self, name: str) -> Path:
+        return self.running(name).log
+
+    def trust(self, name: str) -> None:
+        """A person has seen what it runs, and it may from now on."""
+        from zot.features.mcp.list_cache import recall
+        from zot.features.trust import GuestTrust
+
+        entry = self.untrusted.pop(name)
+        GuestTrust(self.home).trust(self._workspace.cwd, "mcp", name, entry.content())
+        known = self._known()
+        known.entries[name] = entry
+        known.lists[name] = recall(self.home, entry)
+        self._learn_names()
+        self._search.description = self.described_now()
+        self.on_tools_changed()
+        self.on_state(name)
+        if self._stays:
+            self.begin()
+
+    async def log_in(self, name: str, tell: Tell) -> None:
+        """With a browser; LoginFailed says why not."""
+        from zot.features.mcp.config import expanded
+        from zot.features.mcp.list_cache import forget
+        from zot.features.mcp.oauth import log_in
+        from zot.features.mcp.protocol import McpError, NeedsLogin
+        from zot.provider.http.pool import HttpPool
+
+        server, entry = self.running(name), self._entries[name]
+        reached, _ = expanded(entry, self.look_up(entry))
+        if entry.kind != "http" or self.store is None:
+            raise McpError(f"{name} is a program on this machine: it needs no login here")
+        if server.state != "needs login":
+            with suppress(NeedsLogin):
+                await server.session()
+        self._pool = self._pool or HttpPool(proxy=self._proxy)
+        await log_in(self._pool, self.store, reached.url, server.challenge, reached.login, tell=tell)
+        forget(self.home, entry)
+        server.logged_in()
+
+    def readable(self) -> list[tuple[str, ResourceRow]]:
+        """What there is to read, as far as it is known; nobody is started to be asked."""
+        rows = self.lists().items()
+        return [(name, row) for name, listed in rows if listed is not None for row in listed.readable]
+
+    def statuses(self, only: str = "") -> list[Status]:
+        rows: list[Status] = []
+        for name, entry in (*self._entries.items(), *self.untrusted.items()):
+            if only not in ("", name):
+                continue
+            server, listed = self._servers.get(name), self._listed(name) if name in self._entries else None
+            sizes = (
+                (len(row.name) + len(row.description) + len(bytes(row.input_schema)) for row in listed.tools)
+                if listed
+                else ()
+            )
+            rows.append(
+                Status(
+                    name=name,
+                    origin=entry.origin,
+                    state=server.state if server is not None else "off" if name in self._entries else "not trusted",
+                    shown=entry.shown(values=name not in self._entries),
+                    tools=len(listed.tools) if listed is not None else 0,
+                    known=listed is not None,
+                    tokens=sum(sizes) // 4,
+                    error=server.why if server is not None else "",
+                    log=str(server.log) if server is not None else "",
+                    pid=server.pid if server is not None else 0,
+                    about=listed.about if listed is not None else "",
+                    version=listed.version if listed is not None else "",
+                )
+            )
+        return rows
+
+    # --- inside
+
+    def _learn_names(self) -> None:
+        from zot.features.mcp.tool_names import full_names
+
+        known = self._known()
+        known.rows, problems = full_names(self.lists())
+        for name in [
+            name for name, made in self._made.items() if known.rows.get(name) != (made.extension[4:], made.row)
+        ]:
+            del self._made[name]
+        for text in problems:
+            if ("", text) not in self._told:
+                self._told.add(("", text))
+                self._tell(text)
+
+    def _list_in_background(self) -> None:
+        self._timer = None
+        self.tasks.start(_quietly(self.list_missing()))
+
+    def _on_bug(self, error: BaseException) -> None:
+        from zot.features.mcp.protocol import McpError
+
+        if not isinstance(error, McpError):
+            self._tell(f"mcp: {type(error).__name__}: {error}")
+
+
+async def _quietly(work: Any) -> None:
+    """What went wrong is kept with the server it went wrong with."""
+    from zot.features.mcp.protocol import McpError
+
+    with suppress(McpError):
+        await work

@@ -1,0 +1,408 @@
+"""One server over a run: started when it is first needed, stopped when nobody needed it for five minutes.
+
+Starting happens once however many wait for it, and goes on when one of them gives up. Every start asks for the lists
+again unless the server said how long they hold; a list that changed is told in one line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import msgspec
+
+from zot.errors import in_words
+from zot.features.mcp import list_cache
+from zot.features.mcp.config import Entry, expanded
+from zot.features.mcp.list_cache import Era, Listed, PromptRow, ResourceRow, ToolRow
+from zot.features.mcp.protocol import (
+    McpError,
+    NeedsLogin,
+    NoAnswer,
+    ServerGone,
+    SessionExpired,
+    list_in,
+    object_in,
+    text_of,
+)
+from zot.features.mcp.session import Ask, Progress, Session
+from zot.features.mcp.transport import Link
+
+if TYPE_CHECKING:
+    from zot.features.extensions.child_group import BackgroundTasks
+
+START_S = 30.0
+LIST_S = 30.0
+IDLE_S = 300.0
+STOP_GRACE = 2.0
+END_GRACE = 0.3  # when zot ends
+_LONGEST_TTL_S = 24 * 3600.0
+_MOST_READABLE = 200
+_LONGEST_URI = 500
+_RELIST_S = 0.2  # a server that tells of many changes is asked once
+
+State = Literal["off", "starting", "ready", "needs login", "failed"]
+
+
+class Owner(Protocol):
+    """What a server needs of whoever owns it."""
+
+    home: Path
+    idle_s: float
+
+    @property
+    def tasks(self) -> BackgroundTasks: ...
+
+    @property
+    def asked(self) -> Ask | None: ...
+
+    def connect(self, entry: Entry, server: Server) -> Link:
+        """A new connection, started."""
+        ...
+
+    def look_up(self, entry: Entry) -> Callable[[str], str | None]:
+        """Where variables of the entry are looked up."""
+        ...
+
+    def listed_anew(self, server: Server, before: Listed | None) -> None: ...
+
+    def state_changed(self, server: Server) -> None: ...
+
+    def tell(self, server: Server, text: str) -> None: ...
+
+
+class Server:
+    """``listed`` is what it offers, as far as anybody knows; ``error`` is why it failed last."""
+
+    def __init__(self, entry: Entry, owner: Owner) -> None:
+        self.entry = entry
+        self.name = entry.name
+        self._state: State = "off"
+        self.error = ""
+        self.challenge = ""  # what a server that wants a login said about it
+        self.missing: list[str] = []  # variables its entry names and nobody has set
+        self.listed: Listed | None = list_cache.recall(owner.home, entry)
+        self._owner = owner
+        self._session: Session | None = None
+        self._starting: asyncio.Task[Session] | None = None
+        self._listing: asyncio.Task[Any] | None = None
+        self._listening: asyncio.Task[Any] | None = None
+        self._relist: asyncio.TimerHandle | None = None
+        self._idle: asyncio.TimerHandle | None = None
+        self._busy = 0
+
+    @property
+    def state(self) -> State:
+        """One that died by itself is off: the next use starts it."""
+        died = self._state == "ready" and self._session is not None and self._session.link.closed
+        return "off" if died else self._state
+
+    @property
+    def why(self) -> str:
+        """What went wrong last, also with one that died while nobody used it."""
+        return self.error or (self._session.link.closed if self._session is not None else "")
+
+    def _become(self, state: State, error: str = "") -> None:
+        changed = (state, error) != (self._state, self.error)
+        self._state, self.error = state, error
+        if changed:
+            self._owner.state_changed(self)
+
+    @property
+    def log(self) -> Path:
+        return self._owner.home / "logs" / f"mcp-{list_cache.clean(self.name)[:40]}.log"
+
+    @property
+    def pid(self) -> int:
+        return getattr(self._session.link, "pid", 0) if self._session is not None else 0
+
+    # --- using it
+
+    async def request(
+        self,
+        method: str,
+        params: dict[str, Any],
+        *,
+        seconds: float,
+        headers: Mapping[str, str] | None = None,
+        progress: Progress | None = None,
+    ) -> msgspec.Raw:
+        """Start it if need be and ask; McpError says what went wrong. One that is gone is started at the next use."""
+        self._busy += 1
+        self._stop_idling()
+        try:
+            try:
+                session = await self.session()
+                return await session.request(method, params, seconds=seconds, headers=headers, progress=progress)
+            except SessionExpired:
+                session = await self.session()
+                return await session.request(method, params, seconds=seconds, headers=headers, progress=progress)
+        except ServerGone as error:
+            self._become("off", str(error))
+            raise ServerGone(f"{error}; it is started again when it is next used") from error
+        except NeedsLogin as error:
+            self._needs_login(error)
+            raise
+        finally:
+            self._busy -= 1
+            self._idle_from_now()
+
+    async def tools(self) -> tuple[ToolRow, ...]:
+        """What it offers; started to be asked when that is not known."""
+        if self.listed is None or self.listed.asked == 0:
+            self._busy += 1
+            try:
+                await self.session()
+                if self._listing is not None:
+                    await asyncio.shield(self._listing)
+                self._require_list()
+            finally:
+                self._busy -= 1
+                self._idle_from_now()
+        return self.listed.tools if self.listed is not None else ()
+
+    def _require_list(self) -> None:
+        if self.listed is not None:
+            return
+        if self.state == "needs login":
+            raise NeedsLogin(self.error, self.challenge)
+        raise McpError(self.error or f"{self.name}: does not say what it has")
+
+    async def session(self) -> Session:
+        """The live session; one start, whoever asks."""
+        if self._session is not None and not self._session.link.is_gone:
+            return self._session
+        if self._starting is None:
+            self._starting = self._owner.tasks.start(self._start())
+            self._starting.add_done_callback(self._started)
+        return await asyncio.shield(self._starting)
+
+    def _started(self, task: asyncio.Task[Session]) -> None:
+        self._starting = None
+        if not task.cancelled():
+            task.exception()  # whoever waited was told
+
+    # --- starting
+
+    async def _start(self) -> Session:
+        if self._session is not None:
+            await self._let_go(STOP_GRACE)
+        self._become("starting")
+        try:
+            session = await self._connected()
+        except NeedsLogin as error:
+            self._needs_login(error)
+            raise
+        except McpError as error:
+            self._fail("failed", str(error))
+            raise
+        self._session = session
+        self._become("ready")
+        known = self.listed or Listed()
+        if not (known.asked and known.is_fresh and known.era == session.era):
+            self._listing = self._owner.tasks.start(self._list(session))
+        if session.era == "modern" or self.entry.kind == "http":
+            self._listening = self._owner.tasks.start(_until_it_ends(session))
+        self._idle_from_now()
+        return session
+
+    async def _connected(self) -> Session:
+        """A session that was greeted. A server that only minds the greeting it knows is greeted afresh with that."""
+        entry, self.missing = expanded(self.entry, self._owner.look_up(self.entry))
+        era: Era = self.listed.era if self.listed is not None else ""
+        try:
+            return await self._greeted(entry, era)
+        except NeedsLogin:
+            raise
+        except NoAnswer:
+            if era == "":
+                raise
+            return await self._greeted(entry, "")
+        except McpError:
+            return await self._greeted(entry, "classic" if era != "classic" else "")
+
+    async def _greeted(self, entry: Entry, era: Era) -> Session:
+        link = self._owner.connect(entry, self)
+        session = Session(self.name, link, asked=self._owner.asked, changed=self._on_changed)
+        try:
+            await session.open(era, START_S)
+        except BaseException:
+            await session.aclose(END_GRACE)
+            raise
+        return session
+
+    def logged_in(self) -> None:
+        """Somebody has logged in: the next use begins afresh."""
+        self.listed = None
+        self._become("off")
+
+    def _needs_login(self, error: NeedsLogin) -> None:
+        self.challenge = error.challenge
+        self._fail("needs login", str(error))
+
+    def _fail(self, state: State, text: str) -> None:
+        missing = (
+            f" ({', '.join(self.missing)} {'is' if len(self.missing) == 1 else 'are'} not set)" if self.missing else ""
+        )
+        self._become(state, text + missing)
+
+    # --- what it offers
+
+    async def _list(self, session: Session) -> None:
+        before = self.listed if self.listed is not None and self.listed.asked else None
+        try:
+            listed = await _listed(session)
+            if self.entry.kind == "http" and session.era == "modern":
+                listed = msgspec.structs.replace(listed, tools=self._callable(listed.tools))
+            self.listed = listed
+        except NeedsLogin as error:
+            self._needs_login(error)
+            return
+        except McpError as error:
+            self.error = str(error)
+            return
+        try:
+            list_cache.remember(self._owner.home, self.entry, self.listed)
+        except OSError as error:
+            self._owner.tell(self, f"its lists cannot be kept: {in_words(error)}")
+        self._owner.listed_anew(self, before)
+
+    def _callable(self, tools: tuple[ToolRow, ...]) -> tuple[ToolRow, ...]:
+        """Without those whose marks for headers are wrong: over HTTP they may not be called."""
+        marked = [row for row in tools if b"x-mcp-header" in bytes(row.input_schema)]
+        if not marked:
+            return tools
+        from zot.features.mcp.param_headers import fault
+
+        faults = {row.name: fault(msgspec.json.decode(row.input_schema)) for row in marked}
+        for name, text in faults.items():
+            if text:
+                self._owner.tell(self, f"its tool {name} is left out: {text}")
+        return tuple(row for row in tools if not faults.get(row.name))
+
+    def _on_changed(self, kind: str) -> None:
+        if self._relist is None:
+            self._relist = asyncio.get_running_loop().call_later(_RELIST_S, self._list_again)
+
+    def _list_again(self) -> None:
+        self._relist = None
+        if self._session is None or self._session.link.closed:
+            return
+        if self._listing is not None and not self._listing.done():
+            self._on_changed("")
+            return
+        self._listing = self._owner.tasks.start(self._list(self._session))
+
+    # --- stopping
+
+    def _stop_idling(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+
+    def _idle_from_now(self) -> None:
+        self._stop_idling()
+        if not self._busy and self._session is not None:
+            self._idle = asyncio.get_running_loop().call_later(self._owner.idle_s, self._stop_for_idleness)
+
+    def _stop_for_idleness(self) -> None:
+        self._idle = None
+        if not self._busy:
+            self._owner.tasks.start(self.stop())
+
+    async def stop(self, grace: float = STOP_GRACE) -> None:
+        """It may be started again."""
+        self._stop_idling()
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.gather(self._starting, return_exceptions=True)
+        await self._let_go(grace)
+        if self._state in ("ready", "starting"):
+            self._become("off", self.error)
+
+    async def _let_go(self, grace: float) -> None:
+        session, self._session = self._session, None
+        if self._relist is not None:
+            self._relist.cancel()
+            self._relist = None
+        for task in (self._listing, self._listening):
+            if task is not None:
+                task.cancel()
+        self._listing = self._listening = None
+        if session is not None:
+            await session.aclose(grace)
+
+
+async def _until_it_ends(session: Session) -> None:
+    try:
+        await session.listen()
+    except McpError:
+        return  # nobody tells of changes then; they are seen at the next start
+
+
+async def _listed(session: Session) -> Listed:
+    """Everything a server offers. One that offers no tools is not asked for them, one that says nothing is."""
+    tools: list[dict[str, Any]] = []
+    page: dict[str, Any] = {}
+    if session.offers("tools") or not session.capabilities:
+        tools, page = await session.pages("tools/list", "tools", LIST_S)
+    prompts: list[dict[str, Any]] = []
+    if session.offers("prompts"):
+        prompts, _ = await session.pages("prompts/list", "prompts", LIST_S)
+    readable: list[dict[str, Any]] = []
+    if session.offers("resources"):
+        with suppress(McpError):  # what people can choose from is not worth its tools
+            readable, _ = await session.pages("resources/list", "resources", LIST_S)
+    ttl = page.get("ttlMs")
+    now = time.time()
+    return Listed(
+        era=session.era,
+        version=session.version,
+        asked=now,
+        until=now + min(ttl / 1000, _LONGEST_TTL_S) if isinstance(ttl, int | float) and ttl > 0 else 0.0,
+        tools=tuple(row for each in tools if (row := _tool_row(each)) is not None),
+        prompts=tuple(row for each in prompts if (row := _prompt_row(each)) is not None),
+        resources=session.offers("resources"),
+        readable=tuple(row for each in readable[:_MOST_READABLE] if (row := _resource_row(each)) is not None),
+        about=session.about,
+    )
+
+
+def _tool_row(row: dict[str, Any]) -> ToolRow | None:
+    name, schema = text_of(row.get("name")), row.get("inputSchema")
+    if not name:
+        return None
+    return ToolRow(
+        name=name,
+        description=text_of(row.get("description"))[:4000],
+        title=text_of(row.get("title"))[:200],
+        input_schema=msgspec.Raw(msgspec.json.encode(schema if isinstance(schema, dict) else {})),
+        annotations=object_in(row.get("annotations")),
+    )
+
+
+def _prompt_row(row: dict[str, Any]) -> PromptRow | None:
+    name, given = text_of(row.get("name")), list_in(row.get("arguments"))
+    if not name:
+        return None
+    arguments = [object_in(each) for each in given]
+    words = (text_of(each.get("name")) + ("*" if each.get("required") is True else "") for each in arguments)
+    return PromptRow(name, text_of(row.get("description"))[:500], tuple(word for word in words if word.strip("*")))
+
+
+def _resource_row(row: dict[str, Any]) -> ResourceRow | None:
+    uri = text_of(row.get("uri"))
+    if not uri or len(uri) > _LONGEST_URI or any(map(str.isspace, uri)):
+        return None  # nobody could write it behind an @
+    name = text_of(row.get("title")) or text_of(row.get("name"))
+    return ResourceRow(uri, name[:200], text_of(row.get("description"))[:200])
+
+
+def working_directory(entry: Entry) -> Path:
+    """Where its process runs: as it says, else the directory it belongs to."""
+    return Path(os.path.normpath(os.path.join(entry.root or os.getcwd(), os.path.expanduser(entry.cwd))))

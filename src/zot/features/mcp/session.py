@@ -1,0 +1,336 @@
+"""A conversation with one server: which era it speaks, and one request after another with a bound on each.
+
+Nothing a server does can hold zot up: every wait ends, what it sends unasked is heard and judged, and an answer that
+asks for something first (``input_required``, or a question of its own in the classic era) is put to ``asked``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from zot.features.mcp import protocol
+from zot.features.mcp.elicitation import Elicitation, read_question
+from zot.features.mcp.list_cache import Era
+from zot.features.mcp.protocol import Incoming, McpError, NeedsLogin, NoAnswer, ServerGone
+from zot.features.mcp.transport import Link
+
+DISCOVER_S = 4.0  # for a server that may be of either era; an answer that comes later still counts
+MOST_ROUNDS = 10  # of questions before one answer
+MOST_PAGES = 100  # of one list
+_STATE_ONLY_S = 0.1
+
+Ask = Callable[[Elicitation], Awaitable[dict[str, Any]]]  # a server's question, and the result it gets
+Progress = Callable[[str], None]
+
+
+class Session:
+    """``open`` first. ``asked`` puts a server's question to a person, None where nobody can answer; ``changed`` hears
+    the kind of a list that is no longer what it was (``tools``, ``prompts``, ``resources``)."""
+
+    def __init__(self, name: str, link: Link, *, asked: Ask | None, changed: Callable[[str], None]) -> None:
+        self.name = name
+        self.link = link
+        self.era: Era = ""
+        self.version = ""
+        self.capabilities: dict[str, Any] = {}
+        self.about = ""
+        self._asked = asked
+        self._changed = changed
+        self._ids = 0
+        self._progress: dict[str, Progress] = {}
+        self._stirred: dict[str, Callable[[], None]] = {}
+        self._questions: set[asyncio.Task[None]] = set()
+        link.hear = self._hear
+
+    @property
+    def own_capabilities(self) -> dict[str, Any]:
+        return {"elicitation": {"form": {}, "url": {}}} if self._asked is not None else {}
+
+    # --- which era
+
+    async def open(self, known: Era, seconds: float) -> None:
+        """Find the era and greet; McpError when the server speaks none of ours."""
+        try:
+            async with asyncio.timeout(seconds):
+                await (self._initialize() if known == "classic" else self._discover(known))
+        except TimeoutError as error:
+            raise NoAnswer(f"{self.name}: did not answer within {seconds:g} s of its start") from error
+
+    async def _discover(self, known: Era) -> None:
+        """Whichever of two greetings is answered decides; the second one is only sent when the first is not."""
+        asking = asyncio.ensure_future(self._ask_to_discover(protocol.MODERN[0]))
+        try:
+            done, _ = await asyncio.wait({asking}, timeout=DISCOVER_S if known != "modern" else None)
+            if done:
+                failure = asking.exception()
+                if failure is None:
+                    return
+                if isinstance(failure, ServerGone | NeedsLogin) or not isinstance(failure, McpError):
+                    raise failure
+                await self._after_refusal(failure)
+                return
+            await self._whichever_answers(asking)
+        finally:
+            asking.cancel()
+
+    async def _after_refusal(self, failure: McpError) -> None:
+        """A modern server that knows another version names it; every other error is how a classic one says no."""
+        supported = _supported(failure)
+        mutual = [version for version in protocol.MODERN if version in supported]
+        if failure.code == protocol.UNSUPPORTED_VERSION and mutual:
+            await self._ask_to_discover(mutual[0])
+            return
+        if failure.code == protocol.UNSUPPORTED_VERSION and supported and not set(supported) & set(protocol.CLASSIC):
+            raise McpError(
+                f"{self.name}: speaks MCP {', '.join(supported)[:200]}; zot speaks {', '.join(protocol.MODERN)} and, "
+                f"of the era before, {', '.join(protocol.CLASSIC)}"
+            ) from failure
+        await self._initialize()
+
+    async def _whichever_answers(self, asking: asyncio.Future[None]) -> None:
+        greeting = asyncio.ensure_future(self._initialize())
+        try:
+            pending: set[asyncio.Future[None]] = {asking, greeting}
+            while pending:
+                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                if any(task.exception() is None for task in done):
+                    return
+            raise greeting.exception() or McpError(f"{self.name}: refuses both eras")
+        finally:
+            greeting.cancel()
+
+    async def _ask_to_discover(self, version: str) -> None:
+        self.link.headers["mcp-protocol-version"] = version
+        params = {"_meta": protocol.meta(version, self.own_capabilities)}
+        answer = protocol.fields(await self._one("server/discover", params))
+        supported = _names(answer.get("supportedVersions"))
+        mutual = [each for each in protocol.MODERN if each in supported]
+        if not mutual:
+            raise McpError(f"{self.name}: offers no modern version", code=protocol.METHOD_NOT_FOUND)
+        self.era, self.version = "modern", mutual[0]
+        self.link.headers["mcp-protocol-version"] = self.version
+        self._greeted(answer, answer.get("_meta"))
+
+    async def _initialize(self) -> None:
+        self.link.headers.pop("mcp-protocol-version", None)
+        params = {
+            "protocolVersion": protocol.CLASSIC[0],
+            "capabilities": self.own_capabilities,
+            "clientInfo": protocol.CLIENT,
+        }
+        answer = protocol.fields(await self._one("initialize", params))
+        version = protocol.text_of(answer.get("protocolVersion"))
+        if version not in protocol.CLASSIC:
+            raise McpError(f"{self.name}: answers initialize with version {version[:40]!r}, which zot does not speak")
+        self.era, self.version = "classic", version
+        self.link.headers["mcp-protocol-version"] = version
+        self.link.tell(protocol.notification("notifications/initialized"))
+        self._greeted(answer, answer)
+
+    def _greeted(self, answer: dict[str, Any], about: Any) -> None:
+        self.capabilities = protocol.object_in(answer.get("capabilities"))
+        info = protocol.object_in(
+            protocol.object_in(about).get("serverInfo") or protocol.object_in(about).get(f"{protocol.META}serverInfo")
+        )
+        self.about = " ".join(
+            filter(None, (protocol.text_of(info.get("name")), protocol.text_of(info.get("version"))))
+        )[:120]
+
+    def offers(self, what: str) -> bool:
+        return isinstance(self.capabilities.get(what), dict)
+
+    # --- requests
+
+    async def request(
+        self,
+        method: str,
+        params: dict[str, Any] | None = None,
+        *,
+        seconds: float,
+        headers: Mapping[str, str] | None = None,
+        progress: Progress | None = None,
+    ) -> msgspec.Raw:
+        """The result, after whatever the server wanted to know first. ``seconds`` is how long it may be silent: its
+        progress begins them anew. ``headers`` go along where a transport has any."""
+        given = dict(params or {})
+        for _ in range(MOST_ROUNDS):
+            try:
+                result = await self._bounded(method, given, headers or {}, seconds, progress)
+            except McpError as error:
+                if error.code != protocol.URL_ELICITATION or not await self._opened(error):
+                    raise
+                continue
+            if self.era != "modern":
+                return result
+            read = protocol.fields(result)
+            if read.get("resultType", "complete") != "input_required":
+                return result
+            given = {**(params or {}), **await self._input(read)}
+        raise McpError(f"{self.name}: asked for something {MOST_ROUNDS} times and did not get on with its answer")
+
+    async def _bounded(
+        self,
+        method: str,
+        params: dict[str, Any],
+        headers: Mapping[str, str],
+        seconds: float,
+        progress: Progress | None,
+    ) -> msgspec.Raw:
+        meta: dict[str, Any] = {**protocol.object_in(params.get("_meta"))}
+        if self.era == "modern":
+            meta |= protocol.meta(self.version, self.own_capabilities)
+        token = ""
+        if progress is not None:
+            token = f"p{self._ids + 1}"
+            meta["progressToken"] = token
+        sent = {**params, "_meta": meta} if meta else params
+        try:
+            async with asyncio.timeout(seconds) as bound:
+                if progress is not None:
+                    loop = asyncio.get_running_loop()
+                    self._progress[token] = progress
+                    self._stirred[token] = lambda: bound.reschedule(loop.time() + seconds)
+                return await self._one(method, sent, headers)
+        except TimeoutError as error:
+            raise NoAnswer(f"{self.name}: no answer to {method} within {seconds:g} s") from error
+        finally:
+            self._progress.pop(token, None)
+            self._stirred.pop(token, None)
+
+    async def _one(self, method: str, params: dict[str, Any], headers: Mapping[str, str] | None = None) -> msgspec.Raw:
+        """One message and its answer; a request that is given up is cancelled on the other side, too."""
+        self._ids += 1
+        id = self._ids
+        try:
+            own = {} if method == "initialize" or self.era == "classic" else protocol.headers_of(method, params)
+            answer = await self.link.ask(id, {**own, **(headers or {})}, protocol.request(id, method, params))
+        except asyncio.CancelledError:
+            if method not in ("initialize", "server/discover"):
+                self.link.tell(
+                    protocol.notification("notifications/cancelled", {"requestId": id, "reason": "cancelled"})
+                )
+            raise
+        if answer.error is not None:
+            raise protocol.error_of(self.name, answer.error)
+        return answer.result
+
+    async def _opened(self, error: McpError) -> bool:
+        """A classic server wants addresses opened before it answers: whether a person did that."""
+        wanted = [
+            protocol.object_in(each) for each in protocol.list_in(protocol.object_in(error.data).get("elicitations"))
+        ]
+        if self._asked is None or not wanted:
+            return False
+        for each in wanted[:MOST_ROUNDS]:
+            answer = await self._asked(read_question(self.name, {**each, "mode": "url"}))
+            if answer.get("action") != "accept":
+                return False
+        return True
+
+    async def _input(self, read: dict[str, Any]) -> dict[str, Any]:
+        """What the server wants to know before it answers, asked one by one."""
+        responses: dict[str, Any] = {}
+        for key, wanted in list(protocol.object_in(read.get("inputRequests")).items())[:MOST_ROUNDS]:
+            responses[key] = await self._answered(protocol.object_in(wanted))
+        if not responses:
+            await asyncio.sleep(_STATE_ONLY_S)
+        given: dict[str, Any] = {"inputResponses": responses} if responses else {}
+        if isinstance(state := read.get("requestState"), str):
+            given["requestState"] = state
+        return given
+
+    async def _answered(self, wanted: dict[str, Any]) -> dict[str, Any]:
+        method = protocol.text_of(wanted.get("method"))
+        if method != "elicitation/create":
+            raise McpError(f"{self.name}: asks for {method[:60]!r}, which zot does not offer")
+        if self._asked is None:
+            return {"action": "cancel"}
+        return await self._asked(read_question(self.name, protocol.object_in(wanted.get("params"))))
+
+    async def pages(self, method: str, key: str, seconds: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """Everything of a list, page after page, and the last page itself."""
+        rows: list[dict[str, Any]] = []
+        params: dict[str, Any] = {}
+        seen: set[str] = set()
+        page: dict[str, Any] = {}
+        for _ in range(MOST_PAGES):
+            page = protocol.fields(await self.request(method, params, seconds=seconds))
+            rows += [protocol.object_in(row) for row in protocol.list_in(page.get(key))]
+            cursor = page.get("nextCursor")
+            if not isinstance(cursor, str) or not cursor or cursor in seen:
+                break
+            seen.add(cursor)
+            params = {"cursor": cursor}
+        return rows, page
+
+    async def listen(self) -> None:
+        """Ask to be told of changes, which only classic servers over stdio do unasked. Ends when the server ends it."""
+        if self.era == "classic" and (listen := getattr(self.link, "listen", None)) is not None:
+            await listen()
+            return
+        kinds = [
+            kind
+            for kind in ("tools", "prompts", "resources")
+            if protocol.object_in(self.capabilities.get(kind)).get("listChanged")
+        ]
+        if self.era != "modern" or not kinds:
+            return
+        wanted = {f"{kind}ListChanged": True for kind in kinds}
+        params = {"notifications": wanted, "_meta": protocol.meta(self.version, self.own_capabilities)}
+        await self._one("subscriptions/listen", params)
+
+    # --- what the server says of its own accord
+
+    def _hear(self, message: Incoming) -> None:
+        match message.method:
+            case "notifications/progress":
+                self._on_progress(protocol.fields(message.params))
+            case "notifications/tools/list_changed" | "notifications/prompts/list_changed":
+                self._changed(message.method.split("/")[1])
+            case "notifications/resources/list_changed":
+                self._changed("resources")
+            case "ping" if message.id is not None:
+                self.link.tell(protocol.answer(message.id, {}))
+            case "elicitation/create" if message.id is not None and self._asked is not None:
+                task = asyncio.ensure_future(self._answer_question(message))
+                self._questions.add(task)
+                task.add_done_callback(self._questions.discard)
+            case method if message.id is not None:
+                self.link.tell(protocol.refusal(message.id, protocol.METHOD_NOT_FOUND, f"zot has no {method[:60]}"))
+            case _:
+                pass
+
+    def _on_progress(self, params: dict[str, Any]) -> None:
+        token = str(params.get("progressToken"))
+        if (progress := self._progress.get(token)) is None:
+            return
+        self._stirred[token]()
+        done, total = params.get("progress"), params.get("total")
+        share = f"{done:g}" if isinstance(done, int | float) else ""
+        share += f"/{total:g}" if share and isinstance(total, int | float) else ""
+        progress(" ".join(filter(None, (share, protocol.text_of(params.get("message"))[:500]))))
+
+    async def _answer_question(self, message: Incoming) -> None:
+        assert self._asked is not None
+        try:
+            question = read_question(self.name, protocol.fields(message.params))
+            self.link.tell(protocol.answer(message.id, await self._asked(question)))
+        except McpError as error:
+            self.link.tell(protocol.refusal(message.id, protocol.INVALID_PARAMS, str(error)))
+
+    async def aclose(self, grace: float) -> None:
+        for task in list(self._questions):
+            task.cancel()
+        await self.link.aclose(grace)
+
+
+def _names(value: Any) -> list[str]:
+    return [item for item in protocol.list_in(value) if isinstance(item, str)]
+
+
+def _supported(failure: McpError) -> list[str]:
+    return _names(protocol.object_in(failure.data).get("supported"))

@@ -1,0 +1,193 @@
+"""A server that is a child process: one message a line through its stdin and stdout, its stderr into a log.
+
+It is stopped by closing its stdin, then SIGTERM and SIGKILL for it and everything it started: launchers leave
+grandchildren, and some servers do not mind that nobody talks to them any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine, Mapping
+from pathlib import Path
+from typing import Any
+
+from zot.errors import ExtensionError, in_words
+from zot.features.child_process import ExtensionProcess, start_process
+from zot.features.mcp.protocol import Incoming, McpError, ServerGone, read_message
+from zot.features.mcp.transport import Hear
+from zot.features.process_log import LogFile, last_words, telling_line
+from zot.features.stderr_pipe import StderrPipe
+from zot.system.processes import Jailer
+from zot.wire import limits
+
+Start = Callable[[Coroutine[Any, Any, None]], asyncio.Task[Any]]
+
+_SAID = 300  # characters of its last words
+_LAST_WORDS_S = 2.0
+_GARBAGE = 10  # lines of it that the log keeps
+
+
+class StdioLink:
+    """``tell_of`` hears of misbehaviour; ``start_task`` owns what goes on in the background."""
+
+    def __init__(self, name: str, log: Path, tell_of: Callable[[str], None], start_task: Start) -> None:
+        self.hear: Hear = lambda message: None
+        self.headers: dict[str, str] = {}
+        self.heard = 0
+        self.closed = ""
+        self._name = name
+        self._log = log
+        self._tell_of = tell_of
+        self._start_task = start_task
+        self._file: LogFile | None = None
+        self._stderr: StderrPipe | None = None
+        self._process: ExtensionProcess | None = None
+        self._open: dict[int, asyncio.Future[Incoming]] = {}
+        self._garbage = 0
+        self._watch: asyncio.Task[Any] | None = None
+
+    @property
+    def pid(self) -> int:
+        return self._process.tree.pid if self._process is not None else 0
+
+    def start(self, argv: list[str], cwd: Path, env: Mapping[str, str], jail: Jailer | None = None) -> None:
+        """McpError when it cannot be started."""
+        try:
+            self._file = LogFile(self._log.parent.parent, self._name, "", self._log)
+            self._stderr = StderrPipe(self._file.keep, self._left_out)
+        except (ExtensionError, OSError) as error:
+            self._close_log()
+            raise McpError(f"{self._name}: {error}") from error
+        try:
+            self._process = start_process(
+                argv,
+                cwd=cwd,
+                env=env,
+                stderr=self._stderr.for_child,
+                receive=self._received,
+                private=False,
+                jail=jail,
+            )
+        except (OSError, RuntimeError) as error:
+            self._close_log()
+            raise McpError(f"{self._name}: cannot be started: {in_words(error)}: {argv[0]}") from error
+        finally:
+            os.close(self._stderr.for_child)
+        self._watch = self._start_task(self._watch_end(self._process))
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether nobody can answer any more, also before its end was heard of and explained."""
+        return bool(self.closed) or self._process is None or self._process.tree.exit_code is not None
+
+    async def ask(self, id: int, headers: Mapping[str, str], message: bytes) -> Incoming:
+        if self.closed or self._process is None:
+            raise ServerGone(f"{self._name}: {self.closed or 'is not running'}")
+        waiting: asyncio.Future[Incoming] = asyncio.get_running_loop().create_future()
+        self._open[id] = waiting
+        try:
+            if self._process.send(message):
+                return await waiting
+            async with asyncio.timeout(_LAST_WORDS_S):  # it is ending, and what it said meanwhile is the better reason
+                return await waiting
+        except TimeoutError:
+            raise ServerGone(f"{self._name}: takes no more input") from None
+        finally:
+            self._open.pop(id, None)
+
+    def tell(self, message: bytes) -> None:
+        if self._process is not None and not self.closed:
+            self._process.send(message)
+
+    async def aclose(self, grace: float) -> None:
+        self._end("was stopped")
+        process, self._process = self._process, None
+        if self._watch is not None:
+            self._watch.cancel()
+        if process is not None:
+            process.finish_input()
+            await process.exit_code(grace / 2)
+            process.disconnect("")
+            await process.tree.stop(grace)  # also when it is over: a launcher may have left somebody
+        self._close_log()
+
+    # --- what it says
+
+    def _received(self, line: bytes | None) -> None:
+        if line is None:
+            self._misbehaves("sent a message above 8 MiB, which was skipped")
+            self._fail_open("sent a message above 8 MiB")
+            return
+        if not line.strip():
+            return
+        self.heard += 1
+        message = read_message(line)
+        if message is None:
+            self._heard_garbage(line)
+        elif message.is_answer:
+            waiting = self._open.get(message.id) if isinstance(message.id, int) else None
+            if waiting is not None and not waiting.done():
+                waiting.set_result(message)
+            elif message.id is None:
+                self._fail_open(f"could not read what it was sent: {message.error.message if message.error else ''}")
+        else:
+            self.hear(message)
+
+    def _heard_garbage(self, line: bytes) -> None:
+        self._garbage += 1
+        shown = line[:200].decode("utf-8", "replace")
+        if self._garbage <= _GARBAGE and self._file is not None:
+            self._file.write(f"not a message, on its stdout: {shown!r}")
+        if self._garbage == 1:
+            self._tell_of(f"writes to its stdout what is no message; it is ignored: {shown[:80]!r}")
+
+    def _misbehaves(self, text: str) -> None:
+        if self._file is not None:
+            self._file.write(text)
+        self._tell_of(text)
+
+    def _left_out(self, count: int) -> None:
+        if self._file is not None:
+            self._file.write(f"floods its stderr: {count:,} bytes of it were not kept")
+
+    # --- its end
+
+    async def _watch_end(self, process: ExtensionProcess) -> None:
+        watch = asyncio.ensure_future(process.watch_exit())
+        try:
+            reason = await process.over
+            code = await process.exit_code(0.5)
+        finally:
+            watch.cancel()
+        if self._stderr is not None:
+            self._stderr.drain()
+        said = telling_line(last_words(self._log))
+        how = reason or ("closed its stdout" if code is None else f"ended ({_exit(code)})")
+        self._end(how + (f": {said[:_SAID]}" if said else ""))
+        process.disconnect("")
+        await process.tree.stop(limits.TERMINATE_GRACE)
+
+    def _end(self, reason: str) -> None:
+        self.closed = self.closed or reason
+        for waiting in self._open.values():
+            if not waiting.done():
+                waiting.set_exception(ServerGone(f"{self._name}: {self.closed}"))
+
+    def _fail_open(self, reason: str) -> None:
+        for waiting in self._open.values():
+            if not waiting.done():
+                waiting.set_exception(McpError(f"{self._name}: {reason}"))
+
+    def _close_log(self) -> None:
+        if self._stderr is not None:
+            self._stderr.drain()
+            self._stderr.close()
+            self._stderr = None
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def _exit(code: int) -> str:
+    return f"exit status {code}" if code >= 0 else f"signal {-code}"

@@ -1,0 +1,100 @@
+"""What a server answered to a call, as the model reads it: text within bounds, pictures, and what cannot be shown said.
+
+``structuredContent`` is for the model where there is nothing else; else it goes with the details.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import msgspec
+
+from zot.core.tool import ToolResult
+from zot.features.mcp.protocol import fields, text_of
+from zot.provider.messages import ImageBlock, ResultBlock, TextBlock
+
+MOST_TEXT = 100_000  # characters of all blocks together
+MOST_BLOCKS = 200
+_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+
+
+def converted(server: str, tool: str, raw: msgspec.Raw) -> ToolResult:
+    answer = fields(raw)
+    content: Any = answer.get("content")
+    listed = cast("list[Any]", content) if isinstance(content, list) else []
+    blocks = [block for part in listed[:MOST_BLOCKS] for block in _block(part)]
+    details: dict[str, Any] = {"mcp": server, "tool": tool}
+    if (structured := answer.get("structuredContent")) is not None:
+        details["structured_content"] = structured
+        if not blocks:
+            blocks.append(TextBlock(msgspec.json.encode(structured).decode()))
+    if not blocks:
+        nothing = "answered with what is no result" if "content" not in answer else "answered with nothing"
+        blocks.append(TextBlock(f"({server} {nothing})"))
+    if len(listed) > MOST_BLOCKS:
+        blocks.append(TextBlock(f"({len(listed) - MOST_BLOCKS} more blocks of {server} are left out)"))
+    return ToolResult(tuple(within(blocks)), answer.get("isError") is True or "content" not in answer, details)
+
+
+def within(blocks: list[ResultBlock]) -> list[ResultBlock]:
+    """The blocks with at most ``MOST_TEXT`` characters of text; what is cut is said."""
+    kept: list[ResultBlock] = []
+    room = MOST_TEXT
+    for block in blocks:
+        if not isinstance(block, TextBlock) or len(block.text) <= room:
+            kept.append(block)
+            room -= len(block.text) if isinstance(block, TextBlock) else 0
+            continue
+        kept.append(TextBlock(f"{block.text[:room]}\n… [{len(block.text) - room:,} more characters are left out]"))
+        room = 0
+    return [block for block in kept if not isinstance(block, TextBlock) or block.text]
+
+
+def _block(part: Any) -> list[ResultBlock]:
+    if not isinstance(part, dict):
+        return []
+    block = cast("dict[str, Any]", part)
+    match block.get("type"):
+        case "text":
+            return [TextBlock(text)] if (text := text_of(block.get("text"))) else []
+        case "image":
+            return [_picture(block)]
+        case "audio":
+            return [TextBlock(f"(a sound, {text_of(block.get('mimeType'))[:60]}, that zot cannot play)")]
+        case "resource":
+            return of_resource(block.get("resource"))
+        case "resource_link":
+            words = (text_of(block.get(key))[:500] for key in ("uri", "name", "description"))
+            return [TextBlock(f"(resource: {' · '.join(filter(None, words))})")]
+        case other:
+            return [TextBlock(f"(a block of unknown type {str(other)[:40]!r})")]
+
+
+def of_resource(resource: Any) -> list[ResultBlock]:
+    """The content of a resource; what is neither text nor a picture is named."""
+    if not isinstance(resource, dict):
+        return []
+    held = cast("dict[str, Any]", resource)
+    uri, kind = text_of(held.get("uri"))[:500], text_of(held.get("mimeType"))[:60]
+    if text := text_of(held.get("text")):
+        return [TextBlock(f"{uri}:\n{text}" if uri else text)]
+    blob = text_of(held.get("blob"))
+    if kind in _PICTURES:
+        return [_picture({"data": blob, "mimeType": kind})]
+    return [TextBlock(f"({uri}: {kind or 'data'}, {len(blob) * 3 // 4:,} bytes)")]
+
+
+def _picture(block: dict[str, Any]) -> ResultBlock:
+    from base64 import b64decode  # only for pictures
+    from binascii import Error
+
+    kind = text_of(block.get("mimeType")) or "image/png"
+    try:
+        data = b64decode(text_of(block.get("data")), validate=True)
+    except (Error, ValueError):
+        data = b""
+    if not data:
+        return TextBlock("(a picture that cannot be decoded)")
+    if kind not in _PICTURES:
+        return TextBlock(f"(a picture of type {kind[:60]!r}, which models cannot see)")
+    return ImageBlock(kind, data)

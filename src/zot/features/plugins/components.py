@@ -1,0 +1,185 @@
+"""What a plugin brings that zot has a place for, each part by name, and what it wants that zot has not.
+
+Nothing is run. A path of the manifest that leads out of the plugin is a problem and is not followed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from zot.errors import ConfigError
+from zot.features.hooks.config import Source, hooks_of
+from zot.features.mcp.config import Entry, decode, entries_of
+from zot.features.plugins.manifest import Manifest
+from zot.features.skills.discovery import FILE_NAME, SkillFile
+from zot.features.templates.discovery import Place
+from zot.system.digest import sha256
+from zot.system.files import read_bytes
+
+_NOT_HERE = {
+    "agents": "agents of its own",
+    "output-styles": "output styles",
+    "outputStyles": "output styles",
+    ".lsp.json": "language servers",
+    "lspServers": "language servers",
+    "settings.json": "settings",
+    "monitors": "monitors",
+    "themes": "themes",
+    "bin": "programs for PATH",
+    "channels": "channels",
+}
+
+
+class Parts(msgspec.Struct, frozen=True, kw_only=True):
+    """``missing`` is what the plugin wants and zot has not; ``problems`` what cannot be used of it."""
+
+    skills: tuple[SkillFile, ...] = ()
+    servers: tuple[Entry, ...] = ()
+    hooks: Source | None = None
+    commands: tuple[Place, ...] = ()
+    missing: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        """Each part and exactly what it would run."""
+        told = [f"skill {item.prefix}{item.file.parent.name}" for item in self.skills]
+        told += [f"MCP server {entry.name}: {entry.shown()}" for entry in self.servers]
+        told += [f"hook {hook.shown()}" for hook in (self.hooks.hooks if self.hooks is not None else ())]
+        told += [f"templates /{place.prefix}… in {place.root.name}/" for place in self.commands]
+        return told
+
+    def digest(self) -> str:
+        """Of what may run, as it is shown, with the scripts hooks name."""
+        servers = [(entry.name, entry.content().decode()) for entry in self.servers]
+        hooks = self.hooks.content().decode() if self.hooks is not None else ""
+        return sha256(msgspec.json.encode((servers, hooks)))
+
+
+def parts_of(manifest: Manifest, data: Path) -> Parts:
+    """``data`` is where the plugin may keep files of its own."""
+    root, name = manifest.root, manifest.name
+    given = {
+        **dict.fromkeys(("PLUGIN_ROOT", "CLAUDE_PLUGIN_ROOT"), str(root)),
+        **dict.fromkeys(("PLUGIN_DATA", "CLAUDE_PLUGIN_DATA"), str(data)),
+    }
+    problems: list[str] = []
+    is_claude = manifest.kind == "claude"
+    paths = _Paths(manifest, problems)
+    commands = [Place(path, f"plugin {name}", root, f"{name}:") for path in paths.of("commands", "commands")]
+    return Parts(
+        skills=tuple(_skills(name, root, paths.of("skills", "skills") if is_claude else [root / "skills"])),
+        servers=tuple(_servers(manifest, paths, given, problems)),
+        hooks=_hooks(manifest, paths, given, problems) if is_claude else None,
+        commands=tuple(place for place in commands if place.root.is_dir()) if is_claude else (),
+        missing=tuple(_missing(manifest)),
+        problems=tuple(problems),
+    )
+
+
+class _Paths:
+    """Places in a plugin: the usual one, and those the manifest adds."""
+
+    def __init__(self, manifest: Manifest, problems: list[str]) -> None:
+        self._manifest = manifest
+        self._problems = problems
+
+    def of(self, field: str, usual: str) -> list[Path]:
+        found = [path for path in [self._inside(field, usual)] if path is not None]
+        named: Any = self._manifest.fields.get(field) if self._manifest.kind == "claude" else None
+        for item in cast("list[Any]", named) if isinstance(named, list) else [named]:
+            if isinstance(item, str) and (path := self._inside(field, item)) is not None and path not in found:
+                found.append(path)
+        return found
+
+    def _inside(self, field: str, item: str) -> Path | None:
+        root = self._manifest.root
+        path = root / item
+        if "\0" in item:
+            self._problems.append(f"{field}: {item!r} is not a path and is left out")
+            return None
+        if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+            self._problems.append(f"{field}: {item!r} leads out of the plugin and is left out")
+            return None
+        return Path(os.path.normpath(path))
+
+
+def _skills(name: str, root: Path, places: list[Path]) -> Iterator[SkillFile]:
+    for place in places:
+        found = [place / FILE_NAME] if (place / FILE_NAME).is_file() else sorted(place.glob(f"*/{FILE_NAME}"))
+        for file in found:
+            yield SkillFile(file, f"plugin {name}", f"{name}:", root)
+
+
+def _servers(manifest: Manifest, paths: _Paths, given: dict[str, str], problems: list[str]) -> Iterator[Entry]:
+    is_claude = manifest.kind == "claude"
+    inline: Any = manifest.fields.get("mcpServers") if is_claude else None
+    sources: list[tuple[str, dict[str, Any]]] = []
+    for path in paths.of("mcpServers", ".mcp.json") if is_claude else [manifest.root / "mcp.json"]:
+        if (value := _object(path, problems)) is not None:
+            wrapped = value if "mcpServers" in value or not is_claude else {"mcpServers": value}
+            sources.append((str(path), wrapped))
+    if isinstance(inline, dict):
+        sources.append((str(manifest.root), {"mcpServers": inline}))
+    for file, value in sources:
+        try:
+            found = entries_of(value, file, f"plugin {manifest.name}", manifest.root, problems, given)
+        except ConfigError as error:
+            problems.append(str(error))
+            continue
+        for entry in found:
+            named = msgspec.structs.replace(entry, name=f"plugin_{manifest.name}_{entry.name}")
+            yield named if is_claude else _unexpanded(named)
+
+
+def _unexpanded(entry: Entry) -> Entry:
+    """Agent Plugins replace nothing but their own two variables: every other one stands for itself."""
+    texts = (entry.command, *entry.args, *entry.env.values(), entry.cwd, entry.url, *entry.headers.values())
+    names = {part.partition("}")[0].partition(":-")[0] for text in texts for part in text.split("${")[1:]}
+    own = {name: value for name, value in entry.given.items() if name in ("PLUGIN_ROOT", "PLUGIN_DATA")}
+    return msgspec.structs.replace(entry, given={**{name: f"${{{name}}}" for name in names}, **own})
+
+
+def _hooks(manifest: Manifest, paths: _Paths, given: dict[str, str], problems: list[str]) -> Source | None:
+    root, label = manifest.root, f"plugin {manifest.name}"
+    values = [value for path in paths.of("hooks", "hooks/hooks.json") if (value := _object(path, problems)) is not None]
+    inline: Any = manifest.fields.get("hooks")
+    if isinstance(inline, dict):
+        values.append(cast("dict[str, Any]", inline) if "hooks" in inline else {"hooks": inline})
+    found = [hook for value in values for hook in hooks_of(value, label, problems)]
+    if not found:
+        return None
+    variables = {name: value for name, value in given.items() if name.startswith("CLAUDE_")}
+    return Source(
+        name=label,
+        file=str(root),
+        origin="plugin",
+        root=root,
+        project=root,
+        hooks=tuple(found),
+        given=variables,
+    )
+
+
+def _object(path: Path, problems: list[str]) -> dict[str, Any] | None:
+    try:
+        data = read_bytes(path)
+        return None if data is None else decode(path, data)
+    except ConfigError as error:
+        problems.append(str(error))
+        return None
+
+
+def _missing(manifest: Manifest) -> list[str]:
+    """What lies in the package, or stands in its manifest, that zot has no place for."""
+    found = [what for name, what in _NOT_HERE.items() if name in manifest.fields or (manifest.root / name).exists()]
+    if manifest.kind == "agent-plugin":
+        extra = {"hooks": "hooks", "commands": "commands"}
+        found += [
+            f"{what} (no part of Agent Plugins 1.0)" for name, what in extra.items() if (manifest.root / name).exists()
+        ]
+    return list(dict.fromkeys(found))

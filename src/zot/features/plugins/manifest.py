@@ -1,0 +1,115 @@
+"""What a package says it is: Agent Plugins 1.0 (``plugin.json``), or Claude Code's (``.claude-plugin/plugin.json``).
+
+The first is read by its rules: an unknown field is told and ignored, any other violation refuses the package. The
+second is read as its authors know it: a name is enough.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import msgspec
+
+from zot.errors import ConfigError, ZotError
+from zot.features.mcp.config import decode
+from zot.system.files import read_bytes
+
+OPEN_FILE = "plugin.json"
+CLAUDE_FOLDER = ".claude-plugin"
+_NAME = re.compile(r"[a-z0-9.-]{1,64}")
+_OPEN_FIELDS = (
+    *("$schema", "name", "version", "description", "author", "homepage", "repository", "license", "keywords"),
+    "extensions",
+)
+_TEXTS = ("version", "description", "homepage", "license")
+
+Kind = Literal["agent-plugin", "claude"]
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """``fields`` is all the file has; ``remarks`` what is odd about it."""
+
+    kind: Kind
+    name: str
+    root: Path
+    version: str = ""
+    description: str = ""
+    fields: dict[str, Any] = {}
+    remarks: tuple[str, ...] = ()
+
+
+def read_manifest(root: Path) -> Manifest:
+    """ZotError says why the directory is no plugin."""
+    claude, plain = root / CLAUDE_FOLDER / OPEN_FILE, root / OPEN_FILE
+    try:
+        if (fields := _fields(claude)) is not None:
+            return _claude(root, fields)
+        if (fields := _fields(plain)) is not None:
+            return _open(root, fields)
+    except ConfigError as error:
+        raise ZotError(str(error)) from error
+    if (fields := _fields(root / CLAUDE_FOLDER / "marketplace.json")) is not None:
+        raise ZotError(f"{root.name} is a marketplace of several plugins; name one with --subdir: {_offered(fields)}")
+    raise ZotError(f"{root.name} has neither {OPEN_FILE} nor {CLAUDE_FOLDER}/{OPEN_FILE}: it is no plugin")
+
+
+def _fields(path: Path) -> dict[str, Any] | None:
+    data = read_bytes(path)
+    return None if data is None else decode(path, data)
+
+
+def _open(root: Path, fields: dict[str, Any]) -> Manifest:
+    unknown = [name for name in fields if name not in _OPEN_FIELDS]
+    wrong = [name for name in _TEXTS if name in fields and not isinstance(fields[name], str)]
+    if not isinstance(fields.get("$schema"), str):
+        raise ZotError(f'{OPEN_FILE}: "$schema" is required and must be text')
+    if "keywords" in fields and not _are_texts(fields["keywords"]):
+        wrong.append("keywords")
+    if "author" in fields and not isinstance(fields["author"], str | dict):
+        wrong.append("author")
+    if "repository" in fields and not isinstance(fields["repository"], str | dict):
+        wrong.append("repository")
+    if "extensions" in fields and not isinstance(fields["extensions"], dict):
+        wrong.append("extensions")
+    if wrong:
+        raise ZotError(f"{OPEN_FILE}: {', '.join(wrong)}: not of the kind the format asks for")
+    remarks = [f'{OPEN_FILE}: the unknown field "{name}" is ignored' for name in unknown]
+    return Manifest(
+        kind="agent-plugin",
+        name=_checked_name(fields.get("name"), OPEN_FILE),
+        root=root,
+        version=str(fields.get("version", "")),
+        description=str(fields.get("description", "")),
+        fields=fields,
+        remarks=tuple(remarks),
+    )
+
+
+def _claude(root: Path, fields: dict[str, Any]) -> Manifest:
+    def text(name: str) -> str:
+        value: Any = fields.get(name, "")
+        return value if isinstance(value, str) else ""
+
+    name = _checked_name(fields.get("name"), f"{CLAUDE_FOLDER}/{OPEN_FILE}")
+    return Manifest(
+        kind="claude", name=name, root=root, version=text("version"), description=text("description"), fields=fields
+    )
+
+
+def _checked_name(name: Any, file: str) -> str:
+    if not isinstance(name, str) or _NAME.fullmatch(name) is None or name.startswith(".") or ".." in name:
+        raise ZotError(f'{file}: "name" is required: 1 to 64 lower-case letters, digits, dots and hyphens')
+    return name
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[Any]", value))
+
+
+def _offered(fields: dict[str, Any]) -> str:
+    listed: Any = fields.get("plugins")
+    rows = cast("list[dict[str, Any]]", listed) if isinstance(listed, list) else []
+    places = [row.get("source") for row in rows]
+    return ", ".join(str(place).removeprefix("./") for place in places if isinstance(place, str)) or "it lists none"

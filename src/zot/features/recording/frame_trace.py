@@ -1,0 +1,103 @@
+"""Every frame between the host and its extensions, with time, open questions and latency: one JSON line each.
+
+A trace is a ``FrameTap``: the host calls it with the exact line each time one passes. Latency is the time from a
+question to its answer, both ways: commands, tools and interceptions of ours, ``call_tool`` of theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from zot.features.recording.journal_file import JournalFile
+
+Direction = Literal["in", "out"]  # as the host sees it: "in" comes from the extension
+FrameTap = Callable[[str, Direction, bytes], None]
+
+
+class EndTap(Protocol):
+    """Hears when an extension's process can no longer be reached, and how it exited."""
+
+    def gone(self, extension: str, reason: str) -> None: ...
+
+    def exited(self, extension: str, code: int | None) -> None: ...
+
+
+# (direction, type) of a question -> of its answer
+_ANSWERS: dict[tuple[Direction, str], tuple[Direction, str]] = {
+    ("out", "command_invoked"): ("in", "command_response"),
+    ("out", "tool_call"): ("in", "tool_result"),
+    ("out", "event_intercept"): ("in", "event_intercept_response"),
+    ("in", "call_tool"): ("out", "tool_result"),
+}
+_OPENERS = {answer: question for question, answer in _ANSWERS.items()}
+_LISTED = 32
+
+
+class TracedFrame(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line of a trace. ``frame`` is the line itself; one that is not JSON stands in ``text`` instead."""
+
+    t: float
+    extension: str
+    direction: Direction
+    frame: msgspec.Raw = msgspec.Raw(b"")
+    text: str = ""
+    latency: float | None = None
+    pending: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> bytes:
+        return bytes(self.frame) or self.text.encode()
+
+
+class _Head(msgspec.Struct, frozen=True):
+    type: Any = ""
+    id: Any = ""
+
+
+_head = msgspec.json.Decoder(_Head).decode
+_any = msgspec.json.Decoder().decode
+
+
+class FrameLog:
+    """Turns lines into traced frames; keeps which questions are open."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[str, Direction, str, str], float] = {}
+
+    def frame(self, t: float, extension: str, direction: Direction, line: bytes) -> TracedFrame:
+        line = line.rstrip(b"\r\n")
+        try:
+            head, raw, text = _head(line), msgspec.Raw(line), ""
+            _any(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            head, raw, text = _Head(), msgspec.Raw(b""), line.decode("utf-8", "backslashreplace")
+        latency = self._settle(t, extension, direction, str(head.type), str(head.id))
+        pending = tuple(id for (owner, _, _, id) in self._open if owner == extension)[:_LISTED]
+        return TracedFrame(t, extension, direction, raw, text, latency, pending)
+
+    def _settle(self, t: float, extension: str, direction: Direction, type: str, id: str) -> float | None:
+        if (direction, type) in _ANSWERS:
+            self._open[extension, direction, type, id] = t
+        elif question := _OPENERS.get((direction, type)):
+            asked = self._open.pop((extension, *question, id), None)
+            return None if asked is None else round(t - asked, 6)
+        elif type == "hello":  # a new process: whatever the old one was asked is lost
+            self._open = {key: at for key, at in self._open.items() if key[0] != extension}
+        return None
+
+
+class TraceFile:
+    """``--ext-trace FILE``: a tap that writes one JSON line per frame."""
+
+    def __init__(self, file: JournalFile) -> None:
+        self._file = file
+        self._log = FrameLog()
+
+    def __call__(self, extension: str, direction: Direction, line: bytes) -> None:
+        self._file.write(msgspec.json.encode(self._log.frame(self._file.now(), extension, direction, line)))
+
+    def close(self) -> None:
+        self._file.close()

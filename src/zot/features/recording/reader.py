@@ -1,0 +1,122 @@
+"""A recording read again: its lines, and what is wrong with the file, by line.
+
+Whatever the file is, the answer is a recording that may end early, or one ConfigError: a newer format, something that
+is no recording, or more than anybody records.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from zot.errors import ConfigError
+from zot.features.recording.recorder import FORMAT
+from zot.system.checksummed_lines import SealedLine, read_sealed
+from zot.system.safe_open import reading
+from zot.system.strict_json import too_deep
+
+LARGEST = 2 << 30
+
+
+class Line(NamedTuple):
+    """One line of a recording."""
+
+    number: int
+    type: str
+    fields: dict[str, Any]
+
+    @property
+    def t(self) -> float:
+        t = self.fields.get("t")
+        return float(t) if isinstance(t, int | float) else 0.0
+
+    @property
+    def agent(self) -> int:
+        return int(self.fields.get("agent", 1))
+
+
+class Recording(msgspec.Struct, frozen=True):
+    """``damage`` is the first thing that is wrong with it; ``ended`` is False when its last line is not there."""
+
+    path: str
+    header: Mapping[str, Any]
+    lines: tuple[Line, ...]
+    damage: str = ""
+    ended: bool = True
+
+    @property
+    def format(self) -> int:
+        return int(self.header.get("format", 1))
+
+    @property
+    def setup(self) -> Line | None:
+        return next((line for line in self.lines if line.type == "setup"), None)
+
+
+def read_recording(path: str | os.PathLike[str]) -> Recording:
+    """ConfigError names the file and why it cannot be used at all."""
+    try:
+        with reading(path) as file:
+            if os.fstat(file.fileno()).st_size > LARGEST:
+                raise ConfigError(f"{path}: is larger than {LARGEST >> 30} GiB")
+            return _read(os.fspath(path), read_sealed(file))
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror or error}") from error
+
+
+def is_recording(beginning: bytes) -> bool:
+    """Whether a file that begins like this is meant to be one."""
+    return beginning.startswith(b'{"type":"header"')
+
+
+def _read(path: str, found: Iterator[SealedLine]) -> Recording:
+    first = next(found, None)
+    if first is None:
+        raise ConfigError(f"{path}: is empty, and no recording")
+    header = decoded_line(first)
+    if header is None or header.type != "header":
+        raise ConfigError(f"{path}: is not a recording: line 1 is not its header")
+    format = header.fields.get("format")
+    if not isinstance(format, int) or format < 1:
+        raise ConfigError(f"{path}: is not a recording: its header names no format")
+    if format > FORMAT:
+        made_by = str(header.fields.get("zot", "a newer zot"))[:40]
+        raise ConfigError(
+            f"{path}: is a recording of format {format}, made by zot {made_by}; this zot reads up to {FORMAT}"
+        )
+    return _rest(path, header, first, found, checked=format > 1)
+
+
+def _rest(path: str, header: Line, first: SealedLine, found: Iterator[SealedLine], *, checked: bool) -> Recording:
+    lines, ended = [header], False
+    damage = f"line 1 {first.fault}" if checked and first.fault else ""
+    for sealed in found:
+        line = None if not sealed.data else decoded_line(sealed)
+        fault = sealed.fault if checked or not sealed.data or not sealed.whole else ""
+        if line is None and not fault:
+            fault = "is not a line of a recording"
+        if fault and not damage and sealed.whole:
+            damage = f"line {sealed.number} {fault}"
+        if line is None or not sealed.whole:
+            break
+        lines.append(line)
+        ended = line.type == "end"
+    return Recording(path, header.fields, tuple(lines), damage, ended)
+
+
+def decoded_line(sealed: SealedLine) -> Line | None:
+    """What a line says; None when it is no object with a type."""
+    if too_deep(sealed.data):
+        return None
+    try:
+        value: Any = msgspec.json.decode(sealed.data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    fields = cast("dict[str, Any]", value)
+    type = fields.get("type")
+    return Line(sealed.number, type, fields) if isinstance(type, str) else None

@@ -1,0 +1,199 @@
+"""``--record FILE``: one journal of a run, from which it can be shown, re-run and compared.
+
+It has every input of the agent (what was typed and when, what models streamed, what tools and extensions answered, what
+people decided) and what the agent made of them (requests, calls, frames, events), in the one order in which they
+happened. ``docs/reference/recordings.md`` describes each line. Keys and tokens zot knows are taken out; what a tool or
+a person wrote may still hold others. A request repeats only what changed since the one before it.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from zot.core.events import AgentEvent, CompactStart, ConfirmationRequested, Error, PermissionDecided, TurnStart
+from zot.core.permission_gate import Answer, ConfirmGate, Question
+from zot.core.permission_modes import Nature, Rule
+from zot.core.tool import ToolResult
+from zot.features.recording.frame_trace import Direction, FrameLog
+from zot.provider.messages import ToolCallBlock
+from zot.provider.model_call import Request, StreamEvent
+from zot.system.checksummed_lines import RECORDING_FORMAT
+
+if TYPE_CHECKING:
+    from zot.features.recording.recording_agent import RecordedAgent
+
+FORMAT = RECORDING_FORMAT
+# While an interceptor of zot's own or of a front end is asked: its verdict is recorded, and not how it came to it.
+INSIDE: ContextVar[bool] = ContextVar("an interceptor is being asked", default=False)
+
+
+class Sink(Protocol):
+    """Where lines go: a file, or whoever compares them with those of another run."""
+
+    def put(self, type: str, fields: dict[str, Any]) -> None: ...
+
+    def rest(self) -> None: ...
+
+    def now(self) -> float: ...
+
+
+class Recorder:
+    """Every method is quick, and none raises."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._put = sink.put
+        self._frames = FrameLog()
+        self._requests = 0
+        self._agents = 0
+        self._before: dict[int, Request] = {}
+
+    def number(self) -> int:
+        """Of the next agent: 1 is the conversation, later ones are beside it."""
+        self._agents += 1
+        return self._agents
+
+    def put(self, type: str, **fields: Any) -> None:
+        self._put(type, fields)
+
+    # --- the model
+
+    def request(self, agent: RecordedAgent, request: Request) -> int:
+        """A model call begins; its number marks what is streamed back."""
+        self._requests += 1
+        before = self._before.get(agent.number)
+        self._before[agent.number] = request
+        shared = _shared(before, request)
+        fields: dict[str, Any] = {"n": self._requests, "shared": shared, "messages": request.messages[shared:]}
+        old, new = None if before is None else _beside_messages(before), _beside_messages(request)
+        if old is None:
+            fields |= zip(_BESIDE_MESSAGES, new, strict=True)
+        elif old != new:
+            fields |= ((name, now) for name, was, now in zip(_BESIDE_MESSAGES, old, new, strict=True) if was != now)
+        agent.note_changes()
+        self._of(agent, "request", fields)
+        self._sink.rest()
+        return self._requests
+
+    def streamed(self, agent: RecordedAgent, n: int, event: StreamEvent) -> None:
+        fields: dict[str, Any] = {"n": n, "kind": type(event).__name__, "value": event}
+        if agent.number > 1:
+            fields["agent"] = agent.number
+        self._put("stream", fields)
+
+    def refused(self, agent: RecordedAgent, n: int, error: Exception) -> None:
+        """The call failed before there was an answer."""
+        self.of(agent, "refusal", n=n, error=error)
+
+    # --- the agent
+
+    def of(self, agent: RecordedAgent, type: str, **fields: Any) -> None:
+        """A line about one agent; what was changed on it meanwhile comes first."""
+        agent.note_changes()
+        self._of(agent, type, fields)
+
+    def _of(self, agent: RecordedAgent, type: str, fields: dict[str, Any]) -> None:
+        if agent.number > 1:
+            fields["agent"] = agent.number
+        self._put(type, fields)
+
+    def event(self, agent: RecordedAgent, event: AgentEvent) -> None:
+        if type(event) in _DECIDED_BEFORE:
+            agent.note_changes()
+        fields: dict[str, Any] = {"event": event}
+        if agent.number > 1:
+            fields["agent"] = agent.number
+        self._put("event", fields)
+
+    def told(self, agent: RecordedAgent, event: AgentEvent) -> None:
+        """An event that is not the agent's own: a diagnostic, another session."""
+        self.of(agent, "told", event=event)
+
+    def input(self, agent: RecordedAgent, what: str, **fields: Any) -> None:
+        """Somebody outside asks the agent for something."""
+        self.of(agent, "input", what=what, **fields)
+
+    # --- tools
+
+    def tool(self, agent: RecordedAgent, call: ToolCallBlock, origin: str) -> None:
+        named = {"origin": origin} if origin else {}
+        self._of(agent, "tool", {"id": call.id, "name": call.name, "arguments": call.arguments, **named})
+
+    def progress(self, agent: RecordedAgent, id: str, text: str) -> None:
+        self._of(agent, "progress", {"id": id, "text": text})
+
+    def result(self, agent: RecordedAgent, id: str, result: ToolResult) -> None:
+        self._of(agent, "result", {"id": id, "result": result})
+
+    def failed(self, agent: RecordedAgent, id: str, error: BaseException | None) -> None:
+        """The tool raised; None when it was cancelled."""
+        self._of(agent, "result", {"id": id, **({"cancelled": True} if error is None else {"error": error})})
+
+    # --- permission
+
+    def watch(self, gate: ConfirmGate, agent: RecordedAgent) -> None:
+        """What the gate is told of calls, of rules from earlier days and by people."""
+        nature, kept = gate.nature, gate.kept
+
+        def natures(call: ToolCallBlock) -> Nature:
+            found = nature(call)
+            if not INSIDE.get():
+                agent.note_changes()
+                self.put("nature", id=call.id, name=call.name, nature=found)
+            return found
+
+        def rules() -> list[Rule]:
+            found = list(kept())
+            if found and not INSIDE.get():
+                self.put("kept", rules=found)
+            return found
+
+        def answered(question: Question, answer: Answer) -> None:
+            self.put("answer", id=question.call.id, answer=answer)
+
+        gate.nature, gate.kept, gate.on_answer = natures, rules, answered
+
+    # --- extensions
+
+    def frame(self, extension: str, direction: Direction, line: bytes) -> None:
+        """An extension frame; a ``FrameTap``."""
+        traced = self._frames.frame(self._sink.now(), extension, direction, line)
+        fields = {name: value for name in _FRAME if (value := getattr(traced, name)) not in (None, "", ())}
+        self._sink.put("frame", fields)
+
+    def gone(self, extension: str, reason: str) -> None:
+        """Its process can no longer be reached; ``reason`` is empty when it ended by itself."""
+        self.put("gone", extension=extension, reason=reason)
+
+    def exited(self, extension: str, code: int | None) -> None:
+        self.put("exit", extension=extension, code=code)
+
+
+# Before these the agent looked at what others may have changed: limits, its model, the mode of its gate.
+_DECIDED_BEFORE = frozenset({TurnStart, ConfirmationRequested, PermissionDecided, CompactStart, Error})
+_BESIDE_MESSAGES = tuple(name for name in Request.__struct_fields__ if name != "messages")
+_beside_messages = attrgetter(*_BESIDE_MESSAGES)
+_FRAME = ("extension", "direction", "frame", "text", "latency", "pending")
+
+
+def _shared(before: Request | None, request: Request) -> int:
+    """How many messages both begin with: nearly always all of those before, which takes one comparison of the same
+    objects."""
+    if before is None:
+        return 0
+    old, new = before.messages, request.messages
+    if new[: len(old)] == old:
+        return len(old)
+    shorter = min(len(old), len(new))
+    return next((n for n in range(shorter) if old[n] is not new[n] and old[n] != new[n]), shorter)
+
+
+def as_plain(value: Any) -> Any:
+    """A value as it will be read back."""
+    from zot.features.recording.journal_file import plain
+
+    return msgspec.to_builtins(value, enc_hook=plain)

@@ -1,0 +1,164 @@
+"""Which prompt templates there are: ``commands/**/*.md`` of the project, of zot's home, of the user, of plugins.
+
+``commands/git/tidy.md`` is ``/git:tidy``. The nearest of a name wins. Nothing is looked for before somebody types a
+slash, and only the file of the name that was typed is read then; all heads are read where all are listed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from zot.features.skills.discovery import parse, split
+from zot.system.files import is_missing, user_home
+from zot.system.text_files import project_of, read_text, reason_of
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.system.jail.jailed_files import Beneath
+
+FOLDER = "commands"
+_SUFFIX = ".md"
+_HEAD_BYTES = 16 << 10
+_BODY_BYTES = 256 << 10
+_DEEPEST = 4  # directories below ``commands``
+_MOST = 500  # files of one place
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A ``commands`` directory; ``within`` is what its links must not leave, ``prefix`` stands before its names."""
+
+    root: Path
+    label: str
+    within: Path | None = None
+    prefix: str = ""
+
+
+class Template(msgspec.Struct, frozen=True):
+    """``hint`` says what arguments it takes; ``model`` and ``allowed_tools`` are wishes of its author."""
+
+    name: str
+    file: Path
+    label: str
+    description: str = ""
+    hint: str = ""
+    model: str = ""
+    allowed_tools: tuple[str, ...] = ()
+    body: str = ""
+
+
+def places_of(conversation: Conversation) -> list[Place]:
+    return places_in(conversation.workspace.cwd, conversation.home)
+
+
+def places_in(cwd: Path, home: Path) -> list[Place]:
+    """Those of a directory and of the user, the nearest first."""
+    user = user_home()
+    project = project_of(cwd)
+    return [
+        Place(cwd / ".zot" / FOLDER, "project", project),
+        Place(home / FOLDER, "global"),
+        Place(cwd / ".claude" / FOLDER, "project (claude)", project),
+        Place(user / ".claude" / FOLDER, "global (claude)"),
+        *_of_plugins(home),
+    ]
+
+
+def _of_plugins(home: Path) -> list[Place]:
+    if is_missing(home / "plugins.json"):
+        return []
+    from zot.features.plugins.installed_plugins import in_use  # few have plugins
+
+    return [place for parts in in_use(home, []) for place in parts.commands]
+
+
+def name_and_arguments(text: str) -> tuple[str, str] | None:
+    """What ``/name the rest`` names; None for what cannot be the name of a template, such as ``/usr/bin``."""
+    if not text.startswith("/"):
+        return None
+    words = text[1:].split(maxsplit=1)
+    if not words or text[1].isspace() or not _is_name(words[0]):
+        return None
+    return words[0], words[1].strip() if len(words) > 1 else ""
+
+
+def _is_name(word: str) -> bool:
+    parts = word.split(":")
+    return len(parts) <= _DEEPEST + 2 and all(
+        part and part[0] not in ".-" and all(c.isalnum() or c in "._-" for c in part) for part in parts
+    )
+
+
+def find(name: str, places: list[Place], beneath: Beneath | None) -> Template | None:
+    """The nearest template of this name, with its text; OSError when the file cannot be read."""
+    for place in places:
+        inside = name.removeprefix(place.prefix) if name.startswith(place.prefix) else ""
+        if not inside or not os.path.isdir(place.root):
+            continue
+        *folders, last = inside.split(":")
+        try:
+            return _read(place.root.joinpath(*folders, last + _SUFFIX), name, place, _BODY_BYTES, beneath)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+    return None
+
+
+def all_templates(places: list[Place], beneath: Beneath | None, problems: list[str]) -> list[Template]:
+    """The nearest of each name, by name, without their texts; what cannot be read or is hidden is a problem."""
+    found: dict[str, Template] = {}
+    for place in places:
+        for name, file in _files(place, problems):
+            if (winner := found.get(name)) is not None:
+                if not os.path.samefile(winner.file, file):
+                    problems.append(f"template /{name}: {winner.file} hides {file}")
+                continue
+            try:
+                found[name] = msgspec.structs.replace(_read(file, name, place, _HEAD_BYTES, beneath), body="")
+            except OSError as error:
+                problems.append(f"template {file}: {reason_of(error)}")
+    return sorted(found.values(), key=lambda template: template.name)
+
+
+def _files(place: Place, problems: list[str]) -> Iterator[tuple[str, Path]]:
+    """Names and files of a place, up to a limit; a name nobody could type is a problem."""
+    count = 0
+    for directory, folders, files in os.walk(place.root):
+        above = Path(directory).relative_to(place.root).parts
+        folders[:] = sorted(folders) if len(above) < _DEEPEST else []
+        for file in sorted(files):
+            if not file.endswith(_SUFFIX):
+                continue
+            name = place.prefix + ":".join((*above, file.removesuffix(_SUFFIX)))
+            if not _is_name(name):
+                problems.append(f"template {directory}/{file}: its name cannot be typed as a command")
+                continue
+            count += 1
+            if count > _MOST:
+                problems.append(f"templates {place.root}: only the first {_MOST} are offered")
+                return
+            yield name, Path(directory, file)
+
+
+def _read(file: Path, name: str, place: Place, limit: int, beneath: Beneath | None) -> Template:
+    read = read_text(file, limit, place.within, beneath)
+    head, body = split(read.text)
+    fields = parse(head)
+    cut = f"\n\n[cut: the first {_BODY_BYTES >> 10} KiB of this template]" if read.cut else ""
+    return Template(
+        name,
+        file,
+        place.label,
+        fields.description or _first_line(body),
+        fields.argument_hint,
+        fields.model,
+        fields.allowed_tools,
+        body + cut,
+    )
+
+
+def _first_line(body: str) -> str:
+    return next((line.strip(" #\t") for line in body.splitlines() if line.strip(" #\t")), "")[:200]

@@ -1,0 +1,83 @@
+"""A prompt that is the name of a template is said as what the template makes of it, by the model the template wants.
+
+The model is that of this prompt alone; where there is none of that name, the current one answers and a line says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from zot.core.events import Diagnostic
+from zot.errors import ZotError
+from zot.features.templates.discovery import Template, find, name_and_arguments, places_of
+from zot.features.templates.filling import filled
+from zot.system.text_files import reason_of
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.provider.catalog import Catalog
+
+_SAME = ("inherit", "default")
+
+
+def template_of(conversation: Conversation, text: str) -> Template | None:
+    """The template that ``text`` names; None when it is just text. One that cannot be read is told of."""
+    named = name_and_arguments(text)
+    if named is None:
+        return None
+    try:
+        return find(named[0], places_of(conversation), conversation.workspace.beneath)
+    except OSError as error:
+        conversation.emit(Diagnostic(f"template /{named[0]}: {reason_of(error)}"))
+        return None
+
+
+def filled_text(conversation: Conversation, text: str) -> tuple[Template | None, str]:
+    """The template that was named, if one was, and what is to be said."""
+    template = template_of(conversation, text)
+    if template is None:
+        return None, text
+    named = name_and_arguments(text)
+    return template, filled(template, named[1] if named is not None else "")
+
+
+@asynccontextmanager
+async def answered_by(conversation: Conversation, template: Template) -> AsyncGenerator[None]:
+    """The template's model answers inside, the one before it afterwards."""
+    before, wanted = conversation.resolved, template.model.strip()
+    if not wanted or wanted in _SAME or wanted == before.model.id or conversation.busy:
+        yield
+        return
+    try:
+        await _use(conversation, wanted)
+    except ZotError as error:
+        conversation.emit(
+            Diagnostic(f'/{template.name} asks for the model "{wanted}": {error}; {before.model.id} answers')
+        )
+        yield
+        return
+    try:
+        yield
+    finally:
+        if conversation.resolved is not before:
+            await conversation.adopt(before).aclose()
+
+
+async def _use(conversation: Conversation, wanted: str) -> None:
+    from zot.agent.model_lookup import meant
+
+    names, current = conversation.settings.values.model_names, conversation.resolved.provider
+    owner = current.rows_of or current.id
+    if wanted not in names and (known := _family(conversation.catalog, owner, wanted)):
+        wanted = known
+    found = meant(wanted, conversation.catalog, names, provider=current.id)
+    await conversation.use_model(found.model, found.provider)
+
+
+def _family(catalog: Catalog, provider: str, word: str) -> str:
+    """``haiku`` is the newest of the provider's models with that word in its id; empty where there is none."""
+    if not word.isalpha():
+        return ""
+    return max((row.id for row in catalog.rows() if row.provider == provider and word in row.id.split("-")), default="")

@@ -1,0 +1,48 @@
+"""``zot --json``: every event of one prompt as one JSON line, flushed as it happens; ``done`` is the last.
+
+The final line also says why the run ended and the exit code, so that a program need not guess.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from zot.core.events import AgentEvent, Done
+from zot.frontends.console import Stdout
+from zot.wire.events import JailState, encode
+
+
+class DoneLine(msgspec.Struct, frozen=True, tag="done"):
+    """``reason``: end_turn, length, blocked, error, step_limit, cost_limit, interrupted, terminated, hangup or
+    session_fault (answered, but the session could not be saved)."""
+
+    reason: str
+    exit_code: int
+
+
+class JailLine(JailState, frozen=True, kw_only=True, tag="jail"):
+    """The first line of a jailed run."""
+
+
+class JsonMode:
+    def __init__(self, stdout: Stdout) -> None:
+        self._stdout = stdout
+
+    def begin(self, jail: JailState | None) -> None:
+        """Before the first event."""
+        if jail is not None:
+            self._stdout.write(msgspec.json.encode(JailLine(**msgspec.structs.asdict(jail))) + b"\n")
+
+    def tell(self, line: msgspec.Struct) -> None:
+        """What is no event of the agent's."""
+        self._stdout.write(msgspec.json.encode(line) + b"\n")
+
+    def emit(self, event: AgentEvent) -> None:
+        if isinstance(event, Done):
+            return  # written by finish(), once the outcome is known
+        line = encode(event)
+        if line is not None:
+            self._stdout.write(line + b"\n")
+
+    def finish(self, reason: str, exit_code: int) -> None:
+        self._stdout.write(msgspec.json.encode(DoneLine(reason, exit_code)) + b"\n")

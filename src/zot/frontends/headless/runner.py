@@ -1,0 +1,228 @@
+"""One prompt without a screen: what ``-p``, ``--json`` and ``--stream`` share.
+
+Set up, run, close: the session is on disk and every child process gone before the exit code is returned.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from typing import TYPE_CHECKING, cast
+
+from zot import __version__
+from zot.agent.build import build, working_directory
+from zot.agent.config import FrontEnd, RunConfig
+from zot.agent.conversation import Conversation
+from zot.cli.flags import Flags
+from zot.core.agent import Outcome
+from zot.core.events import AgentEvent, Diagnostic, Notice, RetryWait, SessionFault
+from zot.errors import CostLimitReached, NotThere, StepLimitReached, UsageError
+from zot.frontends.console import (
+    REASONS,
+    Interrupted,
+    Signals,
+    Stdout,
+    StdoutClosed,
+    is_piped,
+    join_prompt,
+    print_line,
+    read_piped,
+    retry_line,
+    run_loop,
+    say,
+)
+from zot.system.gc_pause import wake
+
+if TYPE_CHECKING:
+    from zot.frontends.headless.json_mode import JsonMode
+    from zot.frontends.headless.print_mode import PrintMode
+    from zot.frontends.headless.stream_mode import StreamMode
+
+    Mode = JsonMode | StreamMode | PrintMode  # they are told each event, and how the run ended
+
+
+def run_headless(flags: Flags, name: str) -> int:
+    """The exit code: 0, 1, 130 (SIGINT), 143 (SIGTERM), 129 (SIGHUP) or 141 (stdout closed)."""
+    session = _chosen_session(flags) if flags.resume else flags.session
+    piped = read_piped() if is_piped() else ""
+    prompt = join_prompt(piped, flags.prompt)
+    if not prompt:
+        raise UsageError(f"{name} mode requires a prompt (argument or stdin)")
+    if flags.stats and not os.path.isdir(folder := os.path.dirname(os.path.abspath(flags.stats))):
+        raise NotThere(f"--stats {flags.stats}: there is no directory {folder}; make it, or name another file")
+    stdout = Stdout()
+    signals = Signals(stdout)
+    run = _Run(flags.config(session=session, patient_with_ext=True), name, flags.stats, _mode(name, stdout), signals)
+    try:
+        with signals.installed():
+            return run_loop(run.answer(prompt, piped, flags.prompt.strip()))
+    except StdoutClosed:
+        return 141
+    except Interrupted as interrupted:
+        return interrupted.exit_code
+
+
+def _mode(name: str, stdout: Stdout) -> Mode:
+    match name:
+        case "json":
+            from zot.frontends.headless.json_mode import JsonMode
+
+            return JsonMode(stdout)
+        case "stream":
+            from zot.frontends.headless.stream_mode import StreamMode
+
+            return StreamMode(stdout)
+        case _:
+            from zot.frontends.headless.print_mode import PrintMode
+
+            return PrintMode(stdout)
+
+
+class _Run:
+    """One prompt from the first diagnostic to the exit code."""
+
+    def __init__(self, config: RunConfig, name: str, stats: str, mode: Mode, signals: Signals) -> None:
+        self._config = config
+        self._name = name
+        self._stats = stats
+        self._mode = mode
+        self._signals = signals
+        self._unsaved = False
+        self._unwritten = False  # the file of --stats
+
+    async def answer(self, prompt: str, piped: str, argument: str) -> int:
+        """``prompt`` is both; where the argument names a template, what was piped follows its own arguments."""
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        self._signals.loop = loop
+        self._signals.on_signal = lambda: loop.call_soon_threadsafe(task.cancel) and None
+        try:
+            return await self._answer(prompt, piped, argument)
+        except asyncio.CancelledError:
+            if self._signals.exit_code:  # while extensions were starting
+                return self._signals.exit_code
+            raise
+
+    async def _answer(self, prompt: str, piped: str, argument: str) -> int:
+        if self._config.ask_each:
+            say("--no-yolo: every tool call is denied, because nobody can be asked in this mode")
+        async with build(self._config, FrontEnd(reader=self._hear)) as conversation:
+            wake()
+            if self._name == "json":
+                json = cast("JsonMode", self._mode)
+                json.begin(conversation.jail_state())
+                if conversation.resources.mcp is not None:
+                    conversation.hear_servers(json.tell)
+            if self._name == "stream":
+                shown = conversation.settings.values.show_thinking != "off"
+                cast("StreamMode", self._mode).shows_thinking = shown
+            loop = asyncio.get_running_loop()
+            self._signals.on_signal = lambda: loop.call_soon_threadsafe(conversation.abort) and None
+            if self._signals.exit_code:
+                return self._signals.exit_code
+            if piped and argument.startswith("/") and conversation.names_template(argument):
+                prompt = join_prompt(argument, piped)
+            started = time.monotonic()
+            outcome = await conversation.say(prompt)
+            while outcome.error is None and not self._signals.exit_code and (news := await conversation.swarm_news()):
+                outcome = await conversation.say(news)
+            elapsed_ms = int((time.monotonic() - started) * 1000)
+            if self._stats and self._verdict(outcome)[1] == 0:
+                self._unwritten = not write_stats(self._stats, conversation, elapsed_ms)
+        reason, exit_code = self._verdict(outcome)  # closing may have found that the session cannot be saved
+        _report(outcome, exit_code)
+        self._mode.finish(reason, exit_code)
+        return exit_code or int(self._unwritten)
+
+    def _hear(self, event: AgentEvent) -> None:
+        match event:
+            case Notice(text):
+                say(text)
+            case Diagnostic(text, of_extension):
+                print_line(text) if of_extension else say(text)
+            case RetryWait():
+                say(retry_line(event))
+                self._mode.emit(event)
+            case SessionFault(message, lost):
+                self._unsaved = self._unsaved or lost
+                say(message)
+                self._mode.emit(event)
+            case _:
+                self._mode.emit(event)
+
+    def _verdict(self, outcome: Outcome) -> tuple[str, int]:
+        """Why it ended, for programs, and the exit code."""
+        signalled = self._signals.exit_code
+        if signalled:
+            return REASONS[signalled], signalled
+        if outcome.refused:
+            return "blocked", 0 if self._name == "json" else 1
+        if outcome.error is None and self._unsaved:
+            return "session_fault", 1
+        if outcome.error is None:
+            return ("end_turn" if outcome.stop == "end" else outcome.stop), 0
+        if isinstance(outcome.error, StepLimitReached):
+            return "step_limit", 1
+        if isinstance(outcome.error, CostLimitReached):
+            return "cost_limit", 1
+        return "error", 1
+
+
+def _report(outcome: Outcome, exit_code: int) -> None:
+    if outcome.refused:
+        say(outcome.refused)
+    elif outcome.error is not None and exit_code == 1:
+        from zot.provider.error_mapping import advice  # most runs go well
+
+        what_to_do = advice(outcome.error)
+        say(f"{outcome.error}; {what_to_do}" if what_to_do else str(outcome.error))
+    elif outcome.stop == "length":
+        say("the answer was cut at the model's output limit")
+
+
+def write_stats(path: str, conversation: Conversation, elapsed_ms: int) -> bool:
+    """``--stats``: one indented JSON object about the run; False, and a line, when it cannot be written."""
+    import json
+
+    from zot.system.safe_open import open_to_replace
+
+    usage = conversation.spent()
+    fields = {
+        "provider": conversation.present.provider,
+        "model": conversation.present.model,
+        "prompt_tokens": usage.context_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+        "generated_output_tokens": max(0, usage.output_tokens - (usage.reasoning_tokens or 0)),
+        "elapsed_ms": elapsed_ms,
+    }
+    try:
+        with os.fdopen(open_to_replace(path), "w", encoding="utf-8") as file:
+            file.write(json.dumps(fields, indent=2) + "\n")
+    except OSError as error:
+        say(f"--stats {path}: {error.strerror or error}")
+        return False
+    return True
+
+
+def _chosen_session(flags: Flags) -> str:
+    """``--resume`` without a screen: ask on stderr, read a number from stdin; the session to continue."""
+    import sys
+
+    from zot.cli.verbs.sessions import choose
+    from zot.core.session.store import SessionStore
+    from zot.system.files import zot_home
+
+    if flags.no_session or flags.session or flags.continue_:
+        return flags.session
+    store = SessionStore(zot_home(), working_directory(flags.cwd), __version__)
+    path = choose(store, _read_line, sys.stderr.write)
+    return str(path) if path is not None else ""
+
+
+def _read_line() -> str:
+    """One line of raw stdin: what follows it is left for the prompt."""
+    line = b""
+    while (byte := os.read(0, 1)) not in (b"", b"\n"):
+        line += byte
+    return line.decode("utf-8", "replace")

@@ -1,0 +1,160 @@
+"""Prompts and compactions, one at a time, in the order they came; each is answered when its turn comes.
+
+``busy`` is true from the moment a command is taken until its last event is written; that event is held back until
+the agent is idle, so that a client that has seen it may clear or switch at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+
+from zot.agent.conversation import Conversation
+from zot.core.agent import FirstCall
+from zot.core.events import AgentEvent, CompactDone, Diagnostic, Done, Notice, SessionFault
+from zot.errors import UsageError, ZotError
+from zot.frontends.console import say
+from zot.frontends.rpc.writer import Writer
+from zot.provider.messages import ImageBlock
+
+MOST_WAITING = 256  # commands
+MOST_BYTES = 64 * 1024 * 1024
+
+
+class Work(msgspec.Struct, frozen=True):
+    """``started`` answers the command; ``compact`` makes it a compaction, with the text as its focus, instead of a
+    prompt; an ``errand`` is neither, answers by itself, and has no events."""
+
+    started: Callable[[], None]
+    text: str = ""
+    images: Sequence[ImageBlock] = ()
+    first_call: FirstCall | None = None
+    compact: bool = False
+    errand: Callable[[], Awaitable[None]] | None = None
+
+    @property
+    def size(self) -> int:
+        return len(self.text) + sum(len(image.data) for image in self.images)
+
+
+class WorkQueue:
+    """``hear`` reads the conversation for the client, from before it is built; ``conversation`` is set once it is."""
+
+    conversation: Conversation
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._waiting: deque[Work] = deque()
+        self._size = 0  # of what waits
+        self._running: Work | None = None
+        self._last: AgentEvent | None = None  # of the running work
+        self._abort_at_start = False
+        self._wake = asyncio.Event()
+        self._closed = False
+        self._announced = 0  # commands that may still add work
+        self._early: list[SessionFault] | None = []  # until the client has spoken
+
+    @property
+    def busy(self) -> bool:
+        return self._running is not None
+
+    def open(self) -> None:
+        """The client has spoken: from now on events may be written."""
+        early, self._early = self._early or (), None
+        for event in early:
+            self._writer.emit(event)
+
+    def submit(self, work: Work) -> None:
+        """UsageError when too much waits already; what runs does not count."""
+        if len(self._waiting) >= MOST_WAITING:
+            raise UsageError(f"{MOST_WAITING} commands are waiting already; wait for `done` before you send more")
+        if self._waiting and self._size + work.size > MOST_BYTES:
+            raise UsageError(f"{MOST_BYTES // 1024**2} MiB of prompts are waiting already; wait for `done`")
+        self._waiting.append(work)
+        self._size += work.size
+        if self._running is None:
+            self._start_next()
+
+    def announce(self) -> None:
+        """Work may come although input has ended; ``withdraw`` says that it has come, or will not."""
+        self._announced += 1
+
+    def withdraw(self) -> None:
+        self._announced -= 1
+        self._wake.set()
+
+    def abort(self) -> None:
+        """End what runs; what waits stays."""
+        if self.conversation.busy:
+            self.conversation.abort()
+        elif self._running is not None:
+            self._abort_at_start = True
+
+    def close(self) -> None:
+        """Let ``run`` return when everything is done."""
+        self._closed = True
+        self._wake.set()
+
+    def stop(self) -> None:
+        """End what runs, forget what waits."""
+        self._waiting.clear()
+        self._size = 0
+        self.abort()
+        self.close()
+
+    async def run(self) -> None:
+        while True:
+            while self._running is not None:
+                await self._perform(self._running)
+                self._finish()
+            if self._closed and not self._announced:
+                return
+            self._wake.clear()
+            await self._wake.wait()
+
+    def _start_next(self) -> None:
+        self._running = self._waiting.popleft() if self._waiting else None
+        if self._running is not None:
+            self._size -= self._running.size
+            self._abort_at_start = False
+            self._running.started()
+            self._wake.set()
+
+    async def _perform(self, work: Work) -> None:
+        try:
+            if work.errand is not None:
+                await work.errand()
+            elif work.compact:
+                await self.conversation.compact(work.text)
+            else:
+                await self.conversation.say(work.text, work.images, first_call=work.first_call)
+        except ZotError:
+            pass  # the events have told it
+        except Exception as error:  # a bug; the events have told it, and the process stays usable
+            say(f"internal error: {type(error).__name__}: {error}")
+
+    def hear(self, event: AgentEvent) -> None:
+        if self._abort_at_start and self.conversation.busy:
+            self._abort_at_start = False
+            self.conversation.abort()
+        if isinstance(event, Notice | Diagnostic):
+            say(event.text)
+        elif isinstance(event, Done) or (isinstance(event, CompactDone) and not event.automatic):
+            self._last = event
+        elif isinstance(event, SessionFault):
+            say(event.message)
+            if self._early is None:
+                self._writer.emit(event)
+            else:
+                self._early.append(event)
+        else:
+            self._writer.emit(event)
+
+    def _finish(self) -> None:
+        if self._running is None or self._running.errand is None:
+            self._writer.emit(self._last or Done())
+        self._last = None
+        self._start_next()

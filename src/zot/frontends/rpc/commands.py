@@ -1,0 +1,315 @@
+"""What each command does: one method per command, returning the response's data.
+
+Prompts, compactions and extension commands answer later, when their turn comes or the extension has answered; all
+others are done when the method returns. A command that cannot be done raises ZotError or ValueError with the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from zot import __version__
+from zot.agent.conversation import Conversation
+from zot.errors import AgentBusy, UsageError
+from zot.frontends.pending_approvals import Approvals
+from zot.frontends.prompt_queue import Work, WorkQueue
+from zot.frontends.rpc.extension_ui import RpcSurface
+from zot.frontends.rpc.pending_response import Reply, answer
+from zot.provider.images import sniff
+from zot.provider.messages import ImageBlock
+from zot.wire import rpc_frames as wire
+from zot.wire.events import message_of
+
+if TYPE_CHECKING:
+    from zot.frontends.pending_questions import Elicitations
+    from zot.frontends.rpc.extension_commands import ExtensionCommands
+    from zot.frontends.rpc.permits import Permits
+    from zot.frontends.rpc.swarm_commands import SwarmCommands
+    from zot.frontends.rpc.writer import Writer
+    from zot.wire.swarm_frames import SwarmCommand
+
+LATER: Any = object()  # the data of a command that answers by itself
+
+
+# What a recording shows beside prompts, answers and aborts, which it has as inputs.
+_NOTED = frozenset(
+    (
+        wire.Compact,
+        wire.Rewind,
+        wire.Clear,
+        wire.SetModel,
+        wire.SetReasoning,
+        wire.SetPermissionMode,
+        wire.RunCommand,
+    )
+)
+_TOLD = ("focus", "model", "reasoning", "permission_mode", "name", "args", "prompt", "what")
+
+
+class Commands:
+    def __init__(
+        self,
+        conversation: Conversation,
+        queue: WorkQueue,
+        approvals: Approvals,
+        elicitations: Elicitations | None,
+        announced: set[str],
+        surface: RpcSurface,
+        tasks: asyncio.TaskGroup,
+        writer: Writer,
+    ) -> None:
+        self._conversation = conversation
+        self._queue = queue
+        self._approvals = approvals
+        self._elicitations = elicitations
+        self._announced = announced
+        self._tasks = tasks
+        self._writer = writer
+        self._permits: Permits | None = None
+        self._swarm: SwarmCommands | None = None
+        self._extensions = _extension_commands(conversation, queue, surface, tasks)
+        self._doers: dict[type, Callable[[Any, Reply], Any]] = {
+            wire.Ping: self._ping,
+            wire.Hello: self._hello,
+            wire.Prompt: self._prompt,
+            wire.Abort: self._abort,
+            wire.Compact: self._compact,
+            wire.GetState: self._get_state,
+            wire.GetMessages: self._get_messages,
+            wire.GetChanges: self._get_changes,
+            wire.Rewind: self._rewind,
+            wire.Clear: self._clear,
+            wire.SetModel: self._set_model,
+            wire.SetReasoning: self._set_reasoning,
+            wire.SetPermissionMode: self._set_permission_mode,
+            wire.GetModels: self._get_models,
+            wire.GetMcpServers: self._get_mcp_servers,
+            wire.Approve: self._approve,
+            wire.AnswerElicitation: self._answer_elicitation,
+            wire.Permit: self._permit,
+            wire.GetCommands: self._get_commands,
+            wire.RunCommand: self._run_command,
+            wire.PanelKey: self._panel_key,
+            wire.PanelClose: self._panel_close,
+        }
+
+    def do(self, command: wire.AnyCommand | SwarmCommand, reply: Reply) -> Any:
+        """The data to answer with, or LATER when ``reply`` will be called with it."""
+        if type(command) in _NOTED:
+            self._note(command)
+        doer = self._doers.get(type(command))
+        return self._do_of_a_swarm(command, reply) if doer is None else doer(command, reply)
+
+    def _do_of_a_swarm(self, command: Any, reply: Reply) -> Any:
+        if self._swarm is None:
+            from zot.frontends.rpc.swarm_commands import SwarmCommands  # few have one
+
+            self._swarm = SwarmCommands(self._conversation, self._writer, self._queue, self._tasks)
+            self._approvals.on_close.append(self._swarm.close)
+        self._swarm.do(command, reply)
+        return LATER
+
+    def _note(self, command: wire.Command) -> None:
+        """What changes something and is no prompt; ids and tokens are nobody's business."""
+        fields = {name: value for name in _TOLD if (value := getattr(command, name, None))}
+        self._conversation.note_command(str(type(command).__struct_config__.tag), **fields)
+
+    def stop(self) -> None:
+        """Give up what extensions have not answered."""
+        if self._extensions is not None:
+            self._extensions.stop()
+
+    # --- at once
+
+    def _ping(self, command: wire.Ping, reply: Reply) -> wire.Pong:
+        return _PONG
+
+    def _hello(self, command: wire.Hello, reply: Reply) -> wire.HelloData:
+        accepted = tuple(name for name in wire.CAPABILITIES if name in command.capabilities)
+        self._announced.clear()
+        self._announced.update(accepted)
+        self._approvals.announce("approvals" in accepted)
+        if self._elicitations is not None:
+            self._elicitations.announce("elicitation" in accepted)
+        self._announce_permits("permits" in accepted)
+        present = self._conversation.present
+        return wire.HelloData(
+            protocol_version=wire.PROTOCOL_VERSION,
+            version=__version__,
+            provider=present.provider,
+            model=present.model,
+            capabilities=accepted if command.capabilities else msgspec.UNSET,
+        )
+
+    def _announce_permits(self, can_answer: bool) -> None:
+        if can_answer and self._permits is None:
+            from zot.features.budget.spending_limits import cost_is_known
+            from zot.frontends.rpc.permits import Permits  # few drive so many agents that they share a budget
+
+            self._permits = Permits(self._writer, lambda model: cost_is_known(self._conversation, model))
+            self._approvals.on_close.append(self._permits.close)
+        if self._permits is not None:
+            self._conversation.ask_permits(self._permits.stream if can_answer else None)
+
+    def _abort(self, command: wire.Abort, reply: Reply) -> Any:
+        self._queue.abort()
+        return msgspec.UNSET
+
+    def _get_state(self, command: wire.GetState, reply: Reply) -> wire.State:
+        return self._conversation.state(busy=self._queue.busy)
+
+    def _get_messages(self, command: wire.GetMessages, reply: Reply) -> wire.Messages:
+        return wire.Messages(messages=tuple(map(message_of, self._conversation.messages)))
+
+    def _get_models(self, command: wire.GetModels, reply: Reply) -> wire.Models:
+        return wire.Models(models=self._conversation.models())
+
+    def _get_mcp_servers(self, command: wire.GetMcpServers, reply: Reply) -> wire.McpServers:
+        return wire.McpServers(servers=self._conversation.mcp_servers())
+
+    def _approve(self, command: wire.Approve, reply: Reply) -> Any:
+        self._must_be_announced("approvals")
+        self._approvals.answer(command)
+        return msgspec.UNSET
+
+    def _answer_elicitation(self, command: wire.AnswerElicitation, reply: Reply) -> Any:
+        self._must_be_announced("elicitation")
+        if self._elicitations is None:
+            raise UsageError("no MCP servers are configured: nobody has asked anything")
+        self._elicitations.answer(command)
+        return msgspec.UNSET
+
+    def _permit(self, command: wire.Permit, reply: Reply) -> Any:
+        self._must_be_announced("permits")
+        if self._permits is not None:
+            self._permits.answer(command)
+        return msgspec.UNSET
+
+    def _set_permission_mode(self, command: wire.SetPermissionMode, reply: Reply) -> wire.PermissionModeSet:
+        self._approvals.check_widening(command.permission_mode)
+        self._conversation.set_permission_mode(command.permission_mode)
+        return wire.PermissionModeSet(permission_mode=self._conversation.present.permission_mode)
+
+    # --- at once, and only while nothing runs
+
+    def _clear(self, command: wire.Clear, reply: Reply) -> Any:
+        self._must_be_idle()
+        self._conversation.clear()
+        return msgspec.UNSET
+
+    def _set_model(self, command: wire.SetModel, reply: Reply) -> wire.ModelSet:
+        self._must_be_idle()
+        self._conversation.use_model_at_once(command.model)
+        return wire.ModelSet(model=command.model)
+
+    def _set_reasoning(self, command: wire.SetReasoning, reply: Reply) -> wire.ReasoningSet:
+        self._must_be_idle()
+        self._conversation.set_reasoning(command.reasoning)
+        return wire.ReasoningSet(reasoning=command.reasoning)
+
+    # --- in their turn
+
+    def _prompt(self, command: wire.Prompt, reply: Reply) -> Any:
+        images = tuple(_image(number, image) for number, image in enumerate(command.images))
+        self._approvals.mention()
+        self._queue.submit(Work(lambda: reply(_STARTED), command.message, images))
+        return LATER
+
+    def _compact(self, command: wire.Compact, reply: Reply) -> Any:
+        self._queue.submit(Work(lambda: reply(_STARTED), command.focus, compact=True))
+        return LATER
+
+    # --- what became of files
+
+    def _get_changes(self, command: wire.GetChanges, reply: Reply) -> Any:
+        """Beside what runs: it only reads."""
+        self._queue.announce()
+        task = self._tasks.create_task(answer(self._conversation.file_changes(command.prompt), reply))
+        task.add_done_callback(lambda _: self._queue.withdraw())
+        return LATER
+
+    def _rewind(self, command: wire.Rewind, reply: Reply) -> Any:
+        """In the queue, so that a prompt sent behind it finds everything as it is then."""
+        self._must_be_idle()
+
+        async def go_back() -> None:
+            how = {"overwrite": command.overwrite, "dry_run": command.dry_run}
+            await answer(self._conversation.rewind(command.prompt, command.what, **how), reply)
+
+        self._queue.submit(Work(lambda: None, errand=go_back))
+        return LATER
+
+    # --- commands of extensions and prompt templates, for a client that announced the capability
+
+    def _get_commands(self, command: wire.GetCommands, reply: Reply) -> wire.Commands:
+        self._must_be_announced("commands")
+        listed = self._extensions.all() if self._extensions else ()
+        taken = {info.name for info in listed}
+        templates = (
+            wire.CommandInfo(name=t.name, description=t.description, extension="", arguments=t.hint)
+            for t in self._conversation.templates()
+            if t.name not in taken
+        )
+        return wire.Commands(commands=(*listed, *templates))
+
+    def _run_command(self, command: wire.RunCommand, reply: Reply) -> Any:
+        self._must_be_announced("commands")
+        name = command.name.removeprefix("/")
+        text = f"/{name} {command.args}".rstrip()
+        if not (self._extensions and self._extensions.has(name)) and self._conversation.names_template(text):
+            self._queue.submit(Work(lambda: reply(wire.CommandRun(action="prompt", started=True)), text))
+            return LATER
+        if self._extensions is None:
+            raise UsageError(f"unknown command /{name}")
+        self._extensions.start(command, reply)
+        return LATER
+
+    def _panel_key(self, command: wire.PanelKey, reply: Reply) -> Any:
+        self._must_be_announced("panels")
+        if self._conversation.extensions is not None:
+            self._conversation.extensions.panel_key(command.extension, command.panel_id, command.key, command.text)
+        return msgspec.UNSET
+
+    def _panel_close(self, command: wire.PanelClose, reply: Reply) -> Any:
+        self._must_be_announced("panels")
+        if self._conversation.extensions is not None:
+            self._conversation.extensions.panel_closed(command.extension, command.panel_id)
+        return msgspec.UNSET
+
+    # --- conditions
+
+    def _must_be_idle(self) -> None:
+        if self._queue.busy or self._conversation.busy:
+            raise AgentBusy("agent is busy")
+
+    def _must_be_announced(
+        self, capability: Literal["approvals", "commands", "elicitation", "panels", "permits"]
+    ) -> None:
+        if capability not in self._announced:
+            raise UsageError(f'announce the capability "{capability}" in hello first')
+
+
+def _extension_commands(
+    conversation: Conversation, queue: WorkQueue, surface: RpcSurface, tasks: asyncio.TaskGroup
+) -> ExtensionCommands | None:
+    """Imported only where extensions run: most servers have none."""
+    if conversation.extensions is None:
+        return None
+    from zot.frontends.rpc.extension_commands import ExtensionCommands
+
+    return ExtensionCommands(conversation.extensions, queue, surface, tasks)
+
+
+_PONG = wire.Pong()
+_STARTED = wire.Started()
+
+
+def _image(number: int, image: wire.Image) -> ImageBlock:
+    mime_type = sniff(image.data)
+    if not mime_type:
+        raise UsageError(f"images[{number}] is no PNG, JPEG, GIF or WebP image")
+    return ImageBlock(mime_type, image.data)

@@ -1,0 +1,136 @@
+"""Permits over RPC: a client that announced ``permits`` is asked before each model call, and told what it came to.
+
+What it may spend, and when, is held for many agents together by whoever drives them; the limits of this run hold
+before it is asked. Nobody to answer means no: closing stdin refuses what is asked and all that follows, an abort ends
+the wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Literal
+
+from zot.errors import CostLimitReached, RateLimited, UsageError
+from zot.features.budget.estimate import Estimate
+from zot.frontends.rpc.writer import Writer
+from zot.provider.model import Model
+from zot.provider.model_call import Client, Finished, Request, Retrying, Started, StreamEvent, UsageReported
+from zot.provider.retry import RATE_LIMITED
+from zot.wire.rpc_frames import Permit, PermitRequest, PermitSettled
+
+GONE = "refused: the client closed its input, so nobody can permit a model call"
+
+Ending = Literal["ok", "failed", "rate_limited"]
+
+
+class Permits:
+    """``knows_cost`` tells whether it is known what a model costs."""
+
+    def __init__(self, writer: Writer, knows_cost: Callable[[Model], bool]) -> None:
+        self._writer = writer
+        self._knows_cost = knows_cost
+        self._estimate = Estimate()
+        self._asked: dict[str, asyncio.Future[Permit]] = {}
+        self._count = 0
+        self._closed = False
+
+    async def stream(self, client: Client, request: Request) -> AsyncGenerator[StreamEvent]:
+        """The model call, once it is permitted, and each repetition of it; raises CostLimitReached."""
+        permitted = await self._ask(client, request)
+        try:
+            async with aclosing(client.stream(request)) as events:
+                async for event in events:
+                    if isinstance(event, Retrying):
+                        limited = event.reason == RATE_LIMITED
+                        self._settle(permitted, "rate_limited" if limited else "failed", event.wait_s * limited)
+                        yield event
+                        permitted = await self._ask(client, request)
+                        continue
+                    self._estimate.hear(request, event)
+                    permitted.hear(request, event)
+                    yield event
+        except RateLimited as error:
+            self._settle(permitted, "rate_limited", error.retry_after or 0.0)
+            raise
+        finally:
+            self._settle(permitted, permitted.ending, permitted.pause_s)
+
+    def answer(self, command: Permit) -> None:
+        """UsageError when that question does not wait."""
+        future = self._asked.get(command.request_id)
+        if future is None or future.done():
+            raise UsageError(f'no permit request "{command.request_id}" is waiting')
+        future.set_result(command)
+
+    def close(self) -> None:
+        """Nobody can answer any more."""
+        self._closed = True
+        for id, future in self._asked.items():
+            if not future.done():
+                future.set_result(Permit(request_id=id, decision="refuse", reason=GONE))
+
+    async def _ask(self, client: Client, request: Request) -> _Permitted:
+        if self._closed:
+            raise CostLimitReached(GONE)
+        self._count += 1
+        least = self._estimate.least(request)
+        one = PermitRequest(
+            request_id=f"permit-{self._count}",
+            provider=client.name,
+            model=request.model.id,
+            usd=least,
+            unpriced=not self._knows_cost(request.model),
+        )
+        future = self._asked[one.request_id] = asyncio.get_running_loop().create_future()
+        self._writer.tell(one)
+        try:
+            answer = await future
+        finally:
+            del self._asked[one.request_id]
+        if answer.decision == "refuse":
+            raise CostLimitReached(answer.reason or "whoever drives this agent permits no further model call")
+        return _Permitted(one.request_id, least)
+
+    def _settle(self, permitted: _Permitted, ending: Ending, pause_s: float = 0.0) -> None:
+        """Once: what comes after it is said about a call that is over."""
+        if permitted.settled:
+            return
+        permitted.settled = True
+        self._writer.tell(
+            PermitSettled(request_id=permitted.id, usd=permitted.usd, outcome=ending, pause_s=round(pause_s, 3))
+        )
+
+
+class _Permitted:
+    """A call that was permitted, and what is heard of it."""
+
+    def __init__(self, id: str, least: float) -> None:
+        self.id = id
+        self.settled = False
+        self.ending: Ending = "failed"
+        self.pause_s = 0.0
+        self._least = least
+        self._began = False
+        self._spent: float | None = None
+
+    def hear(self, request: Request, event: StreamEvent) -> None:
+        match event:
+            case Started():
+                self._began = True
+            case UsageReported(usage):
+                self._spent = (self._spent or 0.0) + (usage.cost_usd or request.model.priced(usage).cost_usd)
+            case Finished(error=RateLimited() as error):
+                self.ending, self.pause_s = "rate_limited", error.retry_after or 0.0
+            case Finished(error=error):
+                self.ending = "failed" if error is not None else "ok"
+            case _:
+                pass
+
+    @property
+    def usd(self) -> float:
+        """An answer that was cut off before it was counted has cost its input at least."""
+        if self._spent is not None:
+            return self._spent
+        return self._least if self._began else 0.0

@@ -1,0 +1,126 @@
+"""``zot rpc``: build the agent, serve one client on stdin and stdout, leave nothing behind.
+
+Sessions are off unless ``--session``, ``--session-file`` or ``--continue`` is given. The early door answers pings until
+the server is ready to read, extensions included.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Any
+
+from zot.agent.build import build
+from zot.agent.config import FrontEnd, RunConfig
+from zot.cli.flags import Flags
+from zot.frontends.console import end_at_once, run_loop, say
+from zot.frontends.loop_watchdog import LoopGuard, LoopHeld
+from zot.frontends.pending_approvals import Approvals
+from zot.frontends.prompt_queue import WorkQueue
+from zot.frontends.rpc.commands import Commands
+from zot.frontends.rpc.early_ping import EarlyDoor
+from zot.frontends.rpc.extension_ui import RpcSurface
+from zot.frontends.rpc.pace import Pace
+from zot.frontends.rpc.server import Server
+from zot.frontends.rpc.writer import Writer
+from zot.system.gc_pause import wake
+
+AGENT_VARIABLE = "ZOT_SWARM_AGENT_ID"  # of a worker: without its driver it has no business
+_LAST_WORDS_S = 0.5  # what a slow reader gets after a signal
+
+
+def run_rpc(flags: Flags, door: EarlyDoor) -> int:
+    """The exit code: 0, 1, or 128 and the number of the signal that ended it."""
+    keep = not flags.no_session and bool(flags.session or flags.session_file or flags.continue_)
+    return run_loop(_run(flags.config(keep_session=keep), door))
+
+
+async def _run(config: RunConfig, door: EarlyDoor) -> int:
+    task = asyncio.current_task()
+    assert task is not None
+    stopped = _Stopped(task)
+    writer = Writer()
+    try:
+        code = await _serve(config, door, writer, stopped)
+        await _say_last_words(writer, code)
+        return code
+    except asyncio.CancelledError:
+        if stopped.code:  # while extensions were starting
+            return stopped.code
+        raise
+    except BaseExceptionGroup as group:
+        if stopped.code and group.split(LoopHeld)[1] is None:  # it was the server itself that was interrupted
+            return stopped.code
+        raise
+    finally:
+        stopped.close()
+        writer.close()
+
+
+async def _serve(config: RunConfig, door: EarlyDoor, writer: Writer, stopped: _Stopped) -> int:
+    announced: set[str] = set()
+    surface, queue = RpcSurface(writer, announced), WorkQueue(writer)
+    front_end = FrontEnd(reader=queue.hear, interceptors=(Pace(writer),), surface=surface, switches=True)
+    async with build(config, front_end) as conversation, asyncio.TaskGroup() as tasks:
+        queue.conversation = conversation
+        outside = conversation.resources.outside if config.approve else None  # not by a setting: a client is no person
+        approvals = Approvals(conversation.gate, writer, config.permission_limit, outside)
+        elicitations = None
+        if conversation.resources.mcp is not None:
+            from zot.frontends.pending_questions import Elicitations  # few have servers that ask
+
+            elicitations = Elicitations(conversation.resources.mcp, writer)
+            conversation.hear_servers(writer.tell)
+            approvals.on_close.append(elicitations.close)
+        commands = Commands(conversation, queue, approvals, elicitations, announced, surface, tasks, writer)
+        server = Server(
+            writer=writer,
+            queue=queue,
+            commands=commands,
+            approvals=approvals,
+            surface=surface,
+            token=door.token,
+            ends_with_input=AGENT_VARIABLE in os.environ,
+        )
+        door.close()
+        wake()
+        stopped.watch(server)
+        return await server.run(door.unread, door.at_end, spoken_to=door.answered > 0)
+
+
+async def _say_last_words(writer: Writer, code: int) -> None:
+    """Everything is written before the process ends; after a signal a slow reader is not waited for."""
+    try:
+        async with asyncio.timeout(_LAST_WORDS_S if code > 1 else None):
+            await writer.written()
+    except TimeoutError:
+        pass
+
+
+class _Stopped:
+    """The first signal ends the server, or what is being done to begin; also while something holds the loop."""
+
+    def __init__(self, beginning: asyncio.Task[int]) -> None:
+        self.code = 0
+        self._beginning = beginning
+        self._server: Server | None = None
+        asyncio.get_running_loop().set_exception_handler(_report)
+        self._guard = LoopGuard(self._stop, end_at_once)
+        self.close = self._guard.close
+
+    def watch(self, server: Server) -> None:
+        self._server = server
+
+    def _stop(self, code: int) -> None:
+        if self._server is not None:
+            self._server.end(code, at_once=True)
+        elif not self.code:
+            self._beginning.cancel()
+        self.code = self.code or code
+
+
+def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    if isinstance(context.get("exception"), LoopHeld):
+        say("something took too long and was interrupted")
+    else:
+        loop.default_exception_handler(context)

@@ -1,0 +1,76 @@
+"""The swarm over RPC: each command is done by an office, and what was subscribed to is written as it comes.
+
+Answers come when they are there, also out of order. Workers go on when the client leaves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import msgspec
+
+from zot.agent.conversation import Conversation
+from zot.frontends.prompt_queue import WorkQueue
+from zot.frontends.rpc.pending_response import Reply, answer
+from zot.frontends.rpc.writer import Writer
+from zot.swarm.service import Office, starter_of
+from zot.wire import swarm_frames as wire
+
+
+class SwarmCommands:
+    def __init__(self, conversation: Conversation, writer: Writer, queue: WorkQueue, tasks: asyncio.TaskGroup) -> None:
+        self._queue = queue
+        self._tasks = tasks
+        self._listening: list[asyncio.Task[None]] = []
+        self._office = office = Office(lambda: starter_of(conversation), self._listen, writer.tell)
+        self._doers: dict[type, Callable[[Any], Coroutine[Any, Any, Any]]] = {
+            wire.SwarmStart: self._start,
+            wire.SwarmResume: self._resume,
+            wire.SwarmBudget: office.budget,
+            wire.SwarmList: self._list,
+            wire.SwarmGet: lambda command: office.get(command.worker),
+            wire.SwarmSend: lambda command: office.send(command.worker, command.text, command.images),
+            wire.SwarmStop: self._stop,
+            wire.SwarmApprove: office.approve,
+            wire.SwarmDiff: self._diff,
+            wire.SwarmMerge: office.merge,
+            wire.SwarmRemove: self._remove,
+            wire.SwarmSubscribe: lambda command: office.subscribe(command.worker, past=command.past, off=command.off),
+        }
+
+    def do(self, command: wire.SwarmCommand, reply: Reply) -> None:
+        """Input may end meanwhile: the answer comes all the same."""
+        self._queue.announce()
+        task = self._tasks.create_task(answer(self._doers[type(command)](command), reply))
+        task.add_done_callback(lambda _: self._queue.withdraw())
+
+    def close(self) -> None:
+        """Nobody listens any more."""
+        for task in self._listening:
+            task.cancel()
+
+    def _listen(self, work: Coroutine[Any, Any, None]) -> None:
+        self._listening = [task for task in self._listening if not task.done()]
+        self._listening.append(self._tasks.create_task(work))
+
+    async def _start(self, command: wire.SwarmStart) -> wire.SwarmStarted:
+        return wire.SwarmStarted(worker=await self._office.start(command))
+
+    async def _resume(self, command: wire.SwarmResume) -> wire.SwarmStarted:
+        return wire.SwarmStarted(worker=await self._office.resume(command.worker))
+
+    async def _list(self, command: wire.SwarmList) -> wire.SwarmWorkers:
+        rows = await self._office.list(all=command.all, session=command.session, swarm=command.swarm)
+        return wire.SwarmWorkers(workers=rows)
+
+    async def _stop(self, command: wire.SwarmStop) -> wire.SwarmWorkers:
+        return wire.SwarmWorkers(workers=await self._office.stop(command.worker, all=command.all))
+
+    async def _diff(self, command: wire.SwarmDiff) -> wire.SwarmDiffData:
+        return wire.SwarmDiffData(diff=await self._office.diff(command.worker))
+
+    async def _remove(self, command: wire.SwarmRemove) -> Any:
+        left = await self._office.remove(command.worker, force=command.force)
+        return wire.SwarmRemoved(left=left) if left else msgspec.UNSET

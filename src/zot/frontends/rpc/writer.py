@@ -1,0 +1,259 @@
+"""The way out: whole lines in order, and no more memory than a slow reader deserves.
+
+A reader that keeps up gets every line as it happens. When more than MERGE_ABOVE bytes wait, neighbouring deltas are
+joined into one line that says so (``merged``); nothing else is ever joined or left out, except the beginning of a
+tool's live output (``dropped``), which its result has anyway. ``room`` lets the agent wait where it can: before a
+turn and before a tool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import stat
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from zot.core import events as ev
+from zot.wire import rpc_frames as wire
+from zot.wire.events import encode
+
+if TYPE_CHECKING:
+    from zot.wire.swarm_frames import SwarmEvent, SwarmUpdate
+
+MERGE_ABOVE = 1024 * 1024
+ROOM_BELOW = 256 * 1024
+PROGRESS_KEPT = 64 * 1024  # characters of a running tool's output, once they have to be joined
+RESPONSES_MAX = 4 * 1024 * 1024  # unread answers; then no further command is read
+GIVE_UP_ABOVE = 64 * 1024 * 1024  # events that cannot wait (extensions'), for a client that does not read
+
+_encode_plain = msgspec.json.Encoder().encode
+
+
+def _encode(value: msgspec.Struct) -> bytes:
+    """A path need not be UTF-8, so what holds one may have lone surrogates."""
+    try:
+        return _encode_plain(value)
+    except UnicodeEncodeError:
+        from zot.wire.extension_codec import well_formed  # next to nobody needs it
+
+        return _encode_plain(well_formed(msgspec.to_builtins(value)))
+
+
+_Text = ev.TextDelta | ev.ThinkingDelta
+_Delta = _Text | ev.ToolUseArgs | ev.ToolProgress
+_DELTAS = (ev.TextDelta, ev.ThinkingDelta, ev.ToolUseArgs, ev.ToolProgress)
+
+
+class Writer:
+    """Never raises and never blocks on a pipe. ``on_closed`` is called once when nothing can be written any more;
+    ``failure`` says why, unless the reader just went away.
+
+    Made inside a running loop; ``close`` gives the file descriptor back as it was.
+    """
+
+    def __init__(self, fd: int = 1) -> None:
+        self.closed = False
+        self.failure = ""
+        self.on_closed: Callable[[], None] = lambda: None
+        self.on_room: Callable[[], None] = lambda: None
+        self._fd = fd
+        self._loop = asyncio.get_running_loop()
+        self._buffer = bytearray()
+        self._joined: _Joined | None = None
+        self._unread_responses = 0  # bytes of answers since there was room
+        self._held = self._planned = self._watching = False
+        self._room = asyncio.Event()
+        self._room.set()
+        self._empty = asyncio.Event()
+        self._empty.set()
+        mode = os.fstat(fd).st_mode
+        # A terminal shares its flags with the shell, and a file never blocks: both stay as they are.
+        self._unblocked = (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and os.get_blocking(fd)
+        if self._unblocked:
+            os.set_blocking(fd, False)
+        self._hang_up = self._watch_for_hang_up()
+
+    def _watch_for_hang_up(self) -> select.epoll | None:
+        """A reader that goes away is noticed at once, not at the next write: nothing is asked but that it is there."""
+        if not hasattr(select, "epoll"):
+            return None
+        epoll = select.epoll()
+        try:
+            epoll.register(self._fd, 0)
+            self._loop.add_reader(epoll.fileno(), self._hung_up)
+        except OSError:  # a file or a device: nobody can go away
+            epoll.close()
+            return None
+        return epoll
+
+    def _hung_up(self) -> None:
+        self._stop_watching_for_hang_up()
+        self._lost()
+
+    def _stop_watching_for_hang_up(self) -> None:
+        if self._hang_up is not None:
+            self._loop.remove_reader(self._hang_up.fileno())
+            self._hang_up.close()
+            self._hang_up = None
+
+    # --- what is said
+
+    def respond(self, response: wire.Response) -> None:
+        line = _encode(response)
+        self._unread_responses += len(line)
+        self._send(line)
+
+    def tell(self, event: wire.ExtensionEvent | wire.McpState | wire.Asked | SwarmUpdate | SwarmEvent) -> None:
+        """An event of an extension or of ours; these cannot wait, so a client that never reads is given up."""
+        if len(self._buffer) > GIVE_UP_ABOVE:
+            self._lost(f"the client has left more than {GIVE_UP_ABOVE >> 20} MiB unread")
+        self._send(_encode(event))
+
+    def emit(self, event: ev.AgentEvent) -> None:
+        """An event of the agent."""
+        if isinstance(event, _DELTAS) and len(self._buffer) > MERGE_ABOVE:
+            self._join(event)
+        elif (line := encode(event)) is not None:
+            self._send(line)
+
+    def _send(self, line: bytes) -> None:
+        if self.closed:
+            return
+        if self._joined is not None:
+            self._seal()
+        self._buffer += line
+        self._buffer += b"\n"
+        self._empty.clear()
+        if len(self._buffer) > MERGE_ABOVE:
+            self._room.clear()
+        if not (self._held or self._planned or self._watching):
+            self._planned = True
+            self._loop.call_soon(self.flush)
+
+    def _join(self, event: _Delta) -> None:
+        if self._joined is None or not self._joined.takes(event):
+            if self._joined is not None:
+                self._seal()
+            self._joined = _Joined(event)
+        self._joined.add(event)
+
+    def _seal(self) -> None:
+        if self._joined is not None:
+            self._buffer += self._joined.line()
+            self._buffer += b"\n"
+            self._joined = None
+
+    # --- when it is written
+
+    def hold(self) -> None:
+        """Gather lines until ``flush``: many answers to one read, one write."""
+        self._held = True
+
+    def flush(self) -> None:
+        """Write as much as the reader takes; the rest goes out when it takes more."""
+        self._held = self._planned = False
+        try:
+            while self._buffer:
+                del self._buffer[: os.write(self._fd, self._buffer)]
+                if self._joined is not None and len(self._buffer) < ROOM_BELOW:
+                    self._seal()
+        except BlockingIOError:
+            self._watch(True)
+        except (BrokenPipeError, ConnectionResetError):
+            self._lost()
+        except OSError as error:
+            self._lost(f"cannot write to stdout: {error.strerror or error}")
+        else:
+            self._watch(False)
+        self._notice_room()
+
+    def _watch(self, wanted: bool) -> None:
+        if wanted and not self._watching:
+            self._loop.add_writer(self._fd, self.flush)
+        elif self._watching and not wanted:
+            self._loop.remove_writer(self._fd)
+        self._watching = wanted
+
+    def _notice_room(self) -> None:
+        if len(self._buffer) < ROOM_BELOW:
+            if self._unread_responses > RESPONSES_MAX:
+                self._loop.call_soon(self.on_room)
+            self._unread_responses = 0
+            self._room.set()
+        if not self._buffer:
+            self._empty.set()
+
+    def _lost(self, failure: str = "") -> None:
+        """Nobody reads: forget what waits, and say so once."""
+        self._watch(False)
+        self._buffer.clear()
+        self._joined = None
+        self._room.set()
+        self._empty.set()
+        if not self.closed:
+            self.closed = True
+            self.failure = failure
+            self._loop.call_soon(self.on_closed)
+
+    # --- waiting for the reader
+
+    @property
+    def choked(self) -> bool:
+        """Whether so many answers are unread that no further command should be read; ``on_room`` ends it."""
+        return self._unread_responses > RESPONSES_MAX and not self.closed
+
+    async def room(self) -> None:
+        """Wait while too much is unread."""
+        await self._room.wait()
+
+    async def written(self) -> None:
+        """Wait until everything is out, or nobody reads."""
+        if self._buffer and not self._watching:
+            self.flush()
+        await self._empty.wait()
+
+    def close(self) -> None:
+        self._watch(False)
+        self._stop_watching_for_hang_up()
+        if self._unblocked:
+            os.set_blocking(self._fd, True)
+
+
+class _Joined:
+    """Neighbouring deltas of one kind, for one tool call, on their way to become one line."""
+
+    def __init__(self, first: _Delta) -> None:
+        self._kind = type(first)
+        self._id = "" if isinstance(first, _Text) else first.id
+        self._texts: list[str] = []
+        self._size = self._count = self._dropped = 0
+
+    def takes(self, event: _Delta) -> bool:
+        return type(event) is self._kind and (isinstance(event, _Text) or event.id == self._id)
+
+    def add(self, event: _Delta) -> None:
+        text = event.text if isinstance(event, ev.ToolProgress) else event.delta
+        self._texts.append(text)
+        self._size += len(text)
+        self._count += 1
+        if self._kind is ev.ToolProgress and self._size > 2 * PROGRESS_KEPT:
+            self._forget_the_beginning()
+
+    def _forget_the_beginning(self) -> None:
+        tail = "".join(self._texts)[-PROGRESS_KEPT:]
+        self._dropped += self._size - len(tail)
+        self._texts, self._size = [tail], len(tail)
+
+    def line(self) -> bytes:
+        text, merged = "".join(self._texts), self._count if self._count > 1 else 0
+        if self._kind is ev.TextDelta:
+            return _encode(wire.TextDelta(delta=text, merged=merged))
+        if self._kind is ev.ThinkingDelta:
+            return _encode(wire.ThinkingDelta(delta=text, merged=merged))
+        if self._kind is ev.ToolUseArgs:
+            return _encode(wire.ToolUseArgs(id=self._id, delta=text, merged=merged))
+        return _encode(wire.ToolProgress(id=self._id, text=text, merged=merged, dropped=self._dropped))

@@ -1,0 +1,301 @@
+"""The interactive mode: a table of contents. Who does what is in the module named after it.
+
+keys → ``keymap`` → ``editor`` → ``Submitted`` → ``turns`` → agent → events → ``screen.transcript`` → ``screen.screen``.
+
+There are two phases. ``App`` makes what needs no agent, so that typing works at once; ``arrive`` makes the rest, once
+the agent is built. Parts take what they use as parameters; none of them knows the app.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from zot.core.events import Diagnostic, SessionFault, ToolResultEvent
+from zot.frontends.terminal.commands.command_context import Context, EarlyContext
+from zot.frontends.terminal.commands.command_runner import Commands
+from zot.frontends.terminal.commands.registry import parse
+from zot.frontends.terminal.dialogs.dialog import CONFIRM, Dialogs
+from zot.frontends.terminal.editor.editor import Editor, Submitted
+from zot.frontends.terminal.editor.editor_host import TerminalSurroundings
+from zot.frontends.terminal.editor.placeholder import Hints
+from zot.frontends.terminal.extension_ui import InteractiveSurface, NoOwner, Panels, Typing
+from zot.frontends.terminal.keymap import Actions, CustomKeys, Keyboard, Keymap
+from zot.frontends.terminal.layout import Layout
+from zot.frontends.terminal.screen.activity import Activity
+from zot.frontends.terminal.screen.extension_notes import Notes
+from zot.frontends.terminal.screen.notice_area import Asides
+from zot.frontends.terminal.screen.screen import Screen
+from zot.frontends.terminal.screen.status import AgentBar, StartingBar, StatusLine
+from zot.frontends.terminal.screen.theme_manager import Looks
+from zot.frontends.terminal.screen.transcript import Transcript
+from zot.frontends.terminal.screen.ui_services import Desk, Tasks
+from zot.frontends.terminal.screen.window_title import Attention
+from zot.frontends.terminal.turns import EarlyTurns, Speaking, Turns
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.cli.flags import Flags
+    from zot.core.agent import Outcome
+    from zot.core.events import AgentEvent
+    from zot.frontends.terminal.swarm.workers import Workers
+    from zot.provider.messages import ImageBlock
+    from zot.tui.keys import Key
+    from zot.tui.terminal import Terminal
+
+
+class App:
+    """``leaving`` is set when it is over; ``surface`` is what extensions may do to the screen."""
+
+    def __init__(self, flags: Flags, terminal: Terminal) -> None:
+        self._flags = flags
+        self.exit_code = 0
+        self.leaving = asyncio.Event()
+        self.lost: list[str] = []  # what to say about the session when the terminal is given back
+        self._notices: list[str] = []  # of the start, shown below what was said before
+        self.swarm: Workers | None = None  # comes with the agent
+        directory = Path(flags.cwd or os.getcwd()).absolute()
+        keeps_sessions = not flags.no_session
+
+        # Services that stand alone.
+        self.screen = Screen(terminal)
+        self._notes = Notes()
+        self.looks = Looks(terminal, self.screen.invalidate, self._notes, flags.theme)
+        status = StatusLine(self.screen.invalidate)
+        self.tasks = Tasks(status.error, lambda text: self._transcript.error(text))
+        self.desk = desk = Desk(terminal, self.screen, self.looks, status, self.tasks)
+
+        # What there is to see.
+        self._activity = Activity()
+        self._dialogs = Dialogs(
+            desk.redraw,
+            drafting=lambda: not self._editor.empty,
+            type_on=self._type_on,
+            ring=lambda: terminal.alert("zot has a question"),
+        )
+        self._asking = lambda: bool(self._dialogs.waiting(CONFIRM))
+        self._transcript = Transcript(desk, self._notes, self._activity, self._asking)
+        self._asides = Asides(status, self._notes)
+        self._editor = Editor()
+        self._transcript.folded = self._editor.chips.folded
+        self._hints = Hints()
+        self._early = EarlyTurns(desk.redraw)
+        self.turns: Speaking = self._early
+        self._layout = self.screen.scene = Layout(
+            desk,
+            self._dialogs,
+            self._editor,
+            self._transcript,
+            self._asides,
+            self._hints,
+            turns=self.turns,
+            bar=StartingBar(directory),
+        )
+
+        # What is typed.
+        self._commands = Commands(desk, self._editor, self.turns, sessions=keeps_sessions)
+        self._keymap = Keymap(
+            desk,
+            self._dialogs,
+            self._editor,
+            self._asides,
+            self._transcript,
+            self.turns,
+            Actions(self._commands.run, self.leave, self.quit, self.looks.replied),
+        )
+        self.keyboard = Keyboard(terminal, self._keymap.press, self.screen.key_typed)
+        self._around = self._editor.around = TerminalSurroundings(
+            desk, self.keyboard, self._commands.slash_commands, directory, keep_history=keeps_sessions
+        )
+        self._editor.on_submit = self._submit
+        self._editor.on_steer = self._steer
+        self._commands.early = EarlyContext(
+            desk=desk,
+            status=status,
+            dialogs=self._dialogs,
+            asides=self._asides,
+            commands=self._commands,
+            key_help=self._keymap.help,
+            leave=self.quit,
+        )
+
+        # What extensions may do.
+        self._panels = Panels(desk, self._dialogs)
+        self.surface = InteractiveSurface(
+            desk,
+            self._notes,
+            self._panels,
+            Typing(submit=self._say, run_command=partial(self._commands.run, typed=False)),
+        )
+
+    def _type_on(self, key: Key) -> None:
+        self._keymap.type_on(key)
+
+    def _submit(self, submitted: Submitted) -> None:
+        """A slash command, a shell command, or something for the model."""
+        self._hints.submitted(submitted.text, files=submitted.files, busy=self.turns.busy)
+        if submitted.text.startswith("/") and parse(submitted.text) is not None:
+            self._commands.run(submitted.text)
+        elif submitted.text.startswith("!"):
+            self._commands.run_shell(submitted.text[1:])
+        else:
+            self._say(submitted.text, submitted.images)
+
+    def _steer(self, submitted: Submitted) -> None:
+        self._hints.steered()
+        self.turns.steer(submitted.text, submitted.images)
+
+    def _say(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+        self.turns.submit(text, images)
+
+    def quit(self) -> None:
+        """Somebody wants to leave: where workers are at work, what becomes of them is asked first."""
+        if self.swarm is not None and self.swarm.at_work():
+            from zot.frontends.terminal.swarm.quit_dialog import part
+
+            self.desk.spawn(part(self.swarm, self._dialogs, self.desk, self.leave))
+        else:
+            self.leave()
+
+    def leave(self, exit_code: int = 0) -> None:
+        """End the mode: the turn is cancelled, the session saved, the terminal restored."""
+        self.exit_code = self.exit_code or exit_code
+        self.leaving.set()
+
+    def hear(self, event: AgentEvent) -> None:
+        """The reader of the conversation, from its first diagnostic on."""
+        if isinstance(event, SessionFault) and event.lost:
+            self.lost.append(event.message)
+        if isinstance(event, Diagnostic) and not event.of_extension and not self.turns.ready:
+            self._notices.append(event.text)
+        else:
+            self._transcript.hear(event)
+        if isinstance(event, ToolResultEvent) and self.swarm is not None:
+            self.swarm.tool_ended()
+
+    # --- once the agent is there
+
+    def arrive(self, conversation: Conversation) -> None:
+        """Make what needs the agent, show what was said before, say what was typed meanwhile."""
+        # Loaded here, after the first frame and the first keys.
+        from zot.frontends.terminal.startup_questions import greet
+
+        self._read_settings(conversation)
+        context = self._make_context(conversation)
+        self._show(conversation)
+        self.turns = self._layout.turns = self._keymap.turns = context.turns
+        self._commands.agent_arrived(context)
+        self.desk.spawn(greet(context))
+        if self._flags.prompt:
+            self._editor.insert(self._flags.prompt)
+        for text, images in self._early.said:
+            self.turns.submit(text, images)
+        self.desk.redraw()
+
+    def _read_settings(self, conversation: Conversation) -> None:
+        settings = conversation.settings
+        self._around.agent_arrived(conversation)
+        self._panels.owner = lambda: conversation.extensions or NoOwner()
+        self.looks.settings_read(conversation)
+        self.desk.spawn(self.looks.watch())
+        self._keymap.custom = CustomKeys(settings.values.keymap)
+        self._keymap.slots = lambda: settings.values.quick_model_shortcuts
+
+    def _make_context(self, conversation: Conversation) -> Context:
+        from zot.frontends.terminal.dialogs.call_details import existing_in
+        from zot.frontends.terminal.dialogs.confirm import Confirmations
+        from zot.frontends.terminal.swarm.workers import Workers
+
+        desk = self.desk
+        attention = Attention(desk.terminal, conversation)
+        turns = Turns(
+            conversation,
+            desk,
+            self._editor,
+            self._transcript,
+            self._asides,
+            self._activity,
+            on_end=attention.turn_ended,
+        )
+        confirmations = Confirmations(desk, self._dialogs, conversation, turns.cancel)
+        confirmations.existing = existing_in(conversation.workspace)
+        if conversation.resources.outside is not None:
+            from zot.frontends.terminal.dialogs.outside_access import OutsideQuestions
+
+            conversation.resources.outside.asker = OutsideQuestions(desk, self._dialogs, confirmations)
+        if conversation.resources.mcp is not None:
+            from zot.frontends.terminal.dialogs.question_form import ServerQuestions
+
+            tell = self._transcript.diagnose
+            conversation.resources.mcp.asked = ServerQuestions(tell, self._dialogs, conversation.workspace)
+        self.swarm = workers = Workers(conversation, desk, self._notes, confirmations)
+        self._layout.bar = AgentBar(
+            conversation,
+            self._activity,
+            attention,
+            busy=lambda: turns.busy,
+            asking=self._asking,
+            mode=lambda: confirmations.mode,
+            swarm=workers.tag,
+        )
+        if conversation.settings.values.status_command:
+            self._add_status_command(conversation, attention, turns)
+        self._keymap.switch_mode = confirmations.switch_mode
+        context = Context(
+            **msgspec.structs.asdict(self._commands.early),
+            conversation=conversation,
+            flags=self._flags,
+            turns=turns,
+            transcript=self._transcript,
+            editor=self._editor,
+            looks=self.looks,
+            confirmations=confirmations,
+            surface=self.surface,
+            swarm=workers,
+        )
+        turns.on_failure = lambda outcome: desk.spawn(_rescue(context, outcome))
+        return context
+
+    def _add_status_command(self, conversation: Conversation, attention: Attention, turns: Turns) -> None:
+        from zot.frontends.terminal.screen.status_command import ScriptedBar, StatusCommand
+
+        command = StatusCommand(conversation, attention, lambda: turns.busy, self.desk.redraw)
+        self._layout.bar = ScriptedBar(self._layout.bar, command)
+        self.desk.spawn(command.run())
+
+    def _show(self, conversation: Conversation) -> None:
+        """What was said before, and the notices of the start."""
+        transcript, messages = self._transcript, conversation.messages
+        history = self._editor.history
+        self._hints.remember(history.entries(), [str(conversation.workspace.cwd)])
+        self._editor.chips.remember(*history.pastes)
+        transcript.owner_of = conversation.extension_of
+        transcript.context_tokens = lambda: conversation.context_tokens
+        transcript.thinking = lambda: "off" if conversation.text_watched else conversation.settings.values.show_thinking
+        self._keymap.show_in_full = lambda: self.desk.spawn(self._show_in_full(conversation))
+        if messages:
+            from zot.frontends.terminal.editor.prompt_history import prompts_in
+
+            transcript.show(messages)
+            history.begin_with(prompts_in(messages))
+        for text in (*self._notices, *self._keymap.custom.problems):
+            transcript.diagnose(text)
+        self.screen.holding = False
+
+    async def _show_in_full(self, conversation: Conversation) -> None:
+        from zot.frontends.terminal.dialogs.transcript_viewers import ExpandedViewer
+
+        if messages := conversation.messages:
+            await self._dialogs.ask(ExpandedViewer(messages, self._transcript.page))
+
+
+async def _rescue(context: Context, outcome: Outcome) -> None:
+    from zot.frontends.terminal.failed_turn import rescue  # few turns fail
+
+    await rescue(context, outcome)

@@ -1,0 +1,196 @@
+"""From what was typed to the command that does it: built-ins first, then extensions, then prompt templates; what is
+none of these is an error.
+
+A command that needs the agent waits until it is there; ``agent_arrived`` releases those that were typed early.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, assert_never
+
+import msgspec
+
+from zot.errors import ZotError
+from zot.frontends.terminal.commands import registry
+from zot.frontends.terminal.commands.registry import COMMANDS, Command
+from zot.frontends.terminal.extension_ui import disarmed
+from zot.tui.sanitize import one_line
+
+if TYPE_CHECKING:
+    from zot.features.extensions.commands import CommandAnswer
+    from zot.features.templates.discovery import Template
+    from zot.frontends.terminal.commands.command_context import Context, EarlyContext
+    from zot.frontends.terminal.editor.editor import Editor
+    from zot.frontends.terminal.editor.slash_popup import SlashCommand
+    from zot.frontends.terminal.screen.ui_services import Desk
+    from zot.frontends.terminal.turns import Speaking
+    from zot.tui.widgets.select_list import Choice
+
+
+class Commands:
+    """``turns`` is exchanged when the agent arrives; ``early`` is set before the first key."""
+
+    early: EarlyContext
+
+    def __init__(self, desk: Desk, editor: Editor, turns: Speaking, *, sessions: bool) -> None:
+        self._desk = desk
+        self._editor = editor
+        self._sessions = sessions
+        self._arrived: asyncio.Future[Context] = asyncio.get_running_loop().create_future()
+        self.turns = turns
+
+    def agent_arrived(self, context: Context) -> None:
+        self.turns = context.turns
+        self._arrived.set_result(context)
+
+    # --- running
+
+    def run(self, text: str, *, typed: bool = True) -> None:
+        """``typed``: by a person, not by an extension. Anything that is not a command goes to the model."""
+        parsed = registry.parse(text)
+        if parsed is None:
+            self.turns.submit(text)
+            return
+        name, arguments = parsed
+        if self._arrived.done():
+            self._arrived.result().conversation.note_command(text)
+        command = registry.find(name)
+        if command is not None and command.widens and not typed:
+            self._desk.status.error(f"/{name} came from an extension and was refused: type it if you want it")
+        elif command is not None:
+            self._desk.status.clear()
+            self._desk.spawn(self._run(command, arguments, typed))
+        elif name in (known.lower() for known, _ in self.of_extensions()):
+            self._desk.spawn(self._run_extensions(name, arguments))
+        elif self._is_template(text.strip()):
+            self.turns.submit(text.strip())
+        elif (target := registry.ALIASES.get(name)) is not None:
+            self.run(f"/{target} {arguments}".rstrip(), typed=typed)
+        else:
+            self._desk.status.error(f"unknown command /{name}{registry.meant(name)}; /help lists them")
+            if typed:
+                self._editor.set_text(text)
+
+    async def _run(self, command: Command, arguments: str, typed: bool) -> None:
+        if self.turns.busy and command.when_busy == "refuse":
+            raise ZotError(f"/{command.name} has to wait until the turn is over; esc cancels the turn")
+        if self.turns.busy and command.when_busy == "cancel" and not await self.turns.stop():
+            raise ZotError(f"/{command.name}: the turn could not be cancelled in time; try again")
+        # Loaded here: two dozen modules are not to be read before the first key.
+        work: Any = import_module(command.module)
+        waiting = work.run(self.early if command.early else await self._context(typed), arguments)
+        if waiting is not None:
+            await waiting
+        self._desk.redraw()
+
+    async def _run_extensions(self, name: str, arguments: str) -> None:
+        context = await self._context(typed=True)
+        _heed(context, await context.conversation.run_command(name, arguments))
+
+    async def _context(self, typed: bool) -> Context:
+        context = await asyncio.shield(self._arrived)
+        return context if typed else msgspec.structs.replace(context, typed=False)
+
+    def run_shell(self, command: str) -> None:
+        """What stood after an exclamation mark: refused, and kept in the editor, while it cannot run. A second mark
+        keeps it from the model."""
+        if not command.strip("! \t\n"):
+            self._desk.status.error("type a shell command after the exclamation mark: !make test")
+            return
+        if not self._arrived.done() or self.turns.busy:
+            reason = "a turn is running; esc cancels it" if self._arrived.done() else "zot is still starting"
+            self._editor.set_text(f"!{command}")
+            self._desk.status.error(f"!{command.strip()[:40]}: {reason}")
+            return
+        from zot.frontends.terminal.commands import shell
+
+        shell.run(self._arrived.result(), command.removeprefix("!"), told=not command.startswith("!"))
+
+    # --- what there is
+
+    def offered(self) -> list[Command]:
+        """The commands a person is shown: without sessions there is no new one to begin."""
+        return [command for command in COMMANDS if not command.hidden and (self._sessions or command.name != "new")]
+
+    def of_extensions(self) -> list[tuple[str, str]]:
+        """Name and description of each extension command, by name; without a description the extension is named."""
+        known = self._arrived.result().conversation.commands() if self._arrived.done() else []
+        infos = sorted(known, key=lambda info: info.name)
+        return [(one_line(info.name), one_line(info.description) or f"({one_line(info.extension)})") for info in infos]
+
+    def templates(self) -> list[Template]:
+        """The prompt templates whose names no command has."""
+        if not self._arrived.done():
+            return []
+        taken = {name.lower() for name, _ in self.of_extensions()}
+        found = self._arrived.result().conversation.templates()
+        return [item for item in found if registry.find(item.name.lower()) is None and item.name.lower() not in taken]
+
+    def _is_template(self, text: str) -> bool:
+        return self._arrived.done() and self._arrived.result().conversation.names_template(text)
+
+    def slash_commands(self) -> Sequence[SlashCommand]:
+        """What the editor's popup lists."""
+        from zot.frontends.terminal.editor.slash_popup import SlashCommand
+
+        own = [
+            SlashCommand(c.name, c.summary, c.arguments, c.aliases, complete=self._completion(c))
+            for c in self.offered()
+        ]
+        others = [SlashCommand(name, text, extension=True) for name, text in self.of_extensions()]
+        others += [
+            SlashCommand(t.name, one_line(t.description) or f"({t.label})", one_line(t.hint), extension=True)
+            for t in self.templates()
+        ]
+        taken = {command.name.lower() for command in (*own, *others)}
+        unlisted = [SlashCommand(c.name, c.summary, listed=False) for c in registry.COMMANDS if c.name not in taken]
+        return [*own, *_aliases(taken), *others, *unlisted]
+
+    def _completion(self, command: Command) -> Callable[[str], Sequence[Choice]] | None:
+        return partial(self._complete, command) if command.arguments else None
+
+    def _complete(self, command: Command, typed: str) -> Sequence[Choice]:
+        """What a command's module offers for its arguments: ``complete(context, typed)``, if it has one."""
+        offer = getattr(import_module(command.module), "complete", None)
+        return offer(self._arrived.result(), typed) if offer is not None and self._arrived.done() else ()
+
+
+def _aliases(taken: Collection[str]) -> list[SlashCommand]:
+    from zot.frontends.terminal.editor.slash_popup import SlashCommand
+
+    return [
+        SlashCommand(name, f"runs /{target}", alias=True)
+        for name, target in registry.ALIASES.items()
+        if name not in taken
+    ]
+
+
+def _heed(context: Context, answer: CommandAnswer) -> None:
+    """Do on the screen what an extension's command answered."""
+    from zot.features.extensions import commands
+
+    match answer:
+        case commands.CommandFailed(error):
+            raise ZotError(error)
+        case commands.Prompt(_, text):
+            context.turns.submit(disarmed(text))
+        case commands.ToolPrompt(extension, text, first_call):
+            if context.turns.busy:
+                raise ZotError(f"{extension}: wait until the turn is over, then try again")
+            context.turns.submit(disarmed(text), first_call=first_call)
+        case commands.Insert(_, text):
+            cursor = context.editor.buffer.cursor
+            context.editor.insert(text if cursor.line or cursor.column else disarmed(text))
+            context.desk.redraw()
+        case commands.Display(extension, text):
+            context.surface.notify(extension, "info", text)
+        case commands.OpenPanel(extension, panel):
+            context.surface.open_panel(extension, panel)
+        case commands.Noop():
+            pass
+        case _:
+            assert_never(answer)

@@ -1,0 +1,32 @@
+"""``/compact [FOCUS]``: the whole conversation becomes one message that ends with the last instruction word for word.
+
+The focus is what the summary should keep above all.
+"""
+
+from __future__ import annotations
+
+from zot.errors import CompactionAborted, CompactionFailed, ZotError
+from zot.frontends.terminal.commands.command_context import Context
+from zot.tui.widgets.status_bar import tokens
+
+
+async def run(context: Context, arguments: str) -> None:
+    conversation, turns, status = context.conversation, context.turns, context.status
+    if not conversation.messages:
+        raise ZotError("there is nothing to compact yet")
+    before = conversation.context_tokens
+
+    async def work() -> None:
+        try:
+            await conversation.compact(arguments.strip())
+            used = f"; it was {tokens(before)} tokens before" if before else ""
+            status.ok(f"compacted: the conversation is now one summary{used}")
+        except CompactionAborted:
+            turns.give_back()
+            status.ok("cancelled: nothing was compacted")
+        except CompactionFailed as error:
+            status.error(str(error))
+
+    turns.run(work, "compacting")
+    await turns.over()
+    turns.go_on()

@@ -1,0 +1,93 @@
+"""``/context``: what fills the model's window, by part, and how much of it is free."""
+
+from __future__ import annotations
+
+from zot.agent.context_usage import Part, WindowUse
+from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.screen.status import home_as_tilde
+from zot.tui.sanitize import one_line
+from zot.tui.theme import Theme
+from zot.tui.widgets.status_bar import tokens
+from zot.tui.width import cells, cut, pad, wrap
+
+_GROUPS = {
+    "system": ("system prompt", "assistant", "█"),
+    "tools": ("tools", "tool", "▓"),
+    "files": ("context files", "accent", "▒"),
+    "skills": ("skills", "user", "▚"),
+    "messages": ("messages", "fg", "▇"),
+}
+_WIDEST_BAR = 60
+
+
+async def run(context: Context, arguments: str) -> None:
+    from zot.frontends.terminal.dialogs.text_dialogs import TextView
+
+    use = context.conversation.window_use()
+    await context.dialogs.ask(TextView("context", lambda theme, width: context_rows(use, theme, width)))
+
+
+def context_rows(use: WindowUse, theme: Theme, width: int) -> list[str]:
+    rows = [theme.paint("fg", row, bold=True) for row in wrap(f"  {_headline(use)}", width, "  ")]
+    if use.window:
+        rows.append(f"  {_bar(use, theme, min(width - 4, _WIDEST_BAR))}")
+    rows.append("")
+    for group, (title, role, mark) in _GROUPS.items():
+        if parts := use.of(group):
+            rows += _section(f"{mark} {title}", role, parts, use, theme, width)
+    if use.window:
+        rows.append(_row("░ free", use.free, use, theme, width, role="muted"))
+    return [*rows, "", *_notes(use, theme, width)]
+
+
+def _headline(use: WindowUse) -> str:
+    if not use.window:
+        return f"{one_line(use.model)} · about {tokens(use.used)} tokens; its window is unknown"
+    return (
+        f"{one_line(use.model)} · about {tokens(use.used)} of {tokens(use.window)} tokens ({_percent(use.used, use)})"
+    )
+
+
+def _bar(use: WindowUse, theme: Theme, width: int) -> str:
+    """One row for the whole window; what is there at all is seen."""
+    room, pieces = width, list[str]()
+    for group, (_, role, mark) in _GROUPS.items():
+        used = sum(part.tokens for part in use.of(group))
+        size = min(max(round(width * used / use.window), 1 if used else 0), room)
+        room -= size
+        pieces.append(theme.paint(role, mark * size) if size else "")
+    return "".join(pieces) + theme.paint("border", "░" * room)
+
+
+def _section(title: str, role: str, parts: tuple[Part, ...], use: WindowUse, theme: Theme, width: int) -> list[str]:
+    rows = [_row(title, sum(part.tokens for part in parts), use, theme, width, role=role, bold=True)]
+    if len(parts) > 1 or any(part.group not in ("system", "skills") for part in parts):
+        rows += [_row(f"    {_named(part)}", part.tokens, use, theme, width) for part in parts]
+    return rows
+
+
+def _named(part: Part) -> str:
+    name = one_line(home_as_tilde(part.name))
+    return f"{name} ({part.count})" if part.count else name
+
+
+def _row(
+    label: str, used: int, use: WindowUse, theme: Theme, width: int, *, role: str = "muted", bold: bool = False
+) -> str:
+    figures = f"{tokens(used):>7}" + (f"{_percent(used, use):>8}" if use.window else "")
+    room = max(min(width - cells(figures) - 3, _WIDEST_BAR - cells(figures)), 8)
+    return f"  {theme.paint(role, pad(cut(label, room), room), bold=bold)}{theme.paint('muted', figures)}"
+
+
+def _percent(used: int, use: WindowUse) -> str:
+    return f"{used * 100 / use.window:.1f}%"
+
+
+def _notes(use: WindowUse, theme: Theme, width: int) -> list[str]:
+    fitted = f"fitted to the {tokens(use.counted)} the provider counted with the last prompt" if use.counted else ""
+    notes = [one_line(home_as_tilde(use.left_out))] if use.left_out else []
+    notes.append(f"estimated from lengths{', ' if fitted else ''}{fitted}")
+    if use.window and use.compact_at:
+        at = tokens(use.window * use.compact_at // 100)
+        notes.append(f"compacted automatically at {use.compact_at}% ({at}); /compact does it now")
+    return [theme.paint("muted", row) for note in notes for row in wrap(f"  {note}", width, "  ")]

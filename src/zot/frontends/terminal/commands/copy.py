@@ -1,0 +1,106 @@
+"""``/copy [n|code]``: an answer, or a code block of one, goes into the clipboard without the terminal's wrapping.
+
+``n`` counts answers from the newest, which is 1; ``code`` is the last code block of the newest answer that has one, and
+``code n`` counts blocks of that answer from its end. What is copied ends without a newline, so that pasting a command
+into a shell does not run it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from zot.errors import UsageError, ZotError
+from zot.frontends.terminal.commands.command_context import Context
+from zot.provider.messages import Message
+from zot.tui.sanitize import one_line, sanitize
+
+if TYPE_CHECKING:
+    from zot.tui.widgets.select_list import Choice
+
+_ARGUMENTS = r"(?P<code>code)?\s*(?P<number>[1-9][0-9]{0,5})?"
+_STYLE = r"\x1b\[[0-9;:]*m"
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What will be copied, and what to call it."""
+
+    text: str
+    name: str
+
+
+async def run(context: Context, arguments: str) -> None:
+    found = find(context.conversation.messages, arguments)
+    text, how = await copied(context, found.text)
+    if not how:
+        raise ZotError("nothing here takes a text into the clipboard; install wl-clipboard, xclip or xsel")
+    doubt = "" if how.startswith("by ") else ", if it allows that"
+    context.status.ok(f"copied {found.name} {how}{doubt}: {_size(text)}")
+
+
+async def copied(context: Context, text: str) -> tuple[str, str]:
+    """What got into the clipboard, without anything a terminal would obey, and how; see ``screen.copying``."""
+    from zot.frontends.terminal.screen.clipboard import copy
+
+    plain = re.sub(_STYLE, "", sanitize(text)).strip("\n")
+    return plain, await copy(plain, context.desk.terminal, context.conversation.workspace.free_environment())
+
+
+def complete(context: Context, typed: str) -> list[Choice]:
+    from zot.tui.widgets.select_list import Choice
+
+    answers = _answers(context.conversation.messages)
+    codes = [Choice("code", "code", "the last code block")] if _blocks_of(answers) else []
+    return [*codes, *(Choice(str(n), str(n), one_line(text[:200])) for n, text in enumerate(answers[:9], 1))]
+
+
+def find(messages: Sequence[Message], arguments: str) -> Found:
+    """What the arguments mean; UsageError and ZotError say what there is instead."""
+    match = re.fullmatch(_ARGUMENTS, arguments.strip().lower())
+    if match is None:
+        raise UsageError(f'/copy {arguments}: expected a number, "code" or "code" and a number')
+    answers, number = _answers(messages), int(match["number"] or 1)
+    if not answers:
+        raise ZotError("there is no answer to copy yet")
+    if match["code"]:
+        return _code(answers, number)
+    if number > len(answers):
+        raise ZotError(f"there are only {len(answers)} answers to copy")
+    return Found(answers[number - 1], "the last answer" if number == 1 else f"answer {number} from the end")
+
+
+def _code(answers: list[str], number: int) -> Found:
+    codes = _blocks_of(answers)
+    if not codes:
+        raise ZotError("no answer has a code block; /copy takes the whole of the last one")
+    if number > len(codes):
+        raise ZotError(f"that answer has only {len(codes)} code blocks")
+    language, text = codes[-number]
+    which = "the code block" if len(codes) == 1 else f"code block {len(codes) - number + 1} of {len(codes)}"
+    return Found(text, f"{which} ({one_line(language)})" if language else which)
+
+
+def _answers(messages: Sequence[Message]) -> list[str]:
+    """The newest first; what was only said between two tool calls counts, too."""
+    texts = (message.shown_text() for message in reversed(messages) if message.role == "assistant")
+    return [text for text in texts if text.strip()]
+
+
+def _blocks_of(answers: list[str]) -> list[tuple[str, str]]:
+    """Language and text of the code blocks of the newest answer that has any."""
+    from zot.tui.markdown import blocks, code_of
+
+    for text in answers:
+        if "```" in text or "~~~" in text:
+            found = [code_of(block) for block in blocks(text.split("\n")) if block.kind == "code"]
+            if found:
+                return found
+    return []
+
+
+def _size(text: str) -> str:
+    lines = text.count("\n") + 1
+    return f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"

@@ -1,0 +1,73 @@
+"""``/cost``: what this session used, by model and by turn."""
+
+from __future__ import annotations
+
+import asyncio
+
+from zot.core.session.turn_history import CostReport, Spent, cost_of
+from zot.frontends.terminal.commands.command_context import Context
+from zot.provider.messages import Usage
+from zot.tui.sanitize import one_line
+from zot.tui.theme import Theme
+from zot.tui.widgets.status_bar import tokens
+from zot.tui.width import cut, pad
+
+
+async def run(context: Context, arguments: str) -> None:
+    from zot.frontends.terminal.dialogs.text_dialogs import TextView
+
+    path, total = context.session_file(), context.conversation.cost
+    report = await asyncio.to_thread(cost_of, path) if path is not None else CostReport((), ())
+    limits = _limits(context)
+    await context.dialogs.ask(TextView("cost", lambda theme, width: cost_rows(report, total, theme, width, limits)))
+
+
+def _limits(context: Context) -> str:
+    """What may be spent, where that is limited."""
+    from zot.features.budget.reservations import Claims
+    from zot.features.budget.spending_limits import limits
+
+    session, day = limits(context.conversation)
+    told = [f"this session may cost ${session:g}"] if session > 0 else []
+    if day > 0:
+        try:
+            spent = Claims(context.conversation.resources.ledger).spent_today()
+            told.append(f"${spent:.4f} of ${day:g} are spent today")
+        except OSError:
+            told.append(f"all runs of a day may cost ${day:g}")
+    return "; ".join(told)
+
+
+def cost_rows(report: CostReport, total: Usage, theme: Theme, width: int, limits: str = "") -> list[str]:
+    rows = _section("by model", report.models, theme, width)
+    turns = tuple(Spent(f"#{i} {turn.label}", turn.usage, turn.calls) for i, turn in enumerate(report.turns, 1))
+    rows += _section("by turn", turns, theme, width)
+    rows.append(_row(theme, Spent("all of it", total), width, role="assistant"))
+    return [*rows, "", theme.paint("muted", cut(f"  {limits}", width))] if limits else rows
+
+
+def _section(title: str, spent: tuple[Spent, ...], theme: Theme, width: int) -> list[str]:
+    if not spent:
+        return []
+    return [theme.paint("accent", title, bold=True), *(_row(theme, row, width) for row in spent), ""]
+
+
+def _row(theme: Theme, spent: Spent, width: int, role: str = "fg") -> str:
+    figures = f"{_dollars(spent.usage.cost_usd):>9}  {used(spent.usage)}"
+    room = max(width - len(figures) - 4, 8)
+    return f"  {theme.paint(role, pad(cut(one_line(spent.label), room), room))}  {theme.paint('muted', figures)}"
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:.4f}"
+
+
+def used(usage: Usage) -> str:
+    """``↑12k ↓1.2k R40k W3k``; what is zero is left out."""
+    counts = (
+        ("↑", usage.input_tokens),
+        ("↓", usage.output_tokens),
+        ("R", usage.cache_read_tokens),
+        ("W", usage.cache_write_tokens),
+    )
+    return " ".join(f"{mark}{tokens(count)}" for mark, count in counts if count) or "no tokens"

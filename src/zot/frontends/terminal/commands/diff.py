@@ -1,0 +1,108 @@
+"""``/diff``: what the last turn that changed something did to the files, any other turn, or the whole session."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from zot.errors import UsageError, ZotError
+from zot.frontends.terminal.commands.command_context import Context
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from zot.core.session.turn_history import Turn
+    from zot.features.checkpoints.change_log import Event
+    from zot.features.checkpoints.change_recorder import Keeping
+    from zot.features.checkpoints.diff import Counted, Lines
+    from zot.tui.markdown import Painter
+    from zot.tui.widgets.select_list import Choice
+
+Shown = tuple["Counted", "list[Lines] | str"]
+
+
+async def run(context: Context, arguments: str) -> None:
+    from zot.frontends.terminal.dialogs.text_dialogs import TextView
+
+    path, keeping = context.session_file(), context.conversation.keeping
+    if path is None or keeping is None:
+        raise ZotError("/diff: nothing is kept of files here")
+    title, files = await asyncio.to_thread(_collect, keeping, path, arguments.lower())
+    if not files:
+        raise ZotError(f"/diff: {title or 'no file was changed by the tools of this session'}")
+    cwd, desk = str(context.conversation.workspace.cwd), context.desk
+    await context.dialogs.ask(TextView(title, lambda theme, width: _rows(files, cwd, desk.painter, width)))
+
+
+def complete(context: Context, typed: str) -> list[Choice]:
+    """What the editor offers after ``/diff``."""
+    from zot.tui.widgets.select_list import Choice
+
+    return [Choice("turn", "turn", "what the last turn changed"), Choice("session", "session", "all of it")]
+
+
+def _collect(keeping: Keeping, path: Path, wanted: str) -> tuple[str, list[Shown]]:
+    """A title and each file; without files the title says why, if that is known."""
+    from zot.core.session.turn_history import turns_of
+    from zot.features.checkpoints.diff import counted, diff_lines, differences, figures
+
+    events = keeping.history()
+    title, chosen = _chosen(events, turns_of(path), wanted)
+    objects = keeping.place.objects
+    found = differences(chosen)
+    counts = [counted(one, objects) for one in found]
+    files = [(count, diff_lines(one, objects)) for count, one in zip(counts, found, strict=True)]
+    return f"{title} · {figures(counts)}" if files else title, files
+
+
+def _chosen(events: Sequence[Event], turns: Sequence[Turn], wanted: str) -> tuple[str, list[Event]]:
+    from zot.features.checkpoints.rewind import events_of, last_changing
+
+    if wanted in ("session", "all"):
+        return "this session", events_of(events, turns, 0)
+    if wanted in ("", "turn"):
+        number = last_changing(events, turns)
+        return (f"turn #{number}", events_of(events, turns, number)) if number else ("", [])
+    named = wanted.lstrip("#")
+    if not named.isdecimal() or not 1 <= int(named) <= len(turns):
+        raise UsageError(f"/diff {wanted}: expected session, turn, or a number from 1 to {len(turns)}")
+    those = events_of(events, turns, int(named))
+    return (f"turn #{named}" if those else f"turn #{named} changed no file"), those
+
+
+def _rows(files: Sequence[Shown], cwd: str, painter: Painter, width: int) -> list[str]:
+    rows: list[str] = []
+    for count, runs in files:
+        rows += [*([""] if rows else []), *_file_rows(count, runs, cwd, painter, width)]
+    return rows
+
+
+def _file_rows(count: Counted, runs: list[Lines] | str, cwd: str, painter: Painter, width: int) -> list[str]:
+    from zot.features.checkpoints.diff import signed
+    from zot.features.checkpoints.report_text import shown_path
+    from zot.system.visible_text import spelled
+    from zot.tui.width import wrap
+
+    theme, one = painter.theme, count.difference
+    said = "" if one.verb == "changed" else f" · {one.verb}"
+    figure = signed(count.added, count.removed)
+    name = spelled(shown_path(one.path, cwd))
+    head = theme.paint("assistant", name, bold=True) + theme.paint("muted", f"{said}{f' · {figure}' if figure else ''}")
+    rows = wrap(head, width, "  ")
+    if isinstance(runs, str):
+        return [*rows, *(theme.paint("muted", row) for row in wrap(f"    {runs}", width, "    "))]
+    return [*rows, *(f"  {row}" for row in _diff_rows(runs, one.path, painter, max(width - 2, 1)))]
+
+
+def _diff_rows(runs: Sequence[Lines], path: str, painter: Painter, width: int) -> list[str]:
+    from zot.tui import diff
+    from zot.tui.highlight import language_of
+    from zot.tui.sanitize import sanitize
+    from zot.tui.width import visible
+
+    rows: list[str] = []
+    for run in runs:
+        rows += [*(["..."] if rows else []), *(visible(sanitize(row)).replace("\n", " ") for row in run.rows)]
+    lines = diff.numbered(rows, [(run.old_start, run.new_start) for run in runs])
+    return diff.render(lines, painter.theme, painter.code, language_of(path), width)

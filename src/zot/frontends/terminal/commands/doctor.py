@@ -1,0 +1,47 @@
+"""``/doctor``: what ``zot doctor`` says, without leaving the conversation."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zot.frontends.terminal.commands.command_context import Context
+from zot.tui.sanitize import one_line, sanitize
+from zot.tui.theme import Theme
+from zot.tui.width import visible, wrap
+
+if TYPE_CHECKING:
+    from zot.features.extensions.registry import ExtensionStatus
+
+
+async def run(context: Context, arguments: str) -> None:
+    from zot.cli.verbs.doctor import report
+    from zot.frontends.terminal.dialogs.text_dialogs import TextView
+
+    conversation, running = context.conversation, _extensions(context)
+    # In a thread: it looks at every file zot reads. Extensions run already; none is started for it.
+    found = await asyncio.to_thread(report, conversation.home, Path(conversation.present.directory), running)
+    described = [_described(status) for status in running]
+
+    def render(theme: Theme, width: int) -> list[str]:
+        lines = [
+            theme.paint("fg", row)
+            for line in [*found.lines, *described]
+            for row in wrap(visible(sanitize(line)), width, " " * 13)
+        ]
+        problems = [row for line in found.problems for row in wrap(f"! {one_line(line)}", width, "  ")]
+        ending = theme.paint("tool", "nothing is wrong") if not problems else ""
+        return [*lines, "", *(theme.paint("warning", row) for row in problems), *([ending] if ending else [])]
+
+    await context.dialogs.ask(TextView("doctor", render))
+
+
+def _extensions(context: Context) -> list[ExtensionStatus]:
+    host = context.conversation.extensions
+    return host.statuses() if host is not None else []
+
+
+def _described(status: ExtensionStatus) -> str:
+    slow = f", {status.slow_calls} slow answers" if status.slow_calls else ""
+    return f"{'extension':12} {one_line(status.name)}: {status.state}{slow}"

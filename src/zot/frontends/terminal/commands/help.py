@@ -1,0 +1,48 @@
+"""``/help``: keys and commands, made from the tables that act on them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from zot.frontends.terminal.commands.command_context import EarlyContext
+from zot.tui.sanitize import one_line
+from zot.tui.theme import Theme
+from zot.tui.width import cut
+
+_REST = 9  # rows for the editor, the status bar and a little of the conversation
+
+
+async def run(context: EarlyContext, arguments: str) -> None:
+    """A block under the transcript, until esc or the next prompt; where it is too long, a list to scroll."""
+    desk, rows = context.desk, partial(_rows, context)
+    if len(rows(desk.theme, desk.columns)) <= desk.height - _REST:
+        context.asides.help = rows
+        desk.redraw()
+        return
+    from zot.frontends.terminal.dialogs.text_dialogs import TextView
+
+    await context.dialogs.ask(TextView("help", rows))
+
+
+def _rows(context: EarlyContext, theme: Theme, width: int) -> list[str]:
+    own = [(f"/{command.name} {command.arguments}".strip(), command.summary) for command in context.commands.offered()]
+    of_extensions = [(f"/{name}", summary) for name, summary in context.commands.of_extensions()]
+    templates = [(f"/{t.name} {t.hint}".strip(), t.description or f"({t.label})") for t in context.commands.templates()]
+    commands = [
+        *own,
+        *of_extensions,
+        *templates,
+        ("!command", "run a shell command; the model sees it later"),
+        ("!!command", "run a shell command; the model is not told"),
+    ]
+    return [*_table("commands", commands, theme, width), "", *_table("keys", context.key_help(), theme, width)]
+
+
+def _table(title: str, pairs: list[tuple[str, str]], theme: Theme, width: int) -> list[str]:
+    """Two columns; where the left one would take more than half, its long rows stand out instead."""
+    column = min(max(len(left) for left, _ in pairs), width // 2)
+    rows = [
+        f"{theme.paint('fg', f'{one_line(left):<{column}}')}  {theme.paint('muted', one_line(right))}"
+        for left, right in pairs
+    ]
+    return [theme.paint("accent", title, bold=True), *(cut(f"  {row}", width) for row in rows)]

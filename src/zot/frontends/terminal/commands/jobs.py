@@ -1,0 +1,98 @@
+"""``/jobs``: what runs in the background, to look at and to stop. ``!npm run dev &`` starts something, and so may the
+agent; all of it ends with zot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zot.errors import UsageError, ZotError
+from zot.frontends.terminal.commands.command_context import Context
+from zot.tui.sanitize import one_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from zot.agent.tools.background_jobs import Job
+    from zot.tui.widgets.select_list import Choice
+
+_LOOKED_AT = 200_000  # bytes at the end of the output
+_NONE = "nothing runs in the background; !command & starts something"
+
+
+async def run(context: Context, arguments: str) -> None:
+    """``stop N`` and ``stop all`` need no list."""
+    if arguments:
+        await _stop_named(context, arguments)
+        return
+    from zot.frontends.terminal.dialogs.jobs_list import JobsList
+
+    number = 0
+    while living := context.conversation.workspace.jobs.living():
+        act = await context.dialogs.ask(JobsList(living, selected=number))
+        if act is None:
+            return
+        number = act.number
+        job = next((job for job in living if job.number == number), None)
+        if job is not None:
+            await (_stop(context, [job]) if act.stop else _show(context, job))
+    if not context.status.text:
+        context.status.ok(_NONE)
+
+
+def complete(context: Context, typed: str) -> list[Choice]:
+    from zot.tui.widgets.select_list import Choice
+
+    living = context.conversation.workspace.jobs.living()
+    rows = [Choice(f"stop {job.number}", f"stop {job.number}", one_line(job.command)) for job in living]
+    return [*rows, Choice("stop all", "stop all", "end everything in the background")] if rows else []
+
+
+async def _stop_named(context: Context, arguments: str) -> None:
+    verb, _, which = arguments.partition(" ")
+    if verb.lower() not in ("stop", "kill") or not (which.strip() == "all" or which.strip().isdecimal()):
+        raise UsageError("/jobs shows what runs in the background; /jobs stop N and /jobs stop all end it")
+    living = context.conversation.workspace.jobs.living()
+    chosen = [job for job in living if which.strip() in ("all", str(job.number))]
+    if not chosen:
+        raise ZotError(f"there is no job {which.strip()}" if living else _NONE)
+    await _stop(context, chosen)
+
+
+async def _stop(context: Context, chosen: list[Job]) -> None:
+    for job in chosen:
+        await context.conversation.workspace.jobs.stop(job)
+    what = one_line(chosen[0].command) if len(chosen) == 1 else f"{len(chosen)} jobs"
+    context.status.ok(f"stopped: {what}")
+
+
+async def _show(context: Context, job: Job) -> None:
+    """The end of what it has printed so far."""
+    from zot.frontends.terminal.dialogs.text_dialogs import TextView
+    from zot.tui.sanitize import sanitize
+    from zot.tui.width import wrap
+
+    if job.output is None:
+        raise ZotError(f"job {job.number} prints nothing that zot could read")
+    text = sanitize(end_of(job.output)).expandtabs(4).rstrip("\n") or "(nothing yet)"
+
+    def rows(theme: object, width: int) -> list[str]:
+        return [row for line in text.split("\n") for row in wrap(f"  {line}", width, "  ")]
+
+    view = TextView(f"job {job.number}: {one_line(job.command)}", rows)
+    view.at_end()
+    await context.dialogs.ask(view)
+
+
+def end_of(path: Path) -> str:
+    """The last of a file that grows."""
+    import os
+
+    from zot.system.safe_open import reading
+
+    try:
+        with reading(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(size - _LOOKED_AT, 0))
+            return file.read(_LOOKED_AT).decode("utf-8", "replace")
+    except OSError as error:
+        raise ZotError(f"{path}: cannot be read: {error.strerror or error}") from error

@@ -1,0 +1,48 @@
+"""``/jump``: read an earlier turn again, in full; nothing changes, and the conversation continues where it was."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from zot.errors import ZotError
+from zot.frontends.terminal.commands.command_context import Context
+
+if TYPE_CHECKING:
+    from zot.core.session.turn_history import Turn
+
+
+async def run(context: Context, arguments: str) -> None:
+    from zot.frontends.terminal.dialogs.transcript_viewers import TurnViewer
+    from zot.frontends.terminal.dialogs.turn_picker import TurnPicker
+
+    turns = await _turns(context)
+    if not turns:
+        raise ZotError("there is nothing to jump to yet")
+    found = [i for i, turn in enumerate(turns) if arguments.lower() in turn.prompt.text().lower()]
+    if arguments and not found:
+        raise ZotError(f'no prompt contains "{arguments}"')
+    number: int | None = found[0]
+    if len(found) > 1 or not arguments:
+        number = await context.dialogs.ask(TurnPicker("jump to", turns, filter=arguments, newest=not arguments))
+    if number is not None:
+        await context.dialogs.ask(TurnViewer(turns, number, context.transcript.page, lambda text: put(context, text)))
+
+
+def put(context: Context, text: str) -> None:
+    """Into the clipboard, beside everything else."""
+    from zot.frontends.terminal.commands.copy import copied
+
+    async def copy() -> None:
+        await copied(context, text)
+
+    context.desk.spawn(copy())
+
+
+async def _turns(context: Context) -> list[Turn]:
+    """From the file, which also knows what compaction and resuming left out; without one, from memory."""
+    from zot.core.session.turn_history import turns_in, turns_of
+
+    if (path := context.session_file()) is None:
+        return turns_in(list(enumerate(context.conversation.messages)))
+    return await asyncio.to_thread(turns_of, path)

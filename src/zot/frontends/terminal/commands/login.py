@@ -1,0 +1,302 @@
+"""``/login``: an API key, pasted here or on a page in the browser, or a subscription by OAuth. A key is tried once,
+where requests will go, and stored only if it is taken there; a refused one is still there to be mended.
+
+The conversation and its cost continue with the provider just logged in to.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
+
+from zot.errors import NotThere, ZotError
+from zot.features.login.key_login import (
+    KeyRefused,
+    endpoint_of_key,
+    first_model,
+    place_of,
+    providers_with_logins,
+    try_key,
+)
+from zot.features.login.login_list import KINDS, Login, all_logins
+from zot.frontends.terminal.commands.command_context import Context
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.frontends.terminal.dialogs.picker import Picker
+    from zot.frontends.terminal.dialogs.text_dialogs import TextPrompt
+    from zot.provider.providers import Provider
+
+_FIRST = ("anthropic", "openai", "kimi")
+_NEEDS_CLIENT = (
+    "Logging in with a subscription needs a client id of your own: zot ships nobody's. Put it into models.json,"
+)
+
+
+async def run(context: Context, arguments: str) -> None:
+    """``/login``, ``/login PROVIDER`` or ``/login PROVIDER ACCOUNT``."""
+    typed, _, account = arguments.partition(" ")
+    method, provider = await _what(context, typed)
+    if provider is None:
+        return
+    name = account.strip() or await _account(context, provider)
+    if name is None:
+        return
+    if name.startswith("use\n"):
+        await _use(context, provider, name.removeprefix("use\n"))
+    elif method == "subscription":
+        await _subscribe(context, provider, name)
+    else:
+        await log_in(context, provider, name)
+
+
+async def log_in(context: Context, provider: Provider, account: str = "") -> bool:
+    """Ask for a key until one is taken, here or on the page; whether one was."""
+    asking = _KeyQuestion(context, provider, account)
+    async with AsyncExitStack() as closing:
+        url = await asking.open_page(closing)
+        refused = await asking.run(url)
+    if asking.stored:
+        await _switch(context, provider, account)
+    elif refused:
+        context.status.error(refused)
+    return asking.stored
+
+
+# --- the steps: how, with whom, as whom
+
+
+async def _what(context: Context, typed: str) -> tuple[str, Provider | None]:
+    """What was typed, or what is chosen: method first, then provider."""
+    providers = providers_with_logins(context.conversation.catalog)
+    if typed:
+        return "key", _typed(context, typed)
+    known = _logins(context.conversation)
+    method = await context.dialogs.ask(_method_picker(known))
+    if method is None:
+        return "", None
+    if method == "subscription":
+        providers = {name: provider for name, provider in providers.items() if provider.oauth_row}
+    chosen = await context.dialogs.ask(_provider_picker(known, providers))
+    if not chosen:
+        return "", None
+    if method == "subscription" and not _has_client(providers[chosen]):
+        return "key", providers[chosen] if await _rather_a_key(context, providers[chosen]) else None
+    return method, providers[chosen]
+
+
+def _typed(context: Context, typed: str) -> Provider:
+    from zot.features.login.key_login import named_provider
+
+    try:
+        return named_provider(context.conversation.catalog, typed)
+    except NotThere as error:
+        raise ZotError(str(error)) from error
+
+
+def _has_client(provider: Provider) -> bool:
+    settings = provider.oauth
+    return settings is not None and (settings.can_name_client or bool(settings.issuer))
+
+
+async def _rather_a_key(context: Context, provider: Provider) -> bool:
+    from zot.frontends.terminal.dialogs.picker import YesNo
+
+    how = f'{{"providers": {{"{provider.id}": {{"oauth": {{"client_id": "…"}}}}}}}}'
+    question = f"{_NEEDS_CLIENT}\n{how}\nand log in again."
+    answer = await context.dialogs.ask(YesNo(f"log in to {provider.name}", question, "use an API key now", "close"))
+    return answer == "yes"
+
+
+async def _account(context: Context, provider: Provider) -> str | None:
+    """Empty for the one in use, ``use\\n…`` for a stored one to switch to; None when it was closed. Only who has
+    something stored is asked."""
+    from zot.frontends.terminal.dialogs.picker import Picker
+    from zot.frontends.terminal.dialogs.text_dialogs import TextPrompt
+    from zot.tui.widgets.select_list import Choice
+
+    store = context.conversation.auth
+    stored, active = store.accounts(provider.id), store.active(provider.id)
+    if not stored:
+        return ""
+    rows = [Choice(f"use\n{name}", f"use {name}", "stored") for name in stored if name != active]
+    again = Choice("again", "log in again" if active == "default" else f"log in to {active} again", "in its place")
+    rows = [again, *rows, Choice("new", "add an account", "the others stay")]
+    chosen = await context.dialogs.ask(Picker(f"{provider.name}: you are logged in", rows, filterable=False))
+    if chosen == "new":
+        return await context.dialogs.ask(TextPrompt("a name for the account", above=["work, home, …"]))
+    return "" if chosen == "again" else chosen
+
+
+async def _use(context: Context, provider: Provider, account: str) -> None:
+    await context.end_turn("/login")
+    context.conversation.auth.use(provider.id, account)
+    await _switch(context, provider, account)
+
+
+def _logins(conversation: Conversation) -> dict[str, str]:
+    """How each provider is logged in; providers without a login are left out."""
+    values = conversation.settings.values
+    found = all_logins(conversation.catalog, conversation.auth, os.environ, values.api_key_command)
+    return {login.provider: _words(login) for login in found if login.in_use}
+
+
+def _words(login: Login) -> str:
+    if login.source == "env":
+        return login.where
+    return KINDS[login.kind] + (f" ({login.account})" if login.account not in ("", "default") else "")
+
+
+def _method_picker(known: dict[str, str]) -> Picker:
+    from zot.frontends.terminal.dialogs.picker import Picker
+    from zot.tui.widgets.select_list import Choice
+
+    rows = [
+        Choice("key", "API key", "paste it here, or on a page in the browser"),
+        Choice("subscription", "subscription", "on the provider's page in the browser"),
+    ]
+    above = [f"{'✓' if name in known else '–'} {name} {known.get(name, '')}".rstrip() for name in _FIRST]
+    return Picker("log in with", rows, filterable=False, above=above if known else ())
+
+
+def _provider_picker(known: dict[str, str], providers: dict[str, Provider]) -> Picker:
+    from zot.frontends.terminal.dialogs.picker import Picker
+    from zot.tui.widgets.select_list import Choice
+
+    rows = [
+        Choice(name, provider.name, f"logged in: {known[name]}" if name in known else "")
+        for name, provider in providers.items()
+    ]
+    return Picker("log in to", rows)
+
+
+# --- a key
+
+
+class _KeyQuestion:
+    """The dialog and the page, which wait for the same key."""
+
+    def __init__(self, context: Context, provider: Provider, account: str) -> None:
+        self.context = context
+        self.provider = provider
+        self.account = account
+        self.stored = False
+        self._prompt: TextPrompt | None = None
+
+    async def open_page(self, closing: AsyncExitStack) -> str:
+        """The address of the page, which is there until ``closing`` ends; empty where there is no browser."""
+        from zot.features.login.browser import has_browser
+
+        if not has_browser(os.environ):
+            return ""
+        from zot.features.login.browser import open_in_browser
+        from zot.features.login.key_page import KeyForm
+        from zot.features.login.page_server import PageServer
+
+        provider, conversation = self.provider, self.context.conversation
+        place = place_of(conversation.auth)
+        form = KeyForm(provider.id, provider.name, account=self.account, place=place, keys_url=provider.keys_url)
+        server = await closing.enter_async_context(PageServer(form, self._from_page))
+        open_in_browser(server.url, conversation.workspace.free_environment())
+        return server.url
+
+    async def run(self, url: str) -> str:
+        """Until a key is stored or the dialog is closed; why the last one was refused."""
+        key, refused = "", ""
+        while typed := await self._ask(key, refused, url):
+            try:
+                self.context.status.ok(f"asking {self.provider.name} about the key …")
+                await self._accept(typed)
+                return ""
+            except KeyRefused as error:
+                key, refused = typed, f"nothing was stored: {error}"
+                self.context.status.clear()
+        return refused
+
+    async def _ask(self, before: str, refused: str, url: str) -> str | None:
+        """What is typed now; ``before`` is what was ``refused``: it can be mended, and a paste takes its place."""
+        from zot.frontends.terminal.dialogs.text_dialogs import TextPrompt
+
+        name = self.provider.name
+        told = [
+            f"Paste the key for {name}. It is tried once and then stored {place_of(self.context.conversation.auth)}."
+        ]
+        if refused:
+            told = [f"{refused}. What you typed is still here: paste another key in its place, or mend it."]
+        if url:
+            told.append(f"Or use the page in your browser: {url}")
+        self._prompt = TextPrompt(f"API key for {name}", text=before, masked=True, above=told, paste_replaces=True)
+        return await self.context.dialogs.ask(self._prompt)
+
+    async def _from_page(self, key: str) -> None:
+        await self._accept(key)
+        if self._prompt is not None:
+            self._prompt.finish(None)
+
+    async def _accept(self, key: str) -> None:
+        """KeyRefused for a key that is not taken; nothing is stored then."""
+        context, provider = self.context, self.provider
+        conversation = context.conversation
+        model = _model(conversation, provider)
+        query = conversation.launch.query(provider.id, model)
+        endpoint = endpoint_of_key(
+            conversation.catalog,
+            provider,
+            model,
+            key,
+            values=conversation.settings.values,
+            base_url=query.base_url,
+            insecure=query.insecure,
+        )
+        await try_key(conversation.pool, provider, endpoint)
+        await context.end_turn("/login")
+        conversation.auth.set_api_key(provider.id, key, self.account)
+        self.stored = True
+
+
+def _model(conversation: Conversation, provider: Provider) -> str:
+    same = provider.id == conversation.present.provider
+    return conversation.model.id if same else first_model(conversation.catalog, provider)
+
+
+async def _switch(context: Context, provider: Provider, account: str) -> None:
+    """Go on with what was just stored or chosen."""
+    from zot.frontends.terminal.commands.model import use_model
+
+    conversation = context.conversation
+    conversation.launch.forget_key(provider.id)
+    name = f"{provider.name} ({account})" if account else provider.name
+    model = _model(conversation, provider)
+    if not model:
+        context.status.ok(f"logged in to {name}; choose a model with /model")
+        return
+    await use_model(context, provider.id, model)
+    context.status.ok(f"logged in to {name}: {conversation.model.id}")
+
+
+# --- a subscription
+
+
+async def _subscribe(context: Context, provider: Provider, account: str) -> None:
+    from zot.features.login.browser import has_browser, open_in_browser
+    from zot.frontends.terminal.dialogs.oauth_login import subscribe
+
+    conversation = context.conversation
+    settings = provider.oauth
+    assert settings is not None
+    visible = has_browser(os.environ)
+
+    def open_page(url: str) -> None:
+        if visible:
+            open_in_browser(url, conversation.workspace.free_environment())
+
+    device = settings.has_device_login and not (settings.has_browser_login and (visible or settings.authorize_url))
+    token = await subscribe(
+        context.dialogs, provider.name, settings, conversation.pool, open_page, context.desk.redraw, device=device
+    )
+    if token is None:
+        return
+    await context.end_turn("/login")
+    conversation.auth.set_oauth(provider.id, token, account)
+    await _switch(context, provider, account)

@@ -1,0 +1,113 @@
+"""``/logout``: forget a stored credential, of one account or of all. The conversation stays where it is."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from zot.errors import UsageError, nearest
+from zot.features.login.login_list import KINDS, Login, all_logins
+from zot.frontends.terminal.commands.command_context import Context
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.tui.widgets.select_list import Choice
+
+
+async def run(context: Context, arguments: str) -> None:
+    """``/logout``, ``/logout all``, ``/logout PROVIDER`` or ``/logout PROVIDER ACCOUNT``."""
+    stored = _stored(context.conversation)
+    target = " ".join(arguments.split()).lower()
+    _check(stored, target, arguments)
+    if not stored:
+        context.status.ok("nothing is stored, so there is nothing to log out of")
+        return
+    target = target or await _choose(context) or ""
+    if target:
+        await context.end_turn("/logout")
+        await _forget(context, _meant(stored, target))
+
+
+def complete(context: Context, typed: str) -> list[Choice]:
+    """What the editor offers after ``/logout``."""
+    from zot.tui.widgets.select_list import Choice
+
+    return [Choice(_name(login), _name(login), KINDS[login.kind]) for login in _stored(context.conversation)]
+
+
+def _stored(conversation: Conversation) -> list[Login]:
+    commands = conversation.settings.values.api_key_command
+    found = all_logins(conversation.catalog, conversation.auth, {}, commands)
+    return [login for login in found if login.account]
+
+
+def _name(login: Login) -> str:
+    return login.provider if login.account == "default" else f"{login.provider} {login.account}"
+
+
+def _check(stored: list[Login], target: str, typed: str) -> None:
+    known = dict.fromkeys((*(_name(login) for login in stored), *(login.provider for login in stored)))
+    known |= dict.fromkeys(("anthropic", "openai", "kimi", "all"))
+    if not target or target in (name.lower() for name in known):
+        return
+    meant = nearest(target, known)
+    hint = f"did you mean {meant}? " if meant else ""
+    raise UsageError(f"/logout {typed}: {hint}expected one of {', '.join(known)}")
+
+
+def _meant(stored: list[Login], target: str) -> list[Login]:
+    """A provider alone means the account of it that is in use."""
+    if target == "all":
+        return stored
+    exact = [login for login in stored if _name(login).lower() == target]
+    return exact or [login for login in stored if login.provider.lower() == target and login.in_use]
+
+
+async def _choose(context: Context) -> str | None:
+    from zot.frontends.terminal.dialogs.picker import Picker
+    from zot.tui.widgets.select_list import Choice
+
+    rows = complete(context, "")
+    if len(rows) > 1:
+        rows.append(Choice("all", "all", "all of them"))
+    return await context.dialogs.ask(Picker("log out of", rows))
+
+
+async def _forget(context: Context, logins: list[Login]) -> None:
+    conversation = context.conversation
+    said = [await _revoked(conversation, login) for login in logins if login.kind == "login"]
+    for login in logins:
+        conversation.auth.clear(login.provider, login.account)
+    names = ", ".join(_name(login) for login in logins)
+    text = f"logged out of {names}" if names else "nothing is stored there"
+    if any(login.provider == conversation.present.provider and login.in_use for login in logins):
+        await _drop_agent(context)
+    providers = list(dict.fromkeys(login.provider for login in logins))
+    left = [*filter(None, said), *_still_stored(conversation, providers), *_still_set(conversation, providers)]
+    context.status.ok("; ".join([text, *left]))
+
+
+async def _revoked(conversation: Conversation, login: Login) -> str:
+    provider = conversation.catalog.providers().get(login.provider)
+    if provider is None:
+        return ""
+    from zot.provider.auth.oauth.revoking import revoked
+
+    return await revoked(conversation.auth, provider, account=login.account, pool=conversation.pool)
+
+
+async def _drop_agent(context: Context) -> None:
+    """Without a credential nothing can be sent until the next login; with one from elsewhere all goes on."""
+    conversation, present = context.conversation, context.conversation.present
+    await conversation.use_model(present.model, present.provider, logged_out=True)
+
+
+def _still_stored(conversation: Conversation, providers: list[str]) -> list[str]:
+    left = [_name(login) for login in _stored(conversation) if login.provider in providers]
+    return [f"{', '.join(left)} is still stored"] if left else []
+
+
+def _still_set(conversation: Conversation, providers: list[str]) -> list[str]:
+    table = conversation.catalog.providers()
+    names = [name for p in providers if p in table for name in table[p].env if os.environ.get(name)]
+    return [f"{', '.join(names)} in the environment still provides a key"] if names else []

@@ -1,0 +1,140 @@
+"""``/mcp``: the MCP servers of this run, what each has and costs, its last error and log; start, stop and log in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zot.errors import UsageError, ZotError
+from zot.frontends.terminal.commands.command_context import Context
+from zot.tui.sanitize import one_line, sanitize
+
+if TYPE_CHECKING:
+    from zot.features.mcp.host import McpHost, Status
+    from zot.tui.widgets.select_list import Choice
+
+_NONE = "no MCP servers are configured; `zot mcp add NAME -- COMMAND` adds one (`zot docs mcp`)"
+_VERBS = ("start", "stop", "login", "trust")
+
+
+async def run(context: Context, arguments: str) -> None:
+    host = context.conversation.resources.mcp
+    if host is None:
+        context.status.ok(_NONE)
+        return
+    verb, _, name = arguments.partition(" ")
+    if verb and verb not in _VERBS:
+        raise UsageError(f"/mcp shows the servers; /mcp {'|'.join(_VERBS)} NAME acts on one")
+    if verb:
+        await _act(context, host, verb, name.strip())
+        return
+    from zot.frontends.terminal.dialogs.picker import Picker
+
+    chosen = ""
+    while True:
+        statuses = {status.name: status for status in host.statuses()}
+        rows = [_row(status) for status in statuses.values()]
+        chosen = await context.dialogs.ask(Picker("MCP servers", rows, selected=chosen)) or ""
+        if not chosen:
+            return
+        await _one(context, host, statuses[chosen])
+
+
+def complete(context: Context, typed: str) -> list[Choice]:
+    from zot.tui.widgets.select_list import Choice
+
+    host = context.conversation.resources.mcp
+    rows = host.statuses() if host is not None else []
+    return [Choice(f"{verb} {row.name}", f"{verb} {one_line(row.name)}", row.state) for row in rows for verb in _VERBS]
+
+
+def _row(status: Status) -> Choice:
+    from zot.tui.widgets.select_list import Choice
+
+    known = f"{status.tools} tools, {status.tokens:,} tokens if all were sent" if status.known else "not asked yet"
+    error = one_line(status.error.removeprefix(f"{status.name}: "))[:80]
+    told = " · ".join(filter(None, (known if status.known or not error else "", error)))
+    return Choice(status.name, f"{one_line(status.name)}  {status.state}", told)
+
+
+async def _one(context: Context, host: McpHost, status: Status) -> None:
+    """What is known of one, and what can be done with it."""
+    from zot.frontends.terminal.dialogs.picker import Picker
+    from zot.tui.widgets.select_list import Choice
+
+    able = {
+        "off": ("start",),
+        "failed": ("start",),
+        "ready": ("stop",),
+        "starting": ("stop",),
+        "needs login": ("login",),
+        "not trusted": ("trust",),
+    }
+    words = {"start": "start it", "stop": "stop it", "login": "log in", "trust": "trust it: exactly what is shown runs"}
+    rows = [Choice(verb, words[verb], "") for verb in able.get(status.state, ())]
+    rows += [Choice("tools", "its tools", f"{status.tools}"), Choice("log", "its log", one_line(status.log))]
+    title = f"{one_line(status.name)}: {status.state} · {one_line(status.shown)[:160]}"
+    act = await context.dialogs.ask(Picker(title, rows))
+    if act in ("tools", "log"):
+        await _show(context, host, status, act)
+    elif act:
+        await _act(context, host, act, status.name)
+
+
+async def _show(context: Context, host: McpHost, status: Status, what: str) -> None:
+    from zot.frontends.terminal.dialogs.text_dialogs import TextView
+    from zot.tui.width import wrap
+
+    if what == "log":
+        from zot.frontends.terminal.commands.jobs import end_of
+
+        text = end_of(host.log_of(status.name))
+    else:
+        rows = [(name, row) for name, (server, row) in host.rows().items() if server == status.name]
+        hints = {"readOnlyHint": "says it only reads", "destructiveHint": "may destroy"}
+        text = "\n\n".join(
+            f"{name}{''.join(f' [{word}]' for key, word in hints.items() if row.annotations.get(key) is True)}\n"
+            f"{row.description}"
+            for name, row in rows
+        )
+    lines = sanitize(text).expandtabs(4).rstrip("\n").split("\n") if text.strip() else ["(nothing)"]
+
+    def shown(theme: object, width: int) -> list[str]:
+        return [row for line in lines for row in wrap(f"  {line}", width, "  ")]
+
+    await context.dialogs.ask(TextView(f"{one_line(status.name)}: {what}", shown))
+
+
+async def _act(context: Context, host: McpHost, verb: str, name: str) -> None:
+    known = {status.name for status in host.statuses()}
+    if name not in known:
+        raise ZotError(
+            f"there is no MCP server {one_line(name)!r}; there are {', '.join(map(one_line, sorted(known)))}"
+        )
+    if verb == "trust":
+        host.trust(name)
+        context.status.ok(f"{name} is trusted in this directory")
+        return
+    if name in host.untrusted:
+        raise ZotError(f"{name} is not trusted; /mcp trust {name}")
+    if verb == "start":
+        context.status.ok(f"starting {name} …")
+        await host.running(name).session()
+        context.status.ok(f"{name} runs")
+    elif verb == "stop":
+        await host.running(name).stop()
+        context.status.ok(f"{name} is stopped; it starts again when it is used")
+    else:
+        await _log_in(context, host, name)
+
+
+async def _log_in(context: Context, host: McpHost, name: str) -> None:
+    from zot.features.login.browser import open_in_browser
+    from zot.provider.auth.oauth.login_progress import LoginStep
+
+    def tell(step: LoginStep) -> None:
+        context.status.ok(f"{name}: {step.text} {step.url}".rstrip())
+        if step.kind == "open":
+            open_in_browser(step.url, context.conversation.workspace.free_environment())
+
+    await host.log_in(name, tell)
+    context.status.ok(f"logged in to {name}")

@@ -1,0 +1,128 @@
+"""``/model``: continue with another model, of any provider that has a credential; transcript and cost stay."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from zot.errors import UsageError, ZotError, nearest
+from zot.frontends.terminal.commands.command_context import Context
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.frontends.terminal.dialogs.model_picker import ModelPicker
+    from zot.tui.widgets.select_list import Choice
+
+
+async def run(context: Context, arguments: str) -> None:
+    if arguments:
+        provider, model = named_model(context.conversation, arguments)
+        await use_model(context, provider, model, listed=await _is_listed(context.conversation, provider, model))
+        return
+    from zot.frontends.terminal.dialogs.model_picker import ModelPicker
+
+    picker = ModelPicker(context.conversation)
+    refreshing = context.desk.spawn(_refresh(context, picker))
+    try:
+        chosen = await context.dialogs.ask(picker)
+    finally:
+        refreshing.cancel()
+    if chosen is not None:
+        provider, _, model = chosen.partition("\n")
+        await use_model(context, provider, model)
+
+
+def complete(context: Context, typed: str) -> list[Choice]:
+    """What the editor offers after ``/model``."""
+    from zot.frontends.terminal.dialogs.model_picker import model_row, usable_models
+
+    rows = [model_row(model) for model in usable_models(context.conversation)]
+    return [msgspec.structs.replace(row, value=row.label.strip()) for row in rows]
+
+
+def named_model(conversation: Conversation, typed: str) -> tuple[str, str]:
+    """Provider and id of what was typed: an id, or ``provider/id``. The current provider comes first."""
+    from zot.agent.model_lookup import meant, own_model, unlike
+    from zot.frontends.terminal.dialogs.model_picker import usable_models
+
+    current, names = conversation.resolved.provider, conversation.settings.values.model_names
+    if typed in names:
+        own = own_model(names[typed], conversation.catalog, current.id)
+        return own.provider or current.id, own.model
+    if conversation.catalog.find(typed, current.id) is not None or typed == conversation.model.id:
+        return current.id, typed
+    usable = [(model.provider, model.id) for model in usable_models(conversation)]
+    found = next((pair for pair in usable if typed in (pair[1], "/".join(pair))), None)
+    if found is not None:
+        return found
+    if current.any_model:
+        return current.id, typed
+    elsewhere = conversation.catalog.find(typed)
+    if elsewhere is not None:
+        raise ZotError(f'model "{typed}" belongs to {elsewhere.provider}, which has no credential; /login adds one')
+    part = meant(typed, conversation.catalog, {}, usable={provider for provider, _ in usable}.__contains__)
+    if part.notice:
+        return next((pair for pair in usable if pair[1] == part.model), (current.id, part.model))
+    near = unlike(typed, conversation.catalog.rows())
+    raise UsageError(f'unknown model "{typed}"{near}; /model lists those you can use')
+
+
+async def _is_listed(conversation: Conversation, provider: str, model: str) -> bool:
+    """Whether somebody lists it. Where any id is taken, one that is not listed may be a slip; a server on this machine
+    is asked, and one that answers knows better: UsageError names what it has."""
+    if conversation.catalog.find(model, provider) is not None or conversation.resolved.script:
+        return True
+    row, launch = conversation.catalog.providers()[provider], conversation.launch
+    if not row.local or (launch.base_url and launch.provider == provider):
+        return False
+    from zot.provider.discovery import find_local_servers
+
+    servers = await find_local_servers(conversation.pool, providers=[row])
+    if servers and model not in servers[0].models:
+        near = nearest(model, servers[0].models)
+        raise UsageError(
+            f'{provider} has no model "{model}"' + (f"; did you mean {near}?" if near else "; /model lists what it has")
+        )
+    return bool(servers)
+
+
+async def use_model(context: Context, provider: str, model_id: str, *, listed: bool = True) -> None:
+    """End a running turn, switch, and remember the choice for the next run, unless nobody lists such a model: the next
+    run should not begin with a slip."""
+    conversation = context.conversation
+    await context.end_turn("/model")
+    await conversation.use_model(model_id, provider)
+    present = conversation.present
+    if listed:
+        context.status.ok(f"model: {present.model} ({present.provider})")
+        conversation.settings.save(provider=present.provider, model=present.model)
+    else:
+        unlisted = "nobody lists it, so it is not kept for the next run"
+        context.status.ok(f"model: {present.model} ({present.provider}); {unlisted}")
+
+
+async def _refresh(context: Context, picker: ModelPicker) -> None:
+    """Ask providers with a credential for their models, if what is known is old; the list grows while it is open."""
+    from zot.provider.discovery import refresh, targets
+
+    conversation, launch = context.conversation, context.conversation.launch
+    providers = conversation.catalog.providers().values()
+    asked = targets(providers, conversation.auth, os.environ, in_use=conversation.present.provider)
+    if launch.base_url:  # an address typed by hand is not the provider's: not asked
+        asked = [target for target in asked if target.provider.id != launch.provider]
+    url, fetched = conversation.settings.values.catalog_url, False
+    if url:
+        from zot.provider.catalog_file import fetch_catalog
+
+        if fetched := await fetch_catalog(conversation.pool, url, conversation.home):
+            conversation.catalog.reload()
+    models = await refresh(conversation.pool, asked, conversation.home)
+    if models is not None:
+        conversation.catalog.learn(models)
+    if models is not None or fetched:
+        picker.update()
+        await asyncio.sleep(0)
+        context.desk.redraw()

@@ -1,0 +1,66 @@
+"""``/permissions [mode]``: what runs without a question from now on, and the answers that are kept for this project."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from zot.core.permission_modes import CYCLE, WORDS, Rule, wider
+from zot.errors import UsageError
+from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.dialogs.picker import Picker
+from zot.tui.sanitize import one_line
+from zot.tui.widgets.select_list import Choice
+
+_FORGET = "forget "
+
+
+async def run(context: Context, arguments: str) -> None:
+    if arguments:
+        context.confirmations.set_mode(arguments)
+        return
+    while (chosen := await context.dialogs.ask(_picker(context))) is not None:
+        if not chosen.startswith(_FORGET):
+            context.confirmations.set_mode(chosen)
+            return
+        _forget(context, int(chosen.removeprefix(_FORGET)))
+
+
+def complete(context: Context, typed: str) -> Sequence[Choice]:
+    return _modes(context)
+
+
+def _modes(context: Context) -> list[Choice]:
+    gate = context.conversation.gate
+    return [Choice(mode, mode, WORDS[mode]) for mode in CYCLE if gate is not None and not wider(mode, gate.limit)]
+
+
+def _picker(context: Context) -> Picker:
+    rows = [
+        *_modes(context),
+        *(
+            Choice(f"{_FORGET}{number}", _named(rule), "kept for this project; enter forgets it")
+            for number, rule in _kept(context)
+        ),
+    ]
+    hint = "enter picks · shift+tab switches without this list · esc closes"
+    return Picker("what runs without a question?", rows, selected=context.confirmations.mode, hint=hint)
+
+
+def _kept(context: Context) -> list[tuple[int, Rule]]:
+    kept = context.conversation.resources.kept_rules
+    return list(enumerate(kept())) if kept is not None else []
+
+
+def _named(rule: Rule) -> str:
+    words = f"`{' '.join(rule.prefix)} …`" if rule.prefix else ""
+    owner = f"({rule.extension})" if rule.extension else ""
+    return one_line(" ".join(filter(None, ("always", words or rule.tool, owner))))
+
+
+def _forget(context: Context, number: int) -> None:
+    kept = context.conversation.resources.kept_rules
+    rules = dict(_kept(context))
+    if kept is None or number not in rules:
+        raise UsageError("that answer is not kept any more")
+    kept.forget(rules[number])
+    context.status.ok(f"forgotten: {_named(rules[number])}; what was answered in this session still holds")

@@ -1,0 +1,56 @@
+"""``/reasoning``: how hard the model thinks; only levels the current model distinguishes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from zot.agent.settings import parse_reasoning
+from zot.errors import ZotError
+from zot.frontends.terminal.commands.command_context import Context
+from zot.provider.dialects import dialect_for
+from zot.provider.model import REASONING_LEVELS, Reasoning
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.tui.widgets.select_list import Choice
+
+
+async def run(context: Context, arguments: str) -> None:
+    from zot.frontends.terminal.dialogs.picker import Picker
+    from zot.tui.widgets.select_list import Choice
+
+    conversation = context.conversation
+    offered = levels(conversation)
+    chosen: str | None = parse_reasoning(arguments) if arguments else None
+    if arguments and chosen not in offered:
+        raise ZotError(f"{conversation.model.id} has no level {arguments}; it has {', '.join(offered)}")
+    if chosen is None:
+        current = conversation.present.reasoning or "off"
+        rows = [Choice(level, f"{'● ' if level == current else '  '}{level}") for level in offered]
+        chosen = await context.dialogs.ask(Picker(f"reasoning of {conversation.model.id}", rows, selected=current))
+    if chosen is not None:
+        apply(context, cast("Reasoning", chosen))
+
+
+def complete(context: Context, typed: str) -> list[Choice]:
+    """What the editor offers after ``/reasoning``."""
+    from zot.tui.widgets.select_list import Choice
+
+    return [Choice(level, level) for level in levels(context.conversation)]
+
+
+def apply(context: Context, level: Reasoning) -> None:
+    """From the next model call on, and in the next runs."""
+    conversation = context.conversation
+    conversation.set_reasoning(level)
+    conversation.settings.save(reasoning=level)
+    context.status.ok(f"reasoning: {level}")
+
+
+def levels(conversation: Conversation) -> list[str]:
+    """What the current model distinguishes, from none to most."""
+    model = conversation.model
+    if not model.reasoning:
+        return ["off"]
+    known = model.reasoning_levels or dialect_for(conversation.resolved.api).levels
+    return [level for level in REASONING_LEVELS if level == "off" or level in known]

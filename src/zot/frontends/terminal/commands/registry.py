@@ -1,0 +1,155 @@
+"""Every slash command, in the order of the popup. To add one: a module of its name beside this one, a line here."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+
+from zot.errors import nearest
+
+WhenBusy = Literal["run", "apply", "cancel", "refuse", "queue"]
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the table; ``run(context, arguments)`` is in the module of its name, loaded when it is used.
+
+    It may be plain or a coroutine and may raise ZotError; ``arguments`` is what stood after the name, stripped. The
+    module may also have ``complete(context, typed)``, which offers arguments.
+
+    ``when_busy``: ``run`` beside the turn, ``cancel`` it first, ``refuse``, ``apply`` (the command ends the turn itself
+    when a choice is applied) or ``queue`` (it submits). A ``hidden`` command works but is not listed; ``arguments`` of
+    a row is how help shows them. A command typed before the agent is there waits for it, unless it is ``early``. What
+    ``widens`` the agent's rights is a person's to type: no extension can run it.
+    """
+
+    name: str
+    summary: str
+    when_busy: WhenBusy = "run"
+    arguments: str = ""
+    aliases: tuple[str, ...] = ()
+    hidden: bool = False
+    early: bool = False
+    widens: bool = False
+
+    @property
+    def module(self) -> str:
+        return f"{__package__}.{self.name.replace('-', '_')}"
+
+
+COMMANDS: list[Command] = [
+    Command(name="help", summary="keys and commands", early=True),
+    Command(
+        name="login",
+        summary="log in with an API key or a subscription, switch accounts",
+        arguments="[provider] [account]",
+        when_busy="apply",
+    ),
+    Command(
+        name="logout", summary="forget a stored credential", arguments="[provider [account]|all]", when_busy="apply"
+    ),
+    Command(name="model", summary="switch the model", arguments="[id]", when_busy="apply"),
+    Command(name="reasoning", summary="how hard the model thinks", arguments="[level]"),
+    Command(name="sessions", summary="find, resume, rename, delete a session", arguments="[words]", when_busy="apply"),
+    Command(
+        name="session", summary="export, import, fork, tree or rename", arguments="[what] [path]", when_busy="apply"
+    ),
+    Command(name="new", summary="begin a new session, keep this one", when_busy="cancel"),
+    Command(name="jump", summary="read an earlier turn, with search", arguments="[text]"),
+    Command(
+        name="rewind",
+        summary="go back to before a prompt: conversation, files or both",
+        arguments="[n]",
+        when_busy="apply",
+    ),
+    Command(name="diff", summary="what a turn or the session changed", arguments="[turn|session|n]"),
+    Command(name="copy", summary="copy the last answer, an earlier one, or its code", arguments="[n|code]"),
+    Command(name="export", summary="write the conversation to a page to read", arguments="[md|html] [path] [--redact]"),
+    Command(name="compact", summary="replace the conversation with a summary", arguments="[focus]", when_busy="cancel"),
+    Command(name="study", summary="have the agent read the project", arguments="[path]", when_busy="queue"),
+    Command(name="init", summary="have the agent write AGENTS.md", arguments="[what matters]", when_busy="queue"),
+    Command(
+        name="review",
+        summary="have the agent review what is not committed, or a range",
+        arguments="[range]",
+        when_busy="queue",
+    ),
+    Command(name="btw", summary="ask something on the side; nothing is kept", arguments="[question]"),
+    Command(name="jail", summary="confine commands and file tools to this directory", arguments="[net]", widens=True),
+    Command(name="unjail", summary="leave the jail", widens=True),
+    Command(name="skills", summary="list the skills and read them"),
+    Command(name="skill", summary="load a skill: /skill:NAME [text]", when_busy="queue", hidden=True),
+    Command(name="reload-ext", summary="restart all extensions", when_busy="apply"),
+    Command(
+        name="permissions",
+        summary="what runs without a question; forget kept answers",
+        arguments="[mode]",
+        aliases=("mode",),
+        widens=True,
+    ),
+    Command(name="yolo", summary="stop asking before tools run", widens=True),
+    Command(name="settings", summary="change settings, choose a theme", arguments="[theme [name]]"),
+    Command(name="doctor", summary="check this installation"),
+    Command(name="cost", summary="what was spent, by model and by turn"),
+    Command(name="jobs", summary="what runs in the background, to look at and stop", arguments="[stop N|all]"),
+    Command(
+        name="swarm",
+        summary="workers in the background: see, start, tell, stop, merge",
+        arguments="[task|verb]",
+        widens=True,
+    ),
+    Command(
+        name="mcp",
+        summary="MCP servers: state, tools, log; start, stop, log in",
+        arguments="[start|stop|login NAME]",
+        widens=True,
+    ),
+    Command(name="context", summary="what fills the model's window, by part"),
+    Command(name="clear", summary="forget the conversation, begin a new one", when_busy="cancel"),
+    Command(name="exit", summary="leave zot", aliases=("quit",), early=True),
+]
+
+# What may follow ``/session``; people also type it as a command of its own.
+SESSION_OPERATIONS = {
+    "export": "write it to a .zotsession file",
+    "import": "import a .zotsession file and switch to it",
+    "fork": "branch off before an earlier prompt",
+    "tree": "see the branches and switch",
+    "rename": "give it a title",
+}
+
+# What people type who know other agents, or are in a hurry: it runs what stands beside it. A command of that name, and
+# one of an extension, comes first.
+ALIASES: dict[str, str] = {
+    **{"resume": "sessions", "continue": "sessions", "history": "jump", "search": "jump", "models": "model"},
+    **{"undo": "rewind", "checkpoints": "rewind", "branch": "session fork"},
+    **{"fork": "session fork", "tree": "session tree", "rename": "session rename", "import": "session import"},
+    **{"theme": "settings theme", "themes": "settings theme", "config": "settings", "preferences": "settings"},
+    **{"think": "reasoning", "thinking": "reasoning", "effort": "reasoning", "usage": "cost", "stats": "cost"},
+    **{"tokens": "context", "summarize": "compact", "share": "export", "save": "export", "reset": "clear"},
+    **{"reload": "reload-ext", "keys": "help", "shortcuts": "help", "commands": "help", "q": "exit"},
+    **{"ps": "jobs", "tasks": "jobs", "bashes": "jobs", "agents": "swarm", "workers": "swarm"},
+}
+
+_SHAPE = r"(?s)/([A-Za-z0-9_-]+)(:[A-Za-z0-9._:-]+)?(?:\s+(.*))?"
+
+
+def parse(text: str) -> tuple[str, str] | None:
+    """Name (lower case) and arguments of a command, which ``/usr/bin`` is not. ``/skill:x y`` means ``skill``."""
+    match = re.fullmatch(_SHAPE, text.strip())
+    if match is None or (match[2] and match[1].lower() != "skill"):
+        return None
+    arguments = f"{match[2][1:]} {match[3] or ''}" if match[2] else match[3] or ""
+    return match[1].lower(), arguments.strip()
+
+
+def find(name: str) -> Command | None:
+    """By name or alias."""
+    return next((command for command in COMMANDS if name in (command.name, *command.aliases)), None)
+
+
+def meant(name: str) -> str:
+    """The advice for a name that is almost one of these."""
+    close = nearest(name, (*(command.name for command in COMMANDS if not command.hidden), *ALIASES))
+    return f"; did you mean /{close}?" if close else ""

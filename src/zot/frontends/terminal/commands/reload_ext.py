@@ -1,0 +1,57 @@
+"""``/reload-ext``: stop every extension, read the manifests again, start them again; the conversation continues.
+
+What changed in a project's extensions since it was trusted is asked about once, before anything is stopped, and only
+when a person typed the command.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.trust_dialogs import ask_about_trust
+
+if TYPE_CHECKING:
+    from zot.features.extensions.host import ReloadStats
+
+STATUS_S = 5.0
+
+
+async def run(context: Context, arguments: str) -> None:
+    if context.conversation.extensions is not None:
+        if context.typed:
+            await ask_about_trust(context.conversation, context.flags, context.dialogs)
+        await context.end_turn("/reload-ext")
+        await reload(context)
+        return
+    await context.end_turn("/reload-ext")
+    if not await context.conversation.find_extensions():  # there were none when zot started; perhaps there are by now
+        context.status.ok("there are no extensions")
+        return
+    await ask_about_trust(context.conversation, context.flags, context.dialogs)
+    await reload(context)
+
+
+async def reload(context: Context) -> None:
+    """Without a question; says what came of it."""
+    conversation, status = context.conversation, context.status
+    status.ok("reloading extensions …")
+    stats = await conversation.reload_extensions()
+    if stats is None:
+        return
+    context.looks.settings_read(conversation)  # extensions bring themes
+    text = counts(stats)
+    if stats.errors:
+        status.error(text)
+    else:
+        status.ok(text)
+    await asyncio.sleep(STATUS_S)
+    if status.text == text:
+        status.clear()
+        context.desk.redraw()
+
+
+def counts(stats: ReloadStats) -> str:
+    errors = f", {len(stats.errors)} with errors" if stats.errors else ""
+    return f"extensions: {stats.stopped} stopped, {stats.loaded} loaded, {stats.ready} ready{errors}"

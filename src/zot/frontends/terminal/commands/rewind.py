@@ -1,0 +1,141 @@
+"""``/rewind``, or esc twice: go back to before a prompt, in the conversation, in the files, or in both."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from zot.errors import UsageError, ZotError
+from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.sessions import show_session
+from zot.provider.messages import ImageBlock
+
+if TYPE_CHECKING:
+    from zot.core.session.turn_history import Turn
+    from zot.features.checkpoints.points import Point
+    from zot.features.checkpoints.restore_plan import Plan
+    from zot.tui.widgets.select_list import Choice
+
+_MOST_LINES = 12  # of what would become of files
+_LABEL = 300
+_BOTH, _FILES, _CONVERSATION, _ALL = "both", "files", "conversation", "overwrite"
+
+
+async def run(context: Context, arguments: str) -> None:
+    from zot.features.checkpoints import rewind
+
+    if context.conversation.session is None:
+        raise ZotError("/rewind: there is no session (--no-session)")
+    path = context.session_file()
+    if path is None:
+        raise ZotError("/rewind: nothing has been said yet")
+    turns, found = await asyncio.to_thread(rewind.places, context.conversation, path)
+    point = await _choose(context, found, arguments)
+    if point is not None:
+        await _go_back(context, turns, point)
+
+
+# --- where to
+
+
+async def _choose(context: Context, found: list[Point], typed: str) -> Point | None:
+    from zot.frontends.terminal.dialogs.picker import Picker
+
+    if typed:
+        point = next((point for point in found if point.number and str(point.number) == typed.lstrip("#")), None)
+        if point is None:
+            raise UsageError(f'/rewind {typed}: there is no prompt "{typed}"')
+        return point
+    rows = [_row(number, point) for number, point in enumerate(found)]
+    picker = Picker("rewind to before", rows, selected=rows[-1].value if rows else "", empty="nothing was said yet")
+    chosen = await context.dialogs.ask(picker)
+    return found[int(chosen)] if chosen is not None else None
+
+
+def _row(index: int, point: Point) -> Choice:
+    from zot.features.checkpoints.report_text import changed
+    from zot.tui.sanitize import one_line
+    from zot.tui.widgets.select_list import Choice
+
+    text = one_line(point.text.strip().partition("\n")[0][:_LABEL]) or "(no text)"
+    label = f"#{point.number:<4} {text}" if point.number else "◇     a rewinding, to undo it"
+    return Choice(str(index), label, changed(point))
+
+
+# --- what, and what stands in the way
+
+
+async def _go_back(context: Context, turns: list[Turn], point: Point) -> None:
+    from zot.features.checkpoints.rewind import plan_to
+
+    plan = await asyncio.to_thread(plan_to, context.conversation, point)
+    how = await _ask(context, point, plan)
+    if how is None:
+        return
+    await context.end_turn("/rewind")
+    told: list[str] = [f"rewound to before #{point.number}" if point.number else "undid a rewinding"]
+    if how != _CONVERSATION:
+        told.append(await _restore(context, point, how))
+    if not how.startswith(_FILES):
+        await show_session(context, await context.conversation.fork(point.row))
+        prompt = turns[point.number - 1].prompt
+        if context.editor.empty:
+            images = [block for block in prompt.content if isinstance(block, ImageBlock)]
+            context.editor.give_back([(prompt.text(), images)])
+        context.status.clear()
+    context.transcript.remark(f"◇ {' · '.join(told)}")
+
+
+async def _ask(context: Context, point: Point, plan: Plan) -> str | None:
+    """Which way; the conversation alone needs no question, for it only branches off."""
+    from zot.frontends.terminal.dialogs.picker import Picker
+    from zot.tui.widgets.select_list import Choice
+
+    choices: list[Choice] = []
+    if plan.doable:
+        choices.append(Choice(_BOTH, "conversation and files"))
+        choices.append(Choice(_FILES, "files only"))
+    if point.number:
+        choices.append(Choice(_CONVERSATION, "conversation only; the files stay as they are"))
+    if plan.conflicts:
+        number = len(plan.conflicts)
+        over = f"overwriting {'the file' if number == 1 else f'the {number} files'} changed since"
+        choices.append(Choice(f"{_BOTH} {_ALL}", f"conversation and files, {over}"))
+        choices.append(Choice(f"{_FILES} {_ALL}", f"files only, {over}"))
+    if not point.number:
+        choices = [choice for choice in choices if choice.value.startswith(_FILES)]
+    above = _plan_rows(plan, str(context.conversation.workspace.cwd))
+    if not above and point.number:
+        return _CONVERSATION
+    title = f"rewind to before #{point.number}" if point.number else "undo a rewinding"
+    return await context.dialogs.ask(Picker(title, choices, filterable=False, above=above, empty="no file to change"))
+
+
+def _plan_rows(plan: Plan, cwd: str) -> list[str]:
+    """What needs a decision first; the rest is counted when there is too much of it."""
+    from zot.features.checkpoints.report_text import plan_lines
+    from zot.system.visible_text import spelled
+
+    lines = [spelled(line) for line in plan_lines(plan, cwd, troubles_first=True)]
+    if len(lines) > _MOST_LINES:
+        lines[_MOST_LINES - 1 :] = [f"… and {len(lines) - _MOST_LINES + 1} more"]
+    return [*lines, ""] if lines else []
+
+
+# --- doing it
+
+
+async def _restore(context: Context, point: Point, how: str) -> str:
+    """Planned again, for the question may have stood there for a while; what became of it in words."""
+    from zot.features.checkpoints.report_text import report_line, shown_path
+    from zot.features.checkpoints.rewind import restore_files, tell_model
+
+    conversation = context.conversation
+    cwd, overwrite = str(conversation.workspace.cwd), how.endswith(_ALL)
+    try:
+        report, left = await asyncio.to_thread(restore_files, conversation, point, overwrite=overwrite)
+    except ZotError as error:
+        raise ZotError(f"/rewind: {error}") from error
+    if how.startswith(_FILES):
+        tell_model(conversation, report)
+    return report_line(report, left, lambda path: shown_path(path, cwd))

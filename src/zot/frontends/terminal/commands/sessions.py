@@ -1,0 +1,154 @@
+"""``/sessions``: the conversations of this directory, to resume, rename or delete."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zot.errors import SessionLocked, ZotError
+from zot.frontends.terminal.commands.command_context import Context
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.core.session.session import Session
+    from zot.core.session.summary import Summary
+    from zot.frontends.terminal.dialogs.sessions_list import Act, SessionsList
+
+
+async def run(context: Context, arguments: str) -> None:
+    dialog = await _list(context, filter=arguments)
+    while (act := await _ask(context, dialog)) is not None:
+        if act.kind == "open":
+            await switch_session(context, Path(act.path))
+            return
+        await _change(context, act)
+        everywhere = dialog.everywhere != (act.kind == "everywhere")
+        dialog = await _list(context, everywhere=everywhere, like=dialog)
+
+
+async def _ask(context: Context, dialog: SessionsList) -> Act | None:
+    reading = context.desk.spawn(dialog.reader.run())
+    try:
+        return await context.dialogs.ask(dialog)
+    finally:
+        reading.cancel()
+
+
+async def _list(
+    context: Context, *, everywhere: bool = False, like: SessionsList | None = None, filter: str = ""
+) -> SessionsList:
+    """As the files are now; what was typed and chosen in an earlier list is so again."""
+    from zot.frontends.terminal.dialogs.sessions_list import SessionsList
+
+    chosen = like.list.chosen if like is not None else None
+    return SessionsList(
+        await summaries(context.conversation, everywhere=everywhere),
+        context.conversation.present.session_file,
+        everywhere=everywhere,
+        selected=chosen.value if chosen else "",
+        filter=like.list.filter if like is not None else filter,
+        changed=context.desk.redraw,
+    )
+
+
+async def _change(context: Context, act: Act) -> None:
+    """Rename or delete; a failure is said and the list stays."""
+    try:
+        if act.kind == "rename":
+            await _rename(context.conversation, Path(act.path), act.title)
+        elif act.kind == "delete" and await _sure(context, act):
+            await _delete(context.conversation, Path(act.path))
+            context.status.ok("deleted")
+    except ZotError as error:
+        context.status.error(str(error))
+
+
+async def _sure(context: Context, act: Act) -> bool:
+    from zot.frontends.terminal.dialogs.picker import YesNo
+    from zot.system.visible_text import spelled
+
+    question = f"Delete this session for good?\n{spelled(act.title)}"
+    return await context.dialogs.ask(YesNo("delete", question, "yes, delete it", "no, keep it")) == "yes"
+
+
+async def _rename(conversation: Conversation, path: Path, title: str) -> None:
+    """SessionLocked when another zot has it open."""
+    if conversation.session is not None and conversation.session.path == path:
+        conversation.session.rename(title)
+        return
+    session = await conversation.sessions.load(path)
+    try:
+        session.rename(title)
+    finally:
+        session.close()
+
+
+async def _delete(conversation: Conversation, path: Path) -> None:
+    """Under its lock, so that nobody loses what they are writing."""
+    if conversation.present.session_file == str(path):
+        raise ZotError("you are in this session; begin another one with /new, then it can be deleted")
+    session = await conversation.sessions.load(path)
+    try:
+        session.delete()
+    except OSError as error:
+        session.close()
+        raise ZotError(f"cannot delete {path}: {error.strerror}") from error
+
+
+async def switch_session(context: Context, path: Path) -> None:
+    """Continue a stored conversation: it is shown, and its own model is used where possible."""
+    if context.conversation.present.session_file == str(path):
+        context.status.ok("you are already in this session")
+        return
+    await context.end_turn("/sessions")
+    try:
+        session = await context.conversation.open_session(path)
+    except SessionLocked:
+        await _branch_instead(context, path)
+    else:
+        await show_session(context, session)
+
+
+async def show_session(context: Context, session: Session) -> None:
+    """What was said in the session that was just opened, and what had to be repaired; its model answers from now on."""
+    transcript = context.transcript
+    context.asides.clear()
+    transcript.clear()
+    transcript.show(session.messages)
+    context.status.ok(f"resumed: {len(session.messages)} messages")
+    for repair in session.repairs:
+        transcript.diagnose(repair)
+    await _restore_model(context, session)
+
+
+async def _branch_instead(context: Context, path: Path) -> None:
+    """Two programs must not write to one file; a branch has everything that was said so far."""
+    from zot.core.session.fork import fork_at
+    from zot.frontends.terminal.dialogs.picker import YesNo
+
+    question = "Another zot has this session open.\nContinue in a branch of it? The session itself stays as it is."
+    if await context.dialogs.ask(YesNo("session in use", question, "yes, branch off")) == "yes":
+        branch = await asyncio.to_thread(fork_at, context.conversation.sessions, path)
+        await switch_session(context, branch)
+
+
+async def _restore_model(context: Context, session: Session) -> None:
+    conversation, present = context.conversation, context.conversation.present
+    wanted = (session.meta.provider, session.meta.model)
+    if not all(wanted) or wanted == (present.provider, present.model):
+        return
+    try:
+        await conversation.use_model(session.meta.model, session.meta.provider)
+    except ZotError as error:
+        current = present.model
+        context.transcript.diagnose(
+            f"the session's model {'/'.join(wanted)} cannot be used ({error}); continuing with {current}"
+        )
+
+
+async def summaries(conversation: Conversation, *, everywhere: bool = False) -> list[Summary]:
+    """In a thread: the first time it reads every file."""
+    if conversation.session is not None:
+        conversation.session.flush()
+    return await asyncio.to_thread(lambda: conversation.sessions.summaries(everywhere=everywhere))

@@ -1,0 +1,260 @@
+"""``/settings``: rows to change with enter, one line each in ROWS; a change is stored at once and in force."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from zot.errors import UsageError, ZotError
+from zot.frontends.terminal.commands import reasoning
+from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.dialogs.picker import Picker
+from zot.tui.image import protocol
+from zot.tui.sanitize import one_line
+from zot.tui.widgets.select_list import Choice
+
+
+async def run(context: Context, arguments: str) -> None:
+    """``theme`` opens the list of themes, ``theme NAME`` chooses one."""
+    what, _, name = arguments.partition(" ")
+    if what.lower() == "theme":
+        await (_use_theme(context, name.strip()) if name.strip() else _theme(context))
+        return
+    if what:
+        raise UsageError(f"/settings {what}: expected nothing, or theme")
+    selected = ""
+    while (key := await context.dialogs.ask(_settings_picker(context, selected))) is not None:
+        selected = key
+        await _open_row(context, key)
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A setting with few values; ``apply`` makes a change work now, where reading the setting later is not enough."""
+
+    key: str
+    label: str
+    values: tuple[Any, ...]
+    apply: Callable[[Context], None] | None = None
+
+
+def _read_again(context: Context) -> None:
+    context.conversation.read_settings()
+
+
+def _permission_mode(context: Context) -> None:
+    """In force now, unless this run may not have it."""
+    context.conversation.set_permission_mode(context.conversation.settings.values.permission_mode)
+    context.desk.redraw()
+
+
+def _bell(context: Context) -> None:
+    context.desk.terminal.bell = context.conversation.settings.values.bell
+
+
+def _images(context: Context) -> None:
+    context.looks.allow_images(context.conversation.settings.values.inline_images_enabled)
+
+
+def _credentials(context: Context) -> None:
+    context.conversation.auth.keyring = context.conversation.settings.values.credential_store == "keyring"
+
+
+def _limits(context: Context) -> None:
+    context.conversation.hold_limits()
+
+
+def _approve(context: Context) -> None:
+    context.conversation.ask_outside()
+
+
+def _patience(context: Context) -> None:
+    host = context.conversation.resources.mcp
+    if host is not None:
+        host.timeout_s = context.conversation.settings.values.mcp_tool_timeout_s
+
+
+ROWS: tuple[Row, ...] = (
+    Row("inline_images_enabled", "show images in the terminal", (None, True, False), _images),
+    Row("auto_compact_threshold", "compact when the context is this full (%)", (85, 70, 80, 90, "off"), _read_again),
+    Row(
+        "permission_mode",
+        "permission mode, now and at the start",
+        ("everything", "ask", "accept-edits", "plan"),
+        _permission_mode,
+    ),
+    Row("approve", "what a jailed call wanted outside", ("", "outside"), _approve),
+    Row("retries", "try a failed model call again this often", (9, 20, 0, 3), _read_again),
+    Row("max_cost_session", "what a session may cost ($)", (0, 1, 5, 20, 100), _limits),
+    Row("max_cost_day", "what all runs may cost on one day ($)", (0, 5, 20, 100), _limits),
+    Row("show_thinking", "what the model thinks", ("folded", "open", "off")),
+    Row("notify_after_s", "ring when a turn took this long (s)", (15, 60, 0)),
+    Row("bell", "how zot calls you", ("on", "quiet", "off"), _bell),
+    Row("terminal_title", "name the terminal's window", (True, False)),
+    Row("vi_mode", "vi keys in the editor", (False, True)),
+    Row("auto_swarm_enabled", "the model may start agents in the background", (False, True), _read_again),
+    Row("swarm_agents", "workers at work at once, from the next one on", (4, 8, 16, 1, 2)),
+    Row("mcp_tool_timeout_s", "how long an MCP server may be silent in a call (s)", (300, 60, 900, 3600), _patience),
+    Row("hooks_strict", "refuse a call whose hook failed, from the next start", (False, True)),
+    Row("credential_store", "where a login keeps its secret", ("file", "keyring"), _credentials),
+)
+_PICKERS = {
+    "theme": "colour theme",
+    "reasoning": "reasoning level",
+    "quick_model_shortcuts": "model shortcuts",
+    "mcp_pinned": "MCP servers the model is always told of",
+}
+
+
+def _settings_picker(context: Context, selected: str) -> Picker:
+    rows = [Choice(key, label, f"{_current(context, key)} ›") for key, label in _PICKERS.items()]  # asked for most
+    rows += [Choice(row.key, row.label, _shown_row(row, _value(context, row))) for row in ROWS]
+    return Picker("settings", rows, selected=selected, hint="enter changes · type to filter · esc closes")
+
+
+def _value(context: Context, row: Row) -> Any:
+    """An empty text is the first of its values."""
+    value = getattr(context.conversation.settings.values, row.key)
+    return row.values[0] if value == "" else value
+
+
+def _shown_row(row: Row, value: Any) -> str:
+    if row.key == "inline_images_enabled" and not protocol(allowed=True):
+        return f"{_shown(value)} (this terminal cannot)"
+    if row.key == "approve":
+        return "you are asked" if value else "stays refused"
+    if row.apply is _limits:
+        return f"${value:g}" if value > 0 else "no limit"
+    return _shown(value)
+
+
+def _shown(value: Any) -> str:
+    words = {True: "on", False: "off", None: "automatic"}
+    return words[value] if value is None or isinstance(value, bool) else one_line(str(value))
+
+
+def _current(context: Context, key: str) -> str:
+    values = context.conversation.settings.values
+    if key == "theme":
+        return one_line(values.theme) or "automatic"
+    if key == "reasoning":
+        return context.conversation.present.reasoning or "off"
+    if key == "mcp_pinned":
+        return one_line(", ".join(values.mcp_pinned)) or "none: they are searched"
+    return f"{len(values.quick_model_shortcuts)} set"
+
+
+async def _open_row(context: Context, key: str) -> None:
+    """Turn a row to its next value, or open what it opens."""
+    row = next((row for row in ROWS if row.key == key), None)
+    try:
+        if row is not None:
+            _turn(context, row)
+        elif key == "theme":
+            await _theme(context)
+        elif key == "reasoning":
+            await reasoning.run(context, "")
+        elif key == "mcp_pinned":
+            await _pinned_servers(context)
+        else:
+            await _shortcuts(context)
+    except ZotError as error:
+        context.status.error(str(error))
+
+
+def _turn(context: Context, row: Row) -> None:
+    settings = context.conversation.settings
+    now = _value(context, row)
+    place = row.values.index(now) if now in row.values else -1
+    value = row.values[(place + 1) % len(row.values)]
+    settings.save(**{row.key: value})
+    if row.apply is not None:
+        row.apply(context)
+    context.status.ok(f"{row.label}: {_shown_row(row, value)}")
+
+
+def complete(context: Context, typed: str) -> list[Choice]:
+    themes = [Choice(f"theme {theme.value}", f"theme {one_line(theme.label)}") for theme in context.looks.choices()]
+    return [Choice("theme", "theme", "choose the colours"), *themes]
+
+
+async def _use_theme(context: Context, name: str) -> None:
+    """By its name or label, whatever the case."""
+    themes = context.looks.choices()
+    wanted = name.lower()
+    found = next((theme for theme in themes if wanted in (theme.value.lower(), theme.label.lower())), None)
+    if found is None:
+        known = ", ".join(one_line(theme.value) for theme in themes)
+        raise ZotError(f'there is no theme "{name}"; there are: {known}')
+    _keep_theme(context, found.value)
+
+
+def _keep_theme(context: Context, value: str) -> None:
+    context.looks.choose(value)
+    context.conversation.settings.save(theme=None if value == "auto" else value)
+    context.status.ok(f"colour theme: {one_line(value)}")
+
+
+async def _theme(context: Context) -> None:
+    """The list repaints the screen as it moves; leaving it without a choice brings the old colours back."""
+    looks = context.looks
+    before = looks.value
+    rows = [Choice(theme.value, one_line(theme.label), one_line(theme.description)) for theme in looks.choices()]
+    picker = Picker(
+        "colour theme",
+        rows,
+        selected=before or "auto",
+        hint="up/down previews · enter keeps it · esc goes back",
+        moved=looks.choose,
+    )
+    chosen = await context.dialogs.ask(picker)
+    if chosen is None:
+        looks.choose(before)
+        return
+    _keep_theme(context, chosen)
+
+
+async def _pinned_servers(context: Context) -> None:
+    """Each server is switched; what else the setting names, single tools say, stays until it is switched off."""
+    conversation, host = context.conversation, context.conversation.resources.mcp
+    selected = ""
+    while True:
+        pins = list(conversation.settings.values.mcp_pinned)
+        statuses = {row.name: f"{row.tokens:,} tokens a request" for row in host.statuses()} if host is not None else {}
+        names = ["*", *statuses, *(pin for pin in pins if pin != "*" and pin not in statuses)]
+        rows = [
+            Choice(
+                name,
+                "all of them" if name == "*" else one_line(name),
+                f"{'on' if name in pins else 'off'}  {statuses.get(name, '')}".rstrip(),
+            )
+            for name in names
+        ]
+        title, hint = "MCP servers the model is always told of in full", "enter switches · esc goes back"
+        chosen = await context.dialogs.ask(Picker(title, rows, selected=selected, hint=hint))
+        if chosen is None:
+            return
+        selected = chosen
+        pins = [pin for pin in pins if pin != chosen] if chosen in pins else [*pins, chosen]
+        conversation.settings.save(mcp_pinned=pins or None)
+        if host is not None:
+            host.pin(conversation.settings.values.mcp_pinned)
+
+
+async def _shortcuts(context: Context) -> None:
+    """Nine slots; a slot is filled from the models that can be used now."""
+    from zot.frontends.terminal.dialogs.model_picker import ModelPicker
+
+    conversation = context.conversation
+    while True:
+        slots = dict(conversation.settings.values.quick_model_shortcuts)
+        rows = [Choice(str(n), f"ctrl+{n}", one_line(slots.get(str(n), "")) or "empty") for n in range(1, 10)]
+        chosen = await context.dialogs.ask(Picker("model shortcuts", rows, hint="enter fills a slot · esc goes back"))
+        if chosen is None:
+            return
+        model = await context.dialogs.ask(ModelPicker(conversation))
+        slots.pop(chosen, None)
+        if model is not None:
+            slots[chosen] = model.replace("\n", "/")
+        conversation.settings.save(quick_model_shortcuts=slots or None)

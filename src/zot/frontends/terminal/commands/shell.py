@@ -1,0 +1,62 @@
+"""``!command``: run it in the bash tool's shell without asking the model, who sees it with the next prompt; with
+``!!command`` the model never hears of it, and it is in no session.
+
+It occupies the busy state like a turn, and esc ends it with all it started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from zot.core.tool import ToolContext, ToolResult, text_result
+from zot.errors import ToolError
+from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.screen.tool_view import BY_HAND
+from zot.provider.messages import Message, TextBlock, ToolCallBlock, utc_now
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+
+_A_DAY_S = 86_400  # a person is watching, and has esc
+_numbers = iter(range(1, 1 << 62))
+
+
+def run(context: Context, command: str, *, told: bool = True) -> None:
+    """``command`` is what stood after the exclamation mark; ``told``: the model sees it with the next prompt."""
+    context.asides.turn_begins()
+    context.turns.run(lambda: _work(context, command.strip(), told), "running a command")
+
+
+async def _work(context: Context, command: str, told: bool) -> None:
+    from zot.agent.tools.bash import BashTool
+    from zot.agent.tools.registry import Limits
+    from zot.core import events
+
+    conversation, hear = context.conversation, context.transcript.hear
+    arguments = {"command": command}
+    call = ToolCallBlock(f"{BY_HAND}{next(_numbers)}", "bash").with_args(arguments)
+    hear(events.ToolCall(call))
+    tool = BashTool(conversation.workspace, Limits(_A_DAY_S, _A_DAY_S))
+    tool_context = ToolContext(call, lambda text: hear(events.ToolProgress(call.id, text)))
+    result = text_result(f"$ {command}\n[cancelled by the user]", is_error=True)
+    try:
+        result = await tool.execute(arguments, tool_context)
+    except ToolError as error:
+        result = text_result(str(error), is_error=True)
+    except asyncio.CancelledError:
+        context.status.ok("cancelled")
+        raise
+    finally:
+        hear(events.ToolResultEvent(call.id, result.is_error, result.content, result.details))
+        if told:
+            _tell(conversation, result)
+        else:
+            context.transcript.remark("◌ the model is not told")
+
+
+def _tell(conversation: Conversation, result: ToolResult) -> None:
+    """The model reads it as something the user did."""
+    text = "\n".join(block.text for block in result.content if isinstance(block, TextBlock))
+    said = f"The user ran a shell command:\n\n{text}"
+    conversation.add(Message("user", (TextBlock(said),), utc_now(), {"shell": "true"}))

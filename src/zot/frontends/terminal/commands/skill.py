@@ -1,0 +1,22 @@
+"""``/skill:NAME [text]``: give the model a skill by hand, with what to do with it; waits its turn."""
+
+from __future__ import annotations
+
+from zot.errors import ZotError
+from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.skills import found_skills
+from zot.system.text_files import reason_of
+
+
+def run(context: Context, arguments: str) -> None:
+    name, _, text = arguments.partition(" ")
+    skills = found_skills(context.conversation)
+    skill = skills.find(name)
+    if skill is None:
+        known = ", ".join(skill.name for skill in skills.all) or "none"
+        raise ZotError(f'there is no skill "{name}"; known: {known}')
+    try:
+        body = skill.body(context.conversation.workspace.beneath)
+    except OSError as error:
+        raise ZotError(f"skill {name}: {reason_of(error)}") from error
+    context.turns.submit(f'Use the skill "{skill.name}":\n\n{body.strip()}\n\n{text}'.rstrip())

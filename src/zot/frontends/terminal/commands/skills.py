@@ -1,0 +1,87 @@
+"""``/skills``: what there is now, read again each time; enter opens one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zot.frontends.terminal.commands.command_context import Context
+from zot.tui.sanitize import one_line, sanitize
+from zot.tui.widgets.select_list import Choice
+from zot.tui.width import cut, pad, visible
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.features.skills.discovery import Skill, SkillFile, Skills
+
+_NAME, _SOURCE, _ROWS = 20, 16, 12
+
+
+async def run(context: Context, arguments: str) -> None:
+    from zot.frontends.terminal.dialogs.picker import Picker
+
+    if context.flags.no_skills:
+        context.status.ok("zot was started without skills (--no-skill)")
+        return
+    skills, selected = found_skills(context.conversation), arguments
+    for problem in skills.problems:
+        context.transcript.diagnose(problem)
+    while True:
+        picker = Picker("skills", _choices(skills), selected=selected, most=_ROWS, empty=_NONE)
+        chosen = await context.dialogs.ask(picker)
+        skill = skills.find(chosen) if chosen else None
+        if skill is None:
+            return
+        selected = skill.name
+        await _read(context, skill)
+
+
+_NONE = "no skills: put one in .zot/skills/NAME/SKILL.md; the write-zot-extension skill shows what they look like"
+
+
+def found_skills(conversation: Conversation) -> Skills:
+    """As they are on disk now."""
+    from zot.features.skills.discovery import discover
+    from zot.system.files import is_missing, user_home
+
+    extra: list[SkillFile] = []
+    if conversation.extensions is not None:
+        from zot.features.extensions.loader.bundled_skills import skill_files
+
+        extra = skill_files(conversation.extensions.plan().entries)[0]
+    if not is_missing(conversation.home / "plugins.json"):
+        from zot.features.plugins.installed_plugins import in_use  # few have plugins
+
+        extra += [file for parts in in_use(conversation.home, []) for file in parts.skills]
+    return discover(
+        Path(conversation.present.directory), conversation.home, user_home(), extra, conversation.workspace.beneath
+    )
+
+
+def _choices(skills: Skills) -> list[Choice]:
+    built_in = [skill for skill in skills.all if skill.builtin]
+    rows = [_row(skill) for skill in skills.visible]
+    if built_in:
+        rows += [Choice("", "built-in", divider=True), *map(_row, built_in)]
+    return rows
+
+
+def _row(skill: Skill) -> Choice:
+    label = f"{pad(one_line(skill.name), _NAME)}  {pad(cut(one_line(skill.label), _SOURCE), _SOURCE)}"
+    return Choice(skill.name, label, one_line(skill.description))
+
+
+async def _read(context: Context, skill: Skill) -> None:
+    from zot.frontends.terminal.dialogs.text_dialogs import TextView
+    from zot.system.text_files import reason_of
+    from zot.tui import markdown
+
+    try:
+        body = visible(sanitize(skill.body(context.conversation.workspace.beneath)))
+    except OSError as error:
+        context.status.error(f"skill {skill.name}: {reason_of(error)}")
+        return
+    view = TextView(
+        one_line(skill.name), lambda theme, width: markdown.render(body, context.desk.painter, width), most=16
+    )
+    await context.dialogs.ask(view)

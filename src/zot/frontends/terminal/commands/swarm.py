@@ -1,0 +1,405 @@
+"""``/swarm``: workers beside the conversation. Alone it shows them; with a task it starts one; a verb acts on one.
+
+What is no verb is a task, and only flags before it are flags: ``/swarm new do --model x`` has one with that text. Each
+thing that is done ends in one line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, cast
+
+from zot.errors import UsageError, ZotError
+from zot.frontends.terminal.commands.command_context import Context
+from zot.system.visible_text import spelled
+
+if TYPE_CHECKING:
+    from zot.frontends.terminal.swarm.dashboard import Act
+    from zot.tui.widgets.select_list import Choice
+    from zot.wire.swarm_frames import SwarmMerge, SwarmMerged, SwarmStart, WorkerInfo
+
+_MODES = {"--worktree": "worktree", "--shared": "shared"}
+_VALUES = {"--model": "model", "--provider": "provider", "--name": "name"}
+_SWITCHES = {"--write": "write", "--no-yolo": "ask", "--include-dirty": "include_dirty"}
+_FLAG = re.compile(r"(--[a-z-]+)(?:=(\S*))?(?:\s+|$)")
+_WORD = re.compile(r"(\S+)(?:\s+|$)")
+
+
+async def run(context: Context, arguments: str) -> None:
+    word = _WORD.match(arguments)
+    doer = _DOERS.get(word[1].lower() if word is not None else "")
+    await (_new(context, arguments) if doer is None else doer(context, arguments[word.end() :] if word else ""))
+
+
+# --- the list
+
+
+async def _list(context: Context, rest: str) -> None:
+    """``--all``: those of other conversations, too."""
+    if rest not in ("", "--all", "-a"):
+        raise UsageError(f"/swarm list takes nothing behind it; /swarm new list {rest[:40]} starts a worker")
+    from zot.frontends.terminal.swarm.dashboard import SwarmList
+
+    workers = context.swarm
+    workers.everyone = bool(rest)
+    await workers.watch()
+    measuring = context.desk.spawn(workers.measure())
+    workers.shown = True
+    chosen = ""
+    try:
+        while (act := await context.dialogs.ask(SwarmList(workers, context.status, chosen))) is not None:
+            chosen = act.worker
+            await _tried(context, _act(context, act))
+    finally:
+        workers.shown = False
+        measuring.cancel()
+
+
+async def _act(context: Context, act: Act) -> None:
+    """What takes its time is done beside the list, which shows how it goes."""
+    id = act.worker
+    match act.verb:
+        case "new":
+            await _compose(context)
+        case "read":
+            await _read(context, id)
+        case "prompt":
+            await _prompt(context, id)
+        case "diff":
+            await _diff(context, id)
+        case "merge":
+            await _ask_to_merge(context, id)
+        case "stop":
+            context.desk.spawn(_stop(context, id))
+        case "resume":
+            context.desk.spawn(_resume(context, id))
+        case "remove":
+            await _ask_to_remove(context, id)
+
+
+async def _tried(context: Context, work: Awaitable[None]) -> None:
+    """What cannot be done is told, and the list stays."""
+    try:
+        await work
+    except ZotError as error:
+        context.status.error(str(error))
+
+
+# --- starting
+
+
+async def _new(context: Context, text: str) -> None:
+    if not text:
+        await _compose(context)
+        return
+    await _start(context, order_of(text))
+
+
+async def _start(context: Context, order: SwarmStart) -> None:
+    context.status.ok("starting a worker …")
+    info = await context.swarm.start(order)
+    where = f"on branch {info.branch}" if info.branch else "and writes here" if order.write else "and only reads"
+    context.status.ok(f"started {info.name} {where} · /swarm shows it")
+
+
+async def _compose(context: Context) -> None:
+    from zot.frontends.terminal.swarm.message_editor import Composer
+
+    told = "what a worker is to do; --model M before it chooses the model"
+    typed = await context.dialogs.ask(Composer("a new worker", context.editor.around, told))
+    if typed is not None:
+        if typed.images:
+            raise UsageError("a task is text: send the image to the worker once it is there")
+        context.desk.spawn(_start(context, order_of(typed.text)))
+
+
+def order_of(text: str) -> SwarmStart:
+    """The flags before a task, and the task word for word."""
+    from zot.wire.swarm_frames import SwarmStart
+
+    given: dict[str, Any] = {}
+    while (match := _FLAG.match(text)) is not None:
+        flag, value, text = match[1], match[2], text[match.end() :]
+        if flag in _VALUES:
+            if value is None:
+                word = _WORD.match(text)
+                value, text = (word[1], text[word.end() :]) if word is not None else ("", "")
+            if not value:
+                raise UsageError(f"/swarm new {flag} needs a value")
+            given[_VALUES[flag]] = value
+        elif flag in _MODES and given.get("mode", _MODES[flag]) == _MODES[flag] and value is None:
+            given["mode"] = _MODES[flag]
+        elif flag in _SWITCHES and value is None:
+            given[_SWITCHES[flag]] = True
+        else:
+            known = ", ".join((*_VALUES, *_MODES, *_SWITCHES))
+            raise UsageError(f"/swarm new {flag}: not one of {known}, or not beside what stands before it")
+    if not text.strip():
+        raise UsageError("/swarm new: the task is missing")
+    return SwarmStart(task=text.strip(), **given)
+
+
+# --- one worker
+
+
+async def _read(context: Context, typed: str, *, typing: bool = False) -> None:
+    from zot.frontends.terminal.swarm.worker_view import WorkerView
+
+    workers, id = context.swarm, _named(context, typed).id
+    await workers.watch()
+    while True:
+        view = WorkerView(workers, id, context.desk, context.editor.around, typing=typing)
+        listening = context.desk.spawn(workers.listen(id, view.hear))
+        try:
+            act = await context.dialogs.ask(view)
+        finally:
+            listening.cancel()
+            await workers.listen_no_more(id)
+        if act is None:
+            return
+        typing = False
+        await _tried(context, _act(context, act))
+
+
+async def _attach(context: Context, typed: str) -> None:
+    await _read(context, typed, typing=True)
+
+
+async def _prompt(context: Context, id: str) -> None:
+    from zot.frontends.terminal.swarm.message_editor import Composer
+    from zot.wire.rpc_frames import Image
+
+    name = _named(context, id).name
+    title, told = f"more for {spelled(name)}", "what the worker is to do next"
+    typed = await context.dialogs.ask(Composer(title, context.editor.around, told))
+    if typed is not None:
+        images = tuple(Image(mime_type=image.mime_type, data=image.data) for image in typed.images)
+        await context.swarm.office.send(id, typed.text, images)
+        context.status.ok(f"sent to {name}")
+
+
+async def _send(context: Context, rest: str) -> None:
+    """All behind the name is one message, line breaks and all."""
+    word = _WORD.match(rest)
+    text = rest[word.end() :].strip() if word is not None else ""
+    if word is None or not text:
+        raise UsageError("/swarm send WORKER and what it is to be told")
+    worker = _named(context, word[1])
+    await context.swarm.office.send(worker.id, text)
+    context.status.ok(f"sent to {worker.name}")
+
+
+async def _stop(context: Context, typed: str) -> None:
+    if typed in ("all", "--all"):
+        count = len(context.swarm.at_work())
+        await context.swarm.stop_own()
+        context.status.ok(f"stopped {count} worker{'s' * (count != 1)}")
+        return
+    worker = _named(context, typed)
+    context.status.ok(f"stopping {worker.name} …")
+    await context.swarm.office.stop(worker.id)
+    context.status.ok(f"stopped {worker.name}; /swarm resume {worker.name} continues it")
+
+
+async def _resume(context: Context, typed: str) -> None:
+    if not typed:
+        await _list(context, "")
+        return
+    info = await context.swarm.resume(_named(context, typed).id)
+    context.status.ok(f"{info.name} goes on")
+
+
+async def _ask_to_remove(context: Context, id: str) -> None:
+    """A key is pressed sooner than a name is typed, and what a worker said is gone with it."""
+    from zot.frontends.terminal.dialogs.picker import YesNo
+
+    name = spelled(_named(context, id).name)
+    if await context.dialogs.ask(YesNo(f"remove {name}?", "what it said is forgotten", "remove it")) == "yes":
+        context.desk.spawn(_remove(context, id))
+
+
+async def _remove(context: Context, typed: str) -> None:
+    """With changes that are nowhere else, only after a question."""
+    from zot.frontends.terminal.dialogs.picker import YesNo
+    from zot.swarm.worker_operations import Unmerged
+
+    name, _, flag = typed.partition(" ")
+    worker = _named(context, name)
+    try:
+        left = await context.swarm.office.remove(worker.id, force=flag.strip() == "--force")
+    except Unmerged as error:
+        told = str(error).partition("; --force")[0]
+        question = YesNo(f"remove {spelled(worker.name)}?", told, "remove it, and what it changed is lost")
+        if await context.dialogs.ask(question) != "yes":
+            context.status.ok(f"{worker.name} stays")
+            return
+        left = await context.swarm.office.remove(worker.id, force=True)
+    await context.swarm.refresh()
+    if left:
+        raise ZotError(f"{worker.name} is removed, but for: {'; '.join(left)}")
+    context.status.ok(f"removed {worker.name}")
+
+
+# --- what it changed
+
+
+async def _diff(context: Context, typed: str) -> None:
+    from zot.frontends.terminal.dialogs.text_dialogs import TextView
+    from zot.frontends.terminal.swarm.tree_diff import rows_of
+
+    worker, desk = _named(context, typed), context.desk
+    text = await context.swarm.office.diff(worker.id)
+    if not text.strip():
+        context.status.ok(f"{worker.name} has changed nothing")
+        return
+    title = f"what {spelled(worker.name)} changed"
+    await context.dialogs.ask(TextView(title, lambda theme, width: rows_of(text, desk.painter, width)))
+
+
+async def _ask_to_merge(context: Context, id: str) -> None:
+    from zot.frontends.terminal.dialogs.picker import Picker
+    from zot.tui.widgets.select_list import Choice
+    from zot.wire.swarm_frames import SwarmMerge
+
+    worker = _named(context, id)
+    if worker.tree is None:
+        raise ZotError(f"{worker.name} has no tree of its own: what it did is in {worker.order.cwd} already")
+    stat = context.swarm.stats.get(worker.id)
+    rows = [
+        Choice("squash", "into your files, for you to look at and commit", str(stat or "")),
+        Choice("no-ff", "with a merge commit"),
+        Choice("patch", f"as a file, {worker.name}.patch"),
+    ]
+    how = await context.dialogs.ask(Picker(f"merge what {spelled(worker.name)} changed", rows, filterable=False))
+    if how is not None:
+        command = SwarmMerge(worker=worker.id, how=cast("Any", how))  # one of the rows
+        context.desk.spawn(_merge_as(context, command, worker.name))
+
+
+async def _merge(context: Context, rest: str) -> None:
+    """``/swarm merge WORKER [--squash|--no-ff|--patch] [--into BRANCH] [--check "COMMAND"] [--repair]``."""
+    import shlex
+
+    from zot.wire.swarm_frames import SwarmMerge
+
+    try:
+        name, *words = shlex.split(rest) or [""]
+    except ValueError as error:
+        raise UsageError(f"/swarm merge: {error}") from error
+    given: dict[str, Any] = {}
+    while words:
+        word = words.pop(0)
+        flag, _, value = word.partition("=")
+        if word in ("--squash", "--no-ff", "--patch"):
+            given["how"] = word[2:]
+        elif word == "--repair":
+            given["repair"] = True
+        elif flag in ("--into", "--check") and (value or words):
+            given[flag[2:]] = value or words.pop(0)
+        else:
+            raise UsageError(
+                f'/swarm merge {word}: expected --squash, --no-ff, --patch, --repair, --into BRANCH, --check "COMMAND"'
+            )
+    worker = _named(context, name)
+    await _merge_as(context, SwarmMerge(worker=worker.id, **given), worker.name)
+
+
+async def _merge_as(context: Context, command: SwarmMerge, name: str) -> None:
+    context.status.ok(f"merging {name} …")
+    merged = await context.swarm.office.merge(command)
+    await context.swarm.refresh()
+    context.swarm.note(name, merged.left)
+    if merged.conflicts:
+        mending = merged.mending or await _offer_repair(context, merged, command, name)
+        context.status.ok(f"{name} mends {', '.join(mending)} in its own tree; merge it again when it is done")
+        return
+    context.status.ok(_merged_words(merged, command, name))
+
+
+async def _offer_repair(context: Context, merged: SwarmMerged, command: SwarmMerge, name: str) -> tuple[str, ...]:
+    """A conflict leaves everything as it was; whoever made one side of it can mend it. ZotError if nobody is to."""
+    from zot.frontends.terminal.dialogs.picker import YesNo
+
+    conflict = f"{name} conflicts with {merged.into} in {', '.join(merged.conflicts)}: nothing was changed"
+    told = "Mending it, the worker gets both sides in its own tree; your files stay as they are."
+    question = YesNo(spelled(f"merge {name}?"), f"{spelled(conflict)}.\n{told}", f"have {spelled(name)} mend it")
+    if await context.dialogs.ask(question) != "yes":
+        raise ZotError(f"{conflict}; /swarm merge {name} --repair has the worker mend it")
+    mending = await context.swarm.office.repair(command.worker, command.into)
+    await context.swarm.watch()
+    return mending
+
+
+def _merged_words(merged: SwarmMerged, command: SwarmMerge, name: str) -> str:
+    if command.how == "patch":
+        return f"wrote {merged.patch}" if merged.patch else f"{name} has changed nothing"
+    if not merged.files:
+        return f"{name} has nothing that {merged.into} does not have"
+    count = f"{len(merged.files)} file{'s' * (len(merged.files) != 1)}"
+    how = "with a merge commit" if command.how == "no-ff" else "not committed"
+    return f"merged {name} into {merged.into}: {count}, {how}"
+
+
+# --- who is meant
+
+
+def _named(context: Context, typed: str) -> Any:
+    """The record of a worker by id, the beginning of one, or name."""
+    if not typed:
+        raise UsageError("/swarm: say which worker; /swarm shows them")
+    return context.swarm.office.named(typed)
+
+
+_DOERS: dict[str, Callable[[Context, str], Awaitable[None]]] = {
+    **dict.fromkeys(("", "list", "ls", "ps"), _list),
+    **dict.fromkeys(("new", "spawn"), _new),
+    **dict.fromkeys(("kill", "stop"), _stop),
+    **dict.fromkeys(("remove", "rm"), _remove),
+    **dict.fromkeys(("logs", "log", "view"), _read),
+    **dict.fromkeys(("send", "prompt", "msg"), _send),
+    **dict.fromkeys(("resume", "reattach", "reopen"), _resume),
+    "attach": _attach,
+    "diff": _diff,
+    "merge": _merge,
+}
+_OFFERED = {
+    "new": "start a worker: [--model M] [--provider P] [--worktree|--shared] [--write] task",
+    "list": "show them",
+    "attach": "read one and type for it",
+    "logs": "read what one said",
+    "send": "tell one more",
+    "stop": "end one",
+    "resume": "continue one that ended",
+    "diff": "what one changed",
+    "merge": "bring home what one changed",
+    "remove": "forget one",
+}
+_ONLY: dict[str, tuple[str, ...]] = {
+    "send": ("queued", "running", "waiting", "idle"),
+    "stop": ("queued", "running", "waiting", "idle"),
+    "resume": ("done", "failed", "stopped", "lost"),
+    "remove": ("idle", "done", "failed", "stopped", "lost"),
+}
+
+
+def complete(context: Context, typed: str) -> list[Choice]:
+    """The verbs; behind one of them, the workers it can be used for."""
+    from zot.tui.widgets.select_list import Choice
+
+    verb, space, _ = typed.partition(" ")
+    if not space:
+        return [Choice(f"{name} " if name != "list" else name, name, summary) for name, summary in _OFFERED.items()]
+    name = next((name for name in _OFFERED if _DOERS.get(verb.lower()) is _DOERS[name]), "")
+    if name in ("", "new", "list"):
+        return []
+    statuses = _ONLY.get(name)
+    rows = [info for info in context.swarm.remembered() if statuses is None or info.status in statuses]
+    return [_choice(verb, info, behind=" " * (name == "send")) for info in rows]
+
+
+def _choice(verb: str, info: WorkerInfo, behind: str) -> Choice:
+    from zot.frontends.terminal.swarm.worker_summary import doing
+    from zot.tui.widgets.select_list import Choice
+
+    return Choice(f"{verb} {info.name}{behind}", f"{verb} {spelled(info.name)}", f"{info.status} · {doing(info)}"[:200])

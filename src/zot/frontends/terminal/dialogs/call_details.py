@@ -1,0 +1,254 @@
+"""What a tool call would do, in full: the command, the file, the changes, and every other argument.
+
+All of it goes through the door for text a person decides on: what is approved is what is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from zot.agent.tools.edit_diff import CONTEXT, Diff, Span, diff_of
+from zot.errors import ToolError
+from zot.system.safe_open import TooLarge, read_whole
+from zot.system.visible_text import MARK, TAB, has_hidden, spelled_lines
+from zot.tui.decision_text import decision_rows, folded, painted
+from zot.tui.diff import UNTINTED, numbered, on_tint
+from zot.tui.highlight import language_of
+from zot.tui.markdown import Painter
+from zot.tui.tool_call_rows import counts
+from zot.tui.width import CONTINUED, cut, visible, wrap
+from zot.tui.word_diff import changed_words
+
+if TYPE_CHECKING:
+    from zot.agent.tools.workspace import Workspace
+
+LARGEST_COMPARED = 4 << 20  # of a file that is replaced
+
+_ROLES = {" ": "diff_context", "-": "diff_remove", "+": "diff_add"}
+_CHANGED = ("diff_remove", "diff_add")
+_COLOURED = 400  # lines highlighted at most; the rest of a huge file is shown plain
+
+
+Existing = Callable[[str], bytes | None]  # what a path holds now
+
+
+def nothing_there(path: str) -> bytes | None:
+    return None
+
+
+def call_rows(tool: str, args: Any, painter: Painter, width: int, existing: Existing = nothing_there) -> list[str]:
+    """Nothing is left out, whatever its length: what is approved has to be readable. Over a file that is there a write
+    is a difference first, and then the whole file as it will be; an edit stands among the lines around it."""
+    fields = _fields(args)
+    if tool == "bash" and isinstance(command := fields.get("command"), str):
+        return [*_text(f"$ {command}", "accent", painter, width), *_rest(fields, ("command",), painter, width)]
+    if tool == "write" and isinstance(content := fields.get("content"), str) and _has_path(fields):
+        rows = [*_path(fields, painter, width), *_rest(fields, ("path", "content"), painter, width)]
+        rows += _replaced(existing(fields["path"]), content, painter, width)
+        return rows + _file(content, fields["path"], painter, width)
+    if tool == "edit" and (changes := _changes(fields)) and _has_path(fields):
+        rows = [*_path(fields, painter, width), *_rest(fields, ("path", "edits"), painter, width)]
+        return rows + (_in_place(existing(fields["path"]), changes, painter, width) or _edits(changes, painter, width))
+    return _rest(fields, (), painter, width) if fields else _text(_as_text(args), "fg", painter, width)
+
+
+def existing_in(workspace: Workspace) -> Existing:
+    """Reads what a write in this workspace would replace."""
+
+    def read(path: str) -> bytes | None:
+        try:
+            return read_whole(workspace.resolve(path), LARGEST_COMPARED)
+        except (OSError, TooLarge, ToolError, ValueError):
+            return None
+
+    return read
+
+
+def call_hides(tool: str, args: Any) -> bool:
+    """Whether the call contains something a screen would not have shown."""
+    return has_hidden(tool) or any(map(has_hidden, _strings(args)))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    waiting: list[Any] = [value]
+    while waiting:
+        item: Any = waiting.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            fields = cast("dict[Any, Any]", item)
+            waiting += [*fields.keys(), *fields.values()]
+        elif isinstance(item, list):
+            waiting += cast("list[Any]", item)
+
+
+def _fields(args: Any) -> dict[str, Any]:
+    if isinstance(args, str):
+        try:
+            args = msgspec.json.decode(args)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return {}
+    return cast("dict[str, Any]", args) if isinstance(args, dict) else {}
+
+
+def _has_path(fields: dict[str, Any]) -> bool:
+    return isinstance(fields.get("path"), str)
+
+
+def _path(fields: dict[str, Any], painter: Painter, width: int) -> list[str]:
+    return _text(fields["path"], "accent", painter, width)
+
+
+def _file(content: str, path: str, painter: Painter, width: int) -> list[str]:
+    """Numbered; highlighted where a line fits and nothing in it had to be spelled out."""
+    lines = spelled_lines(content.removesuffix("\n"))
+    language = language_of(path)
+    styled = painter.code.lines("\n".join(lines[:_COLOURED]), language) if language else []
+    digits = max(4, len(str(len(lines))))
+    rows: list[str] = []
+    for number, line in enumerate(lines):
+        parts = folded(line, max(width - digits - 1, 1))
+        coloured = styled[number] if number < len(styled) else ""
+        if len(parts) == 1 and visible(coloured) == line and not MARK.search(line) and TAB not in line:
+            made = [coloured]
+        else:
+            made = painted(parts, "tool_out", painter.theme)
+        gutters = [f"{number + 1:>{digits}} ", *[f"{CONTINUED:>{digits}} "] * (len(made) - 1)]
+        rows += [painter.theme.paint("muted", gutter) + row for gutter, row in zip(gutters, made, strict=True)]
+    return rows
+
+
+def _replaced(before: bytes | None, content: str, painter: Painter, width: int) -> list[str]:
+    """What becomes of a file that is there; nothing is said of one that is not."""
+    if before is None:
+        return []
+    theme = painter.theme
+    if before == content.encode("utf-8", "replace"):
+        return [theme.paint("muted", row) for row in wrap("the file is exactly like this already", width)]
+    if b"\0" in before:
+        return [theme.paint("warning", row) for row in wrap("this replaces a file that is not text", width)]
+    changes = list(_difference(before.decode("utf-8", "replace"), content))
+    signs = [text[0] for role, text in changes if role in _ROLES.values()]
+    told = theme.paint("fg", "replaces a file ") + f"({counts(theme, signs.count('+'), signs.count('-'))})"
+    whole = theme.paint("fg", "the whole file as it will be")
+    return [cut(told, width), *_changed_rows(changes, painter, width), cut(whole, width)]
+
+
+def _changes(fields: dict[str, Any]) -> list[dict[str, str]]:
+    """Empty when one of them is not what the tool expects: it is shown as it came."""
+    edits = fields.get("edits")
+    listed: list[Any] = cast("list[Any]", edits) if isinstance(edits, list) else []
+    return cast("list[dict[str, str]]", listed) if all(map(_is_change, listed)) else []
+
+
+def _is_change(edit: Any) -> bool:
+    if not isinstance(edit, dict):
+        return False
+    change = cast("dict[str, Any]", edit)
+    return change.keys() == {"oldText", "newText"} and all(isinstance(text, str) for text in change.values())
+
+
+def _edits(changes: list[dict[str, str]], painter: Painter, width: int) -> list[str]:
+    rows: list[str] = []
+    for number, change in enumerate(changes, 1):
+        if len(changes) > 1:
+            rows.append(painter.theme.paint("muted", f"edit {number} of {len(changes)}"))
+        rows += _changed_rows(list(_difference(change["oldText"], change["newText"])), painter, width)
+    return rows
+
+
+def _in_place(before: bytes | None, changes: list[dict[str, str]], painter: Painter, width: int) -> list[str]:
+    """The edits with the lines around them and their numbers; empty where the file is not what they were made for, or
+    where more than that would have to be shown."""
+    after = _edited(before, changes) if before is not None else None
+    if before is None or after is None:
+        return []
+    diff = _compared(before.decode(), after)
+    lines = numbered(diff.text.split("\n"), [(hunk.old_start, hunk.new_start) for hunk in diff.hunks])
+    quoted = sum(text.count("\n") + 1 for change in changes for text in change.values())
+    if not diff.hunks or len(lines) > quoted + (2 * CONTEXT + 2) * len(changes):
+        return []
+    digits = max(4, len(str(max((line.number for line in lines), default=0))))
+    gutters = [f"{line.number:>{digits}} " if line.sign else " " * (digits + 1) for line in lines]
+    told = [(_ROLES[line.sign], f"{line.sign} {line.text}") if line.sign else ("muted", line.text) for line in lines]
+    return _changed_rows(told, painter, width, gutters)
+
+
+def _edited(before: bytes, changes: list[dict[str, str]]) -> str | None:
+    """What the file would say; None when an edit does not fit, which is the tool's to complain about."""
+    try:
+        text = before.decode()
+    except UnicodeDecodeError:
+        return None
+    spans = sorted((text.find(change["oldText"]), change["oldText"], change["newText"]) for change in changes)
+    pieces: list[str] = []
+    end = 0
+    for start, old, new in spans:
+        if not old or start < end or text.count(old) != 1:
+            return None
+        pieces += [text[end:start], new]
+        end = start + len(old)
+    return "".join([*pieces, text[end:]])
+
+
+def _changed_rows(
+    changes: list[tuple[str, str]], painter: Painter, width: int, gutters: Sequence[str] = ()
+) -> list[str]:
+    """Changed lines on their tint, changed words on a stronger one, each line folded and whole."""
+    theme = painter.theme
+    room = max(width - len(gutters[0]), 1) if gutters else width
+    words = changed_words([text[:1] for _, text in changes], [text for _, text in changes])
+    rows: list[str] = []
+    for place, (role, text) in enumerate(changes):
+        ground, strong = (
+            ("", "") if role not in _CHANGED else (theme.tint(role), theme.tint(role, strong=True) or UNTINTED)
+        )
+        parts = folded(text, room, 2)
+        gutter = theme.paint("muted", gutters[place]) if gutters else ""
+        start = 0
+        for number, (part, shown) in enumerate(zip(parts, painted(parts, role, theme), strict=True)):
+            spans = [(first - start, last - start) for first, last in words.get(place, [])]
+            mark = theme.paint("muted", f"{CONTINUED} ") if number else ""
+            rows.append(gutter + mark + on_tint(shown, ground, spans, strong))
+            gutter = " " * len(gutters[place]) if gutters else ""
+            start += len(part)
+    return rows
+
+
+def _difference(old: str, new: str) -> Iterator[tuple[str, str]]:
+    """Role and text of each line. What an edit merely quotes to be unique is context, not a change."""
+    for row in _compared(old, new).text.split("\n"):
+        yield (_ROLES[row[0]], f"{row[0]} {row[1:]}") if row[:1] in _ROLES else ("muted", row)
+
+
+def _compared(old: str, new: str) -> Diff:
+    """The texts are spelled out before they are compared: lines that differ still do."""
+    if old.endswith("\n") and new.endswith("\n"):
+        old, new = old[:-1], new[:-1]
+    old, new = "\n".join(spelled_lines(old)), "\n".join(spelled_lines(new))
+    return diff_of(old, [Span(0, len(old), 1, new)])
+
+
+def _rest(fields: dict[str, Any], told: tuple[str, ...], painter: Painter, width: int) -> list[str]:
+    """Every other argument, one after the other."""
+    rows: list[str] = []
+    for name, value in fields.items():
+        if name not in told:
+            rows += _text(f"{name}: {_as_text(value)}", "fg", painter, width)
+    return rows
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, RecursionError):
+        return repr(value)
+
+
+def _text(text: str, role: str, painter: Painter, width: int) -> list[str]:
+    return decision_rows(text, role, painter.theme, width)

@@ -1,0 +1,321 @@
+"""May this tool run? Everything that would run can be read before answering.
+
+One question at a time, in the order they came; a confirmation stands above every other dialog. It waits while somebody
+types, and answers of its first moments are ignored, so that typing does not approve; closing it refuses the call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from zot.core.permission_gate import Answer, Question
+from zot.core.permission_modes import CYCLE, WORDS, Mode, Rule, wider
+from zot.errors import ZotError, in_words
+from zot.frontends.terminal.dialogs.call_details import Existing, call_hides, call_rows, nothing_there
+from zot.frontends.terminal.dialogs.detail_pane import Evidence
+from zot.frontends.terminal.dialogs.dialog import CONFIRM, READING, Dialog, Dialogs
+from zot.system.visible_text import spelled
+from zot.tui.decision_text import decision_rows
+from zot.tui.keys import Key
+from zot.tui.theme import Theme
+from zot.tui.widgets.text_field import TextField
+from zot.tui.width import cells, cut
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.features.jail.outside_access import Decision, Offer
+    from zot.frontends.terminal.screen.ui_services import Desk
+    from zot.tui.markdown import Painter
+
+DEAF_S = 0.15
+_TWICE_S = 1.0
+_ROOMY = 8
+
+
+class Choice(NamedTuple):
+    """An answer under its digit; ``kept`` ones hold in this project in later sessions, too."""
+
+    digit: str
+    text: str
+    short: str
+    decision: Literal["once", "prefix", "tool", "all", "deny"]
+    kept: bool = False
+
+
+class Confirmed(NamedTuple):
+    answer: Answer
+    kept: bool = False
+
+
+class ConfirmDialog(Dialog[Confirmed]):
+    """The digits always mean the same: ``4`` is no, whatever else is offered. ``who`` is the worker that asks, if it is
+    not the conversation itself."""
+
+    rank = CONFIRM
+    unasked = True
+    takes_text = False
+    answers = frozenset("1234r")
+
+    def __init__(self, question: Question, painter: Painter, confirmations: Confirmations, *, who: str = "") -> None:
+        super().__init__()
+        tool, args = question.call.name, question.call.args
+        self._who = spelled(who)
+        self._tool = spelled(tool)
+        self._origin = question.origin
+        self._painter = painter
+        self._confirmations = confirmations
+        hidden = call_hides(tool, args)
+        self._evidence = Evidence(lambda theme, width: self._all_of_it(tool, args, theme, width), hidden=hidden)
+        self._shown_at = 0.0
+        self._reason: TextField | None = None
+        self._always = always_choices(self._tool, question.prefix, of_worker=bool(who))
+        everything = "yes, and everything this worker does" if who else "yes, and everything in this session"
+        self._rest = [Choice("3", everything, "all", "all")] if question.or_all else []
+        self._selected = "4" if hidden or is_dangerous(args) else "1"
+
+    @property
+    def _choices(self) -> list[Choice]:
+        once = Choice("1", "yes, this once", "once", "once")
+        return [once, self._always[0], *self._rest, Choice("4", "no", "no", "deny")]
+
+    # --- rows
+
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
+        self._shown_at = self._shown_at or time.monotonic()
+        more = self._confirmations.waiting
+        self.title = (
+            f"{self._who}: " * bool(self._who) + f"run {self._tool}?" + (f" ({more} more waiting)" if more else "")
+        )
+        self.hint = self._hint_text()
+        return super().lines(theme, width, height)
+
+    def rows(self, theme: Theme, width: int, height: int) -> list[str]:
+        answers = self._answers(theme, width, height)
+        if self._reason is not None:
+            line, column = self._reason.line(theme, max(width - 12, 1))
+            answers = [f"  {theme.paint('prompt', 'because ›')} {line}"]
+            self.cursor = (0, column + 12)
+        body = self._evidence.rows(theme, width, max(height - len(answers), 2))
+        if self._reason is not None:
+            self.cursor = (len(body), (self.cursor or (0, 0))[1])
+        self.hint = self._hint_text()
+        return [*body, *answers]
+
+    def _all_of_it(self, tool: str, args: Any, theme: Theme, width: int) -> list[str]:
+        rows: list[str] = []
+        if cells(self._tool) > width - 20:  # the title has no room for it
+            rows += decision_rows(f"tool: {tool}", "fg", theme, width)
+        if self._origin:
+            rows += decision_rows(f"the extension {self._origin} asks for it", "muted", theme, width)
+        if self._who:
+            rows += decision_rows(f"the worker {self._who} asks for it", "muted", theme, width)
+        existing = nothing_there if self._who else self._confirmations.existing  # it has files of its own
+        return rows + call_rows(tool, args, self._painter, width, existing)
+
+    def _answers(self, theme: Theme, width: int, height: int) -> list[str]:
+        """One row each; all on one row where there is hardly any room."""
+        if height >= _ROOMY:
+            return [self._row(theme, choice, width) for choice in self._choices]
+        marks = [
+            f"[{c.digit} {c.short}]" if c.digit == self._selected else f" {c.digit} {c.short} " for c in self._choices
+        ]
+        return [theme.paint("fg", cut(f"  {''.join(marks)}", width))]
+
+    def _row(self, theme: Theme, choice: Choice, width: int) -> str:
+        text = f"  {choice.digit}  {choice.text}"
+        return theme.selected(text, width) if choice.digit == self._selected else theme.paint("fg", cut(text, width))
+
+    def _hint_text(self) -> str:
+        if self._reason is not None:
+            return "enter refuses and tells the model why · esc goes back"
+        return "1–4 or enter answers · ←→ changes 2 · r refuses with a reason · esc refuses"
+
+    # --- keys
+
+    def key(self, key: Key) -> bool:
+        if key.name in READING and self._reason is None:  # approves nothing: heard from the first moment on
+            return self._evidence.key(key)
+        if time.monotonic() - self._shown_at < DEAF_S or not self._shown_at:
+            return True
+        if self._reason is not None:
+            return self._reason_key(key)
+        if key.name in ("esc", "ctrl+c"):
+            self._refuse()
+        elif key.name in ("up", "down"):
+            digits = [choice.digit for choice in self._choices]
+            place = digits.index(self._selected) + (1 if key.name == "down" else -1)
+            self._selected = digits[min(max(place, 0), len(digits) - 1)]
+        elif key.name in ("left", "right"):
+            turn = 1 if key.name == "right" else -1
+            self._always = [*self._always[turn:], *self._always[:turn]]
+            self._selected = "2"
+        elif key.name in ("1", "2", "3", "4"):
+            self._answer(key.name)
+        elif key.name == "enter":
+            self._answer(self._selected)
+        elif key.name in ("r", "tab"):
+            self._reason = TextField()
+            self.chosen = True
+        elif key.name == "shift+tab" and not self._who:
+            self._confirmations.switch_mode()
+        else:
+            self._evidence.key(key)
+        return True
+
+    def _refuse(self) -> None:
+        if not self._who:
+            self._confirmations.escaped()
+        self.finish(Confirmed(Answer("deny")))
+
+    def _answer(self, digit: str) -> None:
+        choice = next((choice for choice in self._choices if choice.digit == digit), None)
+        if choice is not None:
+            self.finish(Confirmed(Answer(choice.decision), choice.kept))
+
+    def _reason_key(self, key: Key) -> bool:
+        assert self._reason is not None
+        if key.name in ("esc", "ctrl+c"):
+            self._reason, self.cursor = None, None
+        elif key.name == "enter":
+            text = self._reason.text.strip()
+            self.finish(Confirmed(Answer("deny", f"the user refused this tool call: {text}" if text else "")))
+        else:
+            self._reason.key(key)
+        return True
+
+
+def always_choices(tool: str, prefix: Sequence[str], *, of_worker: bool = False) -> list[Choice]:
+    """What the second answer may mean, the narrowest first. What a worker is allowed ends with it."""
+    covered: list[tuple[str, str, Literal["prefix", "tool"]]] = [(tool, "this tool", "tool")]
+    if prefix:
+        covered.insert(0, (f"`{' '.join(prefix)} …`", "like it", "prefix"))
+    if of_worker:
+        always = "yes, and always {} for this worker"
+        return [Choice("2", always.format(what), short, decision) for what, short, decision in covered]
+    return [
+        Choice("2", f"yes, and always {what} in this {where}", short, decision, where == "project")
+        for what, short, decision in covered
+        for where in ("session", "project")
+    ]
+
+
+class Confirmations:
+    """Implements ``core.confirm.Confirmer``: ask, one after the other. ``cancel`` ends the turn."""
+
+    def __init__(self, desk: Desk, dialogs: Dialogs, conversation: Conversation, cancel: Callable[[], None]) -> None:
+        self._desk = desk
+        self._dialogs = dialogs
+        self._conversation = conversation
+        self._gate = conversation.gate
+        self._cancel = cancel
+        if self._gate is not None:
+            self._gate.confirmer = self
+        self.existing: Existing = nothing_there  # what a file holds that a call would replace
+        self.turn = asyncio.Lock()  # one question at a time, whoever asks
+        self._asked = 0
+        self._open: ConfirmDialog | None = None
+        self._escaped_at = 0.0
+
+    @property
+    def mode(self) -> Mode:
+        return self._gate.mode if self._gate is not None else "everything"
+
+    @property
+    def waiting(self) -> int:
+        """Questions behind the one that is shown."""
+        return max(self._asked - 1, 0)
+
+    async def __call__(self, question: Question) -> Answer:
+        self._asked += 1
+        try:
+            async with self.turn:
+                return await self._ask(question)
+        finally:
+            self._asked -= 1
+
+    async def of_worker(self, name: str, question: Question) -> Answer:
+        """A worker of a swarm asks: in turn with the others, under its name, and by nobody's rules but the answer."""
+        self._asked += 1
+        try:
+            async with self.turn:
+                dialog = ConfirmDialog(question, self._desk.painter, self, who=name)
+                return (await self._dialogs.ask(dialog) or Confirmed(Answer("deny"))).answer
+        finally:
+            self._asked -= 1
+
+    async def outside_of_worker(self, name: str, offer: Offer) -> Decision:
+        """The same about what is outside its jail."""
+        from zot.frontends.terminal.dialogs.outside_access import OutsideDialog
+
+        async with self.turn:
+            dialog = OutsideDialog(offer, self._desk.painter, self, who=name)
+            return await self._dialogs.ask(dialog) or "deny"
+
+    async def _ask(self, question: Question) -> Answer:
+        judged = self._gate.judge(question.call) if self._gate is not None else None
+        if judged is not None and judged.step != "ask":  # decided for all while this one waited
+            return Answer("once") if judged.step == "run" else Answer("deny", judged.reason)
+        self._open = ConfirmDialog(question, self._desk.painter, self)
+        try:
+            confirmed = await self._dialogs.ask(self._open) or Confirmed(Answer("deny"))
+        finally:
+            self._open = None
+        if confirmed.kept:
+            await self._keep(question, confirmed.answer)
+        return confirmed.answer
+
+    async def _keep(self, question: Question, answer: Answer) -> None:
+        """For later sessions in this project. If that fails, the answer holds for this one all the same."""
+        kept, call = self._conversation.resources.kept_rules, question.call
+        rule = Rule(
+            call.name,
+            self._conversation.extension_of(call.name),
+            question.prefix if answer.decision == "prefix" else (),
+        )
+        try:
+            if kept is not None:
+                await asyncio.to_thread(kept.keep, rule)
+        except (ZotError, OSError) as error:
+            self._desk.status.error(f"the answer holds for this session only: {in_words(error)}")
+
+    def switch_mode(self) -> None:
+        """shift+tab: the next mode this run may have. A question that is open stays: a key for something else is no
+        answer."""
+        if self._gate is None:
+            return
+        may = [mode for mode in CYCLE if not wider(mode, self._gate.limit)]
+        place = may.index(self.mode) if self.mode in may else -1
+        self.set_mode(may[(place + 1) % len(may)])
+
+    def set_mode(self, mode: str) -> None:
+        """For a person who pressed a key or typed a command. UsageError when this run may not have it."""
+        self._conversation.set_permission_mode(mode)
+        self._desk.status.ok(f"{WORDS[self.mode]} · shift+tab switches")
+        self._desk.redraw()
+
+    def allow_all(self) -> bool:
+        """``/yolo``: ask no more, and let run what is being asked about; False when nothing was asked anyway."""
+        if self.mode == "everything":
+            return False
+        self._conversation.set_permission_mode("everything")
+        if self._open is not None:
+            self._open.finish(Confirmed(Answer("once")))
+        return True
+
+    def escaped(self) -> None:
+        """esc refuses one call; twice in a row it ends the turn."""
+        now = time.monotonic()
+        if now - self._escaped_at < _TWICE_S:
+            self._cancel()
+        self._escaped_at = now
+
+
+def is_dangerous(args: Any) -> bool:
+    """Whether a call looks like one that is hard to undo; here it only decides which answer is selected."""
+    from zot.features.permissions import command_prefix  # only when somebody is asked
+
+    command = args.get("command") if isinstance(args, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # anybody's JSON
+    return isinstance(command, str) and command_prefix.is_dangerous(command)

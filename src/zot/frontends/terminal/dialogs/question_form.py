@@ -1,0 +1,140 @@
+"""A server wants to know something: its question, field by field, with the server's name above each of them.
+
+Everything it says is made safe before it is shown. Closing a field ends the form without an answer; saying no is an
+answer of its own. An address is shown in full and opened only on a yes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from zot.features.mcp.elicitation import Elicitation, Field, read_answer
+from zot.frontends.terminal.dialogs.dialog import CONFIRM, Dialog, Dialogs
+from zot.frontends.terminal.dialogs.text_dialogs import TextPrompt
+from zot.system.visible_text import spelled
+from zot.tui.keys import Key
+from zot.tui.sanitize import one_line
+from zot.tui.theme import Theme
+from zot.tui.widgets.select_list import Choice, SelectList
+from zot.tui.width import wrap
+
+if TYPE_CHECKING:
+    from zot.agent.tools.workspace import Workspace
+
+_FILL, _DECLINE, _OPEN = "fill", "decline", "open"
+
+
+class ChoiceDialog(Dialog[str]):
+    """One of several, with words above them; the first is selected."""
+
+    rank = CONFIRM
+    unasked = True
+    takes_text = False
+    hint = "enter picks · esc closes"
+
+    def __init__(self, title: str, above: list[str], choices: list[Choice], selected: str = "") -> None:
+        super().__init__()
+        self.title = title
+        self._above = above
+        self._list = SelectList(choices, filterable=False, selected=selected)
+        self._count = len(choices)
+
+    def rows(self, theme: Theme, width: int, height: int) -> list[str]:
+        rows = [theme.paint("fg", row) for line in self._above for row in wrap(f"  {line}", width, "  ")]
+        shown = max(min(self._count, height - 1), 1)
+        return [*rows[: max(height - shown, 1)], *self._list.lines(theme, width, shown)]
+
+    def key(self, key: Key) -> bool:
+        if key.name == "enter":
+            if (chosen := self._list.chosen) is not None:
+                self.finish(chosen.value)
+            return True
+        return self._list.key(key)
+
+
+class FieldPrompt(TextPrompt):
+    """A field to type into, above everything else as every question of a running turn."""
+
+    rank = CONFIRM
+    unasked = True
+
+    def key(self, key: Key) -> bool:
+        if key.name == "enter":
+            self.finish(self.field.text)  # nothing is an answer, too
+            return True
+        return super().key(key)
+
+
+class ServerQuestions:
+    """Implements ``mcp.session.Ask`` for the terminal, one question at a time; ``tell`` is for what went wrong."""
+
+    def __init__(self, tell: Callable[[str], None], dialogs: Dialogs, workspace: Workspace) -> None:
+        self._tell = tell
+        self._dialogs = dialogs
+        self._workspace = workspace
+        self._turn = asyncio.Lock()
+
+    async def __call__(self, question: Elicitation) -> dict[str, Any]:
+        async with self._turn:
+            return await (self._open(question) if question.url else self._fill(question))
+
+    async def _open(self, question: Elicitation) -> dict[str, Any]:
+        above = [one_line(question.message), spelled(question.url)]
+        choices = [Choice(_DECLINE, "no", ""), Choice(_OPEN, "open it in the browser", "")]
+        answer = await self._dialogs.ask(ChoiceDialog(self._title(question), above, choices))
+        if answer != _OPEN:
+            return {"action": "decline" if answer == _DECLINE else "cancel"}
+        from zot.features.login.browser import open_in_browser
+
+        if not open_in_browser(question.url, self._workspace.free_environment()):
+            self._tell(f"nothing here opens an address, so open it yourself: {spelled(question.url)}")
+        return {"action": "accept"}
+
+    async def _fill(self, question: Elicitation) -> dict[str, Any]:
+        names = ", ".join(one_line(field.title or field.name) for field in question.fields)
+        above = [one_line(question.message), *([f"it asks for: {names}"] if names else [])]
+        choices = [Choice(_FILL, "answer it" if names else "yes", ""), Choice(_DECLINE, "no", "")]
+        answer = await self._dialogs.ask(ChoiceDialog(self._title(question), above, choices))
+        if answer != _FILL:
+            return {"action": "decline" if answer == _DECLINE else "cancel"}
+        content: dict[str, Any] = {}
+        for field in question.fields:
+            value = await self._field(question, field)
+            if value is _CLOSED:
+                return {"action": "cancel"}
+            if value is not None:
+                content[field.name] = value
+        return {"action": "accept", "content": content}
+
+    async def _field(self, question: Elicitation, field: Field) -> Any:
+        wrong = ""
+        while True:
+            typed = await self._typed(question, field, wrong)
+            if typed is None:
+                return _CLOSED
+            try:
+                return read_answer(field, typed)
+            except ValueError as error:
+                wrong = one_line(str(error))
+
+    async def _typed(self, question: Elicitation, field: Field, wrong: str) -> str | None:
+        title = f"{self._title(question)}: {one_line(field.title or field.name)}"
+        above = [line for line in (one_line(field.description), wrong) if line]
+        if field.kind in ("choice", "yes"):
+            pairs = field.choices or (("yes", "yes"), ("no", "no"))
+            choices = [Choice(value, one_line(label), "") for value, label in pairs]
+            return await self._dialogs.ask(ChoiceDialog(title, above, choices, field.default))
+        if field.kind == "choices":
+            above.append(f"some of {', '.join(one_line(value) for value, _ in field.choices)}, with commas between")
+        needed = "" if field.required else " · empty leaves it out"
+        return await self._dialogs.ask(
+            FieldPrompt(title, text=one_line(field.default), above=above, hint=f"enter accepts{needed} · esc closes")
+        )
+
+    def _title(self, question: Elicitation) -> str:
+        return f"{one_line(question.server)} asks"
+
+
+_CLOSED = object()

@@ -1,0 +1,222 @@
+"""The stored conversations of this directory, newest first: a look into each, and a search through all that was said.
+
+Every letter belongs to the search; what can be done has ctrl with a letter. Titles are searched at once, and what was
+said by ``SessionReader``, whose finds join the list as they come.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import msgspec
+
+from zot.core.session.search import Said
+from zot.core.session.summary import Summary
+from zot.frontends.terminal.dialogs.dialog import Dialog
+from zot.frontends.terminal.dialogs.session_loader import SessionReader
+from zot.tui.fuzzy import Pattern
+from zot.tui.keys import Key
+from zot.tui.sanitize import one_line
+from zot.tui.theme import Theme
+from zot.tui.widgets.select_list import Choice, SelectList, pointed_out
+from zot.tui.widgets.text_field import TextField
+from zot.tui.width import cut, wrap
+
+_HINT = "enter resumes · ctrl+r renames · ctrl+d deletes · tab {scope} · esc closes"
+_EMPTY = "type to search titles and all that was said"
+_WITH_PREVIEW = 11  # rows that hold a list and a look into a session
+_PREVIEW = 12
+_LONGEST_SAID = 4  # rows
+
+
+class Act(msgspec.Struct, frozen=True):
+    """What to do with a session; ``title`` is its new title, or how it is called when it is to be deleted."""
+
+    kind: Literal["open", "rename", "delete", "everywhere"]
+    path: str
+    title: str = ""
+
+
+class SessionsList(Dialog[Act]):
+    """``reader.run`` must run while it is open. ``filter`` is what is searched for already."""
+
+    def __init__(
+        self,
+        summaries: Sequence[Summary],
+        current: str,
+        *,
+        everywhere: bool,
+        selected: str = "",
+        filter: str = "",
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__()
+        self._by_path = {summary.path: summary for summary in summaries}
+        self._rows = [_row(s, current, everywhere) for s in summaries]
+        self._changed = changed
+        self.everywhere = everywhere
+        self.title = "sessions of all directories" if everywhere else "sessions of this directory"
+        self.reader = SessionReader(list(self._by_path), self._more_found)
+        self.list = SelectList(self._rows, selected=selected, ordered=True)
+        for letter in filter:
+            self.list.key(Key(letter, letter))
+        self.list.select(selected)
+        self._renaming: TextField | None = None
+        self._look()
+
+    # --- what the reader is asked, and what it found
+
+    def _look(self) -> None:
+        chosen = self.list.chosen
+        self.reader.want(chosen.value if chosen is not None else "", self.list.filter)
+
+    def _more_found(self) -> None:
+        """A conversation in which the words were said answers the filter as if they stood in its title."""
+        hits, typed = self.reader.hits, self.list.filter
+        self.list.set_choices(
+            [
+                msgspec.structs.replace(row, searched=f"{row.searched} {typed}") if row.value in hits else row
+                for row in self._rows
+            ]
+        )
+        self._look()
+        self._changed()
+
+    # --- rows
+
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
+        scope = "only here" if self.everywhere else "all places"
+        self.hint = _HINT.format(scope=scope) if self._renaming is None else "enter stores the title · esc goes back"
+        return super().lines(theme, width, height)
+
+    def rows(self, theme: Theme, width: int, height: int) -> list[str]:
+        if self._renaming is not None:
+            line, column = self._renaming.line(theme, max(width - 12, 1))
+            self.cursor = (0, column + 10)
+            return [f"  {theme.paint('prompt', 'title ›')} {line}"]
+        self.cursor = None
+        if not self._by_path:
+            return [theme.paint("muted", cut("  no sessions yet", width))]
+        head = self._search_row(theme, width)
+        room = max(height - 1, 1)
+        if room < _WITH_PREVIEW:
+            return [head, *self.list.lines(theme, width, room)]
+        listed = self.list.lines(theme, width, room - min(_PREVIEW, room // 2) - 1)
+        return [head, *listed, *self._preview(theme, width, min(room - len(listed), _PREVIEW))]
+
+    def _search_row(self, theme: Theme, width: int) -> str:
+        typed = self.list.filter
+        if not typed:
+            return theme.paint("muted", cut(f"  {_EMPTY}", width))
+        state = " · searching what was said…" if self.reader.searching else ""
+        row = f"  {theme.paint('prompt', 'search:')} {theme.paint('accent', typed)}{theme.paint('muted', state)}"
+        return cut(row, width)
+
+    def _preview(self, theme: Theme, width: int, height: int) -> list[str]:
+        """Where the words were said, else the end of the conversation."""
+        chosen = self.list.chosen
+        if chosen is None:
+            return []
+        hit = self.reader.hits.get(chosen.value)
+        said = [hit] if hit is not None else self.reader.ends.get(chosen.value, [])
+        pattern = Pattern(self.list.filter)
+        rows: list[str] = []
+        for one in reversed(said):
+            block = _said_rows(theme, one, pattern, width, _LONGEST_SAID if hit is None else height)
+            if len(block) + len(rows) >= height:
+                break
+            rows = [*block, *rows]
+        return [theme.paint("border", "  " + "┄" * max(width - 4, 1)), *rows] if rows else []
+
+    # --- keys
+
+    def key(self, key: Key) -> bool:
+        if self._renaming is not None:
+            return self._rename_key(key)
+        chosen = self.list.chosen
+        if key.name in ("tab", "ctrl+a"):
+            self.finish(Act("everywhere", ""))
+        elif chosen is not None and key.name == "enter":
+            self.finish(Act("open", chosen.value))
+        elif chosen is not None and key.name == "ctrl+r":
+            self._renaming = TextField(one_line(self._by_path[chosen.value].title))
+        elif chosen is not None and key.name == "ctrl+d":
+            self.finish(Act("delete", chosen.value, self._by_path[chosen.value].label))
+        else:
+            return self._list_key(key)
+        return True
+
+    def _list_key(self, key: Key) -> bool:
+        typed = self.list.filter
+        if key.name == "esc" and typed:  # the first esc takes the search back, as everywhere
+            key = Key("ctrl+u")
+        used = self.list.key(key)
+        if self.list.filter != typed:
+            self.reader.forget()
+            self.list.set_choices(self._rows)
+        self._look()
+        return used
+
+    def _rename_key(self, key: Key) -> bool:
+        assert self._renaming is not None
+        if key.name in ("esc", "ctrl+c"):
+            self._renaming = None
+        elif key.name == "enter":
+            chosen, title = self.list.chosen, self._renaming.text.strip()
+            self._renaming = None
+            if chosen is not None and title:
+                self.finish(Act("rename", chosen.value, title))
+        else:
+            self._renaming.key(key)
+        return True
+
+
+def _said_rows(theme: Theme, said: Said, pattern: Pattern, width: int, most: int) -> list[str]:
+    mark = {"user": "› ", "tool": "● "}.get(said.role, "  ")
+    rows = wrap(one_line(said.text), max(width - 6, 1))
+    if len(rows) > most:
+        rows = [*rows[: most - 1], cut(f"{rows[most - 1]} …", width - 6)]
+    role = "fg" if said.role == "user" else "muted"
+    painted = (pointed_out(theme, row, pattern, role) for row in rows)
+    marks = (theme.paint("prompt", mark) if number == 0 else "  " for number in range(len(rows)))
+    return [f"  {mark}{row}" for mark, row in zip(marks, painted, strict=True)]
+
+
+def _row(summary: Summary, current: str, everywhere: bool) -> Choice:
+    mark = "● " if summary.path == current else "  "
+    name = one_line(summary.label)
+    label = f"{mark}{age(summary.modified):>10}  {name}"
+    about, *shorter = _about(summary, everywhere)
+    searched = f"{name} {one_line(summary.first_text)}" + (f" {one_line(summary.cwd)}" if everywhere else "")
+    return Choice(summary.path, label, about, shorter=tuple(shorter), searched=searched)
+
+
+def _about(summary: Summary, everywhere: bool) -> list[str]:
+    """All there is to say, then ever less of it: cost goes first, the model or the place last."""
+    model = one_line(summary.model)
+    full = f"{one_line(summary.provider)}/{model}"
+    count = f"{summary.messages} msg{'' if summary.messages == 1 else 's'}"
+    cost = f"${summary.cost_usd:.4f}"
+    place = one_line(summary.cwd)
+    name = place.rstrip("/").rpartition("/")[2] or place
+    if everywhere:
+        told = [(count, cost, full, place), (count, model, place), (model, place), (model, name), (name,)]
+    else:
+        told = [(count, cost, full), (count, full), (count, model), (model,)]
+    return [" · ".join(parts) for parts in told]
+
+
+def age(modified: float, now: float | None = None) -> str:
+    """``just now``, ``5 min ago``, ``3 h ago``, ``2 d ago``, else the date."""
+    seconds = max((time.time() if now is None else now) - modified, 0)
+    if seconds < 60:
+        return "just now"
+    if seconds < 3600:
+        return f"{int(seconds // 60)} min ago"
+    if seconds < 86_400:
+        return f"{int(seconds // 3600)} h ago"
+    if seconds < 7 * 86_400:
+        return f"{int(seconds // 86_400)} d ago"
+    return time.strftime("%Y-%m-%d", time.localtime(modified))

@@ -1,0 +1,123 @@
+"""A text to read, as tall as there is room, and one line to type: a title, a name, a key.
+
+``Pages`` is the window on rows that are longer than the room for them, and the keys that move it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from zot.frontends.terminal.dialogs.dialog import Dialog
+from zot.tui.keys import Key
+from zot.tui.theme import Theme
+from zot.tui.widgets.text_field import TextField
+from zot.tui.width import wrap
+
+Rows = Callable[[Theme, int], list[str]]
+
+
+class Pages:
+    """``show`` cuts the window out and remembers its height, so that a page is a page."""
+
+    def __init__(self) -> None:
+        self.top = 0
+        self.height = 1
+        self.count = 0
+
+    def show(self, rows: Sequence[str], height: int) -> list[str]:
+        self.height, self.count = max(height, 1), len(rows)
+        self.go(self.top)
+        return list(rows[self.top : self.top + self.height])
+
+    def go(self, top: int) -> None:
+        self.top = min(max(top, 0), max(self.count - self.height, 0))
+
+    def key(self, key: Key) -> bool:
+        steps = {"up": -1, "down": 1, "k": -1, "j": 1, "pageup": -self.height, "pagedown": self.height}
+        steps |= {"space": self.height, "b": -self.height, "ctrl+u": -self.height // 2, "ctrl+d": self.height // 2}
+        steps |= {"home": -self.count, "end": self.count, "g": -self.count, "G": self.count}
+        if key.name not in steps:
+            return False
+        self.go(self.top + steps[key.name])
+        return True
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything fits on one page."""
+        return self.count <= self.height
+
+    @property
+    def place(self) -> str:
+        """``12–31 of 90``."""
+        return f"{self.top + 1}–{min(self.top + self.height, self.count)} of {self.count}"
+
+
+class TextView(Dialog[bool]):
+    """``render`` makes the rows for a theme and a width; it is called again when either changes."""
+
+    def __init__(self, title: str, render: Rows, *, most: int = 100) -> None:
+        super().__init__()
+        self.title = title
+        self._render = render
+        self._most = most
+        self._pages = Pages()
+        self._made: tuple[Theme, int, list[str]] | None = None
+
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
+        if self._made is None or self._made[0] is not theme or self._made[1] != width:
+            self._made = (theme, width, self._render(theme, width))
+        self._pages.show(self._made[2], min(height - 3, self._most))
+        place = "" if self._pages.whole else f"{self._pages.place} · up/down, page up/down · "
+        self.hint = f"{place}esc closes"
+        return super().lines(theme, width, height)
+
+    def at_end(self) -> None:
+        """Begin at the end of the text."""
+        self._pages.top = 1 << 30
+
+    def rows(self, theme: Theme, width: int, height: int) -> list[str]:
+        assert self._made is not None
+        return self._pages.show(self._made[2], min(height, self._most))
+
+    def key(self, key: Key) -> bool:
+        if key.name in ("enter", "q"):
+            self.finish(True)
+            return True
+        return self._pages.key(key)
+
+
+class TextPrompt(Dialog[str]):
+    """Ends with the text, stripped; an empty one counts as closed. ``masked`` shows dots. With ``paste_replaces`` a
+    paste takes the place of the text it began with, as long as nobody changed that."""
+
+    def __init__(
+        self,
+        title: str,
+        *,
+        text: str = "",
+        masked: bool = False,
+        above: Sequence[str] = (),
+        hint: str = "",
+        paste_replaces: bool = False,
+    ) -> None:
+        super().__init__()
+        self.title = title
+        self.hint = hint or "enter accepts · esc closes"
+        self.field = TextField(text, masked=masked)
+        self._replaceable = text if paste_replaces else ""
+        self._above = tuple(above)
+
+    def rows(self, theme: Theme, width: int, height: int) -> list[str]:
+        rows = [theme.paint("fg", row) for line in self._above for row in wrap(f"  {line}", width, "  ")]
+        rows = rows[: max(height - 1, 0)]
+        line, column = self.field.line(theme, max(width - 4, 1))
+        self.cursor = (len(rows), column + 4)
+        return [*rows, f"  {theme.paint('prompt', '›')} {line}"]
+
+    def key(self, key: Key) -> bool:
+        if key.name == "enter":
+            self.finish(self.field.text.strip() or None)
+            return True
+        if key.name == "paste" and self._replaceable and self.field.text == self._replaceable:
+            self.field.key(Key("ctrl+u"))
+        return self.field.key(key)

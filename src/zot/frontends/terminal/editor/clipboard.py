@@ -1,0 +1,92 @@
+"""ctrl+v: an image from the clipboard, asked of the platform's own program; what comes back is judged by its bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from zot.errors import ZotError
+from zot.frontends.terminal.editor.submission import MAX_IMAGE
+from zot.provider.images import sniff
+from zot.provider.messages import ImageBlock
+from zot.system.files import find_program
+
+if TYPE_CHECKING:
+    from zot.frontends.terminal.editor.editor import Editor
+
+_WAIT_S = 5.0
+_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
+
+
+async def attach_image(editor: Editor) -> None:
+    """Put the clipboard's image at the cursor; raises ZotError that says why there is none."""
+    image = await clipboard_image(os.environ, editor.around.environment() or dict(os.environ))
+    editor.insert_units([editor.chips.image(image)])
+    editor.around.changed()
+
+
+async def clipboard_image(environ: Mapping[str, str], child_environment: Mapping[str, str]) -> ImageBlock:
+    commands = _commands(environ)
+    if not commands:
+        raise ZotError(f"the clipboard cannot be read: install {_wanted(environ)}")
+    for command in commands:
+        data = await _output(command, child_environment)
+        if mime := sniff(data):
+            return ImageBlock(mime, data)
+    raise ZotError("there is no image in the clipboard")
+
+
+def _commands(environ: Mapping[str, str]) -> list[list[str]]:
+    """What to ask, in order; only programs that are installed and have a display to talk to."""
+    commands: list[list[str]] = []
+    if sys.platform == "darwin":
+        if program := find_program("pngpaste"):
+            commands.append([program, "-"])
+        return commands
+    if environ.get("WAYLAND_DISPLAY") and (program := find_program("wl-paste")):
+        commands += [[program, "--no-newline", "--type", kind] for kind in _TYPES]
+    if environ.get("DISPLAY") and (program := find_program("xclip")):
+        commands += [[program, "-selection", "clipboard", "-target", kind, "-out"] for kind in _TYPES]
+    return commands
+
+
+def _wanted(environ: Mapping[str, str]) -> str:
+    if sys.platform == "darwin":
+        return "pngpaste"
+    if environ.get("WAYLAND_DISPLAY"):
+        return "wl-clipboard"
+    return "xclip" if environ.get("DISPLAY") else "wl-clipboard or xclip; over ssh, drop the file or name it with @"
+
+
+async def _output(command: Sequence[str], environment: Mapping[str, str]) -> bytes:
+    """What a program prints; nothing when it fails, hangs or prints too much."""
+    pipe = asyncio.subprocess.PIPE
+    try:
+        child = await asyncio.create_subprocess_exec(
+            *command, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=asyncio.subprocess.DEVNULL, env=environment
+        )
+    except OSError:
+        return b""
+    assert child.stdout is not None
+    try:
+        async with asyncio.timeout(_WAIT_S):
+            data = b"".join([chunk async for chunk in _chunks(child.stdout)])
+            return data if await child.wait() == 0 else b""
+    except (TimeoutError, OverflowError):
+        return b""
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
+
+
+async def _chunks(stream: asyncio.StreamReader):
+    size = 0
+    while chunk := await stream.read(1 << 16):
+        size += len(chunk)
+        if size > MAX_IMAGE:
+            raise OverflowError
+        yield chunk

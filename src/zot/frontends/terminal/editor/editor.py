@@ -1,0 +1,344 @@
+"""The prompt's editor: multi-line text with a cursor. It knows keys and rows, and nothing of the agent.
+
+``key`` edits and says whether it used the key; ``view`` is what to draw. On enter the text goes to ``on_submit`` and
+the editor is empty. ``popup`` are the rows of an open completion, drawn above the status bar; while it is open,
+``popup_key`` gets keys before anyone else, and ``escape`` closes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from zot.errors import ZotError
+from zot.frontends.terminal.editor.chips import Chip, ChipMaker, expanded, paste_spans
+from zot.frontends.terminal.editor.edit_keys import BINDINGS, Editing
+from zot.frontends.terminal.editor.editor_host import Surroundings
+from zot.frontends.terminal.editor.paste import clean, pasted
+from zot.frontends.terminal.editor.popups import Popups
+from zot.frontends.terminal.editor.submission import Submitted, image_file, submission
+from zot.provider.messages import ImageBlock
+from zot.tui.keys import Key
+from zot.tui.text_buffer import Position, units_of
+from zot.tui.text_layout import Scroll, shown
+from zot.tui.theme import Theme
+from zot.tui.width import cells, cut
+
+if TYPE_CHECKING:
+    from zot.frontends.terminal.editor.prompt_history import History, HistoryWalk
+    from zot.frontends.terminal.editor.vi import ViKeys
+
+__all__ = ["Editor", "EditorView", "Submitted"]
+
+_LONGEST_INSERT = 20_000  # characters
+
+
+class EditorView(NamedTuple):
+    lines: list[str]
+    row: int
+    column: int
+
+
+class Editor:
+    def __init__(self, around: Surroundings | None = None) -> None:
+        self.on_submit: Callable[[Submitted], None] = lambda submitted: None
+        self.on_steer: Callable[[Submitted], None] = lambda submitted: None
+        self.around = around or Surroundings()
+        self.editing = Editing()
+        self.buffer = self.editing.buffer
+        self.chips = ChipMaker()
+        self._popups = Popups(self)
+        self._scroll = Scroll()
+        self._history: History | None = None
+        self._walk: HistoryWalk | None = None
+        self._vi: ViKeys | None = None
+
+    # --- the text
+
+    @property
+    def text(self) -> str:
+        """What is shown, chips by their labels."""
+        return self.buffer.text
+
+    @property
+    def empty(self) -> bool:
+        return self.buffer.empty
+
+    def insert(self, text: str) -> None:
+        """At the cursor, made safe; what nobody could edit anyway stands there as a chip."""
+        text = clean(text)
+        long = len(text) > _LONGEST_INSERT
+        self.insert_units([self.chips.pasted(text, f"{len(text)} chars")] if long else units_of(text))
+
+    def insert_units(self, units: Sequence[str]) -> None:
+        self._changing()
+        self.buffer.insert(units)
+        self._popups.refresh()
+
+    def set_text(self, text: str) -> None:
+        self.set_units(self.chips.units(clean(text)))
+
+    def set_units(self, units: Sequence[str]) -> None:
+        """Another text instead; undo brings the old one back."""
+        self._changing()
+        self.buffer.replace(Position(0, 0), self.buffer.end, units)
+        self._popups.refresh()
+
+    def clear(self) -> None:
+        """An empty editor; undo brings the text back."""
+        self.set_units(())
+        self.chips.restart()
+
+    def set_aside(self) -> None:
+        """Empty the editor, but keep what was there in the history. In vi mode esc never empties anything."""
+        if self.empty or self.vi is not None:
+            return
+        self._add_to_history(self.buffer.units())
+        self.clear()
+
+    def give_back(self, prompts: Sequence[tuple[str, Sequence[ImageBlock]]]) -> None:
+        """Put what was already sent in front of the draft, images included."""
+        units: list[str] = []
+        for text, images in prompts:
+            units += [*(["\n"] if units else []), *self.chips.given_back(clean(text), images)]
+        draft = self.buffer.units()
+        if units:
+            self.set_units([*units, *(["\n", *draft] if draft else [])])
+
+    def _changing(self) -> None:
+        self.editing.other_key()
+        if self._walk is not None:
+            self._walk.leave()
+
+    # --- keys
+
+    def key(self, key: Key) -> bool:
+        used = self._key(key)
+        if used:
+            self._popups.refresh()
+        return used
+
+    def _key(self, key: Key) -> bool:
+        if self.vi is not None and self.vi.key(key):
+            return True
+        if self._history_key(key.name):
+            return True
+        before = self.buffer.revision
+        used = self._edit(key)
+        if self._walk is not None and self.buffer.revision != before:
+            self._walk.leave()
+        return used
+
+    def _edit(self, key: Key) -> bool:
+        if key.printable:
+            self.editing.other_key()
+            self.buffer.insert(units_of(key.text), typed=True)
+        elif key.name == "paste":
+            self.editing.other_key()
+            self.buffer.insert(pasted(key.text, self.chips, self._image_of))
+        elif (action := _ACTIONS.get(key.name)) is not None:
+            self.editing.other_key()
+            action(self)
+        else:
+            return self.editing.key(key.name)
+        return True
+
+    def popup_key(self, key: Key) -> bool:
+        return self._popups.key(key)
+
+    def escape(self) -> bool:
+        """Close an open popup, end vi's insert mode; whether there was something to end."""
+        return self._popups.escape() or (self.vi is not None and self.vi.escape())
+
+    def newline(self) -> None:
+        self.buffer.insert(["\n"])
+
+    def enter(self) -> None:
+        """Send, unless a backslash before the cursor asks for a new line."""
+        cursor = self.buffer.cursor
+        if cursor.column and self.buffer.line[cursor.column - 1] == "\\" and cursor == self.buffer.end:
+            self.buffer.replace(Position(cursor.line, cursor.column - 1), cursor, ["\n"])
+        elif submitted := self._take():
+            self.on_submit(submitted)
+
+    def steer(self) -> None:
+        """Send the text into the running turn."""
+        if submitted := self._take():
+            self.on_steer(submitted)
+
+    def send(self, text: str) -> None:
+        """Send a text as if it had been typed."""
+        self.buffer.reset(units_of(text))
+        if submitted := self._take():
+            self.on_submit(submitted)
+
+    def _image_of(self, path: str) -> ImageBlock | None:
+        try:
+            return image_file(path, self.around.beneath())
+        except ZotError as error:
+            self.around.error(str(error))
+            return None
+
+    def _take(self) -> Submitted | None:
+        units = self.buffer.units()
+        try:
+            submitted = submission(units, self.around.beneath())
+        except ZotError as error:
+            self.around.error(str(error))
+            return None
+        if submitted is not None:
+            self._add_to_history(units)
+            self.buffer.reset()
+            self.chips.restart()
+            self._changing()
+            self._popups.refresh()
+        return submitted
+
+    # --- history
+
+    def _add_to_history(self, units: Sequence[str]) -> None:
+        self.history.add(expanded(units), paste_spans(units))
+
+    @property
+    def history(self) -> History:
+        if self._history is None:
+            self._history = self.around.history()
+        return self._history
+
+    @property
+    def walking(self) -> bool:
+        return self._walk is not None and self._walk.under_way
+
+    def walk(self) -> HistoryWalk:
+        if self._walk is None:
+            from zot.frontends.terminal.editor.prompt_history import HistoryWalk
+
+            self._walk = HistoryWalk(self.history, self.buffer, self.chips)
+        return self._walk
+
+    def _history_key(self, name: str) -> bool:
+        """Up and down past the edge of the text; left and right from an empty editor on."""
+        if name in ("up", "down", "ctrl+p", "ctrl+n"):
+            up = name in ("up", "ctrl+p")
+            self.vertical(up=up)
+            return True
+        sideways = self.walking and self.walk().sideways
+        if name not in ("left", "right") or not (self.empty or sideways):
+            if sideways:
+                self.walk().leave()
+            return False
+        moved = self.walk().older() if name == "left" else self.walk().newer()
+        self.walk().sideways = self.walking
+        return moved or sideways
+
+    def vertical(self, *, up: bool) -> None:
+        if self.editing.vertical(up=up):
+            return
+        walk = self.walk()
+        if walk.older() if up else walk.newer():
+            self.editing.other_key()
+
+    # --- vi
+
+    @property
+    def vi(self) -> ViKeys | None:
+        """Present when the setting asks for it."""
+        if self.around.vi_mode and self._vi is None:
+            from zot.frontends.terminal.editor.vi import ViKeys
+
+            self._vi = ViKeys(self)
+        return self._vi if self.around.vi_mode else None
+
+    # --- with the help of other programs
+
+    def search_history(self) -> None:
+        self._popups.search_history()
+
+    def edit_outside(self) -> None:
+        from zot.frontends.terminal.editor.external_editor import edit_outside
+
+        self.around.spawn(edit_outside(self))
+
+    def attach_clipboard(self) -> None:
+        from zot.frontends.terminal.editor.clipboard import attach_image
+
+        self.around.spawn(attach_image(self))
+
+    # --- rows
+
+    def key_help(self) -> list[tuple[str, str]]:
+        """Keys and what they do, for ``/help``."""
+        return [*_HELP, *((", ".join(binding.keys), binding.help) for binding in BINDINGS)]
+
+    def popup(self, theme: Theme, width: int, height: int) -> list[str]:
+        return self._popups.lines(theme, width, height)
+
+    def _mark(self) -> str:
+        """What stands before the text; it tells vi's mode."""
+        if self.vi is None or not self.vi.normal:
+            return "▌ "
+        return f"{self.vi.selecting or ':'} "
+
+    def view(self, theme: Theme, width: int, height: int, *, placeholder: str = "") -> EditorView:
+        """At most ``height`` rows around the cursor; ``placeholder`` stands where there is no text yet."""
+        self.editing.width = max(width - 3, 1)
+        window = self._scroll.window(self.buffer, self.editing.width, max(height, 1))
+        prompt = theme.paint("prompt", self._mark())
+        selected = self.vi.selection if self.vi is not None else None
+        lines: list[str] = []
+        for number, first, last in window.rows:
+            line = self.buffer.lines[number]
+            hanging = last < len(line) and line[last - 1] == " "  # it may not fit, and is not seen anyway
+            row = _row(line[first : last - hanging], theme)
+            if selected is not None:
+                row = _selected_row(line, first, last - hanging, theme, columns_of(selected, number, len(line)))
+            lines.append((prompt if number == first == 0 else "  ") + row)
+        if placeholder and self.empty:
+            lines = [cut(prompt + theme.paint("muted", placeholder), max(width - 1, 1))]
+        return EditorView(lines, window.row, window.cell + 2)
+
+
+def _row(units: list[str], theme: Theme) -> str:
+    text = "".join(units)
+    if len(text) == len(units) and "\t" not in text:  # no chips, which is every row but a few
+        return text
+    return "".join(theme.paint("accent", unit) if isinstance(unit, Chip) else shown(unit) for unit in units)
+
+
+def columns_of(span: tuple[Position, Position], number: int, length: int) -> tuple[int, int]:
+    """Which columns of a line lie in a span."""
+    start, end = span
+    first = start.column if number == start.line else 0 if start.line < number else length
+    last = end.column if number == end.line else length if number < end.line else 0
+    return first, last
+
+
+def _selected_row(line: Sequence[str], first: int, last: int, theme: Theme, chosen: tuple[int, int]) -> str:
+    """A row with the part of it that is selected standing out."""
+    begin, end = min(max(chosen[0], first), last), max(min(chosen[1], last), first)
+    if begin >= end:
+        return _row(list(line[first:last]), theme)
+    middle = "".join(shown(unit) for unit in line[begin:end])
+    return "".join(
+        (_row(list(line[first:begin]), theme), theme.selected(middle, cells(middle)), _row(list(line[end:last]), theme))
+    )
+
+
+_ACTIONS: dict[str, Callable[[Editor], None]] = {
+    "enter": Editor.enter,
+    **dict.fromkeys(("alt+enter", "shift+enter", "ctrl+enter", "ctrl+j"), Editor.newline),
+    "ctrl+r": Editor.search_history,
+    "ctrl+g": Editor.edit_outside,
+    "ctrl+v": Editor.attach_clipboard,
+}
+
+_HELP = (
+    ("enter", "send; while zot works: queue"),
+    ("alt+enter, shift+enter, ctrl+j", "new line, as is \\ before enter"),
+    ("up, down", "move by row; past the edge: earlier prompts"),
+    ("ctrl+r", "search earlier prompts"),
+    ("@, !@", "pick a file, also ~/, / and ../; with ! attach what is in it"),
+    ("tab", "complete the path before the cursor"),
+    ("ctrl+g", "edit in $VISUAL or $EDITOR"),
+    ("ctrl+v", "attach an image from the clipboard"),
+)

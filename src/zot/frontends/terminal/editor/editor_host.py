@@ -1,0 +1,148 @@
+"""What the editor needs from around it. Alone, it has none of that and still edits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.features.mcp.host import McpHost
+    from zot.frontends.terminal.editor.prompt_history import History
+    from zot.frontends.terminal.editor.slash_popup import SlashCommand
+    from zot.frontends.terminal.screen.ui_services import Desk
+    from zot.system.jail.jailed_files import Beneath
+
+
+class Surroundings:
+    """``changed`` asks for a redraw, ``error`` shows a line, ``spawn`` runs what waits."""
+
+    @property
+    def vi_mode(self) -> bool:
+        return False
+
+    @property
+    def cwd(self) -> Path:
+        return Path.cwd()
+
+    def commands(self) -> Sequence[SlashCommand]:
+        """Those the popup lists, in its order."""
+        return ()
+
+    def resources(self) -> Sequence[tuple[str, str]]:
+        """What MCP servers have to read: how it is named behind an ``@``, and what it is."""
+        return ()
+
+    def history(self) -> History:
+        """Asked for once, when it is first needed."""
+        from zot.frontends.terminal.editor.prompt_history import History
+
+        return History()
+
+    def environment(self) -> dict[str, str]:
+        """For programs started on the user's behalf."""
+        return {}
+
+    def beneath(self) -> Beneath | None:
+        """Where files are opened in a jail."""
+        return None
+
+    def changed(self) -> None: ...
+
+    def error(self, text: str) -> None: ...
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> object:
+        work.close()
+        return None
+
+    async def lend_terminal(self, argv: Sequence[str]) -> int:
+        """Let a program have the terminal until it ends; its exit code. OSError when it cannot be started."""
+        raise OSError("there is no terminal")
+
+
+class KeyReader(Protocol):
+    """Who reads the keys: zot, unless a program has the terminal."""
+
+    def attach(self) -> None: ...
+
+    def detach(self) -> None: ...
+
+
+class TerminalSurroundings(Surroundings):
+    """The interactive mode's. ``agent_arrived`` brings the settings and the environment for other programs."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        keys: KeyReader,
+        commands: Callable[[], Sequence[SlashCommand]],
+        directory: Path,
+        *,
+        keep_history: bool,
+    ) -> None:
+        self._desk = desk
+        self._keys = keys
+        self._commands = commands
+        self._directory = directory
+        self._keep_history = keep_history
+        self._vi_mode: Callable[[], bool] = bool
+        self._environment: Callable[[], dict[str, str]] = dict[str, str]
+        self._beneath: Callable[[], Beneath | None] = lambda: None
+        self._mcp: Callable[[], McpHost | None] = lambda: None
+
+    def agent_arrived(self, conversation: Conversation) -> None:
+        self._directory = conversation.workspace.cwd
+        self._vi_mode = lambda: conversation.settings.values.vi_mode
+        self._environment = conversation.workspace.free_environment
+        self._beneath = lambda: conversation.workspace.beneath
+        self._mcp = lambda: conversation.resources.mcp
+
+    @property
+    def vi_mode(self) -> bool:
+        return self._vi_mode()
+
+    @property
+    def cwd(self) -> Path:
+        return self._directory
+
+    def commands(self) -> Sequence[SlashCommand]:
+        return self._commands()
+
+    def resources(self) -> Sequence[tuple[str, str]]:
+        host = self._mcp()
+        found = host.readable() if host is not None else []
+        return [(f"{server}:{row.uri}", " · ".join(filter(None, (row.name, row.description)))) for server, row in found]
+
+    def history(self) -> History:
+        from zot.frontends.terminal.editor.prompt_history import History, history_file
+        from zot.system.files import zot_home
+
+        return History(history_file(zot_home(), self._directory) if self._keep_history else None)
+
+    def environment(self) -> dict[str, str]:
+        return self._environment()
+
+    def beneath(self) -> Beneath | None:
+        return self._beneath()
+
+    def changed(self) -> None:
+        self._desk.redraw()
+
+    def error(self, text: str) -> None:
+        self._desk.status.error(text)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> object:
+        return self._desk.spawn(work)
+
+    async def lend_terminal(self, argv: Sequence[str]) -> int:
+        """The program has the keyboard and the screen; the agent goes on working and is shown again afterwards."""
+        self._keys.detach()
+        self._desk.give_away()
+        try:
+            child = await asyncio.create_subprocess_exec(*argv, cwd=self._directory, env=self.environment() or None)
+            return await child.wait()
+        finally:
+            self._desk.take_back()
+            self._keys.attach()

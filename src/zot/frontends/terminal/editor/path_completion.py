@@ -1,0 +1,105 @@
+"""Tab completes the path before the cursor, as a shell does: as far as it is clear, then a list to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zot.frontends.terminal.editor.popups import ROWS
+from zot.frontends.terminal.editor.typed_paths import entries_of, name_of, parted, without_hidden
+from zot.tui.fuzzy import Pattern
+from zot.tui.keys import Key
+from zot.tui.sanitize import one_line
+from zot.tui.text_buffer import TextBuffer, Token
+from zot.tui.theme import Theme
+from zot.tui.widgets.select_list import Choice, SelectList
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+_MOMENT_S = 0.3  # what a press of tab may wait for
+_LONGEST = 1024
+
+
+class PathCompletion:
+    """The list of what is still possible. ``write`` puts a path where the typed one stands."""
+
+    def __init__(self, typed: str, paths: Sequence[str], write: Callable[[str], None]) -> None:
+        self._write = write
+        rows = [Choice(path, one_line(name_of(path))) for path in paths]
+        self._list = SelectList(rows, filterable=False, found=Pattern(parted(typed)[1], path=True))
+        self.visible = True
+
+    def key(self, key: Key) -> bool:
+        """Any other key closes the list and means what it always means."""
+        if key.name in ("up", "down", "pageup", "pagedown", "ctrl+p", "ctrl+n"):
+            return self._list.key(key)
+        self.visible = False
+        if key.name in ("tab", "enter") and (chosen := self._list.chosen) is not None:
+            self._write(chosen.value)
+            return True
+        return False
+
+    def escape(self) -> None:
+        self.visible = False
+
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
+        return self._list.lines(theme, width, max(min(height, ROWS), 1))
+
+
+def typed_path(buffer: TextBuffer) -> str:
+    """The word before the cursor; a chip ends it, and so does a space without a backslash in a shell line."""
+    line, end = buffer.line, buffer.cursor.column
+    start = end
+    while start and end - start < _LONGEST and not isinstance(line[start - 1], Token):
+        if line[start - 1].isspace() and not (_is_shell(buffer) and start > 1 and line[start - 2] == "\\"):
+            break
+        start -= 1
+    return "".join(line[start:end])
+
+
+def completions(root: Path, buffer: TextBuffer, typed: str) -> list[str]:
+    """The paths that begin with what is typed, as they would stand in the text; exact case first."""
+    directory, name = parted(_plain(typed) if _is_shell(buffer) else typed)
+    if name in ("~", ".."):
+        return [f"{typed}/"]
+    found = without_hidden(_entries(root, directory), name)
+    exact = [path for path in found if name_of(path).startswith(name)]
+    loose = [path for path in found if name_of(path).lower().startswith(name.lower())]
+    return [_escaped(path) for path in exact or loose] if _is_shell(buffer) else exact or loose
+
+
+def common(paths: Sequence[str]) -> str:
+    """How they all begin."""
+    first, last = min(paths), max(paths)
+    length = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    return first[:length]
+
+
+def _is_shell(buffer: TextBuffer) -> bool:
+    return buffer.lines[0][:1] == ["!"]
+
+
+def _plain(typed: str) -> str:
+    return typed.removeprefix("!").replace("\\ ", " ")
+
+
+def _escaped(path: str) -> str:
+    return path.replace(" ", "\\ ")
+
+
+def _entries(root: Path, directory: str) -> list[str]:
+    work = _lister().submit(entries_of, root, directory, ignored_too=True)
+    try:
+        return work.result(_MOMENT_S)
+    except TimeoutError:  # pressing tab again asks again
+        return []
+
+
+@cache
+def _lister() -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(1, "zot-paths")

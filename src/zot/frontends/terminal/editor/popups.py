@@ -1,0 +1,207 @@
+"""What opens above the editor while typing: completions of commands, files, the search of the history.
+
+At most one popup is open, decided by the text after every key: a command being named, or an ``@``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from zot.tui.keys import Key
+from zot.tui.text_buffer import Position, TextBuffer, Token, units_of
+from zot.tui.theme import Theme
+
+if TYPE_CHECKING:
+    from zot.frontends.terminal.editor.editor import Editor
+    from zot.frontends.terminal.editor.file_picker import FilePicker
+    from zot.frontends.terminal.editor.history_search import HistorySearch
+    from zot.frontends.terminal.editor.path_completion import PathCompletion
+    from zot.frontends.terminal.editor.slash_popup import SlashPopup
+
+ROWS = 12
+RESOURCE = "\0"  # begins what is no path but a server's resource
+_LONGEST = 256  # nobody names a longer path by hand, and each key looks
+
+
+class Popup(Protocol):
+    """While ``visible``, ``key`` gets keys before anyone else and says whether it used one; ``escape`` is esc."""
+
+    @property
+    def visible(self) -> bool: ...
+
+    def key(self, key: Key) -> bool: ...
+
+    def escape(self) -> None: ...
+
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
+        """At most ``height`` rows."""
+        ...
+
+
+class Popups:
+    def __init__(self, editor: Editor) -> None:
+        self._editor = editor
+        self._search: HistorySearch | None = None
+        self._slash: SlashPopup | None = None
+        self._picker: FilePicker | None = None
+        self._mention: FileMention | None = None
+        self._paths: PathCompletion | None = None
+        self._open: Popup | None = None
+
+    def refresh(self) -> None:
+        """After a key: open, update or close. While earlier prompts are walked through none opens."""
+        buffer, walking = self._editor.buffer, self._editor.walking
+        commands = self._commands("" if walking else slash_text(buffer))
+        self._mention = None if walking or commands is not None else file_mention(buffer)
+        if self._paths is not None and not self._paths.visible:
+            self._paths = None
+        self._open = self._search or self._paths or commands or self._files()
+
+    def key(self, key: Key) -> bool:
+        if not self._visible() or self._open is None:
+            return key.name == "tab" and self.complete_path()
+        used = self._open.key(key)
+        if used:
+            self.refresh()
+        return used
+
+    def escape(self) -> bool:
+        if not self._visible() or self._open is None:
+            return False
+        self._open.escape()
+        self.refresh()
+        return True
+
+    def _visible(self) -> bool:
+        return self._open is not None and self._open.visible
+
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
+        return self._open.lines(theme, width, height) if self._open is not None and self._open.visible else []
+
+    # --- commands
+
+    def _commands(self, typed: str) -> SlashPopup | None:
+        if not typed:
+            self._slash = None
+            return None
+        if self._slash is None:
+            # Popups are imported when they first open: the first paint does not wait for them.
+            from zot.frontends.terminal.editor.slash_popup import Actions, SlashPopup
+
+            editor = self._editor
+            actions = Actions(editor.set_text, editor.send, editor.clear)
+            self._slash = SlashPopup(editor.around.commands(), actions)
+        self._slash.update(typed)
+        return self._slash if self._slash.visible else None
+
+    # --- paths
+
+    def complete_path(self) -> bool:
+        """Tab: the path before the cursor as far as it is clear, or a list of what is possible; whether it is one."""
+        from zot.frontends.terminal.editor.path_completion import PathCompletion, common, completions, typed_path
+
+        buffer = self._editor.buffer
+        typed = typed_path(buffer)
+        mark = typed[: typed.startswith("!")] if buffer.cursor.line == 0 and len(typed) == buffer.cursor.column else ""
+        typed = typed.removeprefix(mark)
+        found = completions(self._editor.around.cwd, buffer, typed) if typed else []
+        if not found:
+            return False
+        if len(common(found)) > len(typed) or len(found) == 1:
+            self._write_path(typed, found[0] if len(found) == 1 else common(found))
+        else:
+            self._paths = PathCompletion(typed, found, lambda path: self._write_path(typed, path))
+        self.refresh()
+        return True
+
+    def _write_path(self, typed: str, path: str) -> None:
+        buffer = self._editor.buffer
+        start = Position(buffer.cursor.line, buffer.cursor.column - len(units_of(typed)))
+        buffer.replace(start, buffer.cursor, units_of(path))
+
+    # --- files
+
+    def _files(self) -> FilePicker | None:
+        if self._mention is None:
+            if self._picker is not None:
+                self._picker.close()
+            return None
+        if self._picker is None or self._picker.root != self._editor.around.cwd:
+            self._picker = self._new_picker()
+        self._picker.update(self._mention.typed, files_only=self._mention.content)
+        return self._picker
+
+    def _new_picker(self) -> FilePicker:
+        from zot.frontends.terminal.editor.file_picker import FilePicker, PickerActions
+
+        around = self._editor.around
+        actions = PickerActions(self._retype, self._take, lambda: self._put([]), around.changed, around.spawn)
+        return FilePicker(around.cwd, actions, around.resources)
+
+    def _retype(self, typed: str) -> None:
+        mark = "!@" if self._mention is not None and self._mention.content else "@"
+        self._put(units_of(mark + typed))
+
+    def _take(self, path: str) -> None:
+        from zot.frontends.terminal.editor.typed_paths import chip_outside, is_outside
+
+        if path.startswith(RESOURCE):
+            self._put([*units_of(f"@{path.removeprefix(RESOURCE)}"), " "])
+            return
+        chips, root = self._editor.chips, self._editor.around.cwd
+        content = self._mention is not None and self._mention.content
+        if is_outside(path):
+            chip = chip_outside(root, path, content=content)
+        else:
+            chip = chips.content(root, path) if content else chips.picked(root, path)
+        self._put([chip, " "])
+
+    def _put(self, units: list[str]) -> None:
+        if self._mention is not None:
+            self._editor.buffer.replace(self._mention.start, self._editor.buffer.cursor, units)
+
+    # --- the history
+
+    def search_history(self) -> None:
+        from zot.frontends.terminal.editor.history_search import HistorySearch
+
+        editor = self._editor
+        query = editor.text if len(editor.buffer.lines) == 1 else ""
+        self._search = HistorySearch(editor.history.entries(), query, editor.set_text, self._end_search)
+
+    def _end_search(self) -> None:
+        self._search = None
+
+
+class FileMention(NamedTuple):
+    """``start`` is where the ``@`` or ``!@`` begins, ``typed`` what stands between it and the cursor."""
+
+    start: Position
+    typed: str
+    content: bool
+
+
+def slash_text(buffer: TextBuffer) -> str:
+    """The text when it is a command being typed; else an empty string."""
+    line = buffer.lines[0]
+    if len(buffer.lines) > 1 or line[:1] != ["/"] or len(line) > _LONGEST or buffer.cursor.column < len(line):
+        return ""
+    return "" if any(isinstance(unit, Token) for unit in line) else "".join(line)
+
+
+def file_mention(buffer: TextBuffer) -> FileMention | None:
+    """The mention the cursor stands at the end of; an ``@`` after a letter, as in an address, does not count."""
+    line, end = buffer.line, buffer.cursor.column
+    for column in range(end - 1, max(end - _LONGEST, 0) - 1, -1):
+        unit = line[column]
+        if unit.isspace() or isinstance(unit, Token):
+            return None
+        if unit == "@":
+            break
+    else:
+        return None
+    content = column > 0 and line[column - 1] == "!"
+    start = column - content
+    if start and not line[start - 1].isspace():
+        return None
+    return FileMention(Position(buffer.cursor.line, start), "".join(line[column + 1 : end]), content)

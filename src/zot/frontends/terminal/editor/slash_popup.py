@@ -1,0 +1,166 @@
+"""Typing ``/`` lists the commands: built-ins in their order, then a divider and those of extensions by name.
+
+An exact name is selected first, so that ``/session`` never runs ``/sessions``; else what answers the typed letters
+best. Enter runs what is selected through the same path as if it had been typed, but what was only guessed from letters
+here and there, or from what a command does, is written out first; tab writes out anything. After the name, a command's
+own completions are offered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from zot.frontends.terminal.editor.popups import ROWS
+from zot.tui.fuzzy import ASIDE, EACH, INSIDE, Pattern, best
+from zot.tui.keys import Key
+from zot.tui.sanitize import one_line
+from zot.tui.theme import Theme
+from zot.tui.widgets.select_list import Choice, SelectList, filtered
+from zot.tui.width import cells
+
+DIVIDER = "extensions"
+_TELLING = 3  # letters
+_WITH_HINT = 8  # rows; where there are fewer, they are for the list
+
+
+class SlashCommand(msgspec.Struct, frozen=True):
+    """A command as the popup shows it. ``complete`` gets what stands after the name and offers whole arguments."""
+
+    name: str
+    summary: str
+    arguments: str = ""
+    aliases: tuple[str, ...] = ()
+    extension: bool = False
+    alias: bool = False  # of a command; offered to those who begin to type it
+    listed: bool = True  # else it is never offered, but its name is no guess at another
+    complete: Callable[[str], Sequence[Choice]] | None = None
+
+
+class Actions(msgspec.Struct, frozen=True):
+    """What a popup may do to the editor: write the whole text, send it, empty it."""
+
+    write: Callable[[str], None]
+    send: Callable[[str], None]
+    clear: Callable[[], None]
+
+
+class SlashPopup:
+    """``typed`` is the editor's text; call ``update`` when it changes."""
+
+    def __init__(self, commands: Sequence[SlashCommand], actions: Actions) -> None:
+        self._commands = commands
+        self._actions = actions
+        self._list = SelectList((), filterable=False)
+        self._typed = ""
+        self._completing: SlashCommand | None = None
+        self._moved = self._guessed = False
+
+    def update(self, typed: str) -> None:
+        if typed == self._typed:
+            return
+        self._typed, self._moved = typed, False
+        name, space, arguments = typed[1:].partition(" ")
+        self._completing = _named(self._commands, name) if space else None
+        if space:
+            rows, chosen = _arguments(self._completing, arguments), ""
+            self._guessed = False
+        elif (whole := _named(self._commands, name)) is not None and not whole.listed:
+            rows, chosen, self._guessed = [], "", False
+        else:
+            rows, chosen, rank = _matching([c for c in self._commands if c.listed], name)
+            self._guessed = rank >= ASIDE
+        found = Pattern(arguments if space else name)
+        self._list = SelectList(rows, filterable=False, selected=chosen, found=found)
+
+    @property
+    def visible(self) -> bool:
+        return self._list.chosen is not None
+
+    def key(self, key: Key) -> bool:
+        chosen = self._list.chosen
+        if chosen is None:
+            return False
+        if key.name in ("up", "down", "pageup", "pagedown", "ctrl+p", "ctrl+n"):
+            self._moved = True
+            return self._list.key(key)
+        if key.name == "tab" or (key.name == "enter" and self._guessed and not self._moved):
+            self._actions.write(self._written(chosen))
+            return True
+        if key.name == "enter" and (self._completing is None or self._moved):
+            self._actions.send(self._written(chosen).rstrip())
+            return True
+        return False
+
+    def _written(self, chosen: Choice) -> str:
+        if self._completing is not None:
+            return f"/{self._completing.name} {chosen.value}"
+        command = _named(self._commands, chosen.value)
+        return f"/{chosen.value}" + (" " if command is not None and (command.arguments or command.complete) else "")
+
+    def escape(self) -> None:
+        self._actions.clear()
+
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
+        hint = self._hint()
+        if height < _WITH_HINT or cells(hint) > width - 2:
+            return self._list.lines(theme, width, min(height, ROWS))
+        return [*self._list.lines(theme, width, min(height - 1, ROWS)), theme.paint("muted", f"  {hint}")]
+
+    def _hint(self) -> str:
+        """What enter does depends on what is known of the choice."""
+        if self._guessed and not self._moved:
+            return "↑↓ choose · tab or enter completes · esc clears"
+        if self._completing is not None and not self._moved:
+            return "↑↓ choose · tab completes · esc clears"
+        return "↑↓ choose · tab completes · enter runs · esc clears"
+
+
+def _named(commands: Sequence[SlashCommand], name: str) -> SlashCommand | None:
+    return next((command for command in commands if name.lower() in (command.name.lower(), *command.aliases)), None)
+
+
+def _matching(commands: Sequence[SlashCommand], typed: str) -> tuple[list[Choice], str, int]:
+    """Built-ins as they come, the others by name, the better matches of each first; which is best, and its rank.
+    A built-in hides an extension's command of its name."""
+    taken = {word for c in commands if not c.extension for word in (c.name, *c.aliases)}
+    own = [c for c in commands if not c.extension]
+    others = sorted((c for c in commands if c.extension and c.name.lower() not in taken), key=lambda c: c.name.lower())
+    ranked = _ranked(typed, [*own, *others])
+    rows = [_row(command) for _, command in ranked if not command.extension]
+    if len(rows) < len(ranked):
+        rows.append(Choice("", DIVIDER, divider=True))
+    rows += [_row(command) for _, command in ranked if command.extension]
+    rank, chosen = ranked[0] if ranked else (0, None)
+    return rows, chosen.name if chosen is not None else "", rank
+
+
+def _ranked(typed: str, commands: Sequence[SlashCommand]) -> list[tuple[int, SlashCommand]]:
+    """Only the kind of match counts; among equals the commands keep their order. A letter or two are the beginning of
+    a name, for they stand in nearly all that can be said."""
+    pattern, short = Pattern(typed, path="/" in typed), len(typed) < _TELLING
+    ranked: list[tuple[int, SlashCommand]] = []
+    for command in commands:
+        if command.alias and (short or not command.name.startswith(typed.lower())):
+            continue
+        ranks = [
+            pattern.rank(command.name, "" if short else command.summary),
+            *(pattern.rank(alias) for alias in command.aliases),
+        ]
+        if found := [rank for rank in ranks if rank is not None and not (short and rank // EACH * EACH == INSIDE)]:
+            ranked.append((min(found) // EACH * EACH, command))
+    return best(ranked)
+
+
+def _row(command: SlashCommand) -> Choice:
+    label = f"/{one_line(command.name)} {command.arguments}".rstrip()
+    return Choice(command.name, label, one_line(command.summary))
+
+
+def _arguments(command: SlashCommand | None, typed: str) -> list[Choice]:
+    """What may follow; nothing once it is written out."""
+    if command is None or command.complete is None:
+        return []
+    offered = filtered(Pattern(typed), command.complete(typed))
+    return [] if [choice.value for choice in offered if choice.value.startswith(typed)] == [typed] else offered

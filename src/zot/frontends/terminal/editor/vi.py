@@ -1,0 +1,377 @@
+"""vi keys, for those who switched them on: insert mode types, normal mode moves and edits with single letters.
+
+Motions ``h j k l w b e W B E 0 ^ $ gg G f F t T ; ,``, operators ``d c y`` with them, with text objects (``iw`` or
+``a"``) or doubled for lines, ``x X D C s S r ~ J p P u .``, ctrl+r, counts, ``v V`` to select, and ``i a I A o O`` back
+to typing. Keys with modifiers, arrows and enter keep their usual meaning; a command nobody knows does nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zot.frontends.terminal.editor.vi_motions import MOTIONS, Find, ViMotion, changed_word, left, right
+from zot.frontends.terminal.editor.vi_repeat import INSERTS, Repeat
+from zot.frontends.terminal.editor.vi_text_objects import text_object
+from zot.tui import text_motions as to
+from zot.tui.keys import Key
+from zot.tui.text_buffer import Position
+
+if TYPE_CHECKING:
+    from zot.frontends.terminal.editor.editor import Editor
+
+_MOST = 10_000
+# One letter that is an operator with its motion.
+_SHORT = {"x": "dl", "X": "dh", "D": "d$", "C": "c$", "s": "cl", "S": "cc", "Y": "yy"}
+_SHORT_SELECTED = {"x": "d", "s": "c", "X": "D", "S": "C", "R": "C"}
+_TWO_LETTERS = ("g", "r", "f", "F", "t", "T")
+
+
+class ViKeys:
+    def __init__(self, editor: Editor) -> None:
+        self._editor = editor
+        self._buffer = editor.buffer
+        self.normal = False
+        self.selecting = ""  # v or V
+        self._anchor = Position(0, 0)  # where the selection began
+        self._counts = ["", ""]  # before the operator, and after it
+        self._operator = ""
+        self._pending = ""  # g, r, f F t T, or i a before an object: waits for its second letter
+        self._find: Find | None = None
+        self._repeat = Repeat()
+
+    @property
+    def selection(self) -> tuple[Position, Position] | None:
+        """What is selected, from its first place to behind its last."""
+        if not self.selecting:
+            return None
+        first, last = sorted((self._anchor, self._buffer.cursor))
+        if self.selecting == "V":
+            return to.line_start(self._buffer, first), to.line_end(self._buffer, last)
+        return first, right(self._buffer, last)
+
+    def escape(self) -> bool:
+        """Out of insert mode, a selection or a half-typed command; whether there was one."""
+        waiting = bool(self._operator or self._pending or self.selecting or any(self._counts))
+        self._forget()
+        self.selecting = ""
+        self._repeat.ends()
+        if self.normal:
+            return waiting
+        self.normal = True
+        self._buffer.move(left(self._buffer, self._buffer.cursor))
+        return True
+
+    def key(self, key: Key) -> bool:
+        """Whether it was a command; in insert mode nothing is."""
+        if not self.normal:
+            self._repeat.typed(key)
+            return False
+        if key.name == "enter":
+            self.normal, self.selecting = False, ""
+            self._forget()
+            self._repeat.forget()
+            return False
+        if not key.printable and key.name not in ("ctrl+r", "backspace"):
+            self._forget()
+            return False
+        self._command_key(key)
+        if self.normal:
+            self._stay_on_a_character()
+        return True
+
+    def _command_key(self, key: Key) -> None:
+        before = self._buffer.revision
+        self._repeat.command(key)
+        if key.printable:
+            self._letter(key)
+        else:
+            self._run("redo" if key.name == "ctrl+r" else "h")
+        if not (self._operator or self._pending or self.selecting or any(self._counts)):
+            changed = self._buffer.revision != before and key.name not in ("u", "ctrl+r")
+            self._repeat.over(changed=changed or not self.normal, inserting=not self.normal)
+
+    def _letter(self, key: Key) -> None:
+        if self._pending:
+            self._second_letter(key)
+        elif key.name in _TWO_LETTERS or (key.name in ("i", "a") and (self._operator or self.selecting)):
+            self._pending = key.name
+        elif key.name.isdigit() and (key.name != "0" or self._counts[bool(self._operator)]):
+            self._counts[bool(self._operator)] += key.name
+        else:
+            self._run(key.name)
+
+    def _second_letter(self, key: Key) -> None:
+        first, self._pending = self._pending, ""
+        if first == "r":
+            self._replace(key.text)
+        elif first in ("i", "a"):
+            self._object(first + key.text)
+        elif first == "g":
+            self._run("gg") if key.name == "g" else self._forget()
+        else:
+            self._find = Find(first, key.text)
+            self._go_find(self._find)
+
+    @property
+    def _count(self) -> int:
+        product = 1
+        for count in self._counts:
+            product *= int(count[:6] or 1)
+        return min(product, _MOST)
+
+    def _forget(self) -> None:
+        self._counts, self._operator, self._pending = ["", ""], "", ""
+
+    def _run(self, name: str) -> None:
+        """A complete word of the language."""
+        if self.selecting and self._run_selected(_SHORT_SELECTED.get(name, name)):
+            pass
+        elif name in _SHORT and not self._operator:
+            operator, motion = _SHORT[name]
+            self._operator = operator
+            self._run(motion)
+        elif name in ("d", "c", "y"):
+            if self._operator == name:
+                self._lines(self._buffer.cursor.line, self._buffer.cursor.line + self._count - 1)
+            elif not self._operator:
+                self._operator = name
+                return
+        elif name in MOTIONS:
+            self._move(name)
+        elif name in (";", ","):
+            if self._find is not None:
+                self._go_find(self._find if name == ";" else self._find.reversed(), again=True)
+        elif not self._operator:
+            self._command(name)
+        self._forget()
+
+    # --- motions and operators
+
+    def _move(self, name: str) -> None:
+        motion, start = MOTIONS[name], self._buffer.cursor
+        if self._operator == "c" and name in ("w", "W"):
+            word_end = changed_word(self._buffer, start, self._count, big=name == "W")
+            if word_end is not None:
+                self._span(start, word_end)
+                return
+        target = self._target(name, motion, start)
+        if not self._operator:
+            self._go(name, target)
+        elif motion.linewise:
+            self._lines(*sorted((start.line, target.line)))
+        else:
+            self._span(*sorted((start, self._end(name, motion, start, target))))
+
+    def _target(self, name: str, motion: ViMotion, start: Position) -> Position:
+        if name in ("gg", "G") and any(self._counts):
+            return Position(min(self._count, len(self._buffer.lines)) - 1, 0)
+        target = start
+        for _ in range(self._count):
+            if (onward := motion.go(self._buffer, target)) == target:
+                break
+            target = onward
+        return target
+
+    def _go(self, name: str, target: Position) -> None:
+        if name in ("j", "k"):
+            # Above and below the text stand earlier prompts; a selection does not reach there.
+            step = self._editor.editing.vertical if self.selecting else self._editor.vertical
+            for _ in range(self._count):
+                step(up=name == "k")
+        else:
+            self._buffer.move(to.first_letter(self._buffer, target) if name in ("gg", "G") else target)
+
+    def _end(self, name: str, motion: ViMotion, start: Position, target: Position) -> Position:
+        """Where an operator stops: a word's motion does not reach into the next line's indentation."""
+        if motion.inclusive:
+            return right(self._buffer, target)
+        while name in ("w", "W") and target.line > start.line and not "".join(self._before(target)).strip():
+            target = to.line_end(self._buffer, Position(target.line - 1, 0))
+        return target
+
+    def _before(self, at: Position) -> list[str]:
+        return self._buffer.lines[at.line][: at.column]
+
+    def _go_find(self, find: Find, *, again: bool = False) -> None:
+        cursor = self._buffer.cursor
+        target = find.target(self._buffer, cursor, self._count, again=again)
+        if target is not None and self._operator:
+            self._span(*sorted((cursor, right(self._buffer, target) if find.forward else target)))
+        elif target is not None:
+            self._buffer.move(target)
+        self._forget()
+
+    def _object(self, name: str) -> None:
+        span = text_object(self._buffer, self._buffer.cursor, name, self._count)
+        if span is not None and self.selecting:
+            self.selecting, self._anchor = "v", span[0]
+            self._buffer.move(to.left(self._buffer, span[1]) if span[0] < span[1] else span[1])
+        elif span is not None:
+            self._span(*span)
+        self._forget()
+
+    def _span(self, start: Position, end: Position) -> None:
+        if start < end:
+            self._keep(self._buffer.units(start, end))
+        if self._operator == "y":
+            self._buffer.move(start)
+        else:
+            self._buffer.move(start)
+            self._buffer.replace(start, end, ())
+        self._ends_insertion()
+
+    def _lines(self, first: int, last: int) -> None:
+        buffer = self._buffer
+        last = min(last, len(buffer.lines) - 1)
+        start, end = Position(first, 0), to.line_end(buffer, Position(last, 0))
+        self._keep([*buffer.units(start, end), "\n"])
+        if self._operator == "c":
+            buffer.move(start)
+            buffer.replace(start, end, ())
+        elif self._operator == "d":
+            if last + 1 < len(buffer.lines):
+                buffer.replace(start, Position(last + 1, 0), ())
+            else:
+                buffer.replace(to.left(buffer, start), end, ())
+            buffer.move(to.first_letter(buffer, buffer.cursor))
+        self._ends_insertion()
+
+    def _ends_insertion(self) -> None:
+        if self._operator == "c":
+            self.normal = False
+
+    def _keep(self, units: list[str]) -> None:
+        self._editor.editing.kills.other_key()
+        self._editor.editing.kills.cut(units)
+
+    # --- with a selection
+
+    def _run_selected(self, name: str) -> bool:
+        """Whether it was a command for what is selected."""
+        span = self.selection
+        if span is None or name not in ("d", "c", "y", "D", "C", "Y", "v", "V", "o", "~", "J", "p", "P"):
+            return False
+        if name in ("v", "V"):
+            self.selecting = "" if self.selecting == name else name
+            return True
+        if name == "o":
+            self._anchor, cursor = self._buffer.cursor, self._anchor
+            self._buffer.move(cursor)
+            return True
+        lines = self.selecting == "V" or name in ("D", "C", "Y")
+        self.selecting = ""
+        if name in ("d", "c", "y", "D", "C", "Y"):
+            self._operator = name.lower()
+            self._lines(span[0].line, span[1].line) if lines else self._span(*span)
+        elif name == "J":
+            self._buffer.move(span[0])
+            self._join(span[1].line - span[0].line)
+        elif name == "~":
+            self._swap_case(*span)
+        else:
+            put = self._editor.editing.kills.last
+            self._buffer.replace(*span, put[:-1] if put[-1:] == ["\n"] else put)
+            self._buffer.move(left(self._buffer, self._buffer.cursor))
+        return True
+
+    # --- single letters
+
+    def _command(self, name: str) -> None:
+        buffer, cursor = self._buffer, self._buffer.cursor
+        match name:
+            case "v" | "V":
+                self.selecting, self._anchor = name, cursor
+            case ".":
+                self._again()
+            case "~":
+                self._swap_case(cursor, Position(cursor.line, min(cursor.column + self._count, len(buffer.line))))
+            case "J":
+                self._join(max(self._count - 1, 1))
+            case "u" | "redo":
+                for _ in range(self._count):
+                    buffer.undo() if name == "u" else buffer.redo()
+            case "p" | "P":
+                self._put(before=name == "P")
+            case _ if name in INSERTS:
+                self._insert(name)
+            case _:
+                pass
+
+    def _insert(self, name: str) -> None:
+        """Where typing begins."""
+        buffer, cursor = self._buffer, self._buffer.cursor
+        match name:
+            case "o" | "O":
+                buffer.move(to.line_end(buffer, cursor) if name == "o" else to.line_start(buffer, cursor))
+                buffer.insert(["\n"])
+                if name == "O":
+                    buffer.move(to.left(buffer, buffer.cursor))
+            case "a":
+                buffer.move(right(buffer, cursor))
+            case "A":
+                buffer.move(to.line_end(buffer, cursor))
+            case "I":
+                buffer.move(to.first_letter(buffer, cursor))
+            case _:
+                pass
+        self.normal = False
+
+    def _again(self) -> None:
+        count = self._counts[0]
+        self._forget()
+        with self._repeat.replaying(count) as keys:
+            for key in keys:
+                if key.name == "esc":
+                    self.escape()
+                else:
+                    self._editor.key(key)
+
+    def _swap_case(self, start: Position, end: Position) -> None:
+        units = self._buffer.units(start, end)
+        swapped = [unit.swapcase() if len(unit) == len(unit.swapcase()) == 1 else unit for unit in units]
+        self._buffer.replace(start, end, swapped)
+
+    def _join(self, count: int) -> None:
+        """This line and those after it, a space in between."""
+        buffer, line = self._buffer, self._buffer.cursor.line
+        for _ in range(min(count, len(buffer.lines) - 1 - line)):
+            end = to.line_end(buffer, Position(line, 0))
+            begin = to.first_letter(buffer, Position(line + 1, 0))
+            spaced = end.column and not buffer.lines[line][-1].isspace() and buffer.lines[line + 1]
+            buffer.replace(end, begin, [" "] if spaced else [])
+            buffer.move(end)
+
+    def _put(self, *, before: bool) -> None:
+        buffer, units = self._buffer, self._editor.editing.kills.last * self._count
+        if not units:
+            return
+        if units[-1] != "\n":
+            buffer.move(buffer.cursor if before else right(buffer, buffer.cursor))
+            buffer.insert(units)
+            buffer.move(to.left(buffer, buffer.cursor))
+            return
+        line = buffer.cursor.line + (not before)
+        if line < len(buffer.lines):
+            buffer.replace(Position(line, 0), Position(line, 0), units)
+        else:
+            buffer.replace(buffer.end, buffer.end, ["\n", *units[:-1]])
+        buffer.move(to.first_letter(buffer, Position(line, 0)))
+
+    def _replace(self, text: str) -> None:
+        start, count = self._buffer.cursor, self._count
+        end = Position(start.line, start.column + count)
+        if (span := self.selection) is not None:
+            self.selecting = ""
+            start, end = span
+            units = self._buffer.units(start, end)
+            self._buffer.replace(start, end, [unit if unit == "\n" else text for unit in units])
+            self._buffer.move(start)
+        elif end.column <= len(self._buffer.line):
+            self._buffer.replace(start, end, [text] * count)
+            self._buffer.move(left(self._buffer, self._buffer.cursor))
+        self._forget()
+
+    def _stay_on_a_character(self) -> None:
+        cursor = self._buffer.cursor
+        if cursor.column and cursor.column == len(self._buffer.line):
+            self._buffer.move(left(self._buffer, cursor))

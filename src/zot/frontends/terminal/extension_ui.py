@@ -1,0 +1,244 @@
+"""What extensions may do to the screen: notes, prompts and commands as if typed, and a panel of their own.
+
+A panel shows its lines in a frame and passes every key to the extension; esc and ctrl+c close it. There is one at a
+time, below any confirmation or dialog. The extension never learns the width: long lines are wrapped here, and a panel
+taller than the room is shown through a window that follows the selected line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import msgspec
+
+from zot.frontends.terminal.dialogs.dialog import PANEL, Dialog
+from zot.tui.excerpt import beginning, excerpt
+from zot.tui.keys import Key
+from zot.tui.sanitize import sanitize
+from zot.tui.theme import Theme
+from zot.tui.widgets.select_list import window
+from zot.tui.width import RESET, visible, wrap
+
+if TYPE_CHECKING:
+    from zot.frontends.terminal.dialogs.dialog import Dialogs
+    from zot.frontends.terminal.screen.extension_notes import Notes
+    from zot.frontends.terminal.screen.ui_services import Desk
+    from zot.wire.extension_frames import Panel
+
+_NAMED = frozenset(
+    {"up", "down", "left", "right", "enter", "tab", "backspace", "delete", "home", "end", "pageup", "pagedown"}
+)
+_LINES, _CHARACTERS = 2_000, 200_000  # of a panel that are laid out
+_TITLE, _FOOTER_LINES, _FOOTER = 200, 10, 1_000
+_SEARCHED = 20_000  # lines among which the selected one of a huge panel is looked for
+_SELECTED = re.compile("^ *(▸ |● |\u200b)")
+
+
+class Typing(NamedTuple):
+    """What an extension does in the user's place: say something, run a command."""
+
+    submit: Callable[[str], None]
+    run_command: Callable[[str], None]
+
+
+class InteractiveSurface:
+    """Implements ``extensions.surface.Surface``."""
+
+    interactive = True
+
+    def __init__(self, desk: Desk, notes: Notes, panels: Panels, typing: Typing) -> None:
+        self._desk = desk
+        self._notes = notes
+        self._typing = typing
+        self.open_panel = panels.open
+        self.render_panel = panels.render
+        self.close_panel = panels.close
+
+    def notify(self, extension: str, level: str, message: str) -> None:
+        self._notes.add(extension, level, message)
+        self._desk.redraw()
+
+    def clear_notes(self, extension: str) -> None:
+        self._notes.clear(extension)
+        self._desk.redraw()
+
+    def submit(self, extension: str, text: str) -> None:
+        self._typing.submit(disarmed(text))
+
+    def submit_slash(self, extension: str, text: str) -> None:
+        self._typing.run_command(text)
+
+
+def disarmed(text: str) -> str:
+    """Text of an extension that may get into the editor: a space in front makes it words for the model, where enter
+    would run a shell command or a slash command nobody typed."""
+    return f" {text}" if visible(sanitize(text)).startswith(("!", "/")) else text
+
+
+class PanelOwner(Protocol):
+    """Who speaks to extensions: the host, once it runs."""
+
+    def panel_key(self, extension: str, panel_id: str, key: str, text: str) -> None: ...
+
+    def panel_closed(self, extension: str, panel_id: str) -> None: ...
+
+
+class NoOwner:
+    def panel_key(self, extension: str, panel_id: str, key: str, text: str) -> None: ...
+
+    def panel_closed(self, extension: str, panel_id: str) -> None: ...
+
+
+class PanelDialog(Dialog[bool]):
+    """Ends with True when the user closed it."""
+
+    rank = PANEL
+    unasked = True
+
+    def __init__(self, extension: str, panel: Panel, panels: Panels) -> None:
+        super().__init__()
+        self.extension = extension
+        self.panel = panel
+        self._panels = panels
+        self._made: tuple[Panel, Theme, int, list[str], int, list[str]] | None = None
+
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
+        self.title = visible(sanitize(beginning(self.panel.title, _TITLE))).replace("\n", " ") or self.extension
+        return super().lines(theme, width, height)
+
+    def rows(self, theme: Theme, width: int, height: int) -> list[str]:
+        made = self._made
+        if made is None or made[0] is not self.panel or made[1:3] != (theme, width):
+            lines, remark = shown_lines(self.panel.lines)
+            footer = [theme.paint("warning", row) for row in wrap(remark, width)] if remark else []
+            made = (
+                *(self.panel, theme, width),
+                *panel_rows(theme, lines, width),
+                footer + _footer(theme, self.panel.footer, width),
+            )
+            self._made = made
+        _, _, _, rows, selected, footer = made
+        room = max(height - len(footer), 1)
+        first, last = window(len(rows), selected, room)
+        return [*rows[first:last], *footer[: max(height - 1, 0)]]
+
+    def key(self, key: Key) -> bool:
+        if key.name in ("esc", "ctrl+c"):
+            self.finish(True)
+            return True
+        for name, text in panel_keys(key):
+            self._panels.owner().panel_key(self.extension, self.panel.id, name, text)
+        return True
+
+
+class Panels:
+    """``owner`` is who gets the keys: the host, once there is one."""
+
+    def __init__(self, desk: Desk, dialogs: Dialogs) -> None:
+        self._desk = desk
+        self._dialogs = dialogs
+        self.owner: Callable[[], PanelOwner] = NoOwner
+        self._open: PanelDialog | None = None
+
+    def open(self, extension: str, panel: Panel) -> None:
+        old = self._open
+        if old is not None and (old.extension, old.panel.id) != (extension, panel.id):
+            self.owner().panel_closed(old.extension, old.panel.id)
+        if old is not None:
+            old.finish(False)
+        self._open = PanelDialog(extension, panel, self)
+        self._desk.spawn(self._show(self._open))
+
+    async def _show(self, dialog: PanelDialog) -> None:
+        if await self._dialogs.ask(dialog):
+            self.owner().panel_closed(dialog.extension, dialog.panel.id)
+        if self._open is dialog:
+            self._open = None
+
+    def render(self, extension: str, panel: Panel) -> None:
+        if (dialog := self._of(extension, panel.id)) is not None:
+            title = panel.title or dialog.panel.title
+            dialog.panel = msgspec.structs.replace(panel, title=title)
+            self._desk.redraw()
+
+    def close(self, extension: str, panel_id: str) -> None:
+        if (dialog := self._of(extension, panel_id)) is not None:
+            dialog.finish(False)
+            self._desk.redraw()
+
+    def _of(self, extension: str, panel_id: str) -> PanelDialog | None:
+        dialog = self._open
+        if dialog is None or dialog.done or (dialog.extension, dialog.panel.id) != (extension, panel_id):
+            return None
+        return dialog
+
+
+def panel_keys(key: Key) -> list[tuple[str, str]]:
+    """What a key is called on the wire; a paste is one ``rune`` for each character."""
+    if key.name == "paste" or key.printable:
+        return [("rune", character) for character in key.text]
+    return [(key.name, "")] if key.name in _NAMED else [("unknown", "")]
+
+
+def shown_lines(lines: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """The lines to lay out, of a huge panel those around the selected one, and what to say about the rest."""
+    if len(lines) <= _LINES and sum(map(len, lines)) <= _CHARACTERS:
+        return lines, ""
+    selected = next((n for n, line in enumerate(lines[:_SEARCHED]) if _is_selected(line)), 0)
+    first = max(0, min(selected - _LINES // 2, len(lines) - _LINES))
+    kept = lines[first : first + _LINES]
+    longest = _CHARACTERS // len(kept)
+    remark = f"… this panel is too large: {len(lines) - len(kept):,} of its {len(lines):,} lines are not shown"
+    if len(kept) == len(lines):
+        remark = f"… this panel is too large: of each line {longest:,} characters are shown"
+    return tuple(line[:longest] for line in kept), remark
+
+
+def _is_selected(line: str) -> bool:
+    return _SELECTED.match(visible(sanitize(line[:_TITLE]))) is not None
+
+
+def panel_rows(theme: Theme, lines: tuple[str, ...], width: int) -> tuple[list[str], int]:
+    """Wrapped rows, and the number of the first selected one."""
+    rows: list[str] = []
+    selected = 0
+    for line in lines:
+        clean = sanitize(line).replace("\t", "    ").replace("\n", " ")
+        marker = _SELECTED.match(visible(clean))
+        if marker:
+            selected = len(rows)
+            rows += _selected_rows(theme, visible(clean), width)
+        else:
+            rows += [_ticks(theme, row) for row in wrap(_styled(theme, clean), width, _indent(visible(clean)))]
+    return rows, selected
+
+
+def _styled(theme: Theme, line: str) -> str:
+    return f"{line}{RESET}" if "\x1b" in line else theme.paint("muted", line)
+
+
+def _selected_rows(theme: Theme, line: str, width: int) -> list[str]:
+    """Full-width; the marker stands on the first row alone."""
+    rows = wrap(line, width, _indent(line) + "  ")
+    return [theme.selected(row.replace("\u200b", ""), width) for row in rows]
+
+
+def _indent(line: str) -> str:
+    """A line's own indentation, for the rows it goes on in."""
+    return " " * (len(line) - len(line.lstrip(" ")))
+
+
+def _ticks(theme: Theme, row: str) -> str:
+    """A tick is green whatever stands around it, which goes on in its own colour."""
+    if "✓" not in row:
+        return row
+    opening = "".join(re.findall(r"\x1b\[[0-9;:]*m", row.partition("✓")[0].rpartition(RESET)[2]))
+    return row.replace("✓", f"{RESET}{theme.paint('tool', '✓')}{opening}")
+
+
+def _footer(theme: Theme, footer: str, width: int) -> list[str]:
+    shown, remark = excerpt(footer, lines=_FOOTER_LINES, characters=_FOOTER)
+    clean = visible(sanitize(f"{shown}{remark}")).strip()
+    return ["", *(theme.paint("muted", row) for row in wrap(clean, width))] if clean else []

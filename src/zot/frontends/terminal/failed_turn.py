@@ -1,0 +1,108 @@
+"""A turn failed: go on from what is kept, log in, try again, or continue elsewhere with the same prompt.
+
+What went wrong stands in the transcript, once; here are only ways out of it, and only those that lead somewhere. The
+prompt is in the transcript and is not said twice; when no way is taken it returns to the editor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from zot.agent.conversation import Conversation
+from zot.core.agent import Outcome
+from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.model import use_model
+from zot.frontends.terminal.dialogs.model_picker import model_row, reachable_models, value_of
+from zot.frontends.terminal.dialogs.picker import Picker
+from zot.provider.error_mapping import RescueCategory, rescue_category
+from zot.provider.model import Model
+from zot.tui.sanitize import one_line
+from zot.tui.widgets.select_list import Choice
+
+AGAIN, LOG_IN = "again", "log in"
+_ROWS = 12
+
+
+async def rescue(context: Context, outcome: Outcome) -> None:
+    error, conversation, turns = outcome.error, context.conversation, context.turns
+    if error is None or outcome.taken_back is not None:  # which has its own way back
+        return
+    await turns.over()
+    category = rescue_category(error)
+    if category in ("", "too_large"):
+        turns.give_failed_back()
+        return
+    picker = RescuePicker(
+        conversation.model,
+        _others(conversation, category),
+        broke_off=conversation.broke_off,
+        gives_back=conversation.unanswered is not None,
+        may_log_in=category == "authentication" and conversation.resolved.provider.needs_key,
+        dropped=conversation.launch.in_force,
+    )
+    turns.moved_on = lambda: picker.finish(None)
+    chosen = await context.dialogs.ask(picker)
+    turns.moved_on = lambda: None
+    if not turns.busy:  # else something else was said meanwhile
+        await _go(context, chosen)
+
+
+async def _go(context: Context, chosen: str | None) -> None:
+    turns = context.turns
+    if chosen is None:
+        turns.give_failed_back()
+    elif chosen == AGAIN:
+        turns.proceed()
+    elif chosen == LOG_IN:
+        from zot.frontends.terminal.commands.login import log_in
+
+        taken = await log_in(context, context.conversation.resolved.provider)
+        turns.proceed() if taken else turns.give_failed_back()
+    else:
+        await _elsewhere(context, *chosen.split("\n", 1))
+        turns.proceed()
+
+
+async def _elsewhere(context: Context, provider: str, model: str) -> None:
+    dropped = context.conversation.launch.in_force
+    context.conversation.launch.forget()
+    await use_model(context, provider, model)
+    if dropped:
+        context.transcript.remark(f"continuing with {provider}/{model}, without {dropped}")
+
+
+def _others(conversation: Conversation, category: RescueCategory) -> list[Model]:
+    """The models that may do better: those of a provider that refused the key would refuse it, too."""
+    failed = conversation.model
+    found = [model for model in reachable_models(conversation) if value_of(model) != value_of(failed)]
+    return [m for m in found if m.provider != failed.provider] if category == "authentication" else found
+
+
+class RescuePicker(Picker):
+    """Ends with ``again``, ``log in`` or the value of a model row. It opens by itself: letters are for the editor until
+    somebody turns to it with tab or an arrow."""
+
+    unasked = True
+    takes_text = False
+
+    def __init__(
+        self,
+        failed: Model,
+        others: Sequence[Model],
+        *,
+        broke_off: bool = False,
+        gives_back: bool = False,
+        may_log_in: bool = False,
+        dropped: str = "",
+    ) -> None:
+        name = one_line(failed.id)
+        rows = [Choice(AGAIN, "  go on from here" if broke_off else f"  try {name} again")]
+        if may_log_in:
+            rows.insert(0, Choice(LOG_IN, f"  log in to {one_line(failed.provider)} with another key"))
+        above = [f"another model continues without {dropped}"] if dropped and others else []
+        if not others:
+            above.append("no other model can be reached: /login adds a provider")
+        title = "the answer broke off" if broke_off else f"{one_line(failed.provider)}/{name} did not answer"
+        hint = "enter picks · esc gives the prompt back" if gives_back else "enter picks · esc closes"
+        hint += " · tab, then type to filter" if others else ""
+        super().__init__(title, [*rows, *(model_row(model) for model in others)], above=above, hint=hint, most=_ROWS)

@@ -1,0 +1,300 @@
+"""Which key does what: one table for what acts, one for what help shows, and they are the same.
+
+Order of a key: replies of the terminal; the dialog on top; an open popup of the editor; keys of the user's own; the
+slots for models; this table; the editor.
+
+Keys of the user's own (``keymap`` in config.json) run a slash command in the main input, nowhere else. A chord has a
+modifier and one key. What leaves or cancels cannot be bound, nor can a bare key; an entry that is not used is
+reported with the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from zot.frontends.terminal.dialogs.dialog import Dialogs
+from zot.frontends.terminal.editor.editor import Editor
+from zot.frontends.terminal.screen.notice_area import Asides
+from zot.frontends.terminal.screen.transcript import Transcript
+from zot.frontends.terminal.screen.ui_services import Desk
+from zot.frontends.terminal.turns import Speaking
+from zot.tui.keys import ESCAPE_WAIT_S, Key, KeyDecoder
+from zot.tui.terminal import Terminal
+
+_MODIFIERS = ("ctrl", "alt", "shift", "super")  # in the order of key names
+_OTHER_NAMES = {"control": "ctrl", "option": "alt", "opt": "alt", "meta": "alt", "cmd": "super", "command": "super"}
+_OTHER_KEYS = {"return": "enter", "escape": "esc", "pgup": "pageup", "pgdn": "pagedown", "del": "delete"}
+_NAMED = {
+    *("enter", "tab", "backspace", "delete", "insert", "home", "end", "pageup", "pagedown"),
+    *("up", "down", "left", "right", "space", "esc"),
+    *(f"f{number}" for number in range(1, 13)),
+}
+_FIXED = frozenset({"ctrl+c", "ctrl+d", "esc"})
+
+
+class Keyboard:
+    """From the terminal's bytes to keys; a lone escape is one only if nothing follows it."""
+
+    def __init__(self, terminal: Terminal, press: Callable[[Key], None], typed: Callable[[], None]) -> None:
+        self._terminal = terminal
+        self._press = press
+        self._typed = typed
+        self._decoder = KeyDecoder()
+        self._flush: asyncio.TimerHandle | None = None
+        self._taken = b""
+        self.reads = 0
+
+    def attach(self) -> None:
+        asyncio.get_running_loop().add_reader(0, self._read)
+
+    def detach(self) -> None:
+        asyncio.get_running_loop().remove_reader(0)
+
+    def take(self) -> list[str]:
+        """For whoever interrupts a loop that does not turn: what waits to be read, by name. It is still to be heard."""
+        data = self._terminal.read()
+        self._taken += data
+        if data:
+            asyncio.get_running_loop().call_soon_threadsafe(self._read)
+        decoder = KeyDecoder()
+        return [key.name for key in (*decoder.feed(data), *decoder.flush())]
+
+    def _read(self) -> None:
+        self.reads += 1
+        if self._flush is not None:
+            self._flush.cancel()
+            self._flush = None
+        taken, self._taken = self._taken, b""
+        typed = self._terminal.read()
+        self._keys(self._decoder.feed(taken + typed))
+        if taken and not typed and self._decoder.waiting == ESCAPE_WAIT_S:
+            self._nothing_followed()  # it has waited long enough
+        elif wait := self._decoder.waiting:
+            self._flush = asyncio.get_running_loop().call_later(wait, self._nothing_followed)
+
+    def _nothing_followed(self) -> None:
+        self._flush = None
+        self._keys(self._decoder.flush())
+
+    def _keys(self, keys: list[Key]) -> None:
+        for key in keys:
+            self._press(key)
+        if keys:
+            self._typed()
+
+
+class Actions(NamedTuple):
+    """What a key may do beyond the editor. ``leave`` asks nothing, ``quit`` may; ``replied`` gets what the terminal
+    says about itself."""
+
+    run_command: Callable[[str], None]
+    leave: Callable[[], None]
+    quit: Callable[[], None]
+    replied: Callable[[str], None]
+
+
+class Keymap:
+    """``turns`` is exchanged when the agent arrives, with whom come ``custom``, ``slots``, ``show_in_full`` and
+    ``switch_mode``."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        dialogs: Dialogs,
+        editor: Editor,
+        asides: Asides,
+        transcript: Transcript,
+        turns: Speaking,
+        actions: Actions,
+    ) -> None:
+        self._desk = desk
+        self._dialogs = dialogs
+        self._editor = editor
+        self._asides = asides
+        self._transcript = transcript
+        self._actions = actions
+        self.turns = turns
+        self.custom = CustomKeys()
+        self.slots: Callable[[], Mapping[str, str]] = dict[str, str]
+        self.show_in_full: Callable[[], object] = lambda: None
+        self.switch_mode: Callable[[], object] = lambda: None
+
+    def press(self, key: Key) -> None:
+        """Hand a key to the part it belongs to."""
+        if key.name == "reply":
+            self._actions.replied(key.text)
+            return
+        if key.name != "ctrl+c":
+            self._asides.exit_arm.disarm()
+        if key.name != "esc":
+            self._asides.rewind_arm.disarm()
+        self._desk.redraw()
+        if self._dialogs.key(key):
+            return
+        if self._editor.popup_key(key):
+            self._dialogs.typed(key)
+            return
+        if command := self.custom.command(key.name):
+            self._actions.run_command(command)
+        elif not self._slot(key.name):
+            binding = _BY_KEY.get(key.name)
+            if binding is None:
+                self.type_on(key)
+            else:
+                binding.run(self)
+
+    def type_on(self, key: Key) -> None:
+        """A key for the editor; questions that open by themselves wait for the end of it."""
+        self._editor.key(key)
+        self._dialogs.typed(key)
+
+    def help(self) -> list[tuple[str, str]]:
+        """Rows for ``/help``: the editor's own keys, then these."""
+        own = [(", ".join(binding.keys), binding.help) for binding in BINDINGS]
+        return [*self._editor.key_help(), *own, *self.custom.help()]
+
+    def _slot(self, key: str) -> bool:
+        """ctrl+1 to ctrl+9 switch to the model in that slot, never during a turn; whether the key is a filled slot."""
+        digit = key.removeprefix("ctrl+")
+        if digit == key or digit not in "123456789":
+            return False
+        model = self.slots().get(digit, "")
+        if model and not self.turns.busy:
+            self._actions.run_command(f"/model {model}")
+        return bool(model)
+
+    # --- the bindings
+
+    def escape(self) -> None:
+        if self._editor.escape():
+            return
+        helping = self._asides.help is not None
+        if self._asides.dismiss() and (helping or not self.turns.busy):  # a note must not keep anyone from cancelling
+            return
+        if self.turns.busy:
+            self.turns.cancel()
+        elif self._asides.rewind_arm.armed:
+            self._asides.rewind_arm.disarm()
+            self._actions.run_command("/rewind")
+        else:
+            if self._editor.empty and self.turns.ready and self._transcript.anything:
+                self._asides.rewind_arm.arm("esc again: go back to an earlier prompt")
+            self._editor.set_aside()
+            self._desk.status.clear()
+
+    def interrupt(self) -> None:
+        exit_arm = self._asides.exit_arm
+        if exit_arm.armed or not self.turns.ready:
+            self._actions.leave()
+        elif self.turns.busy:
+            exit_arm.arm("ctrl+c again quits zot; esc cancels the turn")
+        else:
+            self.turns.give_back()
+            self._editor.set_aside()  # in the history, in case it was a habit
+            self._editor.clear()
+            exit_arm.arm("ctrl+c again quits zot")
+
+    def end_of_input(self) -> None:
+        if not self._editor.empty:
+            self._editor.key(Key("delete"))
+        elif not self.turns.busy:
+            self._actions.quit()
+
+    def steer(self) -> None:
+        if self.turns.busy:
+            self._editor.steer()
+
+    def take_back(self) -> None:
+        self.turns.take_back()
+
+    def expand(self) -> None:
+        """Boxes that still live unfold in place; what is settled is shown in full on a screen of its own."""
+        if self._transcript.tools_live:
+            self._transcript.fold()
+        else:
+            self.show_in_full()
+
+    def switch(self) -> None:
+        self.switch_mode()
+
+    def repaint(self) -> None:
+        self._desk.repaint()
+
+    def suspend(self) -> None:
+        self._desk.suspend()
+
+
+class Binding(msgspec.Struct, frozen=True):
+    keys: tuple[str, ...]
+    help: str
+    run: Callable[[Keymap], None]
+
+
+BINDINGS: tuple[Binding, ...] = (
+    Binding(("esc",), "close a popup, help or notes; cancel the turn; clear the editor; twice: rewind", Keymap.escape),
+    Binding(("ctrl+c",), "clear the editor; twice: quit", Keymap.interrupt),
+    Binding(("ctrl+d",), "quit when idle with an empty editor", Keymap.end_of_input),
+    Binding(("ctrl+s",), "steer: send what is typed into the running turn", Keymap.steer),
+    Binding(("alt+up",), "take the newest queued prompt back into the editor", Keymap.take_back),
+    Binding(("ctrl+o",), "show long results in full, and fold them again", Keymap.expand),
+    Binding(("shift+tab",), "switch what runs unasked: ask, accept edits, plan, everything", Keymap.switch),
+    Binding(("ctrl+l",), "redraw the bottom of the screen", Keymap.repaint),
+    Binding(("ctrl+z",), "suspend zot", Keymap.suspend),
+)
+
+_BY_KEY = {name: binding for binding in BINDINGS for name in binding.keys}
+
+
+# --- keys of the user's own
+
+
+class CustomKeys:
+    """``problems`` has a line for each entry that is passed over."""
+
+    def __init__(self, keymap: Mapping[str, str] | None = None) -> None:
+        self.problems: list[str] = []
+        self._commands: dict[str, str] = {}
+        for chord, command in (keymap or {}).items():
+            if reason := self._add(chord, command):
+                self.problems.append(f"keymap: {chord!r} is not used: {reason}")
+
+    def _add(self, chord: str, command: str) -> str:
+        name = normal_name(chord)
+        if not name:
+            return "a key is ctrl, alt, shift or cmd with one character or a named key"
+        if name in _FIXED:
+            return "its meaning is fixed"
+        if not command.startswith("/") or len(command) < 2:
+            return "its value must be a slash command"
+        if name in self._commands:
+            return "it is listed twice"
+        self._commands[name] = command
+        return ""
+
+    def command(self, key: str) -> str:
+        """The command of a key; terminals that cannot tell shift send the key without it."""
+        if key in self._commands or not key.startswith("ctrl+"):
+            return self._commands.get(key, "")
+        return self._commands.get(f"ctrl+shift+{key.removeprefix('ctrl+')}", "")
+
+    def help(self) -> list[tuple[str, str]]:
+        return [(name, f"run {command}") for name, command in self._commands.items()]
+
+
+def normal_name(chord: str) -> str:
+    """As ``zot.tui.keys`` names it; empty when it is not a chord."""
+    words = chord.strip().lower().replace(" ", "").split("+")
+    if words[-2:] == ["", ""]:  # the plus key itself
+        words[-2:] = ["+"]
+    *modifiers, key = words
+    found = {_OTHER_NAMES.get(word, word) for word in modifiers}
+    key = _OTHER_KEYS.get(key, key)
+    if not found <= set(_MODIFIERS) or not (len(key) == 1 or key in _NAMED):
+        return ""
+    if not found:
+        return key if key in _FIXED else ""
+    return "+".join([*(word for word in _MODIFIERS if word in found), key])

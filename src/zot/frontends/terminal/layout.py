@@ -1,0 +1,203 @@
+"""What is where: the conversation on top, then asides, a dialog or popup, what is queued, what goes on, the editor
+between two rules, the status bar.
+
+When it is all taller than the screen, the live area gives way first, then the dialog's rows, never the editor.
+
+A terminal that breaks rows anew in a narrower window pushes as many rows out of its top as that makes, blank rows at
+its bottom or not, and what is pushed out can never be repainted. So the region leaves room to be broken, begins with
+blank rows while nothing is above it, and its rules do not grow at once with a window that is being resized.
+"""
+
+from __future__ import annotations
+
+import time
+
+from zot.frontends.terminal.dialogs.dialog import Dialog, Dialogs
+from zot.frontends.terminal.editor.editor import Editor, EditorView
+from zot.frontends.terminal.editor.placeholder import Hints
+from zot.frontends.terminal.screen.notice_area import Asides
+from zot.frontends.terminal.screen.status import Bar
+from zot.frontends.terminal.screen.transcript import Transcript
+from zot.frontends.terminal.screen.ui_services import Desk
+from zot.frontends.terminal.turns import Speaking
+from zot.tui.live_region import Place
+from zot.tui.terminal import Size
+from zot.tui.width import cells, cut, with_cursor
+
+_ROOMY = 6  # rows that hold a status bar beside the editor
+_RULED = 10  # rows that hold the rules, too
+_BOTH = 16  # rows that hold a dialog, the status bar and the editor; below, what asks comes before what waits
+_NARROWER = 0.6  # how narrow a window may get in one step without a trace in its scrollback
+_GROW_S = 10.0  # after which rules follow a window that got wider
+
+
+class Layout:
+    """Implements ``screen.Scene``. ``turns`` and ``bar`` are exchanged when the agent arrives."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        dialogs: Dialogs,
+        editor: Editor,
+        transcript: Transcript,
+        asides: Asides,
+        hints: Hints,
+        *,
+        turns: Speaking,
+        bar: Bar,
+    ) -> None:
+        self._desk = desk
+        self._dialogs = dialogs
+        self._editor = editor
+        self._transcript = transcript
+        self._asides = asides
+        self._hints = hints
+        self.turns = turns
+        self.bar = bar
+        self._ruled, self._resized_at, self._columns = 0, 0.0, 0
+        self._was_busy = False
+
+    @property
+    def animated(self) -> bool:
+        dialog = self._dialogs.top
+        return self.turns.busy or self._asides.animated or (dialog is not None and (dialog.animated or dialog.waits))
+
+    @property
+    def busy(self) -> bool:
+        return self.turns.busy
+
+    def fullscreen(self, size: Size) -> tuple[list[str], tuple[int, int] | None] | None:
+        dialog = self._dialogs.top
+        if dialog is None or not dialog.fullscreen:
+            return None
+        rows = dialog.lines(self._desk.theme, size.columns, size.rows)[: size.rows]
+        return [cut(row, size.columns) for row in rows], dialog.cursor
+
+    def settle(self, columns: int) -> None:
+        self._transcript.advance(columns)
+
+    def row(self, row: str, columns: int) -> str:
+        return self._desk.theme.grounded(cut(row, columns), columns)
+
+    # --- the live region
+
+    def compose(self, size: Size, *, resting: bool) -> tuple[list[str], Place | None]:
+        columns, height = size.columns, max(size.rows - 1, 1)
+        dialog, begun = self._dialogs.top, self._desk.settled.begun
+        typing = dialog is None or dialog.waits  # a question that waits leaves the cursor where somebody types
+        hint = self._hints.text(busy=self.turns.busy) if typing else ""
+        view = self._editor.view(self._desk.theme, columns, max(height // 3, 1), placeholder=hint)
+        hidden = not typing and height < _BOTH
+        foot, editor_at = ([], 0) if hidden else self._foot(view, columns, height, ruled=typing)
+        spaced = bool(foot) and height >= _ROOMY  # a blank row stands above the foot
+        sections = self._sections(columns, height - len(foot) - spaced, dialog)
+        rows, place = self._breakable(sections.pop(), [foot, *sections], size), None
+        for section in reversed(sections):
+            rows += ["", *section] if rows or begun else section
+            if dialog is not None and place is None:
+                place = _dialog_cursor(len(rows) - len(section), len(section), dialog)
+        if spaced and (rows or begun):
+            rows.append("")
+        if typing:
+            place = Place(len(rows) + editor_at + view.row, min(view.column, columns - 1))
+        rows += foot
+        return self._finished(rows, place, size, resting=resting)
+
+    def _finished(
+        self, rows: list[str], cursor: Place | None, size: Size, *, resting: bool
+    ) -> tuple[list[str], Place | None]:
+        """As they are written, the cursor drawn where the terminal's own may not stand."""
+        if cursor is not None and not resting:
+            rows[cursor.row] = with_cursor(rows[cursor.row], cursor.column)
+            cursor = None
+        lead = self._lead(rows, size)
+        if cursor is not None:
+            cursor = Place(cursor.row + lead, cursor.column)
+        return [self.row(row, size.columns) for row in ([""] * lead + rows)], cursor
+
+    def _foot(self, view: EditorView, columns: int, height: int, *, ruled: bool) -> tuple[list[str], int]:
+        """What goes on, the editor between its rules, the status bar, and where in it the editor begins; the editor
+        alone where it is tight."""
+        theme = self._desk.theme
+        if height < _ROOMY:
+            return view.lines, 0
+        above, below = self.bar.status(theme, columns), self.bar.lines(theme, self._rule_cells(columns))
+        if ruled and height >= _RULED:  # what asks has rules of its own
+            rule = theme.paint("border", "─" * self._rule_cells(columns))
+            above, below = [*above, rule], [rule, *below]
+        return [*above, *view.lines, *below], len(above)
+
+    # --- a window that gets narrower
+
+    def _rule_cells(self, columns: int) -> int:
+        """How long rules are: as long as the window is wide, but not wider than it was a moment ago."""
+        began = self.turns.busy and not self._was_busy
+        self._was_busy = self.turns.busy
+        now = time.monotonic()
+        if columns != self._columns:
+            self._columns, self._resized_at = columns, now
+        settled = began or now - self._resized_at > _GROW_S or not self._desk.terminal.reflows
+        self._ruled = columns if settled or not self._ruled else min(self._ruled, columns)
+        return self._ruled
+
+    def _breakable(self, live: list[str], others: list[list[str]], size: Size) -> list[str]:
+        """The end of the live area that is still on the screen when a narrower window breaks all these rows."""
+        if not self._desk.terminal.reflows:
+            return live
+        narrow = max(int(size.columns * _NARROWER), 1)
+        room = size.rows - 2 - sum(_broken(row, narrow) for section in others for row in section)
+        taken = 0
+        for count, row in enumerate(reversed(live)):
+            taken += _broken(row, narrow)
+            if taken > room:
+                return live[len(live) - count :]
+        return live
+
+    def _lead(self, rows: list[str], size: Size) -> int:
+        """Blank rows before the first, as many as a narrower window may push out where nothing else stands above."""
+        if size.rows - len(rows) < _ROOMY:
+            return 0
+        narrow = max(int(size.columns * _NARROWER), 1)
+        wide = sum(_broken(row, narrow) - 1 for row in rows) if self._desk.terminal.reflows else 0
+        return max(wide - self._desk.settled.printed, 0)
+
+    def _sections(self, columns: int, room: int, dialog: Dialog[object] | None) -> list[list[str]]:
+        """What stands above the foot, bottom to top, the live area last: each as tall as what is left allows."""
+        theme = self._desk.theme
+        sections: list[list[str]] = []
+        room -= _fit(self.turns.queue_lines(theme, columns), room, sections)
+        if dialog is not None:
+            shown = dialog.lines(theme, columns, max(room - 1, 3))
+        else:
+            shown = self._editor.popup(theme, columns, max(room - 1, 1))
+        room -= _fit(shown, room, sections)
+        return [*sections, self._live_area(columns)[-room:] if room > 0 else []]
+
+    def _live_area(self, columns: int) -> list[str]:
+        """What still changes of the transcript, and the asides; the caller cuts from the top."""
+        rows = self._transcript.live_rows(columns)
+        quiet = not self._transcript.anything and not self.turns.busy
+        for section in self._asides.sections(self._desk.theme, columns, quiet=quiet):
+            if section:
+                rows += ["", *section] if rows or self._desk.settled.begun else section
+        return rows
+
+
+def _fit(rows: list[str], room: int, sections: list[list[str]]) -> int:
+    """Add a section if there is room for it and its blank row; how many rows it takes."""
+    if not rows or room < 2:
+        return 0
+    kept = rows if len(rows) < room else [*rows[: max(room - 2, 0)], rows[-1]]
+    sections.append(kept)
+    return len(kept) + 1
+
+
+def _dialog_cursor(start: int, height: int, dialog: Dialog[object]) -> Place | None:
+    """Where a dialog wants the cursor, if what it drew there is on the screen."""
+    if dialog.cursor is None or dialog.body_at + dialog.cursor[0] >= height:
+        return None
+    return Place(start + dialog.body_at + dialog.cursor[0], dialog.cursor[1])
+
+
+def _broken(row: str, columns: int) -> int:
+    return max(-(-cells(row) // columns), 1)

@@ -1,0 +1,162 @@
+"""From the first byte on the terminal to the last: entering, building the agent, signals, leaving.
+
+However zot ends (a command, an exception, SIGTERM, SIGHUP, a closed terminal), the turn is cancelled, the session is on
+disk, children are gone and the terminal is as it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from zot.frontends.loop_watchdog import LoopGuard, LoopHeld
+from zot.system.gc_pause import wake
+from zot.tui.highlight import warm_up
+from zot.tui.terminal import Terminal
+
+if TYPE_CHECKING:
+    from zot.cli.flags import Flags
+    from zot.frontends.terminal.app import App
+    from zot.provider.messages import Message
+
+_WARM_UP_S = 0.3
+
+
+def run(flags: Flags) -> int:
+    terminal = Terminal()
+    if terminal.term in ("dumb", ""):
+        from zot.frontends.terminal.dumb_terminal import run_plain
+
+        return run_plain(flags)
+    from zot.frontends.terminal.app import App
+
+    with terminal.raw():
+        terminal.ask()
+        exit_code, session, lost, left = _run(flags, terminal, App)
+    for text in lost:
+        from zot.frontends.console import say
+
+        say(text)
+    if not terminal.closed and session and os.path.exists(session):
+        from shlex import quote
+
+        from zot.system.visible_text import spelled
+
+        print(f"to continue: zot -c, or zot --session {spelled(quote(session))}")
+    if left and not terminal.closed:
+        print(left)
+    return exit_code
+
+
+def _run(flags: Flags, terminal: Terminal, make: type[App]) -> tuple[int, str, list[str], str]:
+    """The exit code, the file of the session to continue, what of it was lost, and who goes on working."""
+    from zot.frontends.console import run_loop
+
+    guards: list[LoopGuard] = []
+    try:
+        return run_loop(_main(flags, terminal, make, guards))
+    except asyncio.CancelledError:  # what held the loop was what everything else was waiting for
+        return (
+            next((guard.exit_code for guard in guards), 0) or 130,
+            "",
+            ["it held the screen for too long, and ended"],
+            "",
+        )
+    finally:
+        for guard in guards:
+            guard.close()
+
+
+def _end_at_once(terminal: Terminal, code: int) -> None:
+    """Nothing could be ended in good order: at least the terminal is given back and no child is left."""
+    from zot.system.processes import kill_all
+
+    terminal.leave()
+    kill_all()
+    os._exit(code)
+
+
+async def _main(
+    flags: Flags, terminal: Terminal, make: type[App], guards: list[LoopGuard]
+) -> tuple[int, str, list[str], str]:
+    app = make(flags, terminal)
+    loop = asyncio.get_running_loop()
+    terminal.attach(loop)
+    terminal.on_closed = lambda: app.leave(129)
+    guard = LoopGuard(app.leave, lambda code: _end_at_once(terminal, code))
+    guards.append(guard)
+    loop.add_signal_handler(signal.SIGWINCH, app.screen.resized)
+    loop.add_signal_handler(signal.SIGTSTP, app.desk.suspend)
+    loop.add_signal_handler(signal.SIGCONT, app.desk.take_back)
+    loop.set_exception_handler(lambda _, context: _report(app, context))
+    app.keyboard.attach()
+    app.screen.paint()
+    try:
+        session = await _live(app, flags, guard)
+        return app.exit_code, session, app.lost, _left_at_work(app)
+    finally:
+        app.keyboard.detach()
+        await app.tasks.end()
+        app.screen.close()
+
+
+def _left_at_work(app: App) -> str:
+    if app.swarm is None or not app.swarm.known:
+        return ""
+    from zot.frontends.terminal.swarm.quit_dialog import left_at_work
+
+    return left_at_work(app.swarm.at_work())
+
+
+def _report(app: App, context: dict[str, Any]) -> None:
+    if isinstance(error := context.get("exception"), LoopHeld):
+        app.desk.status.error("something took too long and was interrupted")
+    else:
+        app.tasks.report_bug(error, context["message"])
+
+
+async def _live(app: App, flags: Flags, guard: LoopGuard) -> str:
+    """Until it is over; the file of the session there was last."""
+    # In a thread: the imports take a tenth of a second, and keys are not to wait for them.
+    build, front_end = await asyncio.to_thread(_import_build, app)
+    async with build(flags.config(ask_each=False), front_end) as conversation:
+        await app.looks.answered()
+        guard.watch_keys(lambda: app.keyboard.reads, app.keyboard.take)
+        await _ready_to_show(conversation.messages)
+        app.arrive(conversation)
+        app.desk.spawn(_warm_up())
+        wake()
+        await app.leaving.wait()
+        await app.turns.stop()
+        if app.swarm is not None:
+            await app.swarm.aclose()
+    return conversation.present.session_file  # closing it may have saved it under another name
+
+
+def _import_build(app: App) -> tuple[Any, Any]:
+    from zot.agent.build import build
+    from zot.agent.config import FrontEnd
+
+    return build, FrontEnd(reader=app.hear, surface=app.surface, may_log_in=True, offers_to_go_on=True, switches=True)
+
+
+async def _ready_to_show(messages: Sequence[Message]) -> None:
+    """A resumed conversation with code needs the highlighter now: import it while keys are still heard."""
+    if not messages:
+        return
+    from zot.frontends.terminal.screen.resumed_transcript import coloured
+
+    if coloured(messages):
+        await asyncio.to_thread(warm_up)
+
+
+async def _warm_up() -> None:
+    """The highlighter is wanted soon and slow to import: fetch it while the user types. Then tidy up after others."""
+    await asyncio.sleep(_WARM_UP_S)
+    await asyncio.to_thread(warm_up)
+    from zot.system.temp_files import clean_kept
+
+    await asyncio.to_thread(clean_kept)

@@ -1,0 +1,139 @@
+"""What zot is waiting for, in words that are true: the model's first word, its thoughts, a tool, another attempt.
+
+It hears the events of the agent, and ``row`` is the status row of this moment. Each wait counts its own seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from math import ceil
+
+from zot.core import events
+from zot.provider.messages import ToolCallBlock
+from zot.tui.sanitize import one_line
+from zot.tui.theme import Theme
+from zot.tui.widgets.status_bar import duration, spinner_glyph
+from zot.tui.width import cells, cut
+
+WAITING = "waiting for the model"
+THINKING = "thinking"
+WRITING = "writing"
+COMPACTING = "compacting"
+ASKING = "waiting for your answer"
+
+_LONGEST_CALL = 200  # characters of a call's arguments; the row is cut to the screen anyway
+_STEERS = ("esc stops", "ctrl+s steers")
+_STOPS = ("esc stops",)
+_GIVES_UP = ("esc gives up",)
+
+
+class Activity:
+    """``compacting``: the transcript is being shortened because it had grown too long."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began = self._since = clock()
+        self._what = WAITING
+        self._hints = _STEERS
+        self._turns = 0
+        self._calls: dict[str, str] = {}  # what runs, by the id of its call
+        self._attempt = ""
+        self._again_at = 0.0  # when the next attempt begins
+        self.compacting = False
+
+    # --- what happens
+
+    def begin(self, what: str = "") -> None:
+        """Something starts to run: a turn, or what is named."""
+        self._began = self._clock()
+        self._turns += 1
+        self._calls.clear()
+        self._be(what or WAITING, _STOPS if what else _STEERS)
+
+    def end(self) -> None:
+        self._calls.clear()
+        self.compacting = False
+
+    def hear(self, event: events.AgentEvent) -> None:
+        match event:
+            case events.TextDelta():
+                if self._what is not WRITING:
+                    self._be(WRITING)
+            case events.ThinkingDelta():
+                if self._what is not THINKING:
+                    self._be(THINKING)
+            case events.ToolProgress() | events.ToolUseArgs():
+                pass
+            case _:
+                self._milestone(event)
+
+    def _milestone(self, event: events.AgentEvent) -> None:
+        match event:
+            case events.TurnStart() | events.ThinkingEnd():
+                self._be(WAITING)
+            case events.ToolUseStart(_, name):
+                self._be(f"preparing {one_line(name)}")
+            case events.ToolCall(call):
+                self._calls[call.id] = _named(call)
+                if len(self._calls) == 1:
+                    self._run_next()
+            case events.ToolResultEvent(id):
+                self._calls.pop(id, None)
+                self._run_next()
+            case events.RetryWait(attempt, attempts, wait_s, reason):
+                self._be(one_line(reason), _GIVES_UP)
+                self._attempt, self._again_at = f"try {attempt} of {attempts}", self._clock() + wait_s
+            case events.CompactStart(automatic):
+                self.compacting = automatic
+                self._be("making room" if automatic else COMPACTING, _STOPS)
+            case events.CompactDone():
+                self.compacting = False
+                self._be(WAITING)
+            case events.Done():
+                self.end()
+            case _:
+                pass
+
+    def _run_next(self) -> None:
+        """Of several calls the one that is at work is named; without one the model goes on."""
+        self._be(next(iter(self._calls.values()), WAITING), self._hints)
+
+    def _be(self, what: str, hints: tuple[str, ...] = _STEERS) -> None:
+        self._what, self._hints, self._since = what, hints, self._clock()
+        self._attempt = ""
+
+    # --- what is shown of it
+
+    def row(self, theme: Theme, width: int, *, asking: bool = False) -> str:
+        """Glyph, what is going on, for how long, which keys help; the keys go first where it is narrow."""
+        glyph = spinner_glyph(theme, self._clock() - self._began)
+        what, tail, hints = (ASKING, "", ()) if asking else self._words(theme)
+        room = width - cells(glyph) - 1
+        while hints and cells(what + tail + _spelled(hints)) > room:
+            hints = hints[:-1]
+        what = cut(what, max(room - cells(tail), 1))
+        said = f"{theme.paint('spinner', glyph)} {theme.paint('assistant', what)}"
+        return cut(said + theme.paint("muted", tail + _spelled(hints)), width)
+
+    def _words(self, theme: Theme) -> tuple[str, str, tuple[str, ...]]:
+        """What is going on, what must follow it, and the keys."""
+        now = self._clock()
+        if self._attempt and (left := self._again_at - now) > 0:
+            return self._what, f", {self._attempt} in {ceil(left)} s", self._hints
+        if self._attempt:
+            return f"{WAITING}, {self._attempt}", f" {duration(now - self._again_at)}", _STOPS
+        what = self._what
+        if what is THINKING and (messages := theme.spinner.messages):
+            what = messages[self._turns % len(messages)]
+        return what, f" {duration(now - self._since)}", self._hints
+
+
+def _named(call: ToolCallBlock) -> str:
+    from zot.core.permission_gate import preview  # not before the first frame
+
+    return one_line(f"{call.name} {preview(call.value, _LONGEST_CALL)}").strip()
+
+
+def _spelled(hints: tuple[str, ...]) -> str:
+    return "".join(f" · {hint}" for hint in hints)

@@ -1,0 +1,194 @@
+"""What a call's one line says: the verb for what it did, what it did it to, and how it went.
+
+Built-in tools have words of their own, any other tool is called by its name. Everything here comes from outside and is
+made safe and short before it is measured.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from zot.core.interceptors import CALL_REFUSED
+from zot.core.permission_gate import SAID_NO
+from zot.frontends.terminal.screen.bash_result import read_bash
+from zot.provider.messages import TextBlock
+from zot.tui.sanitize import one_line
+from zot.tui.tool_call_rows import Words
+
+if TYPE_CHECKING:
+    from zot.core.events import ToolResultEvent
+
+# To do it, doing it, done.
+_VERBS = {
+    "read": ("Read", "Reading", "Read"),
+    "write": ("Write", "Writing", "Wrote"),
+    "edit": ("Edit", "Editing", "Edited"),
+    "bash": ("Run", "Running", "Ran"),
+    "grep": ("Search", "Searching", "Searched"),
+    "glob": ("List", "Listing", "Listed"),
+    "skill": ("Load skill", "Loading skill", "Loaded skill"),
+}
+_SUBJECTS = {"grep": "pattern", "glob": "pattern", "skill": "name"}
+_REFUSALS = (SAID_NO, "refused", CALL_REFUSED)
+_ABORTED = "aborted: "
+_GIST = 1_000  # characters of the arguments among which a subject is looked for
+_INLINE = 80  # characters of a result of one line that stands behind the call
+
+
+def verb(name: str, state: str) -> str:
+    """The tense follows the state: a call that never ran was to do something, a command that failed did run."""
+    words = _VERBS.get(name)
+    if words is None:
+        return name
+    if state == "running":
+        return words[1]
+    return words[2] if state == "done" or (name == "bash" and state in ("failed", "interrupted")) else words[0]
+
+
+def subject(name: str, arguments: dict[str, Any], text: str) -> str:
+    """What a call is about: a path, a command, a pattern, the only argument, or all of them as they came."""
+    keys = (_SUBJECTS[name],) if name in _SUBJECTS else ("path", "file_path", "command")
+    told = next((value for key in keys if isinstance(value := arguments.get(key), str) and value), None)
+    if told is None and len(arguments) == 1:
+        told = next((value for value in arguments.values() if isinstance(value, str)), None)
+    if told is None:
+        told = "" if text.strip() == "{}" else text
+    if name == "bash":
+        return _first_line(told.strip("\n"))
+    gist = one_line(told[:_GIST])
+    if not _searches(name):
+        return gist
+    where = arguments.get("path")
+    shown = f'"{gist}"' if name == "grep" and gist else gist
+    return shown + (f" in {one_line(where[:_GIST])}" if isinstance(where, str) and where != "." else "")
+
+
+def _first_line(command: str) -> str:
+    """A command of several lines says that it goes on."""
+    first, more, _ = command.partition("\n")
+    return one_line(first[:_GIST]) + (" …" if more else "")
+
+
+def _searches(name: str) -> bool:
+    return name in ("grep", "glob")
+
+
+def is_path(name: str, arguments: dict[str, Any]) -> bool:
+    """Whether the subject is a path, of which the end matters."""
+    return not _searches(name) and any(isinstance(arguments.get(key), str) for key in ("path", "file_path"))
+
+
+def line_range(name: str, arguments: dict[str, Any]) -> str:
+    """The lines of a read."""
+    if name != "read":
+        return ""
+    offset, limit = arguments.get("offset"), arguments.get("limit")
+    first = offset if isinstance(offset, int) and offset > 0 else 1
+    if isinstance(limit, int) and limit > 0:
+        return f":{first}-{first + limit - 1}"
+    return f":{first}-" if first > 1 else ""
+
+
+def text_of(result: ToolResultEvent) -> str:
+    return "\n".join(block.text for block in result.content if isinstance(block, TextBlock))
+
+
+def state_of(result: ToolResultEvent) -> str:
+    """``done``, ``failed``, ``refused`` or ``interrupted``."""
+    if not result.is_error:
+        return "done"
+    text = text_of(result)
+    if text.startswith(_ABORTED) or text.endswith("[cancelled by the user]"):
+        return "interrupted"
+    return "refused" if (result.details or {}).get("refused") or text.startswith(_REFUSALS) else "failed"
+
+
+def outcome(
+    name: str, arguments: dict[str, Any], result: ToolResultEvent, seconds: float, *, asked: bool = False
+) -> tuple[Words, ...]:
+    """How it went, in the order it matters; why it failed is for ``failure_line``, and what a person ``asked`` for
+    stands below."""
+    state = state_of(result)
+    if state == "interrupted":
+        return (("interrupted", "muted"),)
+    text = text_of(result)
+    if name == "bash" and state != "refused":
+        return _of_bash(text, arguments, state, asked=asked)
+    took = [(spelled, "muted")] if (spelled := duration(seconds)) else []
+    return (*(_of_success(name, text, result.details or {}) if state == "done" else ()), *took)
+
+
+def _of_bash(text: str, arguments: dict[str, Any], state: str, *, asked: bool) -> tuple[Words, ...]:
+    told = read_bash(text, str(arguments.get("command", "")))
+    parts: list[Words] = []
+    if told.timed_out:
+        return ((f"timed out after {told.timed_out.removesuffix('s')} s", "error"),)
+    if told.exit_code:
+        parts.append((f"exit {told.exit_code}", "error" if state == "failed" else "muted"))
+    if took := duration_of(told.took):
+        parts.append((took, "muted"))
+    if state == "done" and not asked:
+        parts += _gist_of(told.output)
+    return tuple(parts)
+
+
+def _of_success(name: str, text: str, details: dict[str, Any]) -> list[Words]:
+    if name == "grep":
+        matches = details.get("matches")
+        return [_counted(matches if isinstance(matches, int) else _lines(text, "no match for "), "match", "matches")]
+    if name == "glob":
+        files = details.get("files")
+        return [_counted(files if isinstance(files, int) else _lines(text, "no file matches "), "file", "files")]
+    if name == "write":
+        return [("unchanged", "muted")] if details.get("changes") == "" else []
+    return [] if name in _VERBS else _gist_of(text)
+
+
+def _gist_of(text: str) -> list[Words]:
+    """A result of one short line stands behind its call, of a longer one its size."""
+    clean = text.strip("\n")
+    if not clean:
+        return []
+    if "\n" not in clean and len(clean) <= _INLINE:
+        return [(line, "tool_out")] if (line := one_line(clean)) else []
+    return [_counted(clean.count("\n") + 1, "line", "lines")]
+
+
+def _lines(text: str, nothing: str) -> int:
+    """Of a result whose details were not kept."""
+    return 0 if text.startswith(nothing) else sum(bool(line) and line != "--" for line in text.split("\n"))
+
+
+def _counted(number: int, one: str, many: str) -> Words:
+    return f"{number:,} {one if number == 1 else many}", "muted"
+
+
+def failure_line(name: str, arguments: dict[str, Any], text: str) -> str:
+    """A failure of one line, without what the call says anyway; empty when it needs more room."""
+    clean = text.strip()
+    if "\n" in clean or len(clean) > 4 * _INLINE:
+        return ""
+    path = arguments.get("path")
+    for said in (f"{name}: ", f"{path}: ", f"{path} "):
+        clean = clean.removeprefix(said)
+    return one_line(clean.replace(SAID_NO, "refused", 1) if clean.startswith(SAID_NO) else clean)
+
+
+def duration(seconds: float) -> str:
+    """``3.1 s``, ``2m13s``; nothing for what nobody noticed."""
+    if seconds < 0.1:
+        return ""
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    return f"{whole // 60}m{whole % 60:02}s" if whole < 3600 else f"{whole // 3600}h{whole % 3600 // 60:02}m"
+
+
+def duration_of(spelled: str) -> str:
+    """The same from ``3.1s``, as a result spells it."""
+    if not spelled.endswith("s") or "m" in spelled:
+        return spelled
+    try:
+        return duration(float(spelled[:-1]))
+    except ValueError:
+        return spelled

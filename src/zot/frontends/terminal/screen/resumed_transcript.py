@@ -1,0 +1,153 @@
+"""A stored conversation as blocks: rendered from its end until the screens are full, so that length costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import msgspec
+
+from zot.core.events import PERMISSION_MODE, ToolResultEvent
+from zot.frontends.terminal.screen import message_blocks as blocks
+from zot.frontends.terminal.screen.bash_result import read_bash
+from zot.frontends.terminal.screen.call_groups import group_rows, joins_group
+from zot.frontends.terminal.screen.thinking import Shown, stored
+from zot.frontends.terminal.screen.tool_view import BY_HAND, ToolView
+from zot.provider.messages import ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock
+from zot.tui.markdown import Painter
+from zot.tui.widgets.status_bar import tokens
+
+_CODE = ("read", "write", "edit")  # tools whose results are code
+_NEWEST = 40  # messages that fill some screens
+
+
+class Page(NamedTuple):
+    """What a message is rendered for; ``owner_of`` names the extension a tool belongs to, ``thinking`` says what is
+    shown of thoughts, ``folded`` what of a prompt."""
+
+    painter: Painter
+    columns: int
+    owner_of: Callable[[str], str]
+    thinking: Shown = "folded"
+    folded: Callable[[str], str] = str
+
+
+class Block(NamedTuple):
+    """Rows that belong together; a call ``joins`` the call before it, and a ``view`` may be told together with its
+    neighbours."""
+
+    rows: list[str]
+    joins: bool = False
+    view: ToolView | None = None
+
+
+def resumed_blocks(messages: Sequence[Message], page: Page, wanted: int) -> list[Block]:
+    """The newest blocks with at least ``wanted`` rows together, oldest first; a first line says what is left out."""
+    made: list[Block] = []
+    rows, number = 0, len(messages)
+    calls: dict[str, ToolCallBlock] = {}
+    while number and rows < wanted:
+        number -= 1
+        message = messages[number]
+        if message.role == "tool" and number:
+            calls = {call.id: call for call in messages[number - 1].tool_calls()}
+        new = message_blocks(message, calls, page)
+        made[:0] = new
+        rows += sum(1 if block.view is not None else len(block.rows) + 1 for block in new)
+    made = grouped(made, page)
+    if number:
+        made.insert(0, Block([page.painter.theme.paint("muted", f"  … {number:,} earlier messages")]))
+    return made
+
+
+def grouped(made: Sequence[Block], page: Page) -> list[Block]:
+    """Neighbouring reads and searches become one line, as they were when they were new."""
+    out: list[Block] = []
+    for alike, run in groupby(made, lambda block: block.view is not None):
+        if not alike:
+            out += run
+            continue
+        views = [block.view for block in run if block.view is not None]
+        out.append(Block(group_rows(views, page.painter, page.columns), joins=True))
+    return out
+
+
+def coloured(messages: Sequence[Message]) -> bool:
+    """Whether the newest of them likely show code, which takes the highlighter."""
+    return any(
+        "```" in message.shown_text() or any(call.name in _CODE for call in message.tool_calls())
+        for message in messages[-_NEWEST:]
+    )
+
+
+def message_blocks(
+    message: Message, calls: dict[str, ToolCallBlock], page: Page, *, expanded: bool = False
+) -> list[Block]:
+    """One message as it was shown when it was new; ``calls`` are those its results answer."""
+    if message.role == "tool":
+        return [_call(result, calls.get(result.call_id), page, expanded) for result in message.tool_results()]
+    if message.role == "assistant":
+        thought = stored(message, page.painter.theme, page.columns, page.thinking, expanded=expanded)
+        said = blocks.assistant(message.shown_text(), page.painter, page.columns)
+        return [Block(rows) for rows in (thought, said) if rows]
+    if mode := message.meta.get(PERMISSION_MODE):
+        note = "◇ plan mode" if mode == "plan" else "◇ plan mode is over"
+        return [Block([page.painter.theme.paint("muted", note)])]
+    if message.meta.get("compaction") or message.meta.get("synthetic"):
+        return [Block(_summary(message, page) if expanded else _compacted(message, page))]
+    if message.meta.get("shell") and (view := _by_hand(message)) is not None:
+        return [Block(view.lines(page.painter, page.columns, expanded=expanded), joins=True)]
+    images = tuple((b.mime_type, len(b.data)) for b in message.content if isinstance(b, ImageBlock))
+    said = message.text() if expanded else page.folded(message.text())
+    return [Block(blocks.user_prompt(said, images, page.painter.theme, page.columns, expanded=expanded))]
+
+
+def _by_hand(message: Message) -> ToolView | None:
+    """A command the user ran, from what the model was told of it; None when that is something else."""
+    told = message.text().partition("\n\n")[2]
+    first, _, _ = told.partition("\n")
+    if not first.startswith("$ "):
+        return None
+    command = msgspec.json.encode({"command": first[2:]}).decode()
+    view = ToolView(BY_HAND, "bash", command, asked=True)
+    failed = read_bash(told, first[2:]).exit_code != 0
+    view.ends(ToolResultEvent(BY_HAND, failed, (TextBlock(told),)))
+    return view
+
+
+def _compacted(message: Message, page: Page) -> list[str]:
+    if not message.meta.get("compaction"):
+        return []
+    before = message.meta.get("tokens_before", "")
+    size = f" {tokens(int(before))} → {tokens(max(len(message.text()) // 4, 1))} tokens" if before.isdigit() else ""
+    return [page.painter.theme.paint("muted", f"◇ compacted{size}")]
+
+
+def _summary(message: Message, page: Page) -> list[str]:
+    before = message.meta.get("tokens_before", "")
+    size = f" ({tokens(int(before))} tokens)" if before.isdigit() else ""
+    head = page.painter.theme.paint("muted", f"  summary of what was said before{size}")
+    return [head, *blocks.assistant(message.text(), page.painter, page.columns)]
+
+
+def _call(result: ToolResultBlock, call: ToolCallBlock | None, page: Page, expanded: bool) -> Block:
+    name, arguments = (call.name, call.arguments) if call else ("tool", "")
+    view = ToolView(result.call_id, name, arguments, page.owner_of(name))
+    view.ends(ToolResultEvent(result.call_id, result.is_error, result.content, _details(result, call)))
+    if not expanded and joins_group(view):
+        return Block([], joins=True, view=view)
+    return Block(view.lines(page.painter, page.columns, expanded=expanded), joins=True)
+
+
+def _details(result: ToolResultBlock, call: ToolCallBlock | None) -> dict[str, object] | None:
+    """Of the details only line numbers, what a call replaced and that it was refused are stored; what the call itself
+    says stands in for the rest."""
+    if result.refused:
+        return {"refused": True}
+    if result.hunks:
+        return {"hunks": [{"old_start": old, "new_start": new} for old, new in result.hunks]}
+    if result.changes:
+        return {"changes": result.changes}
+    arguments = call.value if call is not None and call.name == "write" else None
+    return {"content": arguments["content"]} if isinstance(arguments, dict) and "content" in arguments else None

@@ -1,0 +1,175 @@
+"""What zot says about itself: how the last thing ended, the status bar, and, outside its rows, the window's title and a
+bell after a long turn.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from zot.tui.excerpt import beginning
+from zot.tui.sanitize import one_line
+from zot.tui.theme import Theme
+from zot.tui.widgets.status_bar import Stat, StatusBar, tokens
+from zot.tui.width import cut, wrap
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.core.permission_modes import Mode
+    from zot.frontends.terminal.screen.activity import Activity
+    from zot.frontends.terminal.screen.window_title import Attention
+
+_MOST_ROWS = 6
+_WARN, _HIGH = 70, 90  # percent of the window
+_LONGEST_SAID = 2_000
+_LONGEST_NAME = 200
+_MODES: dict[Mode, str] = {
+    "plan": "plans only",
+    "ask": "asks first",
+    "accept-edits": "accepts edits",
+    "everything": "runs everything",
+}
+
+
+class StatusLine:
+    """``ok`` and ``error`` replace each other; both are cleared by the next prompt or command."""
+
+    def __init__(self, redraw: Callable[[], None]) -> None:
+        self._redraw = redraw
+        self.text = ""
+        self.failed = False
+
+    def ok(self, text: str) -> None:
+        self._say(text, failed=False)
+
+    def error(self, text: str) -> None:
+        self._say(text, failed=True)
+
+    def _say(self, text: str, *, failed: bool) -> None:
+        self.text, self.failed = one_line(beginning(text, _LONGEST_SAID)), failed
+        self._redraw()
+
+    def clear(self) -> None:
+        self.text, self.failed = "", False
+
+    def lines(self, theme: Theme, width: int) -> list[str]:
+        """On as many rows as it needs, within reason: its end may be a path or a warning."""
+        if not self.text:
+            return []
+        mark, role = ("✖", "error") if self.failed else ("✓", "tool")
+        rows = wrap(f"{mark} {self.text}", width, "  ")
+        if len(rows) > _MOST_ROWS:
+            rows[_MOST_ROWS - 1 :] = [cut(" ".join([rows[_MOST_ROWS - 1], rows[_MOST_ROWS].strip()]), width)]
+        return [theme.paint(role, row) for row in rows]
+
+
+class Bar(Protocol):
+    """The rows at the editor: who answers, what it cost, where we are; and, while something runs, what is going on."""
+
+    def lines(self, theme: Theme, width: int) -> list[str]: ...
+
+    def status(self, theme: Theme, width: int) -> list[str]:
+        """The status row; none when nothing runs."""
+        ...
+
+
+class StartingBar:
+    """Before the agent is there."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def lines(self, theme: Theme, width: int) -> list[str]:
+        return StatusBar(model="starting…", place=place(str(self._directory))).lines(theme, width)
+
+    def status(self, theme: Theme, width: int) -> list[str]:
+        return []
+
+
+class AgentBar:
+    """``busy``: something runs; ``asking``: a confirmation waits; ``mode``: what runs unasked; ``swarm``: how many
+    workers do."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        activity: Activity,
+        attention: Attention,
+        *,
+        busy: Callable[[], bool],
+        asking: Callable[[], bool],
+        mode: Callable[[], Mode],
+        swarm: Callable[[], str] = str,
+    ) -> None:
+        self._conversation = conversation
+        self._activity = activity
+        self._attention = attention
+        self._busy, self._asking, self._mode, self._swarm = busy, asking, mode, swarm
+
+    def status(self, theme: Theme, width: int) -> list[str]:
+        return [self._activity.row(theme, width, asking=self._asking())] if self._busy() else []
+
+    def lines(self, theme: Theme, width: int) -> list[str]:
+        self._attention.show(busy=self._busy(), asking=self._asking())
+        return StatusBar(
+            model=self._model(),
+            stats=self._stats(),
+            tags=(_MODES[self._mode()], *self._tags()),
+            place=place(self._conversation.present.directory, self._attention.branch),
+        ).lines(theme, width)
+
+    def _tags(self) -> tuple[str, ...]:
+        count = self._conversation.workspace.running_jobs
+        jobs = f"{count} job{'s' if count > 1 else ''} running" if count else ""
+        return tuple(filter(None, (self._conversation.jailed, jobs, self._swarm())))
+
+    def _model(self) -> str:
+        if self._conversation.missing:
+            return "not logged in: /login"
+        present = self._conversation.present
+        level = present.reasoning if present.reasoning != "off" else ""
+        model = beginning(present.model, _LONGEST_NAME)
+        return one_line(f"({present.provider}) {model} {level}".rstrip())
+
+    def _stats(self) -> tuple[Stat, ...]:
+        credential = self._conversation.resolved.credential
+        subscription = credential is not None and credential.method == "oauth"
+        return stats_of(self._conversation, compacting=self._activity.compacting, subscription=subscription)
+
+
+def stats_of(conversation: Conversation, *, compacting: bool = False, subscription: bool = False) -> tuple[Stat, ...]:
+    """Only what is not zero: a fresh session shows no figures."""
+    cost = conversation.cost
+    counts = (
+        ("↑", cost.input_tokens),
+        ("↓", cost.output_tokens),
+        ("R", cost.cache_read_tokens),
+        ("W", cost.cache_write_tokens),
+    )
+    stats = [Stat(f"{mark}{tokens(count)}") for mark, count in counts if count]
+    if cost.cost_usd or (subscription and stats):
+        stats.append(Stat(f"${cost.cost_usd:.3f}" + (" (sub)" if subscription else "")))
+    return (*stats, *_context(conversation, compacting=compacting))
+
+
+def _context(conversation: Conversation, *, compacting: bool) -> tuple[Stat, ...]:
+    used, window = conversation.context_tokens, conversation.model.context_window
+    if not used:
+        return ()
+    auto = " (auto)" if compacting else ""
+    if not window:
+        return (Stat(tokens(used) + auto),)
+    percent = used * 100 / window
+    role = "ctx_high" if percent > _HIGH else "ctx_warn" if percent > _WARN else "muted"
+    return (Stat(f"{percent:.1f}%/{tokens(window)}{auto}", role),)
+
+
+def place(directory: str, branch: str = "") -> str:
+    return one_line(home_as_tilde(directory) + (f" ({branch})" if branch else ""))
+
+
+def home_as_tilde(path: str) -> str:
+    home = os.path.expanduser("~")
+    return "~" + path[len(home) :] if path == home or path.startswith(home.rstrip("/") + "/") else path

@@ -1,0 +1,154 @@
+"""A row under the status bar that a program of the user's own writes: ``status_command`` of the settings.
+
+It gets the state as JSON on its standard input and has two seconds; the first line it prints is shown, with its colours
+and nothing else a terminal would obey. It runs beside everything, one at a time, when something has happened or after
+``status_command_every_s``, and it ends with zot. Only the user's own settings can name it, never a project.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from zot import __version__
+from zot.errors import ToolError
+from zot.tui.sanitize import RESET, one_line, sanitize
+from zot.tui.theme import Theme
+from zot.tui.width import cut
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.frontends.terminal.screen.status import Bar
+    from zot.frontends.terminal.screen.window_title import Attention
+
+LIMIT_S = 2.0
+_PAUSE_S = 0.3  # between two runs
+_LONGEST = 2_000  # characters that are looked at
+
+
+class StatusCommand:
+    """``run`` goes on until it is cancelled; ``touch`` says that something has happened."""
+
+    def __init__(
+        self, conversation: Conversation, attention: Attention, busy: Callable[[], bool], redraw: Callable[[], None]
+    ) -> None:
+        self._conversation = conversation
+        self._attention = attention
+        self._busy = busy
+        self._redraw = redraw
+        self._touched = asyncio.Event()
+        self._text = ""
+
+    def touch(self, event: object = None) -> None:
+        self._touched.set()
+
+    def lines(self, theme: Theme, width: int) -> list[str]:
+        if not self._text:
+            return []
+        plain = theme.depth == "none"
+        return [cut(f"  {one_line(self._text) if plain else self._text}", width) + ("" if plain else RESET)]
+
+    async def run(self) -> None:
+        from zot.core import events
+
+        kinds = (events.UserMessage, events.AssistantMessage, events.Done, events.ModelChanged, events.CompactDone)
+        leave = self._conversation.read(self.touch, *kinds)
+        try:
+            while True:
+                self._touched.clear()
+                text = await self._printed()
+                if text != self._text:
+                    self._text = text
+                    self._redraw()
+                await asyncio.sleep(_PAUSE_S)
+                await self._something()
+        finally:
+            leave()
+
+    async def _something(self) -> None:
+        every = self._conversation.settings.values.status_command_every_s
+        try:
+            async with asyncio.timeout(every or None):
+                await self._touched.wait()
+        except TimeoutError:
+            pass
+
+    async def _printed(self) -> str:
+        """The first line with text; a failure is told in its place."""
+        try:
+            async with asyncio.timeout(LIMIT_S):
+                return await self._output()
+        except TimeoutError:
+            return f"status_command: no answer within {LIMIT_S:g} s"
+        except ToolError as error:
+            return f"status_command: {error}"
+
+    async def _output(self) -> str:
+        from zot.agent.tools.bash_output import OutputCapture, OutputPipe
+
+        workspace = self._conversation.workspace
+        command = self._conversation.settings.values.status_command
+        capture = OutputCapture()
+        tree, output = workspace.ask([_shell(), "-c", command], msgspec.json.encode(self._state()), "cannot be run")
+        pipe = OutputPipe(output, capture, lambda text: None)
+        try:
+            code = await tree.wait()
+            await pipe.wait(LIMIT_S)
+            text = capture.text()[:_LONGEST]
+            if code:
+                raise ToolError(f"exit {code}")
+            return next((sanitize(line).strip() for line in text.split("\n") if line.strip()), "")
+        finally:
+            pipe.close()
+            capture.let_go()
+            if tree.leave():
+                await tree.stop(0.2)
+
+    def _state(self) -> dict[str, Any]:
+        conversation = self._conversation
+        present, cost, window = conversation.present, conversation.cost, conversation.model.context_window
+        used = conversation.context_tokens
+        return {
+            "version": __version__,
+            "provider": present.provider,
+            "model": present.model,
+            "reasoning": present.reasoning,
+            "cwd": present.directory,
+            "branch": self._attention.branch,
+            "session_id": present.session_id,
+            "session_file": present.session_file,
+            "busy": self._busy(),
+            "messages": len(conversation.messages),
+            "context": {"tokens": used, "window": window, "percent": round(used * 100 / window, 1) if window else None},
+            "usage": {
+                "input_tokens": cost.input_tokens,
+                "output_tokens": cost.output_tokens,
+                "cache_read_tokens": cost.cache_read_tokens,
+                "cache_write_tokens": cost.cache_write_tokens,
+                "cost_usd": round(cost.cost_usd, 6),
+            },
+        }
+
+
+class ScriptedBar:
+    """The status bar with the user's own row below it."""
+
+    def __init__(self, bar: Bar, command: StatusCommand) -> None:
+        self._bar = bar
+        self._command = command
+
+    def lines(self, theme: Theme, width: int) -> list[str]:
+        return [*self._bar.lines(theme, width), *self._command.lines(theme, width)]
+
+    def status(self, theme: Theme, width: int) -> list[str]:
+        return self._bar.status(theme, width)
+
+
+def _shell() -> str:
+    from zot.system.files import find_program
+
+    return find_program("bash") or find_program("sh") or os.path.join(os.sep, "bin", "sh")

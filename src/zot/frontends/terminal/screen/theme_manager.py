@@ -1,0 +1,128 @@
+"""The theme in use and everything that depends on it; changing it repaints the live region, never settled rows.
+
+The built-in palette is there for the first frame; the chosen theme follows once the settings are read, and again when
+the terminal reports its background or the theme's file changes. Settled rows wait briefly for all of that, because they
+keep their colours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zot.tui.colour import BACKGROUND_WAIT_S, Background, Depth, background_in, background_of, depth_of
+from zot.tui.image import protocol
+from zot.tui.markdown import Painter
+from zot.tui.theme import Theme, built_in
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.frontends.terminal.screen.extension_notes import Notes
+    from zot.frontends.terminal.themes import ThemeChoice, Themes
+    from zot.tui.terminal import Terminal
+
+_WATCH_S = 0.5
+
+
+class Looks:
+    """``choose`` applies a stored value (a picker previews with it). ``asked_for`` is what ``--theme`` said."""
+
+    def __init__(self, terminal: Terminal, redraw: Callable[[], None], notes: Notes, asked_for: str = "") -> None:
+        self._terminal = terminal
+        self._redraw = redraw
+        self._notes = notes
+        self._asked_for = asked_for
+        self._images: bool | None = None  # whether config.json allows them; None leaves it to the terminal
+        self._shelf: Themes | None = None
+        self._file: Path | None = None
+        self._answered = asyncio.Event()
+        self.background: Background = background_of()
+        self.depth: Depth = depth_of()
+        self.value = ""  # the theme in use, as config.json would store it
+        self.theme: Theme = built_in(self.background, self.depth)
+        self.painter = self._painter()
+
+    def _painter(self) -> Painter:
+        return Painter.of(self.theme, links=self._terminal.hyperlinks, images=protocol(allowed=self._images))
+
+    # --- choosing
+
+    def use(self, theme: Theme) -> None:
+        self.theme = theme
+        self.painter = self._painter()
+        self._redraw()
+
+    def allow_images(self, allowed: bool | None) -> None:
+        self._images = allowed
+        self.use(self.theme)
+
+    def choose(self, value: str) -> None:
+        """From now on this theme; what is wrong with it is a note."""
+        self.value = value
+        self._apply()
+
+    def _apply(self) -> None:
+        if self._shelf is None:
+            self.use(built_in(self.background, self.depth))
+            return
+        loaded = self._shelf.load(self.value, self.background, self.depth)
+        self._file = loaded.path
+        for problem in loaded.problems:
+            self._notes.add("theme", "warn", problem)
+        self.use(loaded.theme)
+
+    def choices(self) -> Sequence[ThemeChoice]:
+        """Every theme there is; none before the settings are read."""
+        return self._shelf.choices() if self._shelf is not None else ()
+
+    def settings_read(self, conversation: Conversation) -> None:
+        """Home, settings and extensions say which themes there are, and which one is wanted."""
+        from zot.frontends.terminal.themes import Themes, wanted
+
+        extensions, values = conversation.extensions, conversation.settings.values
+        self._shelf = Themes(conversation.home, extensions.plan().entries if extensions is not None else ())
+        self._images = values.inline_images_enabled
+        self.choose(wanted(self._asked_for, os.environ, values.theme))
+
+    # --- the terminal's background
+
+    def replied(self, body: str) -> None:
+        """An answer of the terminal: about its background, early or late, or its kind."""
+        self._terminal.replied(body)
+        found = background_in(body)
+        if found is None:
+            return
+        self._answered.set()
+        if found != self.background:
+            self.background = found
+            self._apply()
+
+    async def answered(self) -> None:
+        """Until the terminal answered, or had time to."""
+        try:
+            async with asyncio.timeout(BACKGROUND_WAIT_S):
+                await self._answered.wait()
+        except TimeoutError:
+            pass
+
+    # --- the file being edited
+
+    async def watch(self) -> None:
+        """Apply the theme's file again when it changed."""
+        seen = self._stamp()
+        while True:
+            await asyncio.sleep(_WATCH_S)
+            stamp = self._stamp()
+            if stamp != seen and seen[0] == stamp[0]:
+                self._apply()
+            seen = stamp
+
+    def _stamp(self) -> tuple[Path | None, int, int]:
+        try:
+            stat = os.stat(self._file) if self._file is not None else None
+        except OSError:
+            stat = None
+        return self._file, stat.st_mtime_ns if stat else 0, stat.st_size if stat else 0

@@ -1,0 +1,270 @@
+"""What stands under a call: the difference it made, the end of what failed, what somebody asked for; all of it in full
+views. What the call's line says already is not said again.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, cast
+
+from zot.frontends.terminal.screen.bash_result import read_bash
+from zot.frontends.terminal.screen.call_summary import state_of, text_of
+from zot.provider.messages import ImageBlock
+from zot.tui import diff
+from zot.tui.excerpt import excerpt
+from zot.tui.highlight import language_of
+from zot.tui.image import cell_aspect, picture
+from zot.tui.markdown import Painter
+from zot.tui.partial_json import string_fields
+from zot.tui.sanitize import one_line, sanitize
+from zot.tui.theme import Theme
+from zot.tui.tool_call_rows import INDENT, fold_hint, folded
+from zot.tui.width import CONTINUED, broken, cut, visible, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from zot.core.events import ToolResultEvent
+
+DIFF_ROWS, NEW_FILE_ROWS = 40, 10  # of a change and of a file that was not there
+FAILED_ROWS, ASKED_ROWS = 8, 40  # of the end of what failed, of what somebody asked for
+_LINES, _CHARACTERS = 4_000, 200_000  # laid out of one result: more than any built-in tool gives
+_ARGUMENTS = 4_000  # characters of them
+_NUMBERED = r" *([0-9]{1,9})\t(.*)"
+_COLOURED = 400  # lines highlighted at most; the rest of a huge file is shown plain
+
+
+# --- while the arguments stream
+
+
+def composing_rows(name: str, text: str, arguments: dict[str, Any], painter: Painter, width: int) -> list[str]:
+    """The end of what is being written: it moves on, so its rows are cut rather than broken."""
+    if name == "write":
+        content = arguments.get("content")
+        return _growing(content, arguments, painter, width) if isinstance(content, str) and content else []
+    if name == "edit":
+        return _edit_rows(text, arguments, painter, width)
+    return []
+
+
+def _growing(content: str, arguments: dict[str, Any], painter: Painter, width: int) -> list[str]:
+    """The end of a file being written, with its line numbers."""
+    lines = content.removesuffix("\n").split("\n")  # a line that has not begun has no number yet
+    first = max(len(lines) - 10, 0)
+    shown = "\n".join(line[-4 * width :] for line in lines[first:])
+    return code_rows(shown, str(arguments.get("path", "")), first + 1, painter, width, moving=True)
+
+
+def _edit_rows(text: str, arguments: dict[str, Any], painter: Painter, width: int) -> list[str]:
+    fields = list(string_fields(text))
+    number = sum(field.key == "oldText" for field in fields)
+    if not number:
+        return []
+    rows = [painter.theme.paint("muted", f"edit {number}")]
+    latest = next((field.value for field in reversed(fields) if field.key in ("newText", "oldText")), "")
+    if fields and fields[-1].key == "newText" and latest:
+        lines = "\n".join(line[-4 * width :] for line in latest.split("\n")[-8:])
+        rows += code_rows(lines, str(arguments.get("path", "")), 0, painter, width, moving=True)
+    return rows
+
+
+def output_rows(text: str, theme: Theme, width: int) -> list[str]:
+    """Live output as it comes."""
+    return [theme.paint("tool_out", row) for line in safe_lines(text.rstrip("\n")) for row in wrap(line, width)]
+
+
+# --- the result
+
+
+def has_image(result: ToolResultEvent) -> bool:
+    return any(isinstance(block, ImageBlock) for block in result.content)
+
+
+def change_of(name: str, arguments: dict[str, Any], result: ToolResultEvent) -> list[diff.DiffLine]:
+    """The lines a call took away, added and left around them; empty when it changed nothing or nobody knows what."""
+    if result.is_error:
+        return []
+    details = result.details or {}
+    text = text_of(result)
+    if name == "edit":
+        return edit_lines(str(details.get("diff", text)), details)
+    if name == "write":
+        return _written(arguments, details, text)
+    if name not in ("read", "bash", "grep", "glob"):
+        return diff.unified(visible(sanitize(text[:_CHARACTERS])).rstrip("\n")) or []
+    return []
+
+
+def _written(arguments: dict[str, Any], details: dict[str, Any], text: str) -> list[diff.DiffLine]:
+    """The difference to what was there, or all of a file that was not."""
+    if isinstance(changes := details.get("changes"), str) and changes:
+        return diff.hunks(visible(sanitize(changes)))
+    content = details.get("content", arguments.get("content"))
+    if not text.startswith("created ") or not isinstance(content, str) or not content:
+        return []
+    lines = visible(sanitize(content)).removesuffix("\n").split("\n")
+    return [diff.DiffLine("+", number, line) for number, line in enumerate(lines, 1)]
+
+
+def edit_lines(changes: str, details: dict[str, Any]) -> list[diff.DiffLine]:
+    hunks = cast("list[dict[str, int]]", details.get("hunks") or [])
+    starts = [(hunk.get("old_start", 1), hunk.get("new_start", 1)) for hunk in hunks]
+    rows = sanitize(changes).replace("\x1b", "").rstrip("\n").split("\n")
+    while rows and rows[-1] in (" ", "..."):
+        rows.pop()  # what follows the last newline of a file is no line, and that a file goes on is no news
+    return diff.numbered(rows, starts) if starts else diff.unnumbered(rows)
+
+
+def edit_diff_rows(changes: str, details: dict[str, Any], path: str, painter: Painter, width: int) -> list[str]:
+    return diff.render(edit_lines(changes, details), painter.theme, painter.code, language_of(path), width)
+
+
+def short_rows(
+    name: str, arguments: dict[str, Any], result: ToolResultEvent, painter: Painter, width: int, *, asked: bool = False
+) -> list[str]:
+    """What is worth seeing at once; ``asked``: a person ran it and wants to see what it says."""
+    images = _images(result, painter, width)
+    if changes := change_of(name, arguments, result):
+        new = name == "write" and all(line.sign == "+" for line in changes)
+        return _change_rows(changes, path_of(arguments), NEW_FILE_ROWS if new else DIFF_ROWS, painter, width)
+    state, text = state_of(result), text_of(result)
+    shown, _ = excerpt(text, lines=_LINES, characters=_CHARACTERS)
+    if name == "bash" and state != "refused":
+        told = read_bash(shown, str(arguments.get("command", "")))
+        wanted = asked or state != "done"
+        rows = output_rows(told.output, painter.theme, width) if wanted and told.output else []
+        rows = folded(painter.theme, rows, ASKED_ROWS if asked else FAILED_ROWS, tail=True)
+        return rows + ([] if told.timed_out else _notes(told.notes, painter.theme, width))
+    if state in ("failed", "refused"):
+        return folded(painter.theme, _plain(shown, painter.theme, width, "tool_out"), FAILED_ROWS, tail=True)
+    return images
+
+
+def _change_rows(
+    lines: Sequence[diff.DiffLine], path: str, most: int, painter: Painter, width: int, *, all_of_it: bool = False
+) -> list[str]:
+    """No more lines are coloured and broken than are shown."""
+    shown = lines if all_of_it else lines[: most + 2]
+    rows = diff.render(shown, painter.theme, painter.code, language_of(path) if path else "", width)
+    hidden = len(lines) - len(shown) + len(rows) - most
+    if all_of_it or hidden <= 2:
+        return rows
+    return [*rows[:most], fold_hint(painter.theme, hidden)]
+
+
+def full_rows(name: str, arguments: dict[str, Any], result: ToolResultEvent, painter: Painter, width: int) -> list[str]:
+    """All of it: nothing is folded, and a long line is broken, never cut."""
+    text = text_of(result)
+    shown, remark = excerpt(text, lines=_LINES, characters=_CHARACTERS)
+    rows = _full(name, arguments, shown, result, painter, width)
+    rows += [painter.theme.paint("muted", cut(remark, width))] if remark else []
+    return rows + _images(result, painter, width)
+
+
+def _full(
+    name: str, arguments: dict[str, Any], text: str, result: ToolResultEvent, painter: Painter, width: int
+) -> list[str]:
+    theme, path = painter.theme, path_of(arguments)
+    if not text and has_image(result):
+        return []
+    if name == "bash":
+        return bash_rows(text, str(arguments.get("command", "")), theme, width)
+    if result.is_error:
+        return _plain(text, theme, width, "error")
+    details = result.details or {}
+    if changes := change_of(name, arguments, result):
+        return _change_rows(changes, path, 0, painter, width, all_of_it=True)
+    if name == "write" and isinstance(content := details.get("content", arguments.get("content")), str):
+        return code_rows(content.rstrip("\n"), path, 1, painter, width)
+    if name == "read":
+        return read_rows(text, arguments, details, path, painter, width)
+    clean = visible(sanitize(text)).rstrip("\n")
+    return (
+        code_rows(clean, path, 1, painter, width) if path and "\n" in clean else _plain(clean, theme, width, "tool_out")
+    )
+
+
+def argument_rows(text: str, theme: Theme, width: int) -> list[str]:
+    """What a call was given, where its line has no room for it."""
+    shown, remark = excerpt(text, lines=_LINES, characters=_ARGUMENTS)
+    return [*_plain(shown, theme, width, "muted"), *([theme.paint("muted", cut(remark, width))] if remark else [])]
+
+
+def path_of(arguments: dict[str, Any]) -> str:
+    return str(arguments.get("path") or arguments.get("file_path") or "")
+
+
+def _images(result: ToolResultEvent, painter: Painter, width: int) -> list[str]:
+    images = [block for block in result.content if isinstance(block, ImageBlock)]
+    return [row for block in images for row in image_rows(block, painter, width)]
+
+
+def image_rows(block: ImageBlock, painter: Painter, width: int) -> list[str]:
+    """Reserved rows with the image drawn over them, and its caption."""
+    mime = one_line(block.mime_type)
+    made = picture(block.data, mime, width, painter.images, aspect=cell_aspect(), indent=INDENT)
+    *reserved, caption = made.rows
+    return [*reserved, made.drawing + painter.theme.paint("muted", cut(caption, width))]
+
+
+def read_rows(
+    text: str, arguments: dict[str, Any], details: dict[str, Any], path: str, painter: Painter, width: int
+) -> list[str]:
+    offset = details.get("start_line") or arguments.get("offset")
+    first = offset if isinstance(offset, int) and offset > 0 else 1
+    lines = text.rstrip("\n").split("\n")
+    footer: list[str] = []
+    while lines and lines[-1].startswith(("... ", "[")) and len(lines) > 1 and lines[-1].endswith("]"):
+        footer.append(lines.pop())
+    old = [re.fullmatch(_NUMBERED, line) for line in lines]
+    if lines and all(old):  # sessions of other programs carry their numbers in the text
+        first = int(old[0][1]) if old[0] else first
+        lines = [match[2] for match in old if match]
+    rows = code_rows("\n".join(lines), path, first, painter, width)
+    return rows + _notes([visible(sanitize(line)) for line in reversed(footer)], painter.theme, width)
+
+
+def code_rows(code: str, path: str, first: int, painter: Painter, width: int, *, moving: bool = False) -> list[str]:
+    """File text with a muted gutter of line numbers from ``first``, none when that is 0. A line that does not fit goes
+    on behind a mark; ``moving`` text is cut instead."""
+    lines = [line.expandtabs(4) for line in visible(sanitize(code)).split("\n")]
+    language = language_of(path) if path else ""
+    styled = painter.code.lines("\n".join(lines[:_COLOURED]), language) if language else lines
+    if not language:
+        styled = [painter.theme.paint("tool_out", line) for line in lines]
+    styled = [*styled, *lines[len(styled) :]]
+    digits = max(4, len(str(first + len(lines)))) if first else 1
+    room = max(width - digits - 1, 1)
+    rows: list[str] = []
+    for number, line in enumerate(styled, first):
+        parts = [cut(line, room)] if moving else broken(line, room)
+        marks = [str(number) if first else "", *[CONTINUED] * (len(parts) - 1)]
+        rows += [
+            painter.theme.paint("muted", f"{mark:>{digits}} ") + part for mark, part in zip(marks, parts, strict=True)
+        ]
+    return rows
+
+
+def bash_rows(text: str, command: str, theme: Theme, width: int) -> list[str]:
+    """A command of several lines, the output, and what the tool noted."""
+    told = read_bash(text, command)
+    rows: list[str] = []
+    if "\n" in command.strip("\n") or len(command) > width:
+        rows += [theme.paint("accent", row) for line in safe_lines(f"$ {command.strip()}") for row in wrap(line, width)]
+    rows += output_rows(told.output, theme, width) if told.output else []
+    return rows + _notes(told.notes, theme, width)
+
+
+def _notes(notes: Sequence[str], theme: Theme, width: int) -> list[str]:
+    return [theme.paint("muted", row) for note in notes for row in wrap(one_line(note), width)]
+
+
+def safe_lines(text: str) -> list[str]:
+    """Lines without escapes and control bytes, as a terminal would leave them: what follows the last carriage return
+    stands, tabs reach their stops."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return [visible(sanitize(line.rstrip("\r").rpartition("\r")[2])).expandtabs(8) for line in lines]
+
+
+def _plain(text: str, theme: Theme, width: int, role: str) -> list[str]:
+    return [theme.paint(role, row) for line in safe_lines(text.rstrip("\n")) for row in wrap(line, width)]

@@ -1,0 +1,200 @@
+"""One tool call on the screen, from its first argument byte to the line it leaves behind.
+
+While arguments stream the call shows them; while the tool runs, the time and the last rows of its output; then how it
+went, and under it only what is worth seeing. What a call says comes from outside and is made safe before it is
+measured.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from zot.core.tool_calls import STOPPED
+from zot.frontends.terminal.screen import call_summary, tool_output
+from zot.tui.diff import counted
+from zot.tui.excerpt import beginning
+from zot.tui.markdown import Painter
+from zot.tui.partial_json import string_fields
+from zot.tui.sanitize import one_line
+from zot.tui.tool_call_rows import Head, body_width, call_rows, head_row
+from zot.tui.width import cells
+
+if TYPE_CHECKING:
+    from zot.core.events import ToolResultEvent
+
+BY_HAND = "shell-"  # how the ids of calls begin that a person makes
+LIVE_ROWS = 5
+_ENDLESS = 1 << 20  # cells: as long as it would be
+_LONGEST_NAME = 200
+_TAIL = 16_384  # characters of live output kept
+
+
+class ToolView:
+    """``extension`` is the name of the extension whose tool it is, if any; ``asked``: a person runs it (``!command``)
+    and wants to see what it says."""
+
+    def __init__(
+        self, call_id: str, name: str, arguments: str = "", extension: str = "", *, asked: bool = False
+    ) -> None:
+        self.id = call_id
+        self.name = one_line(beginning(name, _LONGEST_NAME))  # a model may call a tool by any name
+        self.extension = extension
+        self.asked_for = asked
+        self._pieces = [arguments] if arguments else []
+        self._running_since = 0.0
+        self._asked = False
+        self._output = ""
+        self.result: ToolResultEvent | None = None
+        self._seconds = 0.0
+        self.running = False
+
+    # --- what happens to it
+
+    def more_arguments(self, delta: str) -> None:
+        self._pieces.append(delta)
+
+    def called(self, arguments: str) -> None:
+        """The arguments are whole; the tool runs when those before it are done."""
+        self._pieces = [arguments]
+        self.running = True
+
+    def its_turn(self) -> None:
+        """Nothing stands before it any more: its time begins."""
+        if self.running and not self._running_since:
+            self._running_since = time.monotonic()
+
+    def asked(self, waiting: bool) -> None:
+        """Whether the user is being asked about it: that is not its time."""
+        self._asked = waiting and bool(self._running_since)
+        if self._asked:
+            self._running_since = time.monotonic()
+
+    def progress(self, text: str) -> None:
+        """Live output; only its end is kept, so that a flood costs nothing."""
+        self._output = text[-_TAIL:] if len(text) >= _TAIL else (self._output + text)[-_TAIL:]
+
+    def ends(self, result: ToolResultEvent) -> None:
+        self.result, self.running = result, False
+        self._seconds = time.monotonic() - self._running_since if self._running_since else 0.0
+        if not _stopped(result):
+            self._output = ""  # the result has it all
+
+    # --- rows
+
+    @property
+    def _text(self) -> str:
+        if len(self._pieces) > 1:
+            self._pieces = ["".join(self._pieces)]
+        return self._pieces[0] if self._pieces else ""
+
+    def arguments(self) -> dict[str, Any]:
+        """Parsed; while they stream, the string fields there are."""
+        try:
+            parsed: Any = msgspec.json.decode(self._text.encode("utf-8", "surrogatepass"))
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            parsed = {field.key: field.value for field in string_fields(self._text) if field.depth == 1}
+        return cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
+
+    def lines(self, painter: Painter, width: int, *, expanded: bool = False) -> list[str]:
+        arguments = self.arguments()
+        if self.result is not None:
+            return self._settled(self.result, arguments, painter, width, expanded=expanded)
+        inner = body_width(width)
+        body = (
+            self._running_rows(arguments, painter, inner)
+            if self.running
+            else self._composing(arguments, painter, inner)
+        )
+        return call_rows(painter.theme, self._live_head(arguments, painter), body, width)
+
+    def _live_head(self, arguments: dict[str, Any], painter: Painter) -> Head:
+        frames = painter.theme.spinner.frames
+        frame = frames[int(time.monotonic() * 1000 / painter.theme.spinner.interval_ms) % len(frames)]
+        if self.running and (self._asked or not self._running_since):
+            told = "asking" if self._asked else "waiting"
+            return self._head("waiting", call_summary.verb(self.name, "waiting"), arguments, ((told, "muted"),))
+        took = call_summary.duration(time.monotonic() - self._running_since) if self._running_since else ""
+        return self._head(frame, call_summary.verb(self.name, "running"), arguments, ((took, "muted"),) if took else ())
+
+    def _head(self, state: str, verb: str, arguments: dict[str, Any], outcome: tuple[tuple[str, str], ...]) -> Head:
+        subject = call_summary.subject(self.name, arguments, self._text)
+        return Head(
+            *(state, verb, subject, outcome, one_line(self.extension)),
+            range=call_summary.line_range(self.name, arguments),
+            is_path=call_summary.is_path(self.name, arguments),
+        )
+
+    def _composing(self, arguments: dict[str, Any], painter: Painter, inner: int) -> list[str]:
+        return tool_output.composing_rows(self.name, self._text, arguments, painter, inner)
+
+    def _running_rows(self, arguments: dict[str, Any], painter: Painter, inner: int) -> list[str]:
+        if self._asked:
+            return []  # the question shows all of it
+        if self._output:
+            tail = self._output[-LIVE_ROWS * inner * 2 :].rstrip("\n").split("\n")[-LIVE_ROWS:]
+            return tool_output.output_rows("\n".join(tail), painter.theme, inner)[-LIVE_ROWS:]
+        return self._composing(arguments, painter, inner)[-LIVE_ROWS:]
+
+    # --- rows, once it is over
+
+    @property
+    def state(self) -> str:
+        return "running" if self.result is None else call_summary.state_of(self.result)
+
+    def _settled(
+        self, result: ToolResultEvent, arguments: dict[str, Any], painter: Painter, width: int, *, expanded: bool
+    ) -> list[str]:
+        theme, inner = painter.theme, body_width(width)
+        head = self._ended_head(result, arguments)
+        body = self._kept_rows(painter, inner)
+        line = self._failure(result, arguments)
+        if line and _fits(told := self._with_failure(head, line), painter, width):
+            head = told
+        elif expanded:
+            body += tool_output.full_rows(self.name, arguments, result, painter, inner)
+        elif self.state != "interrupted":
+            body += tool_output.short_rows(self.name, arguments, result, painter, inner, asked=self.asked_for)
+        if expanded and self.name != "bash" and not _fits(head, painter, width):
+            body = [*tool_output.argument_rows(self._text, theme, inner), *body]
+        return call_rows(theme, head, body, width)
+
+    def _ended_head(self, result: ToolResultEvent, arguments: dict[str, Any]) -> Head:
+        outcome = call_summary.outcome(self.name, arguments, result, self._seconds, asked=self.asked_for)
+        head = self._head(self.state, self._verb(result), arguments, outcome)
+        changes = tool_output.change_of(self.name, arguments, result)
+        return msgspec.structs.replace(head, changed=counted(changes)) if changes else head
+
+    def _verb(self, result: ToolResultEvent) -> str:
+        if self.name == "write" and call_summary.text_of(result).startswith("created "):
+            return "Created"
+        return call_summary.verb(self.name, self.state)
+
+    def _failure(self, result: ToolResultEvent, arguments: dict[str, Any]) -> str:
+        """Why it failed or was refused, where one line tells it; a command's output says that itself."""
+        if self.state not in ("failed", "refused") or (self.name == "bash" and self.state == "failed"):
+            return ""
+        return call_summary.failure_line(self.name, arguments, call_summary.text_of(result))
+
+    def _with_failure(self, head: Head, line: str) -> Head:
+        role = "error" if self.state == "failed" else "warning"
+        return msgspec.structs.replace(head, outcome=((line, role), *head.outcome))
+
+    def _kept_rows(self, painter: Painter, inner: int) -> list[str]:
+        """What a call that was cancelled had shown: its result does not have it."""
+        if not self._output:
+            return []
+        rows = tool_output.output_rows(self._output, painter.theme, inner)
+        return tool_output.folded(painter.theme, rows, tool_output.FAILED_ROWS, tail=True)
+
+
+def _fits(head: Head, painter: Painter, width: int) -> bool:
+    """Whether a head is shown without a cut."""
+    return cells(head_row(painter.theme, head, _ENDLESS)) <= width - 2
+
+
+def _stopped(result: ToolResultEvent) -> bool:
+    """A call that was cancelled has no output in its result: what was on the screen stays there."""
+    return result.is_error and result.content == STOPPED.content

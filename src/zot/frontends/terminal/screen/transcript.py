@@ -1,0 +1,328 @@
+"""The agent's events become rows: finished blocks are settled, what still changes is drawn live.
+
+``hear`` reads the event stream and does little; ``advance`` is called once per frame and settles what is finished. A
+block keeps its place: text before the tools it called, results in the order of their calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from zot.core import events
+from zot.frontends.terminal.screen import message_blocks
+from zot.frontends.terminal.screen.activity import Activity
+from zot.frontends.terminal.screen.call_groups import CallGroup, joins_group
+from zot.frontends.terminal.screen.extension_notes import Notes
+from zot.frontends.terminal.screen.thinking import LIVE_ROWS, LiveThought, Shown, settled
+from zot.frontends.terminal.screen.tool_view import BY_HAND, ToolView
+from zot.frontends.terminal.screen.ui_services import Desk
+from zot.provider.messages import ImageBlock, Message
+from zot.tui.markdown import MarkdownStream
+from zot.tui.sanitize import Sanitizer
+from zot.tui.widgets.status_bar import tokens
+from zot.tui.width import visible
+
+if TYPE_CHECKING:
+    from zot.frontends.terminal.screen.resumed_transcript import Page
+
+
+class Transcript:
+    """``anything``: whether something was said yet, by anyone. ``expanded``: live calls are shown in full.
+
+    ``asking``: whether the user is being asked about a call; ``owner_of`` names the extension a tool belongs to;
+    ``thinking`` says what is shown of thoughts."""
+
+    def __init__(self, desk: Desk, notes: Notes, activity: Activity, asking: Callable[[], bool]) -> None:
+        self._desk = desk
+        self._settled = desk.settled
+        self._notes = notes
+        self._activity = activity
+        self._asking = asking
+        self.owner_of: Callable[[str], str] = lambda tool: ""  # extensions come with the agent
+        self.thinking: Callable[[], Shown] = lambda: "folded"  # settings come with the agent
+        self._thought: LiveThought | None = None
+        self._thoughts = 0
+        self._stream: MarkdownStream | None = None
+        self._sanitizer = Sanitizer()
+        self._begun = False  # rows of the streaming text were settled already
+        self._tools: dict[str, ToolView] = {}
+        self._group = CallGroup()  # reads and searches that are over, while others may join them
+        self.folded: Callable[[str], str] = str  # a prompt as it is shown
+        self.context_tokens: Callable[[], int] = int
+        self._tokens_before = 0
+        self._empty = False  # the answer has no word and no call so far
+        self.anything = False
+        self.expanded = False
+
+    # --- what the agent says
+
+    def hear(self, event: events.AgentEvent) -> None:
+        """Reads the stream, quickly, whatever arrives."""
+        self._activity.hear(event)
+        match event:
+            case events.TextDelta(delta):
+                self._empty = self._empty and not delta.strip()
+                self._text(delta)
+            case events.ToolProgress(id, text):
+                if id in self._tools:
+                    self._tools[id].progress(text)
+            case events.ToolUseArgs(id, delta):
+                if id in self._tools:
+                    self._tools[id].more_arguments(delta)
+            case events.ThinkingDelta(delta):
+                self._think(delta)
+            case events.UserMessage(message):
+                self.user(message)
+            case events.ToolUseStart(id, name):
+                self._empty = False
+                self._tools[id] = ToolView(id, name, extension=self.owner_of(name))
+            case events.ToolCall(call):
+                self._call(call.id, call.name, call.arguments)
+            case events.ToolResultEvent():
+                self._result(event)
+            case _:
+                self._milestone(event)
+        self._desk.redraw()
+
+    def _milestone(self, event: events.AgentEvent) -> None:
+        match event:
+            case events.TurnStart():
+                self._empty = True
+            case events.AssistantMessage():
+                self._end_text()
+            case events.CompactStart():
+                self._tokens_before = self.context_tokens()
+            case events.CompactDone(summary):
+                self._compacted(summary)
+            case events.ThinkingEnd(seconds):
+                self._end_thought(seconds)
+            case events.TurnEnd(stop):
+                self._turn_ends(stop)
+            case events.Notice(text, level):
+                self._notes.add("zot", level, text)
+            case events.Error(message=text) | events.SessionFault(message=text):
+                self.error(text)
+            case events.Diagnostic(text):
+                self.diagnose(text)
+            case events.Done():
+                self._end_text()
+                self._drop_unfinished()
+                self._settle_group()
+            case _:
+                pass
+
+    def _turn_ends(self, stop: str) -> None:
+        self._end_text()
+        if stop in ("aborted", "error"):
+            self._drop_unfinished()
+        elif self._empty:
+            self.mark("◌", "the answer is empty")
+
+    @property
+    def tools_live(self) -> bool:
+        """Whether a call is being composed or runs, or a thought is being thought."""
+        return bool(self._tools) or self._thought is not None
+
+    def fold(self) -> None:
+        """ctrl+o: unfold the calls that still live, or fold them again."""
+        self.expanded = not self.expanded
+        self._desk.redraw()
+
+    # --- thoughts
+
+    def _think(self, delta: str) -> None:
+        if self._thought is None:
+            self._end_text()
+            self._thought = LiveThought()
+        self._thought.add(delta)
+
+    def _end_thought(self, seconds: float) -> None:
+        thought, self._thought = self._thought, None
+        if thought is None:
+            return
+        shown = self.thinking()
+        if shown == "folded" and self.expanded:
+            shown = "open"
+        hint = "" if self._thoughts else " · ctrl+o shows it"
+        text = thought.text
+        rows = settled(text, seconds, self._desk.theme, self._desk.columns, shown, hint=hint)
+        if self._group and len(rows) == 1:
+            self._group.think(rows, seconds)  # more of them may follow
+        elif rows:
+            self._thoughts += bool(text)
+            self._settle_group()
+            self._settled.add(rows, joins=len(rows) == 1)
+            self.anything = True
+
+    def _live_thought(self, thought: LiveThought, columns: int) -> list[str]:
+        shown = self.thinking()
+        most = LIVE_ROWS if shown == "folded" and not self.expanded else self._desk.height
+        return thought.rows(self._desk.theme, columns, most) if shown != "off" else []
+
+    # --- text
+
+    def _text(self, delta: str) -> None:
+        if self._stream is None:
+            self._stream, self._begun = MarkdownStream(), False
+            self._sanitizer = Sanitizer()
+        self._stream.feed(visible(self._sanitizer.feed(delta)))
+
+    def _end_text(self) -> None:
+        if self._stream is None:
+            return
+        self._stream.feed(visible(self._sanitizer.close()))
+        width = message_blocks.text_width(self._desk.columns)
+        rows = self._stream.finish(self._desk.painter, width)
+        self._settle_text(rows)
+        self._stream = None
+
+    def _settle_text(self, rows: list[str]) -> None:
+        if not rows:
+            return
+        self._settle_group()
+        if self._begun:
+            self._settled.more(message_blocks.indented(rows))
+        else:
+            self._settled.add(message_blocks.indented(rows))
+        self._begun = self.anything = True
+
+    # --- tools
+
+    def _call(self, call_id: str, name: str, arguments: str) -> None:
+        if call_id not in self._tools:
+            self._tools[call_id] = ToolView(
+                call_id, name, extension=self.owner_of(name), asked=call_id.startswith(BY_HAND)
+            )
+        self._tools[call_id].called(arguments)
+        self._say_what_runs()
+
+    def _result(self, event: events.ToolResultEvent) -> None:
+        view = self._tools.pop(event.id, None) or ToolView(event.id, "tool")
+        if owner := (event.details or {}).get("extension"):
+            view.extension = str(owner)
+        view.ends(event)
+        if joins_group(view) and not self.expanded:
+            self._group.add(view)
+        else:
+            self._settle_group()
+            rows = view.lines(self._desk.painter, self._desk.columns, expanded=self.expanded)
+            self._settled.add(rows, joins=True)
+        self.anything = True
+        self._say_what_runs()
+
+    def _settle_group(self) -> None:
+        """Nothing joins the last reads and searches any more."""
+        for block in self._group.blocks(self._desk.painter, self._desk.columns) if self._group else ():
+            self._settled.add(block, joins=True)
+        self._group.clear()
+
+    def _say_what_runs(self) -> None:
+        running = next((view for view in self._tools.values() if view.running), None)
+        if running is not None:
+            running.its_turn()
+
+    def _drop_unfinished(self) -> None:
+        """A call that was cut off has no result and leaves no trace."""
+        self._tools.clear()
+
+    # --- said by others
+
+    def user(self, message: Message) -> None:
+        self._settle_group()
+        if events.SYNTHETIC in message.meta:
+            return self._note("going on from where the answer broke off", "muted", "◇")
+        images = tuple((b.mime_type, len(b.data)) for b in message.content if isinstance(b, ImageBlock))
+        self._settled.add(
+            message_blocks.user_prompt(self.folded(message.text()), images, self._desk.theme, self._desk.columns)
+        )
+        self.anything = True
+
+    def error(self, text: str) -> None:
+        self._end_text()
+        self._note(text, "error", "✖")
+
+    def diagnose(self, text: str) -> None:
+        """One visible line about a fault that is not part of the conversation."""
+        self._note(text, "warning", "!")
+
+    def remark(self, text: str) -> None:
+        self._note(text, "muted", "")
+
+    def sum_up(self, text: str) -> None:
+        """What a turn came to."""
+        self._note(text, "muted", " ")
+
+    def mark(self, glyph: str, text: str) -> None:
+        """One row about the conversation that nobody said."""
+        self._note(text, "muted", glyph)
+
+    def _compacted(self, summary: str) -> None:
+        before, self._tokens_before = self._tokens_before, 0
+        size = f" {tokens(before)} → {tokens(max(len(summary) // 4, 1))} tokens" if before else ""
+        self.mark("◇", f"compacted{size}")
+
+    def _note(self, text: str, role: str, mark: str) -> None:
+        self._settle_group()
+        self._settled.add(message_blocks.note(text, role, mark, self._desk.theme, self._desk.columns))
+        self._desk.redraw()
+
+    def clear(self) -> None:
+        """A new conversation: a row marks where it begins; what was said stays in the terminal."""
+        self._stream = self._thought = None
+        self._drop_unfinished()
+        self._settle_group()
+        self._settled.add([self._desk.theme.paint("muted", "◇ a new conversation")])
+        self._desk.redraw()
+
+    # --- a conversation from before
+
+    def show(self, messages: Sequence[Message]) -> None:
+        """Settle a resumed conversation: its last screens; older messages stay in the session file."""
+        from zot.frontends.terminal.screen.resumed_transcript import resumed_blocks
+
+        self._settle_group()
+        for block in resumed_blocks(messages, self.page(), 3 * self._desk.height):
+            self._settled.add(block.rows, joins=block.joins)
+        self.anything = self.anything or bool(messages)
+        self._desk.redraw()
+
+    def page(self) -> Page:
+        """How a message is rendered now."""
+        from zot.frontends.terminal.screen.resumed_transcript import Page
+
+        return Page(self._desk.painter, self._desk.columns, self.owner_of, self.thinking(), self.folded)
+
+    # --- once per frame
+
+    def advance(self, columns: int) -> None:
+        """Settle the blocks of streaming text that can no longer change."""
+        if self._stream is not None:
+            self._settle_text(self._stream.advance(self._desk.painter, message_blocks.text_width(columns)))
+
+    def live_rows(self, columns: int) -> list[str]:
+        """The streaming rest and the calls; begins with a blank row unless it goes on with what is settled."""
+        rows: list[str] = []
+        joinable = self._settled.joinable
+
+        def put(block: list[str], *, joins: bool) -> None:
+            nonlocal joinable
+            apart = (rows or self._settled.begun) and not (joins and joinable)
+            rows.extend(["", *block] if apart else block)
+            joinable = joins and len(block) == 1
+
+        for block in self._group.blocks(self._desk.painter, columns) if self._group else ():
+            put(block, joins=True)
+        if self._stream is not None:
+            rest = message_blocks.indented(self._stream.live(self._desk.painter, message_blocks.text_width(columns)))
+            if self._begun:
+                rows += rest
+            elif rest:
+                put(rest, joins=False)
+        if self._thought is not None and (thought := self._live_thought(self._thought, columns)):
+            put(thought, joins=False)
+        asking = self._asking()
+        for view in self._tools.values():
+            view.asked(asking)
+            put(view.lines(self._desk.painter, columns, expanded=self.expanded), joins=True)
+        return rows

@@ -1,0 +1,128 @@
+"""What nearly every part of the terminal needs: its size, its colours, a redraw, a line for how something ended.
+
+Only services that stand alone belong here: the desk knows no agent, no command and no dialog.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from zot.errors import ZotError, in_words
+
+if TYPE_CHECKING:
+    from zot.frontends.terminal.screen.screen import Screen
+    from zot.frontends.terminal.screen.status import StatusLine
+    from zot.frontends.terminal.screen.theme_manager import Looks
+    from zot.tui.live_region import Settled
+    from zot.tui.markdown import Painter
+    from zot.tui.terminal import Terminal
+    from zot.tui.theme import Theme
+
+_LARGEST_LOG = 1_000_000
+
+
+class Desk:
+    """``redraw`` after any change, ``spawn`` for anything that waits; ``settled`` are rows on their way up."""
+
+    def __init__(self, terminal: Terminal, screen: Screen, looks: Looks, status: StatusLine, tasks: Tasks) -> None:
+        self.terminal = terminal
+        self.status = status
+        self.settled: Settled = screen.settled
+        self.redraw = screen.invalidate
+        self.repaint = screen.repaint
+        self.spawn = tasks.start
+        self._screen = screen
+        self._looks = looks
+
+    @property
+    def theme(self) -> Theme:
+        return self._looks.theme
+
+    @property
+    def painter(self) -> Painter:
+        return self._looks.painter
+
+    @property
+    def columns(self) -> int:
+        return self.terminal.size().columns
+
+    @property
+    def height(self) -> int:
+        return self.terminal.size().rows
+
+    # --- leaving the terminal to others
+
+    def give_away(self) -> None:
+        """Somebody else reads and writes it until ``take_back``."""
+        self._screen.pause()
+        self.terminal.leave()
+
+    def take_back(self) -> None:
+        self.terminal.enter()
+        self._screen.resume()
+
+    def suspend(self) -> None:
+        """Stop zot; SIGCONT has to take the terminal back."""
+        self.give_away()
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+
+class Tasks:
+    """Everything that runs beside the main loop. A ZotError, or what the system refused, goes to ``failed``, anything
+    else to ``bug``."""
+
+    def __init__(self, failed: Callable[[str], None], bug: Callable[[str], None]) -> None:
+        self._failed = failed
+        self._bug = bug
+        self._running: set[asyncio.Task[Any]] = set()
+
+    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run it beside everything else; it ends with zot at the latest."""
+        task = asyncio.get_running_loop().create_task(self._guarded(work))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except (ZotError, OSError) as error:
+            self._failed(in_words(error))
+        except Exception as error:
+            self.report_bug(error)
+
+    def report_bug(self, error: BaseException | None, what: str = "") -> None:
+        """One line on the screen, the traceback in a file: a bug in one corner does not end the conversation."""
+        kind = type(error).__name__ if error is not None else what
+        self._bug(f"a bug in zot: {kind}: {error or ''} (written to {_write_bug(error, what)})")
+
+    async def end(self) -> None:
+        tasks = list(self._running)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _write_bug(error: BaseException | None, what: str) -> Path:
+    """Append the traceback to a private file in zot's home; the user is shown its path."""
+    import contextlib
+    import time
+    import traceback
+
+    from zot.system.files import make_private_dir, zot_home
+    from zot.system.safe_open import open_to_append
+
+    path = zot_home() / "logs" / "bugs.log"
+    lines = traceback.format_exception(error) if error is not None else [f"{what}\n"]
+    with contextlib.suppress(OSError):  # nowhere to write: the line on the screen has to suffice
+        make_private_dir(path.parent)
+        with os.fdopen(open_to_append(path), "w", encoding="utf-8", errors="replace") as log:
+            if os.fstat(log.fileno()).st_size > _LARGEST_LOG:
+                os.ftruncate(log.fileno(), 0)
+            log.write(f"--- {time.strftime('%Y-%m-%d %H:%M:%S')}\n{''.join(lines)}")
+    return path

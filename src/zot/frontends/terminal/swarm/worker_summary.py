@@ -1,0 +1,104 @@
+"""A worker in a few words: its glyph, how long it took, what it does or said last, and the note when that changes."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING
+
+from zot.tui.sanitize import one_line
+from zot.tui.widgets.status_bar import duration, tokens
+from zot.tui.width import cut
+
+if TYPE_CHECKING:
+    from zot.swarm.git.worktrees import Diffstat
+    from zot.wire.swarm_frames import WorkerInfo
+
+# Each state has a glyph of its own: colours alone would not do.
+GLYPHS: dict[str, tuple[str, str]] = {
+    "queued": ("◌", "muted"),
+    "running": ("●", "accent"),
+    "waiting": ("?", "warning"),
+    "idle": ("✓", "note_success"),
+    "done": ("✓", "note_success"),
+    "failed": ("✖", "error"),
+    "stopped": ("■", "muted"),
+    "lost": ("⊘", "warning"),
+}
+_SIGNS = re.compile(r"(?:^|(?<= ))#{1,6} |\*\*|`+")
+_LONGEST = 300  # characters of what it said
+_NOTED = 50
+
+
+def said_last(info: WorkerInfo) -> str:
+    """The beginning of its last answer, without the signs that would make headings and bold words of it."""
+    return _SIGNS.sub("", one_line(info.last))[:_LONGEST].strip()
+
+
+def doing(info: WorkerInfo) -> str:
+    """The tool it uses, what it said last, or why it ended."""
+    last = said_last(info)
+    match info.status:
+        case "queued" | "running" | "waiting":
+            return one_line(info.activity)[:_LONGEST] or info.status
+        case "idle" | "done":
+            return f"merged into {one_line(info.merged)}" if info.merged else last or info.status
+        case _:
+            reason = one_line(info.reason)[:_LONGEST]
+            return f"{info.status}: {reason}" if reason else info.status
+
+
+def elapsed(info: WorkerInfo, rested: float = 0.0) -> str:
+    """Since it began, up to its end; empty before."""
+    if not info.started:
+        return ""
+    return duration((info.ended or rested or time.time()) - info.started)
+
+
+def cost(info: WorkerInfo) -> str:
+    return money(info.usage.cost_usd) if info.usage.cost_usd else ""
+
+
+def money(usd: float) -> str:
+    return f"${usd:.3f}" if usd < 100 else f"${usd:.0f}"
+
+
+def used(info: WorkerInfo) -> str:
+    """Its tokens in and out."""
+    usage = info.usage
+    count = usage.input + usage.output + usage.cache_read + usage.cache_write
+    return tokens(count) if count else ""
+
+
+def changed(stat: Diffstat | None) -> str:
+    """``+12 −3``; empty when it is not known or nothing."""
+    if stat is None or not stat.files:
+        return ""
+    return f"+{tokens(stat.added)} −{tokens(stat.removed)}"
+
+
+def facts(info: WorkerInfo, stat: Diffstat | None = None, rested: float = 0.0) -> str:
+    """All that is known of one, in a row."""
+    where = f"branch {info.branch}" if info.branch else f"in {info.cwd}"
+    count = f"{stat.files} file{'s' * (stat.files != 1)} {changed(stat)}" if stat is not None and stat.files else ""
+    spent = f"{used(info)} tokens" if used(info) else ""
+    words = (info.status, elapsed(info, rested), spent, cost(info), count, info.model, where)
+    return one_line(" · ".join(filter(None, words)))
+
+
+def news(before: WorkerInfo, info: WorkerInfo) -> tuple[str, str] | None:
+    """Level and text of the note about what became of it; None when that needs none."""
+    name, said = one_line(info.name), cut(said_last(info), _NOTED)
+    what = ", ".join(filter(None, (elapsed(info), cost(info))))
+    about = f" ({what})" if what else ""
+    if info.status == "waiting":
+        return "warn", f"{name} waits for an answer: {one_line(info.activity)[:_LONGEST]}"
+    if info.status in ("idle", "done") and before.status in ("queued", "running", "waiting"):
+        return "success", f"{name} is done{about}{f': {said}' if said else ''}"
+    if info.status == "failed":
+        return "error", f"{name} failed{about}: {one_line(info.reason)[:_LONGEST]}"
+    if info.status == "lost":
+        return "error", f"{name} is lost: {one_line(info.reason)[:_LONGEST]}; /swarm resume {name} continues it"
+    if info.status == "stopped" and "somebody stopped it" not in info.reason:
+        return "warn", f"{name} was stopped{about}: {one_line(info.reason)[:_LONGEST]}"
+    return None

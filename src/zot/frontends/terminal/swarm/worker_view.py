@@ -1,0 +1,230 @@
+"""What a worker says, on a screen of its own: it reads like the conversation, goes on as the worker does, and follows
+its end. ``i`` opens an editor below it; what is typed there goes to the worker.
+
+The rows are made by a transcript like the conversation's own. Of a long log the last events are shown.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from zot.errors import ZotError
+from zot.frontends.terminal.dialogs.dialog import Dialog, titled_rule
+from zot.frontends.terminal.dialogs.text_dialogs import Pages
+from zot.frontends.terminal.screen.activity import Activity
+from zot.frontends.terminal.screen.extension_notes import Notes
+from zot.frontends.terminal.screen.transcript import Transcript
+from zot.frontends.terminal.swarm import worker_summary
+from zot.frontends.terminal.swarm.dashboard import Act, Verb
+from zot.frontends.terminal.swarm.message_editor import editor_beside
+from zot.frontends.terminal.swarm.worker_events import PIECES, Hearing
+from zot.frontends.terminal.swarm.workers import AT_WORK
+from zot.tui.keys import Key
+from zot.tui.live_region import Settled
+from zot.tui.sanitize import one_line
+from zot.tui.theme import Theme
+from zot.tui.width import cells, cut
+
+if TYPE_CHECKING:
+    from zot.frontends.terminal.editor.editor import Submitted
+    from zot.frontends.terminal.editor.editor_host import Surroundings
+    from zot.frontends.terminal.screen.ui_services import Desk
+    from zot.frontends.terminal.swarm.workers import Workers
+
+_AT_ONCE = 600  # events that are shown of a long log
+_MOST_ROWS = 2000
+_KEYS = "i types · ↑↓ scroll · end follows · ctrl+o unfolds · d diff · m merge · k kill · R resume · esc closes"
+_SHORT = "i types · ↑↓ end scroll · ctrl+o unfolds · d diff · m merge · k kill · esc"
+_TYPING = "enter sends · alt+enter new line · page up/down · esc reads"
+_VERBS: dict[str, Verb] = {"d": "diff", "m": "merge"}
+
+
+class _Paper:
+    """A transcript that is drawn for one width and one theme: settled rows above, what still changes below."""
+
+    def __init__(self, desk: Desk, width: int, *, expanded: bool) -> None:
+        self.painter, self.theme = desk.painter, desk.theme
+        self.columns, self.height = width, desk.height
+        self.settled = Settled()
+        self.rows: list[str] = []
+        self.transcript = Transcript(cast("Desk", self), Notes(), Activity(), lambda: False)
+        self.transcript.expanded = expanded
+        self.hearing = Hearing(self.transcript)
+
+    def redraw(self) -> None: ...
+
+    def shown(self) -> list[str]:
+        self.transcript.advance(self.columns)
+        self.rows += self.settled.take()
+        del self.rows[:-_MOST_ROWS]
+        return [*self.rows, *self.transcript.live_rows(self.columns)]
+
+
+class WorkerView(Dialog[Act]):
+    """Ends with what is to be done with the worker, or None. ``hear`` is given what it says, from its beginning."""
+
+    fullscreen = True
+
+    def __init__(self, workers: Workers, id: str, desk: Desk, around: Surroundings, *, typing: bool = False) -> None:
+        super().__init__()
+        self._workers = workers
+        self._id = id
+        self._desk = desk
+        self._said: list[dict[str, Any]] = []
+        self._fed = 0
+        self._dropped = False
+        self._paper: _Paper | None = None
+        self._pages = Pages()
+        self._follows = True
+        self._expanded = False
+        self._typing = typing
+        self._told = ""
+        self._editor = editor_beside(around, self._send)
+
+    def hear(self, event: dict[str, Any]) -> None:
+        """Whole answers replace their pieces, so that a long talk stays a short list."""
+        self._said.append(event)
+        if event.get("type") == "turn_end" and self._fed == len(self._said) - 1:
+            self._feed()
+            self._said = [said for said in self._said if said.get("type") not in PIECES]
+            self._fed = len(self._said)
+
+    @property
+    def animated(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]  # time passes while it runs
+        return self._info is not None and self._info.status in AT_WORK
+
+    @property
+    def _info(self) -> Any:
+        return self._workers.known.get(self._id)
+
+    # --- rows
+
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
+        foot = self._foot(theme, width, height)
+        room = max(height - 1 - len(foot), 1)
+        rows = self._body(theme, width)
+        if self._follows:
+            self._pages.top = len(rows)
+        body = [cut(row, width) for row in self._pages.show(rows, room)]
+        body += [""] * (room - len(body))
+        if self.cursor is not None:
+            self.cursor = (1 + room + self.cursor[0], self.cursor[1])
+        return [titled_rule(theme, self._heading(), width), *body, *foot]
+
+    def _heading(self) -> str:
+        info = self._info
+        if info is None:
+            return self._id
+        rested = self._workers.rested.get(self._id, 0.0)
+        figures = (
+            worker_summary.elapsed(info, rested),
+            worker_summary.cost(info),
+            worker_summary.changed(self._workers.stats.get(self._id)),
+        )
+        glyph = worker_summary.GLYPHS[info.status][0]
+        state = one_line(info.activity) if info.status in AT_WORK else info.status
+        return " · ".join(filter(None, (f"{glyph} {one_line(info.name)}", state[:80], *figures)))
+
+    def _body(self, theme: Theme, width: int) -> list[str]:
+        paper = self._paper
+        if (
+            paper is None
+            or paper.columns != width
+            or paper.theme is not theme
+            or len(self._said) - self._fed > _AT_ONCE
+        ):
+            self._dropped = len(self._said) > _AT_ONCE
+            self._said = self._said[-_AT_ONCE:]
+            self._paper = paper = _Paper(self._desk, width, expanded=self._expanded)
+            self._fed = 0
+        self._feed()
+        rows = paper.shown()
+        if self._dropped or len(paper.rows) >= _MOST_ROWS:
+            rows[:0] = [theme.paint("muted", f"  … `zot swarm logs {self._id}` has what was before"), ""]
+        return rows or [theme.paint("muted", "  it has said nothing yet")]
+
+    def _feed(self) -> None:
+        if self._paper is not None:
+            for event in self._said[self._fed :]:
+                self._paper.hearing.hear(event)
+            self._fed = len(self._said)
+
+    def _foot(self, theme: Theme, width: int, height: int) -> list[str]:
+        self.cursor = None
+        rule = theme.paint("border", "─" * width)
+        said = self._told or self._desk.status.text
+        keys = _KEYS if cells(_KEYS) <= width - 3 else _SHORT
+        told = said or (_TYPING if self._typing else keys)
+        hint = theme.paint("warning" if said else "muted", cut(f"  {told}", width))
+        if not self._typing:
+            return [rule, hint]
+        popup = self._editor.popup(theme, width, max(height // 3, 1))
+        view = self._editor.view(theme, width, max(height // 4, 1), placeholder="what the worker is to do next")
+        self.cursor = (1 + len(popup) + view.row, min(view.column, width - 1))
+        return [rule, *popup, *view.lines, hint]
+
+    # --- keys
+
+    def key(self, key: Key) -> bool:
+        self._told = ""
+        self._desk.status.clear()
+        if self._typing and key.name not in ("pageup", "pagedown"):
+            return self._typing_key(key)
+        if key.name == "i":
+            self._typing = True
+        elif key.name == "q":
+            self.finish(None)
+        elif key.name == "ctrl+o":
+            self._expanded, self._paper = not self._expanded, None
+        elif key.name == "k":
+            self._desk.spawn(self._do(self._stop()))
+        elif key.name == "R":
+            self._desk.spawn(self._do(self._resume()))
+        elif (verb := _VERBS.get(key.name)) is not None:
+            self.finish(Act(verb, self._id))
+        elif self._pages.key(key):
+            self._follows = self._pages.top >= self._pages.count - self._pages.height
+        else:
+            return False
+        return True
+
+    def _typing_key(self, key: Key) -> bool:
+        if self._editor.popup_key(key):
+            return True
+        if key.name in ("esc", "ctrl+c"):
+            if key.name == "ctrl+c" or not self._editor.escape():
+                self._typing = False
+            return True
+        return self._editor.key(key) or True
+
+    # --- what is done in place
+
+    def _send(self, submitted: Submitted) -> None:
+        self._follows = True
+        self._desk.spawn(self._do(self._sent(submitted)))
+
+    async def _sent(self, submitted: Submitted) -> None:
+        from zot.wire.rpc_frames import Image
+
+        images = tuple(Image(mime_type=image.mime_type, data=image.data) for image in submitted.images)
+        try:
+            await self._workers.office.send(self._id, submitted.text, images)
+        except ZotError:
+            self._editor.set_text(submitted.text)
+            raise
+
+    async def _stop(self) -> None:
+        self._told = "stopping it …"
+        await self._workers.office.stop(self._id)
+        self._told = "stopped; R continues it"
+
+    async def _resume(self) -> None:
+        await self._workers.resume(self._id)
+        self._told = "it goes on"
+
+    async def _do(self, work: Any) -> None:
+        try:
+            await work
+        except ZotError as error:
+            self._told = one_line(str(error))
+        self._desk.redraw()

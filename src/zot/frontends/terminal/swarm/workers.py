@@ -1,0 +1,295 @@
+"""What the terminal knows of the workers of this conversation, and the one place where it deals with them.
+
+Opening zot starts nothing and asks nobody: a supervisor is listened to where workers of this conversation live, or once
+somebody wants to see or start one. What is needed for that is loaded then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from zot.errors import ZotError
+from zot.tui.sanitize import one_line
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.frontends.terminal.dialogs.confirm import Confirmations
+    from zot.frontends.terminal.screen.extension_notes import Notes
+    from zot.frontends.terminal.screen.ui_services import Desk
+    from zot.swarm.client import Event
+    from zot.swarm.git.worktrees import Diffstat
+    from zot.swarm.service import Office
+    from zot.wire.swarm_frames import SwarmStart, WorkerInfo
+
+AT_WORK = frozenset({"queued", "running", "waiting"})
+LIVE = AT_WORK | {"idle"}
+_MEASURE_S = 1.0
+_AGAIN_S = 10.0  # between two looks at the tree of a worker that is at work
+
+Reader = Callable[[dict[str, Any]], None]
+
+
+class Workers:
+    """``known`` are all there is a record of, as far as anybody looked; ``stats`` what they changed in their trees.
+    ``everyone``: the list shows those of other conversations, too."""
+
+    def __init__(self, conversation: Conversation, desk: Desk, notes: Notes, confirmations: Confirmations) -> None:
+        self._conversation = conversation
+        self._desk = desk
+        self._notes = notes
+        self._confirmations = confirmations
+        self._office: Office | None = None
+        self._looked_for = ""  # the conversation whose workers were looked for
+        self._started: set[str] = set()
+        self._noted: set[str] = set()  # what is the same for every tree is told once
+        self._readers: dict[str, Reader] = {}
+        self._questions: dict[str, Any] = {}
+        self._measured: dict[str, tuple[object, float]] = {}
+        self.known: dict[str, WorkerInfo] = {}
+        self.stats: dict[str, Diffstat] = {}
+        self.rested: dict[str, float] = {}  # since when a worker has nothing to do
+        self.everyone = False
+        self.shown = False  # somebody looks at the list
+
+    @property
+    def office(self) -> Office:
+        if self._office is None:
+            from zot.swarm.service import Office, starter_of
+
+            self._office = Office(lambda: starter_of(self._conversation), self._listen, self._hear)
+        return self._office
+
+    # --- who there is
+
+    def is_own(self, info: WorkerInfo) -> bool:
+        """Whether this conversation started it."""
+        return info.id in self._started or info.session == self._conversation.present.session_id
+
+    def own(self) -> list[WorkerInfo]:
+        return [info for info in self.known.values() if self.is_own(info)]
+
+    def at_work(self) -> list[WorkerInfo]:
+        """Those of this conversation that have something to do."""
+        return [info for info in self.own() if info.status in AT_WORK]
+
+    def listed(self) -> list[WorkerInfo]:
+        """Oldest first: those of this conversation, and those of nobody's."""
+        rows = self.known.values()
+        return [info for info in rows if self.everyone or not info.session or self.is_own(info)]
+
+    def remembered(self) -> list[WorkerInfo]:
+        """The same for somebody who types: from the records, when nobody looked yet."""
+        if self.known:
+            return self.listed()
+        from zot.swarm.info import info_of
+        from zot.swarm.worker_store import Places
+
+        rows = map(info_of, Places(self._conversation.resources.home).all())
+        return [info for info in rows if not info.session or self.is_own(info)]
+
+    def tag(self) -> str:
+        """``swarm 1/3`` for the status bar: those at work, and all of this conversation."""
+        session = self._conversation.present.session_id
+        if session != self._looked_for:
+            self._looked_for = session
+            self._desk.spawn(self._look())
+        own = self.own()
+        return f"swarm {len(self.at_work())}/{len(own)}" if own else ""
+
+    def tool_ended(self) -> None:
+        """The model may have started workers by it."""
+        if self._conversation.resources.swarm is not None and (self._office is None or not self._office.is_joined):
+            self._desk.spawn(self._look())
+
+    async def _look(self) -> None:
+        """Listen, if somebody looks after workers of this conversation."""
+        if not (self._conversation.resources.home / "swarm" / "supervisor.lock").exists():
+            return
+        with suppress(ZotError):
+            if await asyncio.to_thread(self._is_somebody_there):
+                await self.watch()
+
+    def _is_somebody_there(self) -> bool:
+        from zot.swarm.info import info_of
+        from zot.swarm.supervisor.runtime_dir import Room
+        from zot.swarm.worker_store import Places
+
+        home = self._conversation.resources.home
+        if not Room(home).is_alive():
+            return False
+        return any(worker.status in LIVE and self.is_own(info_of(worker)) for worker in Places(home).all())
+
+    async def watch(self) -> None:
+        """Know everybody, and hear from now on of what changes."""
+        await self.office.subscribe()
+        await self.refresh()
+
+    async def refresh(self) -> None:
+        rows = await self.office.list(all=True)
+        self.known = {id: info for id, info in self.known.items() if any(row.id == id for row in rows)}
+        for row in rows:
+            self._take(row)
+        self.known = {row.id: self.known[row.id] for row in rows}
+        self._desk.redraw()
+
+    # --- what is done with them; each may raise ZotError
+
+    async def start(self, order: SwarmStart) -> WorkerInfo:
+        await self.office.subscribe()
+        info = await self.office.start(order)
+        self._started.add(info.id)
+        self.note(info.name, [note for note in info.notes if note not in self._noted])
+        self._noted.update(info.notes)
+        self._take(self.known.get(info.id, info))
+        self._desk.redraw()
+        return info
+
+    def note(self, name: str, lines: Iterable[str]) -> None:
+        """What a worker's tree does not have, or a merge does not take along."""
+        for line in lines:
+            self._notes.add("swarm", "warn", f"{one_line(name)}: {one_line(line)}")
+
+    async def resume(self, worker: str) -> WorkerInfo:
+        await self.office.subscribe()
+        info = await self.office.resume(worker)
+        self._started.add(info.id)
+        self._take(info)
+        return info
+
+    async def stop_own(self) -> None:
+        """End all of this conversation that live."""
+
+        async def stop(info: WorkerInfo) -> None:
+            with suppress(ZotError):  # it has ended meanwhile
+                await self.office.stop(info.id)
+
+        async with asyncio.TaskGroup() as group:
+            for info in [info for info in self.own() if info.status in LIVE]:
+                group.create_task(stop(info))
+
+    async def listen(self, id: str, reader: Reader) -> None:
+        """``reader`` gets all this worker has said, and then what it says."""
+        from zot.swarm import client
+
+        self._readers[id] = reader
+        alive = client.lives(self.office.home)
+        await self.office.subscribe(id, past=alive)
+        if not alive:
+            for event in await asyncio.to_thread(self._recorded, id):
+                reader(event)
+        self._desk.redraw()
+
+    async def listen_no_more(self, id: str) -> None:
+        self._readers.pop(id, None)
+        with suppress(ZotError):
+            await self.office.subscribe(id, off=True)
+
+    def _recorded(self, id: str) -> list[dict[str, Any]]:
+        import msgspec
+
+        from zot.swarm.event_log import recorded
+        from zot.swarm.worker_store import Places
+
+        events: list[dict[str, Any]] = []
+        for line in recorded(Places(self.office.home).of(id).events):
+            with suppress(msgspec.DecodeError):
+                events.append(msgspec.json.decode(line))
+        return events
+
+    async def measure(self) -> None:
+        """While somebody looks: what each has changed in its tree, one after another."""
+        while True:
+            for info in self.listed():
+                if info.branch and self._is_due(info):
+                    with suppress(ZotError, OSError):
+                        stat = await self.office.diffstat(info.id)
+                        if stat is not None:
+                            self.stats[info.id] = stat
+                            self._desk.redraw()
+            await asyncio.sleep(_MEASURE_S)
+
+    def _is_due(self, info: WorkerInfo) -> bool:
+        now, state = time.monotonic(), (info.status, info.steps, info.ended, info.merged)
+        before, at = self._measured.get(info.id, (None, 0.0))
+        if before == state or (info.status in AT_WORK and at and now - at < _AGAIN_S):
+            return False
+        self._measured[info.id] = (state, now)
+        return True
+
+    async def aclose(self) -> None:
+        """Workers go on."""
+        if self._office is not None:
+            await self._office.aclose()
+
+    # --- what is heard of them
+
+    def _listen(self, work: Coroutine[Any, Any, None]) -> None:
+        """A supervisor was joined. Where it follows one that was killed, it has to say what became of the workers."""
+        self._desk.spawn(work)
+        if self.known:
+            self._desk.spawn(self._refresh_if_possible())
+
+    async def _refresh_if_possible(self) -> None:
+        with suppress(ZotError):
+            await self.refresh()
+
+    def _hear(self, event: Event) -> None:
+        from zot.wire.swarm_frames import SwarmUpdate
+
+        if isinstance(event, SwarmUpdate):
+            before = self.known.get(event.id)
+            self._take(event.worker)
+            if self.shown or event.id in self._readers or before is None or before.status != event.status:
+                self._desk.redraw()
+        elif (reader := self._readers.get(event.id)) is not None:
+            reader(event.event)
+            self._desk.redraw()
+
+    def _take(self, info: WorkerInfo) -> None:
+        before = self.known.get(info.id)
+        self.known[info.id] = info
+        if info.status in AT_WORK:
+            self.rested.pop(info.id, None)
+        elif info.id not in self.rested:
+            self.rested[info.id] = time.time() if before is not None else self._last_word(info.id)
+        if not self.is_own(info):
+            return
+        if before is not None and before.status != info.status and not self.shown:
+            self._tell(before, info)
+        self._heed_question(info)
+
+    def _last_word(self, id: str) -> float:
+        """When one that nobody here has watched said the last thing."""
+        try:
+            return (self._conversation.resources.home / "swarm" / "agents" / id / "events.jsonl").stat().st_mtime
+        except OSError:
+            return time.time()
+
+    def _tell(self, before: WorkerInfo, info: WorkerInfo) -> None:
+        from zot.frontends.terminal.swarm.worker_summary import news
+
+        said = news(before, info)
+        if said is not None:
+            self._notes.add("swarm", *said)
+
+    def _heed_question(self, info: WorkerInfo) -> None:
+        """Somebody has to answer it, here unless it is done elsewhere."""
+        from zot.frontends.terminal.swarm.worker_questions import Questions
+
+        asked = self._questions.get(info.id)
+        if info.status == "waiting" and asked is None:
+            questions = self._questions[info.id] = Questions(self.office, self._confirmations, info)
+            questions.task = self._desk.spawn(self._ask(questions))
+        elif info.status != "waiting" and asked is not None:
+            asked.withdraw()
+
+    async def _ask(self, questions: Any) -> None:
+        id = questions.worker.id
+        try:
+            await questions.ask(lambda: self.known[id].status == "waiting")
+        finally:
+            self._questions.pop(id, None)

@@ -1,0 +1,308 @@
+"""One thing at a time: a turn, a compaction or a shell command runs; what is typed meanwhile waits in the queue.
+
+Enter queues, ``steer`` joins the running turn. Cancelling gives queued texts back to the editor; a failure keeps the
+queue, and a failed prompt that went back to the editor is replaced by what is said next. Nothing that was typed is
+ever lost. Until the agent is there, ``EarlyTurns`` keeps what is said to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from zot.frontends.terminal.screen.turn_line import TurnMark
+from zot.tui.sanitize import sanitize
+from zot.tui.theme import Theme
+from zot.tui.width import cut, visible
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.core.agent import FirstCall, Outcome
+    from zot.frontends.terminal.editor.editor import Editor
+    from zot.frontends.terminal.screen.activity import Activity
+    from zot.frontends.terminal.screen.notice_area import Asides
+    from zot.frontends.terminal.screen.transcript import Transcript
+    from zot.frontends.terminal.screen.ui_services import Desk
+    from zot.provider.messages import ImageBlock, Message
+
+STOP_S = 2.0
+
+_MOST_WAITING, _WAITING_CHARACTERS = 20, 1_000
+
+
+class Speaking(Protocol):
+    """What the editor speaks to, before and after the agent is there."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is an agent, and so something that leaving could cut off."""
+        ...
+
+    @property
+    def busy(self) -> bool: ...
+
+    def submit(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+        """Say it now, or when it is its turn."""
+        ...
+
+    def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+        """Join the running turn before its next model call; say it when there is none."""
+        ...
+
+    def cancel(self) -> None:
+        """End what runs; it says so itself when it has ended."""
+        ...
+
+    async def stop(self) -> bool:
+        """Cancel and wait a moment; whether nothing runs any more."""
+        ...
+
+    def give_back(self) -> None:
+        """Everything queued returns to the editor, before what is there."""
+        ...
+
+    def take_back(self) -> None:
+        """The newest queued prompt returns to the editor."""
+        ...
+
+    def queue_lines(self, theme: Theme, width: int) -> list[str]: ...
+
+
+class EarlyTurns:
+    """Keeps what is said before the agent is there, for ``Turns`` to say."""
+
+    ready = busy = False
+
+    def __init__(self, redraw: Callable[[], None]) -> None:
+        self._redraw = redraw
+        self.said: list[tuple[str, tuple[ImageBlock, ...]]] = []
+
+    def submit(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+        self.said.append((text, tuple(images)))
+        self._redraw()
+
+    steer = submit
+
+    def cancel(self) -> None: ...
+
+    async def stop(self) -> bool:
+        return True
+
+    def give_back(self) -> None: ...
+
+    def take_back(self) -> None: ...
+
+    def queue_lines(self, theme: Theme, width: int) -> list[str]:
+        return waiting_rows([("sliding in:", text) for text, _ in self.said], theme, width)
+
+
+class Turns:
+    """``on_failure`` gets a turn that ended in an error, ``on_end`` the seconds anything took."""
+
+    ready = True
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        desk: Desk,
+        editor: Editor,
+        transcript: Transcript,
+        asides: Asides,
+        activity: Activity,
+        *,
+        on_end: Callable[[float], None],
+    ) -> None:
+        self._conversation = conversation
+        self._desk = desk
+        self._status = desk.status
+        self._editor = editor
+        self._transcript = transcript
+        self._asides = asides
+        self._activity = activity
+        self._task: asyncio.Task[None] | None = None
+        self._given_back: Message | None = None
+        self._on_end = on_end
+        self.on_failure: Callable[[Outcome], object] = lambda outcome: None
+        self.moved_on: Callable[[], object] = lambda: None  # something begins while a failure waits for an answer
+
+    @property
+    def busy(self) -> bool:
+        return self._task is not None
+
+    # --- saying something
+
+    def submit(self, text: str, images: Sequence[ImageBlock] = (), *, first_call: FirstCall | None = None) -> None:
+        """Start a turn, or queue behind the running one; ``first_call`` is for an idle agent only."""
+        conversation = self._conversation
+        if conversation.missing:
+            self._status.error(conversation.missing)
+            self._editor.give_back([(text, images)])
+        elif self.busy:
+            conversation.queue(text, images)
+        else:
+            self._asides.turn_begins()
+            again = first_call is None and self._unanswered(text, images)
+            instead = not again and self._given_back is not None and self._given_back is conversation.unanswered
+            self._given_back = None
+            if again or instead:
+                self._transcript.remark("trying again" if again else "in place of the prompt that failed")
+            said = None if again else text
+            self._start(lambda: self._converse(said, tuple(images), first_call, instead=instead))
+        self._desk.redraw()
+
+    def _unanswered(self, text: str, images: Sequence[ImageBlock]) -> bool:
+        """Whether exactly this is the last word of the transcript: its turn failed, and it is not to be said twice."""
+        last = self._conversation.unanswered
+        return last is not None and last.text() == text and _images_of(last) == list(images)
+
+    def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+        if self.busy:
+            self._conversation.steer(text, images)
+            self._desk.redraw()
+        else:
+            self.submit(text, images)
+
+    # --- running
+
+    def run(self, work: Callable[[], Awaitable[None]], doing: str = "") -> bool:
+        """Occupy the busy state with something else (a compaction, a shell command); False when it is taken."""
+        if self.busy:
+            return False
+        self._start(work, doing)
+        return True
+
+    def proceed(self) -> None:
+        """Work on from the transcript as it stands (rescue, retry after compaction): from an answer that broke off, or
+        from a prompt that has none."""
+        if not self.busy:
+            self._asides.turn_begins()
+            self._start(lambda: self._converse(None, ()))
+
+    def _start(self, work: Callable[[], Awaitable[None]], doing: str = "") -> None:
+        self._activity.begin(doing)
+        self._task = self._desk.spawn(self._run(work))
+        self.moved_on()
+
+    async def _run(self, work: Callable[[], Awaitable[None]]) -> None:
+        started = asyncio.get_running_loop().time()
+        try:
+            await work()
+        finally:
+            self._task = None
+            self._activity.end()
+            self._on_end(asyncio.get_running_loop().time() - started)
+            self._desk.redraw()
+
+    async def _converse(
+        self,
+        text: str | None,
+        images: tuple[ImageBlock, ...],
+        first: FirstCall | None = None,
+        *,
+        queued: bool = False,
+        instead: bool = False,
+    ) -> None:
+        conversation, mark = self._conversation, TurnMark(self._conversation)
+        if text is None:
+            outcome = await (conversation.go_on() if conversation.broke_off else conversation.proceed())
+        else:
+            outcome = await conversation.say(text, images, queued=queued, first_call=first, instead=instead)
+        await self._sum_up(mark)
+        while self._concluded(outcome) and (following := conversation.take_queued()) is not None:
+            self._asides.turn_begins()
+            mark = TurnMark(conversation)
+            outcome = await conversation.say(following.text, following.images, queued=True)
+            await self._sum_up(mark)
+
+    async def _sum_up(self, mark: TurnMark) -> None:
+        if line := await mark.line():
+            self._transcript.sum_up(line)
+
+    def _concluded(self, outcome: Outcome) -> bool:
+        """Say how it ended; return whether queued prompts may follow."""
+        if outcome.stop == "aborted":
+            self.give_back()
+            self._transcript.mark("◌", "cancelled")
+            return False
+        if outcome.refused:
+            self._status.error(f"blocked: {outcome.refused}")
+            return True
+        if outcome.taken_back is not None:
+            self._editor.give_back([(outcome.taken_back.text, outcome.taken_back.images)])
+            self._given_back = self._conversation.unanswered  # the line in its place
+            self._transcript.remark("the prompt is back in the editor; shorten it, or put it into a file and name that")
+        if outcome.error is not None:
+            self.on_failure(outcome)
+            return False
+        if outcome.stop == "length":
+            self._status.error("the answer was cut at the model's output limit")
+        return True
+
+    # --- ending
+
+    def cancel(self) -> None:
+        if self._conversation.busy:
+            self._conversation.abort()
+        elif self._task is not None:
+            self._task.cancel()
+
+    async def stop(self) -> bool:
+        task = self._task
+        if task is None:
+            return True
+        self.cancel()
+        await asyncio.wait([task], timeout=STOP_S)
+        return not self.busy
+
+    async def over(self) -> None:
+        """Until what runs now has ended."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    def go_on(self) -> None:
+        """Say the oldest queued prompt, if nothing runs."""
+        if self.busy or (prompt := self._conversation.take_queued()) is None:
+            return
+        self._asides.turn_begins()
+        self._start(lambda: self._converse(prompt.text, prompt.images, queued=True))
+
+    # --- the queue
+
+    def give_back(self) -> None:
+        self._editor.give_back([(prompt.text, prompt.images) for prompt in self._conversation.take_all()])
+
+    def give_failed_back(self) -> None:
+        """A prompt nobody answered returns to the editor, before a draft: what is said next takes its place."""
+        failed = self._conversation.unanswered
+        if failed is not None and failed is not self._given_back:
+            self._given_back = failed
+            self._editor.give_back([(failed.text(), _images_of(failed))])
+
+    def take_back(self) -> None:
+        if (prompt := self._conversation.take_back()) is not None:
+            self._editor.give_back([(prompt.text, prompt.images)])
+
+    def queue_lines(self, theme: Theme, width: int) -> list[str]:
+        steering, queued = self._conversation.steering, self._conversation.queued
+        rows = [("steering in:", prompt.text) for prompt in steering]
+        return waiting_rows(rows + [("sliding in:", prompt.text) for prompt in queued], theme, width)
+
+
+def waiting_rows(waiting: Sequence[tuple[str, str]], theme: Theme, width: int) -> list[str]:
+    """A row for each of the first ones; every frame makes them."""
+    rows = [_waiting_row(how, text, theme, width) for how, text in waiting[:_MOST_WAITING]]
+    if len(waiting) > _MOST_WAITING:
+        rows.append(theme.paint("muted", cut(f"  … {len(waiting) - _MOST_WAITING:,} more are waiting", width)))
+    return rows
+
+
+def _waiting_row(how: str, text: str, theme: Theme, width: int) -> str:
+    shown = visible(sanitize(text[:_WAITING_CHARACTERS])).replace("\n", "↩")
+    return f"  {theme.paint('accent', how)} {theme.paint('muted', cut(shown, max(width - len(how) - 6, 1)))}"
+
+
+def _images_of(message: Message) -> list[ImageBlock]:
+    from zot.provider.messages import ImageBlock
+
+    return [block for block in message.content if isinstance(block, ImageBlock)]

@@ -1,0 +1,207 @@
+"""``zot local …``: a model that runs on this machine. Its weights are fetched, listed and removed, its server is run.
+
+Results go to stdout, what is said to a person meanwhile to stderr.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from zot.cli.arguments import Arguments, parse, verb_of
+from zot.cli.output import show, show_spelled, tell
+from zot.cli.verb_table import options
+from zot.errors import NotThere, UsageError, ZotError, in_words
+from zot.local_model.memory import ENOUGH_FOR_MEDIUM, amount, free_memory
+from zot.local_model.weights import Chosen, Weights, chosen, digest_of, installed, is_path, known, name_for, place_of
+
+
+def run(argv: list[str]) -> int:
+    """The exit status of ``zot local ARGV``."""
+    verb, rest = verb_of("local", argv, _VERBS)
+    command, least, most = _VERBS[verb]
+    try:
+        return command(parse(rest, options(f"local {verb}"), least=least, most=most, what="MODEL"))
+    except NotThere:
+        raise
+    except UsageError as error:
+        raise ZotError(f"{error}; see `zot local {verb} --help`") from error
+
+
+# --- install
+
+
+def _install(arguments: Arguments) -> int:
+    word = arguments.word(0) or _fitting()
+    if is_path(word):
+        name = _install_file(Path(word).expanduser())
+    elif (weights := known().get(word)) is not None:
+        name = _install_known(weights)
+    else:
+        names = ", ".join(known())
+        raise NotThere(f'there is no model "{word}" to install; there are {names}, and any GGUF file by its path')
+    show(f"{name} is installed: {place_of(name)}")
+    _tell_what_is_missing(name)
+    return 0
+
+
+def _fitting() -> str:
+    """The better model where it fits beside other work."""
+    free = free_memory()
+    name = "medium" if free >= ENOUGH_FOR_MEDIUM else "small"
+    tell(f"{amount(free)} of memory are free: {name}" if free >= 0 else name)
+    return name
+
+
+def _install_known(weights: Weights) -> str:
+    from zot.agent.settings import Settings
+    from zot.frontends.console import run_loop
+    from zot.local_model.download import fetch
+    from zot.system.files import zot_home
+
+    place = place_of(weights.name)
+    if place.is_file() and _is_pinned(place, weights):
+        return weights.name
+    free = free_memory()
+    if 0 <= free < weights.memory:
+        tell(f"zot: {weights.name} takes about {amount(weights.memory)} of memory, and {amount(free)} are free now")
+    tell(f"{weights.title} by {weights.by}, {amount(weights.bytes)}, licence {weights.licence}")
+    proxy = Settings(zot_home()).values.http_proxy
+    try:
+        run_loop(fetch(weights, place, tell=lambda text: tell(f"zot: {text}"), proxy=proxy))
+    except KeyboardInterrupt:
+        tell(f"zot: interrupted; zot local install {weights.name} goes on from here")
+        raise
+    return weights.name
+
+
+def _install_file(path: Path) -> str:
+    """Under the name of the weights they are, or else of the file."""
+    from zot.local_model.download import SourceFailed, copy
+    from zot.local_model.gguf import read_header
+    from zot.local_model.partial_download import Partial
+    from zot.local_model.progress import Progress
+
+    header = read_header(path)
+    try:
+        found, size = digest_of(path), path.stat().st_size
+    except OSError as error:
+        raise ZotError(in_words(error)) from error
+    own = Weights(name=name_for(path), title=header.name, bytes=size, sha256=found, memory=0)
+    weights = next((row for row in known().values() if (row.bytes, row.sha256) == (size, found)), own)
+    if weights.name in known() and weights is own:
+        raise ZotError(f"{path}: {own.name} is the name of other weights; rename the file")
+    with Partial(place_of(weights.name), weights) as partial:
+        partial.cut(0)
+        partial.check_room()
+        progress = Progress(weights.name, size)
+        try:
+            copy(path, weights, partial, progress)
+            if not partial.is_right():
+                raise SourceFailed("changed while it was copied")
+        except SourceFailed as error:
+            partial.cut(0)
+            raise ZotError(f"{path}: {error}") from error
+        finally:
+            progress.close()
+        partial.settle()
+    return weights.name
+
+
+def _is_pinned(place: Path, weights: Weights) -> bool:
+    if place.stat().st_size == weights.bytes and digest_of(place) == weights.sha256:
+        return True
+    tell(f"zot: {place} is damaged and is fetched again")
+    return False
+
+
+def _tell_what_is_missing(name: str) -> None:
+    from zot.local_model.server_manager import missing_runtime
+
+    if missing := missing_runtime():
+        tell(f"zot: {missing}")
+    else:
+        tell(f'zot: try it: zot -p --provider local --model {name} "what is in this directory?"')
+
+
+# --- list, remove
+
+
+class _Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """``path`` is empty for what is not installed; ``bytes`` and ``memory`` are what it takes."""
+
+    name: str
+    title: str
+    licence: str
+    bytes: int
+    memory: int
+    path: str
+
+
+def _list(arguments: Arguments) -> int:
+    here = {model.name: model for model in installed()}
+    table = known()
+    names = [*table, *(name for name in here if name not in table)]
+    if arguments.has("--json"):
+        show_spelled(json.dumps({"models": [msgspec.to_builtins(_facts(name, table, here)) for name in names]}))
+        return 0
+    for name in names:
+        facts = _facts(name, table, here)
+        state = "installed" if name in here else "not installed"
+        words = (f"{name:<8}", f"{state:<13}", f"{amount(facts.bytes):>7}", facts.title, facts.path)
+        show("  ".join(words).rstrip())
+    if not here:
+        tell("zot: zot local install small fetches one; any GGUF file can be used by its path: --model PATH")
+    return 0
+
+
+def _facts(name: str, table: dict[str, Weights], here: dict[str, Chosen]) -> _Facts:
+    row, model = table.get(name), here.get(name)
+    return _Facts(
+        name=name,
+        title=row.title if row is not None else "your own",
+        licence=row.licence if row is not None else "",
+        bytes=model.path.stat().st_size if model is not None else row.bytes if row is not None else 0,
+        memory=model.memory if model is not None else row.memory if row is not None else 0,
+        path=str(model.path) if model is not None else "",
+    )
+
+
+def _remove(arguments: Arguments) -> int:
+    for word in arguments.words:
+        if is_path(word):
+            raise NotThere(f"{word} is your own file, and zot does not delete it; name a model of zot local list")
+        part = place_of(word).with_name(f".{place_of(word).name}.part")
+        begun = word in known() and part.is_file()
+        path = part if begun and not place_of(word).is_file() else chosen(word).path
+        path.unlink()
+        part.unlink(missing_ok=True)
+        show(f"{word} is removed")
+    return 0
+
+
+# --- the server
+
+
+def _serve(arguments: Arguments) -> int:
+    from zot.local_model.cli.serve import serve
+
+    return serve(arguments.word(0))
+
+
+def _status(arguments: Arguments) -> int:
+    from zot.local_model.cli.serve import status
+
+    return status(as_json=arguments.has("--json"))
+
+
+_VERBS: dict[str, tuple[Callable[[Arguments], int], int, int | None]] = {  # what it does; least and most words
+    "install": (_install, 0, 1),
+    "list": (_list, 0, 0),
+    "remove": (_remove, 1, None),
+    "serve": (_serve, 0, 1),
+    "status": (_status, 0, 0),
+}

@@ -1,0 +1,94 @@
+"""The client of a model on this machine: makes sure that its server runs, then talks to it as to any other.
+
+A server that died is started again before the next request; an answer it died in is told to be broken off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+import msgspec
+
+from zot.errors import BadRequest, TransportFailed, ZotError
+from zot.local_model.runtime_dir import Running
+from zot.local_model.server_manager import Runtime
+from zot.local_model.weights import Chosen
+from zot.provider.dialects import dialect_for
+from zot.provider.dialects.dialect import Endpoint
+from zot.provider.http.pool import HttpPool
+from zot.provider.http_client import HttpClient
+from zot.provider.model_call import Finished, Request, Started, StreamEvent
+
+_STARTS = 3  # of the server, for one request of which nothing was answered
+
+
+class LocalClient:
+    """A ``Client``. ``endpoint`` has everything but the address and the key, which a server brings."""
+
+    def __init__(self, model: Chosen, api: str, endpoint: Endpoint, pool: HttpPool) -> None:
+        self._runtime = Runtime(model)
+        self._dialect = dialect_for(api)
+        self._endpoint = endpoint
+        self._pool = pool
+        self._answering = 0
+
+    @property
+    def name(self) -> str:
+        return self._endpoint.provider
+
+    async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
+        self._answering += 1
+        try:
+            async with aclosing(self._answers(request)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._answering -= 1
+
+    async def _answers(self, request: Request) -> AsyncGenerator[StreamEvent]:
+        for left in reversed(range(_STARTS)):
+            server = await self._running()
+            client = self._client(server)
+            begun = False
+            try:
+                async with aclosing(client.stream(request)) as events:
+                    async for event in events:
+                        begun = begun or isinstance(event, Started)
+                        if isinstance(event, Finished) and isinstance(event.error, TransportFailed):
+                            event = msgspec.structs.replace(event, error=await self._told(event.error, server))
+                        yield event
+                return
+            except TransportFailed as error:
+                told = await self._told(error, server)
+                if begun or told is error or not left:
+                    raise told from error
+            finally:
+                self._runtime.note_use()
+
+    def rest(self) -> None:
+        """Another model has the word: unless this one is answering, its server is let go; a request holds it again."""
+        if not self._answering:
+            self._runtime.release()
+
+    async def aclose(self) -> None:
+        self._runtime.release()
+
+    async def _running(self) -> Running:
+        try:
+            return await self._runtime.ensure()
+        except ZotError as error:
+            raise BadRequest(f"{self.name}: {error}", provider=self.name) from error
+
+    def _client(self, running: Running) -> HttpClient:
+        endpoint = msgspec.structs.replace(self._endpoint, base_url=f"{running.address}/v1", api_key=running.key)
+        return HttpClient(self.name, self._dialect, endpoint, self._pool)
+
+    async def _told(self, error: TransportFailed, server: Running) -> TransportFailed:
+        """The same error, unless the server is gone: then that is the reason."""
+        if not await self._runtime.is_gone(server):
+            return error
+        return TransportFailed(
+            f"{self.name}: the model's server ended before the answer did; the next request starts another one",
+            provider=self.name,
+        )

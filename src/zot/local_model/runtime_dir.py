@@ -1,0 +1,177 @@
+"""Who holds a server: files and locks in one private directory for each model, so that no zot needs to ask another.
+
+The server holds ``server.lock`` as long as it lives. Each user holds a file of its own below ``users``; the kernel lets
+go of both, however a process ends. Starting a server, and a server's decision to end, happen under ``start.lock``.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from zot.errors import ZotError, in_words
+from zot.local_model.weights import Chosen
+from zot.system.daemon_locks import for_a_moment, held_from_birth, is_held
+from zot.system.digest import blake2b
+from zot.system.files import cache_home, make_private_dir, try_lock, write_atomic
+from zot.system.safe_open import create, open_to_change, read_whole
+
+_TRIES = 100
+
+
+class Running(msgspec.Struct, frozen=True, kw_only=True):
+    """``state.json``: where a server answers. ``key`` is what requests have to carry."""
+
+    pid: int
+    address: str
+    key: str
+    model: str
+    path: str
+    started: float
+
+    def __repr__(self) -> str:
+        """Without the key: tracebacks show this."""
+        return f"Running({self.pid}, {self.address!r}, {self.model!r})"
+
+
+class User(msgspec.Struct, frozen=True):
+    """A living zot; ``last`` is when it last asked something."""
+
+    pid: int
+    last: float
+
+
+class Room:
+    """The directory of one model's server."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.state, self.log, self.key_file = (directory / name for name in ("state.json", "log", "key"))
+        self._users = directory / "users"
+
+    # --- the server
+
+    def running(self) -> Running | None:
+        """The living server; None when there is none, or it is not ready."""
+        if not self.is_alive():
+            return None
+        with suppress(OSError, msgspec.DecodeError, UnicodeError):
+            return msgspec.json.decode(read_whole(self.state), type=Running)
+        return None
+
+    def is_alive(self) -> bool:
+        """Whether a process holds the server's lock."""
+        return is_held(self.directory / "server.lock")
+
+    def server_lock(self) -> int:
+        """The lock a server holds from its birth, as a descriptor it inherits; -1 when somebody has it."""
+        return held_from_birth(self.directory / "server.lock")
+
+    def publish(self, running: Running) -> None:
+        write_atomic(self.key_file, running.key.encode() + b"\n")
+        write_atomic(self.state, msgspec.json.encode(running))
+
+    def withdraw(self) -> None:
+        for file in (self.state, self.key_file):
+            with suppress(OSError):
+                file.unlink()
+
+    @contextmanager
+    def starting(self) -> Generator[bool]:
+        """Whether the lock under which servers begin and end is ours now; it does not wait."""
+        with for_a_moment(self.directory / "start.lock") as ours:
+            yield ours
+
+    # --- its users
+
+    def users(self) -> list[User]:
+        """The living ones; what dead ones left is removed."""
+        found: list[User] = []
+        try:
+            names = os.listdir(self._users)
+        except OSError:
+            return found
+        for name in names:
+            with suppress(OSError, ValueError):
+                if (user := self._user(name)) is not None:
+                    found.append(user)
+        return found
+
+    def _user(self, name: str) -> User | None:
+        path = self._users / name
+        fd = open_to_change(path)
+        try:
+            if not try_lock(fd):
+                return User(int(name.partition("-")[0]), os.fstat(fd).st_mtime)
+            path.unlink(missing_ok=True)
+        finally:
+            os.close(fd)
+        return None
+
+    def register(self) -> Lease:
+        """This process uses the server, until it lets go or ends."""
+        try:
+            make_private_dir(self._users)
+            for _ in range(_TRIES):
+                path = self._users / f"{os.getpid()}-{os.urandom(4).hex()}"
+                fd = create(path, flags=os.O_RDWR)
+                if try_lock(fd) and _is_there(path, fd):
+                    return Lease(path, fd)
+                os.close(fd)  # a server that was tidying up took it for a dead one's
+        except OSError as error:
+            raise ZotError(f"the local model cannot be shared: {in_words(error)}") from error
+        raise ZotError(f"the local model cannot be shared: {self._users} does not keep files")
+
+
+class Lease:
+    """The word of a living process that it needs the server."""
+
+    def __init__(self, path: Path, fd: int) -> None:
+        self._path, self._fd = path, fd
+
+    def note_use(self) -> None:
+        """It is being used now."""
+        if self._fd >= 0:
+            os.utime(self._fd)
+
+    def release(self) -> None:
+        if self._fd >= 0:
+            with suppress(OSError):
+                self._path.unlink()
+            os.close(self._fd)
+            self._fd = -1
+
+
+def _is_there(path: Path, fd: int) -> bool:
+    try:
+        return os.stat(path).st_ino == os.fstat(fd).st_ino
+    except OSError:
+        return False
+
+
+def rooms_dir() -> Path:
+    """A home may be shared by machines, and a server is not."""
+    host = re.sub(r"[^A-Za-z0-9.-]+", "-", platform.node()) or "here"
+    return cache_home() / "local" / host
+
+
+def room_for(model: Chosen) -> Room:
+    """Weights that were replaced get another server."""
+    real = os.path.realpath(model.path)
+    info = os.stat(real)
+    mark = blake2b(f"{real}\0{info.st_size}\0{info.st_mtime_ns}".encode("utf-8", "surrogateescape"), 6)
+    label = re.sub(r"[^a-z0-9.-]+", "-", Path(real).stem.lower())[:40].strip("-.") or "own"
+    return Room(rooms_dir() / f"{label}-{mark}")
+
+
+def all_rooms() -> list[Room]:
+    try:
+        return [Room(entry) for entry in sorted(rooms_dir().iterdir()) if entry.is_dir()]
+    except OSError:
+        return []

@@ -1,0 +1,213 @@
+"""A server for a model: the one that runs already, or else a new one, which other zot processes will then use too.
+
+The server is a process of its own. When it dies, zot does not; whoever asks next starts another one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import subprocess
+import sys
+from contextlib import suppress
+from importlib.util import find_spec
+
+import msgspec
+
+from zot.errors import ZotError, in_words
+from zot.local_model.gguf import read_header
+from zot.local_model.memory import check_memory, threads
+from zot.local_model.runtime_dir import Lease, Room, Running, room_for
+from zot.local_model.server_process import Task
+from zot.local_model.weights import Chosen, known
+from zot.provider.installed_models import WINDOW
+from zot.provider.providers import credential_variables
+from zot.system import process_setup
+from zot.system.daemon_locks import says_it_is_ready
+from zot.system.installation import with_extra
+from zot.system.process_table import MARK_VARIABLE
+from zot.system.safe_open import open_to_replace, read_beginning
+
+IDLE_S = 600.0
+_PATIENCE_S = 300.0  # a large file on a slow disk
+_LOOK_S = 0.05
+_LONGEST_REASON = 300
+_PROGRAM = "import sys; sys.path[:0] = sys.argv[1:]; from zot.local_model.server_process import main; main()"
+
+
+def missing_runtime() -> str:
+    """What to do before a local model can run; empty when nothing is missing."""
+    if find_spec("xllamacpp") is not None:
+        return ""
+    return f"the runtime for local models is not installed: {how_to_install_runtime()}"
+
+
+def how_to_install_runtime() -> str:
+    """The command for the zot that runs."""
+    return with_extra("local", "xllamacpp")
+
+
+class Runtime:
+    """What one zot has to do with one model's server. Nothing is started before ``ensure``."""
+
+    def __init__(self, model: Chosen, *, idle_s: float = IDLE_S) -> None:
+        self.model = model
+        self._idle_s = idle_s
+        self._room: Room | None = None
+        self._lease: Lease | None = None
+        self._child: subprocess.Popen[bytes] | None = None
+
+    @property
+    def room(self) -> Room:
+        if self._room is None:
+            try:
+                self._room = room_for(self.model)
+            except OSError as error:
+                raise ZotError(f"weights cannot be read: {in_words(error)}") from error
+        return self._room
+
+    async def ensure(self) -> Running:
+        """A server that answers. ZotError when there can be none; its text is one line that says why."""
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                return await self._found_or_started()
+        except TimeoutError as error:
+            raise ZotError(f"{self.model.name}: its server did not start in {_PATIENCE_S:g} s") from error
+        except OSError as error:
+            raise ZotError(f"{self.model.name}: its server cannot be shared: {in_words(error)}") from error
+
+    async def _found_or_started(self) -> Running:
+        room = self.room
+        self._reap()
+        if self._lease is None:
+            self._lease = room.register()
+        self._lease.note_use()
+        while True:
+            with room.starting() as ours:
+                # Without that lock, what is told of the last server could be taken for the one that begins.
+                if ours and (running := room.running()):
+                    self._lease.note_use()
+                    return running
+                if ours and (lock := room.server_lock()) >= 0:
+                    try:
+                        return await self._start(room, lock)
+                    finally:
+                        os.close(lock)
+            await asyncio.sleep(_LOOK_S)
+
+    def note_use(self) -> None:
+        """It is being used now, or was until now."""
+        if self._lease is not None:
+            self._lease.note_use()
+
+    async def is_gone(self, server: Running, within: float = 1.0) -> bool:
+        """Whether that server has ended, or does in a moment; another one may have taken its place."""
+        for _ in range(max(1, int(within / _LOOK_S))):
+            self._reap()
+            running = self.room.running()
+            if running is None or running.pid != server.pid:
+                return True
+            await asyncio.sleep(_LOOK_S)
+        return False
+
+    def release(self) -> None:
+        """This zot needs it no more; it ends if nobody else does."""
+        if self._lease is not None:
+            self._lease.release()
+            self._lease = None
+        self._reap()
+
+    # --- starting one
+
+    async def _start(self, room: Room, lock: int) -> Running:
+        if missing := missing_runtime():
+            raise ZotError(missing)
+        header = read_header(self.model.path)
+        check_memory(self.model.name, self.model.memory)
+        self._check_size()
+        task = Task(
+            room=str(room.directory),
+            model=self.model.name,
+            path=str(self.model.path),
+            key=secrets.token_urlsafe(32),
+            window=min(WINDOW, header.window or WINDOW),
+            threads=threads(),
+            idle_s=self._idle_s,
+        )
+        room.withdraw()
+        child = self._child = _started(room, task, lock)
+        process_setup.helpers.add(child.pid)
+        assert child.stdout is not None
+        try:
+            said = await says_it_is_ready(child.stdout.fileno())
+        finally:
+            child.stdout.close()
+        running = room.running() if said else None
+        if running is None:
+            raise ZotError(self._why_not(room, child))
+        return running
+
+    def _check_size(self) -> None:
+        """What the table pins is looked at again: a disk may have lost the end of it since it was checked."""
+        row = known().get(self.model.name)
+        if row is not None and self.model.path.stat().st_size != row.bytes:
+            raise ZotError(f"{self.model.path} is damaged: zot local install {row.name} fetches it again")
+
+    def _why_not(self, room: Room, child: subprocess.Popen[bytes]) -> str:
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(timeout=5)
+        self._reap()
+        text = ""
+        with suppress(OSError):
+            text = read_beginning(room.log).decode("utf-8", "replace")
+        reason = _complaint(text) or _ending(child.returncode)
+        return f"{self.model.name} could not be started: {reason} (all it said: {room.log})"
+
+    def _reap(self) -> None:
+        child = self._child
+        if child is not None and child.poll() is not None:
+            process_setup.helpers.discard(child.pid)
+            self._child = None
+
+
+def _started(room: Room, task: Task, lock: int) -> subprocess.Popen[bytes]:
+    """In a session of its own, away from the keyboard's signals and from the processes zot ends with itself."""
+    hidden = {*credential_variables(), MARK_VARIABLE}
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    try:
+        log = open_to_replace(room.log)
+        try:
+            child = subprocess.Popen(
+                [sys.executable, "-I", "-c", _PROGRAM, *(place for place in sys.path if os.path.isabs(place))],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+                cwd="/",
+                pass_fds=(lock,),
+                # With the default, threads that wait take the time of whatever else runs on the machine.
+                env={**environment, "OMP_WAIT_POLICY": "passive"},
+            )
+        finally:
+            os.close(log)
+    except OSError as error:
+        raise ZotError(f"the server of the local model could not be started: {in_words(error)}") from error
+    assert child.stdin is not None
+    with suppress(BrokenPipeError), child.stdin:
+        child.stdin.write(msgspec.json.encode(task))
+    return child
+
+
+def _complaint(log: str) -> str:
+    """What went wrong, out of the runtime's log: what it says about the file, else its last error."""
+    errors = [line.partition(" E ")[2].strip() for line in log.splitlines() if " E " in line]
+    telling = [said for line in errors if (said := line.partition("error loading model: ")[2])]
+    own = [line.removeprefix("zot: ") for line in log.splitlines() if line.startswith("zot: ")]
+    return (telling or errors or own or [""])[0][:_LONGEST_REASON]
+
+
+def _ending(code: int | None) -> str:
+    if code is not None and code < 0:
+        return f"its server was ended by signal {-code}" + (", as when memory runs out" if code == -9 else "")
+    return f"its server ended with code {code}"

@@ -1,0 +1,139 @@
+"""The server's process: loads the weights, answers on loopback, and ends when nobody needs it any more.
+
+It is the only place that imports the runtime. Its task, with the key, comes by standard input. It ends when the last
+zot that uses it has ended, however that went, and when for a while none of them asked anything. The lock that shows
+that it lives is a descriptor it was born with.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+import time
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from zot.errors import ZotError
+from zot.local_model.runtime_dir import Room, Running
+from zot.provider.installed_models import WINDOW
+from zot.system.safe_open import open_to_overwrite
+
+CACHE_MIB = 256
+_LOOK_S = 0.5
+_WARNINGS = 2  # and errors go to the log; what is asked does not
+_FIRST_TO_GO = b"500"  # of 1000: when memory ends, this process is the one to give way
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    room: str
+    model: str
+    path: str
+    key: str
+    window: int = WINDOW
+    threads: int = 2
+    idle_s: float = 600.0
+
+    def __repr__(self) -> str:
+        return f"Task({self.model!r}, {self.path!r})"
+
+
+def main() -> None:
+    task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
+    room = Room(Path(task.room))
+    _stand_back()
+    try:
+        address, server = _serve(task)
+        running = Running(
+            pid=os.getpid(), address=address, key=task.key, model=task.model, path=task.path, started=time.time()
+        )
+        room.publish(running)
+    except Exception as error:
+        print(f"zot: {error}", file=sys.stderr, flush=True)
+        os._exit(1)
+    with suppress(OSError):  # whoever started it may be gone
+        os.write(1, b"ready\n")
+        os.close(1)
+    _until_unneeded(room, task, running, server)
+
+
+def _stand_back() -> None:
+    """Deaf to the keyboard, no image of what people asked on the disk, and the first to go when memory ends."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda _number, _frame: os._exit(0))
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    with suppress(OSError):
+        fd = open_to_overwrite("/proc/self/oom_score_adj")
+        os.write(fd, _FIRST_TO_GO)
+        os.close(fd)
+
+
+def _serve(task: Task) -> tuple[str, object]:
+    """The address it answers at, once the weights are loaded. The system chooses the port, so nobody can be first."""
+    runtime: Any = import_module("xllamacpp")  # it tells no types
+    parameters = runtime.CommonParams()
+    parameters.model.path = task.path
+    parameters.model_alias = {task.model}
+    parameters.hostnames = ["127.0.0.1"]
+    parameters.port = 0
+    parameters.api_keys = [task.key]
+    parameters.n_ctx = task.window
+    parameters.n_parallel = 1
+    parameters.cpuparams.n_threads = task.threads
+    parameters.cpuparams_batch.n_threads = task.threads
+    parameters.cache_ram_mib = CACHE_MIB
+    parameters.fit_params = False  # it would read the weights twice
+    parameters.ui = False
+    parameters.offline = True
+    parameters.verbosity = _WARNINGS
+    server = runtime.Server(parameters)
+    address = str(server.listening_address)
+    if not address.startswith("http://127.0.0.1:"):
+        raise ZotError(f"the server answers at {address}, not on loopback")
+    return address, server
+
+
+def _until_unneeded(room: Room, task: Task, running: Running, server: object) -> None:
+    """``server`` lives as long as somebody holds it."""
+    while True:
+        time.sleep(_LOOK_S)
+        if _is_needed(room, task, running):
+            continue
+        with room.starting() as ours:
+            # A zot that comes in this moment has registered before it asks for the lock, and is seen now.
+            if ours and not _is_needed(room, task, running):
+                room.withdraw()
+                os._exit(0 if server else 1)
+
+
+def _is_needed(room: Room, task: Task, running: Running) -> bool:
+    users = room.users()
+    if not users:
+        return False
+    last = max(user.last for user in users)
+    return time.time() - max(last, running.started) < task.idle_s or _is_at_work(running)
+
+
+def _is_at_work(running: Running) -> bool:
+    """Whether a request is being answered; asked only when there was none to be seen for long."""
+    from http.client import HTTPConnection
+
+    connection = HTTPConnection(running.address.removeprefix("http://"), timeout=5)
+    try:
+        connection.request("GET", "/slots", headers={"authorization": f"Bearer {running.key}"})
+        return b'"is_processing":true' in connection.getresponse().read(1 << 20)
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""The system prompt of a small model on this machine: a few lines, for each token of it costs such a machine time.
+
+With six tools and their format it stays below 600 tokens. What the directory holds is told, because such a model
+guesses names instead of looking; of the project's instructions only the beginning of the nearest file fits.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from zot.agent.context_files import ContextFile
+from zot.local_model.coaching.file_knowledge import LISTED, OPENING, RULES
+from zot.system.plural import counted
+
+CONTEXT_CHARACTERS = 1200
+_MOST_NAMES = 30
+_NAMES_CHARACTERS = 500
+_LOOKED_AT = 400  # entries of directories
+_UNWANTED = frozenset({"__pycache__", "node_modules", "venv", "target", "dist", "build"})
+
+_BRIEF = OPENING + " You work step by step in the directory {cwd}."
+_RULES = RULES + " After a change, check it. Use final only when the task is really done."
+
+
+def brief_prompt(cwd: Path | None, custom: str | None, appends: Sequence[str], context: Sequence[ContextFile]) -> str:
+    """The tools come behind the first paragraph, from whoever knows how they are called."""
+    first = _BRIEF.format(cwd=cwd or ".") if custom is None else custom.strip()
+    names = ", ".join(_names(cwd)) if cwd is not None else ""
+    parts = [first, _RULES if custom is None else "", *appends, nearest(context), f"{LISTED}{names}" if names else ""]
+    return "\n\n".join(part for part in parts if part)
+
+
+def left_out(context: Sequence[ContextFile]) -> str:
+    """A line about what did not fit of the project's instructions; empty when all of it did."""
+    if not context:
+        return ""
+    file, kept = context[-1], len(nearest(context))
+    cut = f"{kept:,} of the {len(file.text):,} characters of {file.path}" if kept < len(file.text) else ""
+    others = len(context) - 1
+    if not cut and not others:
+        return ""
+    named = f"nothing of {counted(others, 'other context file')}" if others else ""
+    told = " and ".join(filter(None, (cut or f"all of {file.path}", named)))
+    return f"the prompt of a small model is brief: it has {told}"
+
+
+def nearest(context: Sequence[ContextFile]) -> str:
+    """The file next to the work, as far as there is room."""
+    if not context:
+        return ""
+    text = context[-1].text
+    if len(text) <= CONTEXT_CHARACTERS:
+        return text
+    kept = text[:CONTEXT_CHARACTERS]
+    return kept[: kept.rfind("\n")].rstrip() or kept
+
+
+def _names(root: Path) -> list[str]:
+    """Files of the directory and of those in it, as paths; a directory that does not fit is only named."""
+    top = list(_entries(root, ""))
+    below = [found for name in top if name.endswith("/") for found in (list(_entries(root, name)) or [name])]
+    names = [name for name in top if not name.endswith("/")] + below
+    if len(names) > _MOST_NAMES:
+        names = top
+    kept: list[str] = []
+    for name in names[:_MOST_NAMES]:
+        if sum(map(len, kept)) + len(name) > _NAMES_CHARACTERS:
+            break
+        kept.append(name)
+    return [*kept, "…"] if len(kept) < len(names) else kept
+
+
+def _entries(root: Path, below: str) -> Iterator[str]:
+    try:
+        with os.scandir(root / below) as found:
+            entries = sorted((entry for entry, _ in zip(found, range(_LOOKED_AT), strict=False)), key=lambda e: e.name)
+    except OSError:
+        return
+    for entry in entries:
+        if entry.name.startswith(".") or entry.name in _UNWANTED or not entry.name.isprintable():
+            continue
+        yield f"{below}{entry.name}{'/' if entry.is_dir(follow_symlinks=False) else ''}"

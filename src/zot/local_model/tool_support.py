@@ -1,0 +1,113 @@
+"""A model on this machine that cannot call tools is found out with the first prompt it gets, and held by a grammar.
+
+Only a llama.cpp server is asked, only at an address of this machine, and once: what it answered is kept in
+``tool-calls.json`` for as long as it serves the same model. Whoever has said in ``models.json`` what the model can do
+is believed. Where it cannot be found out, the model is used as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from zot.agent.model_resolver import Resolved
+from zot.agent.services import Resources
+from zot.errors import ProviderError
+from zot.provider.dialects.dialect import Endpoint
+from zot.provider.http.message import HttpRequest
+from zot.provider.tool_call_probe import Ability, Ask, find_out, server_of
+from zot.system.files import locked, read_whole, write_atomic
+
+FILE = "tool-calls.json"
+_CONNECT_S = 2.0
+_PROPS_S = 3.0
+_PATIENCE_S = 60.0  # a large model on a slow machine takes its time to read a prompt
+_TRY_AGAIN_S = 24 * 3600.0
+_BODY_LIMIT = 1 << 20
+_MOST_KEPT = 200
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What is kept of one model of one server; ``calls`` is None when it could not be found out."""
+
+    server: str
+    calls: bool | None
+    grammar: bool
+    at: float
+
+
+async def held_if_unable(resolved: Resolved, resources: Resources) -> Resolved | None:
+    """The same model held by a grammar, when it cannot call tools and its server knows grammars; else None."""
+    endpoint = resolved.endpoint
+    if endpoint is None:
+        return None
+    try:
+        ability = await _ability(endpoint, resolved.model.id, resources)
+    except (ProviderError, OSError, TimeoutError):
+        return None  # whoever cannot be asked will say so when the prompt comes
+    if ability.calls is not False or not ability.grammar:
+        return None
+    model = msgspec.structs.replace(resolved.model, tool_calls="grammar")
+    return msgspec.structs.replace(resolved, model=model, api="grammar", notices=[])
+
+
+async def _ability(endpoint: Endpoint, model: str, resources: Resources) -> Ability:
+    ask = _asker(resources, endpoint)
+    async with asyncio.timeout(_PROPS_S):
+        server = await server_of(endpoint, ask)
+    if not server:
+        return Ability(None)
+    path, key = resources.home / FILE, f"{endpoint.base_url} {model}"
+    known = _read(path).get(key)
+    if known is not None and known.server == server and (known.calls is not None or _is_recent(known)):
+        return Ability(known.calls, known.grammar)
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            found = await find_out(endpoint, model, ask)
+    except TimeoutError:
+        found = Ability(None)
+    _keep(path, key, Found(server, found.calls, found.grammar, time.time()))
+    return found
+
+
+def _is_recent(known: Found) -> bool:
+    return 0 <= time.time() - known.at < _TRY_AGAIN_S
+
+
+def _asker(resources: Resources, endpoint: Endpoint) -> Ask:
+    async def ask(request: HttpRequest) -> tuple[int, dict[str, Any]]:
+        response = await resources.pool.dispatch(request, insecure=endpoint.insecure, connect_timeout=_CONNECT_S)
+        try:
+            value: Any = msgspec.json.decode(await response.read(_BODY_LIMIT))
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            value = None
+        finally:
+            response.abort()
+        return response.status, cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+    return ask
+
+
+# --- what is kept
+
+
+def _read(path: Path) -> dict[str, Found]:
+    """Whatever the file is: one that cannot be read is an empty one."""
+    try:
+        return msgspec.json.decode(read_whole(path), type=dict[str, Found])
+    except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
+        return {}
+
+
+def _keep(path: Path, key: str, found: Found) -> None:
+    try:
+        with locked(path):
+            kept = {name: each for name, each in _read(path).items() if name != key}
+            newest = sorted(kept.items(), key=lambda item: item[1].at)[-_MOST_KEPT + 1 :]
+            write_atomic(path, msgspec.json.encode({**dict(newest), key: found}))
+    except OSError:
+        pass  # it is asked again next time

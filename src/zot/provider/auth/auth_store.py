@@ -1,0 +1,337 @@
+"""``auth.json``: the credentials people stored. Private (0600), replaced whole, changed under a lock.
+
+``anthropic``, ``openai`` and ``kimi`` are always written, other providers live under
+``additional_api_key_creds`` and further accounts under ``accounts`` (see there); keys zot does not know are kept. A
+file that cannot be parsed is a ConfigError and is never overwritten. With the system's keyring the secrets are there,
+and an entry names the item that has them.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from zot.errors import ConfigError, UsageError, nearest
+from zot.provider.auth import accounts
+from zot.provider.auth.accounts import as_object
+from zot.provider.providers import builtin_providers
+from zot.system.files import decode_object, encode_pretty, locked, read_bytes, write_atomic
+
+Method = Literal["", "apikey", "oauth"]
+
+_SECRETS = ("access_token", "refresh_token", "id_token", "client_secret")  # of a login
+_EXPIRY_MARGIN_S = 60
+_NEVER = "0001-01-01T00:00:00Z"
+
+
+class KeyCommand(msgspec.Struct, frozen=True):
+    """A program that prints a key: started without a shell."""
+
+    program: str
+    args: tuple[str, ...] = ()
+    timeout_ms: int = 120_000
+
+
+class OAuthToken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A login. ``expiry`` is RFC 3339; empty or Go's zero time means never."""
+
+    access_token: str
+    refresh_token: str = ""
+    token_type: str = ""
+    expiry: str = ""
+    scope: str = ""
+    client_id: str = ""
+    client_secret: str = ""  # of a client that registered itself
+    id_token: str = ""
+    account_id: str = ""
+
+    @property
+    def never_expires(self) -> bool:
+        return not self.expiry or self.expiry == _NEVER
+
+    def expired(self, now: float) -> bool:
+        """Whether the token ends within a minute of ``now`` (seconds since the epoch)."""
+        if self.never_expires:
+            return False
+        # Only people with a login pay for the import.
+        from datetime import datetime
+
+        try:
+            return now > datetime.fromisoformat(self.expiry).timestamp() - _EXPIRY_MARGIN_S
+        except (ValueError, OverflowError):
+            return False
+
+    def __repr__(self) -> str:
+        """Never a token: tracebacks show this."""
+        return f"OAuthToken(expiry={self.expiry!r}, account_id={self.account_id!r})"
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What is stored for one account; a key wins over a login. ``keyring`` names the item that has its secrets."""
+
+    api_key: str = ""
+    oauth: OAuthToken | None = None
+    api_key_command: KeyCommand | None = None
+    keyring: str = ""
+
+    @property
+    def method(self) -> Method:
+        if self.api_key:
+            return "apikey"
+        if self.oauth is not None and (self.oauth.access_token or self.keyring):
+            return "oauth"
+        return "apikey" if self.api_key_command or self.keyring else ""
+
+    def __repr__(self) -> str:
+        """Never a secret: tracebacks show this."""
+        return f"Entry(method={self.method!r})"
+
+
+class AuthStore:
+    """The file as an object. Nothing is kept in memory: another process may log in or out at any time.
+
+    ``keyring``: what is stored from now on goes there. ``notices`` collects what a user should be told once, such as
+    file permissions that had to be tightened. Without an account's name the active one is meant.
+    """
+
+    def __init__(self, home: Path, *, keyring: bool = False) -> None:
+        self.path = home / "auth.json"
+        self.keyring = keyring
+        self.notices: list[str] = []
+
+    # --- what is there
+
+    def entry(self, provider: str, account: str = "") -> Entry:
+        """What is stored, secrets included; an empty entry when nothing is. It may ask the keyring."""
+        return _opened(self.shape(provider, account))
+
+    def shape(self, provider: str, account: str = "") -> Entry:
+        """What the file says, without asking the keyring: its secrets are empty then."""
+        return self._shape(self._read(), provider, account)
+
+    def active(self, provider: str) -> str:
+        """The name of the account that is used; ``default`` for one nobody named."""
+        return accounts.active_name(self._read(), provider)
+
+    def accounts(self, provider: str) -> dict[str, Entry]:
+        """Every account with a credential, the active one first; shapes only."""
+        return self._accounts(self._read(), provider)
+
+    def everything(self) -> dict[str, dict[str, Entry]]:
+        """Every provider with a stored account, and those accounts as ``accounts`` gives them."""
+        raw = self._read()
+        found = {name: self._accounts(raw, name) for name in accounts.providers(raw)}
+        return {name: rows for name, rows in found.items() if rows}
+
+    def stored(self) -> dict[str, Method]:
+        """The providers whose active account has a credential, and its kind."""
+        raw = self._read()
+        found: dict[str, Method] = {name: self._shape(raw, name).method for name in accounts.providers(raw)}
+        return {name: method for name, method in found.items() if method}
+
+    def secrets(self) -> list[str]:
+        """Every key and token, for those who must not show them; what cannot be read is left out."""
+        try:
+            entries = [entry for rows in self.everything().values() for entry in rows.values()]
+        except ConfigError:
+            return []
+        found: list[str] = []
+        for entry in entries:
+            with suppress(ConfigError):
+                found += _secrets(_opened(entry)).values()
+        return [secret for secret in found if secret]
+
+    # --- changing it
+
+    def set_api_key(self, provider: str, key: str, account: str = "") -> None:
+        """Store a key; a login or key command of that account is dropped, and the account is the active one."""
+        self._log_in(provider, account, Entry(api_key=key))
+
+    def set_oauth(self, provider: str, token: OAuthToken, account: str = "") -> None:
+        """Store a login; a key of that account is dropped, and the account is the active one."""
+        self._log_in(provider, account, Entry(oauth=token))
+
+    def renew_oauth(self, provider: str, account: str, token: OAuthToken, *, before: OAuthToken | None = None) -> None:
+        """Put a refreshed login where the account stands now: whoever chose another one meanwhile keeps it. With
+        ``before`` only in its place: who logged out or in again meanwhile keeps that, too."""
+        with self._changing():
+            raw = self._read()
+            there = self._shape(raw, provider, account)
+            if there.method == "oauth" and before in (None, _opened(there).oauth):
+                self._put(raw, provider, account, Entry(oauth=token))
+
+    def use(self, provider: str, account: str) -> None:
+        """Make a stored account the active one; UsageError when there is none of that name."""
+        with self._changing():
+            raw = self._read()
+            known = self._accounts(raw, provider)
+            if account not in known:
+                raise UsageError(_no_account(provider, account, known))
+            accounts.activate(raw, provider, account)
+            self._write(raw)
+
+    def clear(self, provider: str, account: str = "") -> None:
+        """Drop what is stored for one account; UsageError when there is no such provider or account."""
+        with self._changing():
+            raw = self._read()
+            if provider not in accounts.providers(raw) and provider not in builtin_providers():
+                known = ", ".join(accounts.providers(raw))
+                raise UsageError(f'nothing is stored for a provider "{provider}"; stored: {known}')
+            stored = self._accounts(raw, provider)
+            if account and account not in stored:
+                raise UsageError(_no_account(provider, account, stored))
+            item = _item(accounts.read(raw, provider, account))
+            accounts.write(raw, provider, account, {})
+            self._write(raw)
+        self._forget(item)
+
+    def _log_in(self, provider: str, account: str, entry: Entry) -> None:
+        with self._changing():
+            raw = self._read()
+            if account:
+                accounts.activate(raw, provider, accounts.checked_name(account))
+            self._put(raw, provider, account, entry)
+
+    def _put(self, raw: dict[str, Any], provider: str, account: str, entry: Entry) -> None:
+        """Write one entry in the place of another. In the keyring a login that is renewed keeps its item, so that its
+        secrets change in one step; any other gets a new one, and the old one goes last."""
+        before = accounts.read(raw, provider, account)
+        kept = _unknown(before, Entry)
+        fields = _fields(entry, before)
+        if self.keyring:
+            from zot.provider.auth import keyring
+
+            same = entry.oauth is not None and bool(as_object(before).get("oauth"))
+            name = account or accounts.active_name(raw, provider)
+            item = (same and _item(before)) or keyring.new_item(provider, name)
+            keyring.keep(item, _secrets(entry))
+            fields = {**_fields(_without_secrets(entry), before), "keyring": item}
+        accounts.write(raw, provider, account, {**kept, **fields})
+        self._write(raw)
+        if (old := _item(before)) != fields.get("keyring"):
+            self._forget(old)
+
+    def _forget(self, item: str) -> None:
+        """Drop what the file names no longer. That it cannot be dropped is told, and is no reason to fail."""
+        if not item:
+            return
+        from zot.provider.auth import keyring
+
+        try:
+            keyring.forget(item)
+        except ConfigError as error:
+            self.notices.append(f"{item} is still in the system's keyring: {error}")
+
+    # --- the file
+
+    def _shape(self, raw: dict[str, Any], provider: str, account: str = "") -> Entry:
+        found = accounts.read(raw, provider, account)
+        if not found:
+            return Entry()
+        if isinstance(found, str):  # written by hand as a bare key
+            return Entry(api_key=found)
+        try:
+            return msgspec.convert(found, Entry)
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"{self.path}: {provider}: {error}; fix the entry or log in again") from error
+
+    def _accounts(self, raw: dict[str, Any], provider: str) -> dict[str, Entry]:
+        names = (accounts.active_name(raw, provider), *accounts.others(raw, provider))
+        found = {name: self._shape(raw, provider, name) for name in names}
+        return {name: entry for name, entry in found.items() if entry.method}
+
+    @contextmanager
+    def _changing(self) -> Generator[None]:
+        """ConfigError when the file cannot be written."""
+        try:
+            with locked(self._target()):
+                yield
+        except OSError as error:
+            raise ConfigError(f"{self.path}: cannot be written: {error.strerror or error}") from error
+
+    def _read(self) -> dict[str, Any]:
+        data = read_bytes(self.path)
+        if data is None:
+            return {}
+        self._tighten()
+        try:
+            return decode_object(self.path, data)
+        except ConfigError as error:
+            raise ConfigError(f"{error}; fix the file, or remove it and log in again") from error
+
+    def _write(self, raw: dict[str, Any]) -> None:
+        first: dict[str, Any] = {name: raw.get(name) or {} for name in accounts.FIRST}
+        write_atomic(self._target(), encode_pretty({**first, **{k: v for k, v in raw.items() if k not in first}}))
+
+    def _target(self) -> Path:
+        """The real file: a symbolic link into a dotfiles directory stays one."""
+        return Path(os.path.realpath(self.path))
+
+    def _tighten(self) -> None:
+        mode = stat.S_IMODE(self.path.stat().st_mode)
+        if not mode & 0o077:
+            return
+        try:
+            self.path.chmod(0o600)
+            notice = f"{self.path} was readable by others (mode {mode:03o}); its mode is 600 now"
+        except OSError:
+            notice = f"{self.path} is readable by others (mode {mode:03o}); run chmod 600 on it"
+        if notice not in self.notices:
+            self.notices.append(notice)
+
+
+# --- secrets, and where they are
+
+
+def _opened(entry: Entry) -> Entry:
+    """With the secrets the keyring has for it."""
+    if not entry.keyring:
+        return entry
+    from zot.provider.auth import keyring
+
+    found = keyring.look_up(entry.keyring)
+    if entry.oauth is None:
+        return msgspec.structs.replace(entry, api_key=found.get("api_key", ""))
+    token = msgspec.structs.replace(entry.oauth, **{name: found.get(name, "") for name in _SECRETS})
+    return msgspec.structs.replace(entry, oauth=token)
+
+
+def _secrets(entry: Entry) -> dict[str, str]:
+    if entry.oauth is None:
+        return {"api_key": entry.api_key}
+    return {name: secret for name in _SECRETS if (secret := getattr(entry.oauth, name))}
+
+
+def _without_secrets(entry: Entry) -> Entry:
+    token = entry.oauth and msgspec.structs.replace(entry.oauth, **dict.fromkeys(_SECRETS, ""))
+    return msgspec.structs.replace(entry, api_key="", oauth=token)
+
+
+def _fields(entry: Entry, before: Any) -> dict[str, Any]:
+    """As the file has it: one way to log in, with what somebody else wrote beside it."""
+    if entry.oauth is not None:
+        unknown = _unknown(as_object(before).get("oauth"), OAuthToken)
+        return {"oauth": {**unknown, **msgspec.to_builtins(entry.oauth)}}
+    return {"api_key": entry.api_key} if entry.api_key else {}
+
+
+def _unknown(value: Any, known: type[msgspec.Struct]) -> dict[str, Any]:
+    return {key: value for key, value in as_object(value).items() if key not in known.__struct_fields__}
+
+
+def _item(entry: Any) -> str:
+    name = as_object(entry).get("keyring")
+    return name if isinstance(name, str) else ""
+
+
+def _no_account(provider: str, account: str, known: Iterable[str]) -> str:
+    meant = nearest(account, known)
+    hint = f", did you mean {meant}" if meant else ""
+    listed = ", ".join(known) or "none"
+    return f'{provider} has no stored account "{account}"{hint}; stored: {listed}'

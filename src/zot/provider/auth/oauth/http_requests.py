@@ -1,0 +1,155 @@
+"""One question to an authorization server: a JSON object comes back, or LoginFailed says in words why not.
+
+Redirects are not followed, because what is sent is secret. Of an answer only the standard's own words are ever shown:
+bodies of token endpoints hold tokens. What the network or a page in its place says is ``transient``: it tells nothing
+about the login.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, cast
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+
+from zot import __version__
+from zot.errors import LoginFailed, ProviderError
+from zot.provider.auth.oauth.settings import is_safe
+from zot.provider.http.message import HttpRequest
+from zot.provider.http.pool import HttpPool, HttpResponse
+
+TIMEOUT_S = 30.0
+_BODY_LIMIT = 256 * 1024
+_SHOWN = 200
+_PASSING = (408, 425, 429)  # and everything from 500
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """``fields`` is empty when the body was no JSON object; ``date`` is the server's clock, 0 when it told none."""
+
+    status: int
+    fields: dict[str, Any]
+    date: float = 0
+
+    def text(self, name: str) -> str:
+        """A field that is text; empty otherwise."""
+        value = self.fields.get(name)
+        return value if isinstance(value, str) else ""
+
+
+@asynccontextmanager
+async def open_pool(pool: HttpPool | None) -> AsyncGenerator[HttpPool]:
+    """The caller's pool, which stays open, or one for the time of the block."""
+    if pool is not None:
+        yield pool
+        return
+    own = HttpPool()
+    try:
+        yield own
+    finally:
+        await own.aclose()
+
+
+async def get(pool: HttpPool, url: str, what: str) -> Answer:
+    """A document without secrets; any status."""
+    return await _ask(pool, HttpRequest("GET", _safe(url, what), _headers(()), b""), what)
+
+
+async def post(
+    pool: HttpPool,
+    url: str,
+    what: str,
+    fields: Mapping[str, str | list[str]],
+    *,
+    json: bool = False,
+    headers: tuple[tuple[str, str], ...] = (),
+) -> Answer:
+    """Whatever the server answered in JSON; see ``refusal`` for what is not 2xx."""
+    body = msgspec.json.encode(fields) if json else urlencode(fields, doseq=True).encode()
+    kind = "application/json" if json else "application/x-www-form-urlencoded"
+    request = HttpRequest("POST", _safe(url, what), _headers((("content-type", kind), *headers)), body)
+    return await _ask(pool, request, what)
+
+
+def refusal(answer: Answer, what: str, sent: Mapping[str, Any]) -> LoginFailed:
+    """What an answer that is not 2xx means. ``sent`` is kept out of the words, should the server repeat it."""
+    from zot.provider.secret_redaction import without
+
+    code, described = shown(answer.text("error")), shown(answer.text("error_description"))
+    secrets = [value for value in sent.values() if isinstance(value, str) and len(value) >= 8]
+    words = without(": ".join(part for part in (code, described) if part), secrets)
+    passing = answer.status in _PASSING or answer.status >= 500 or not code
+    passing = passing or code in ("temporarily_unavailable", "server_error")
+    text = f"{what} answered http {answer.status}" + (f" ({words})" if words else "")
+    return LoginFailed(text, code=code, transient=passing)
+
+
+def shown(text: str) -> str:
+    """A server's words: one line of printable characters, not at any length."""
+    line = "".join(c if c.isprintable() else " " for c in text[: 4 * _SHOWN]).strip()
+    return line if len(line) <= _SHOWN else line[:_SHOWN] + "…"
+
+
+def host_of(url: str) -> str:
+    return shown(urlsplit(url).netloc.rpartition("@")[2]) or "an address without a host"
+
+
+def _safe(url: str, what: str) -> str:
+    """The address, if secrets may go there: it may have come from a server's metadata."""
+    if not is_safe(url):
+        raise LoginFailed(f"{what} is at {shown(url)!r}: only https is used there, or http on this machine")
+    return url
+
+
+def _headers(own: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
+    return [("accept", "application/json"), ("user-agent", f"zot/{__version__}"), *own]
+
+
+async def _ask(pool: HttpPool, request: HttpRequest, what: str) -> Answer:
+    place = f"{what} at {host_of(request.url)}"
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            response = await pool.dispatch(request, connect_timeout=TIMEOUT_S)
+            body = await response.read(_BODY_LIMIT)
+    except TimeoutError as error:
+        raise LoginFailed(f"{place} did not answer within {TIMEOUT_S:g} s", transient=True) from error
+    except ProviderError as error:
+        raise LoginFailed(f"{place} cannot be reached: {error}", transient=True) from error
+    if 300 <= response.status < 400:
+        to = host_of(response.headers.get("location", ""))
+        raise LoginFailed(
+            f"{place} sends its visitors on to {to}; secrets are not sent after it: put the right address in the"
+            " provider's oauth settings",
+            transient=True,
+        )
+    return Answer(response.status, _object(response, body, place), _date(response))
+
+
+def _object(response: HttpResponse, body: bytes, place: str) -> dict[str, Any]:
+    try:
+        fields: Any = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        fields = None
+    if isinstance(fields, dict):
+        return cast("dict[str, Any]", fields)
+    if response.status >= 400 or not body:
+        return {}
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    said = "a web page" if "html" in kind or body.lstrip()[:1] == b"<" else "something"
+    raise LoginFailed(
+        f"{place} answered with {said} that is no JSON object; a proxy or a sign-in page of the network may stand"
+        " before it",
+        transient=True,
+    )
+
+
+def _date(response: HttpResponse) -> float:
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return parsedate_to_datetime(response.headers.get("date", "")).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return 0

@@ -1,0 +1,220 @@
+"""The loopback address a browser comes back to. It waits for one callback that carries the login's own ``state``.
+
+Everything else, forged, repeated or lost, is answered with 400 and changes nothing: any page in the browser can send
+requests here. IPv4 and IPv6 are listened on together, because ``localhost`` may mean either.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections.abc import Callable
+from hmac import compare_digest
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+
+from zot.errors import LoginFailed
+from zot.provider.auth.oauth.http_requests import shown
+
+_TITLE = "zot"
+_HEAD_LIMIT = 16 * 1024
+_REQUEST_S = 15.0
+_VISITORS = 32  # at a time; a flood is turned away
+_PORTS_TRIED = 20
+_NO_SUCH_FAMILY = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+
+
+class Returned(msgspec.Struct, frozen=True):
+    """What came back: a code, or the server's ``error``."""
+
+    code: str = ""
+    error: str = ""
+    pasted_alone: bool = False  # a code without the address it belongs to
+
+    def __repr__(self) -> str:
+        return f"Returned(error={self.error!r})"
+
+
+class Callback:
+    """One login's listener. ``arrived`` is the first callback that counts; whoever gets it answers the browser with
+    ``finish``. ``issuer``, when given, must be the ``iss`` of a callback that has one."""
+
+    def __init__(self, redirect: str, state: str, issuer: str = "", *, strict_issuer: bool = False) -> None:
+        self._parts = urlsplit(redirect)
+        self._state = state
+        self.issuer = issuer
+        self.strict_issuer = strict_issuer
+        self.on_odd: Callable[[str], None] = lambda text: None
+        self.arrived: asyncio.Future[Returned] = asyncio.get_running_loop().create_future()
+        self._outcome: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._servers: list[asyncio.Server] = []
+        self._visitors: set[asyncio.Task[None]] = set()
+        self._chosen: asyncio.Task[None] | None = None  # who brought the callback that counts
+        self._port = self._parts.port or 0
+
+    @property
+    def redirect(self) -> str:
+        """The redirect with the port that was taken."""
+        host = (self._parts.netloc.rpartition("@")[2]).removesuffix(f":{self._parts.port}")
+        return f"http://{host}:{self._port}{self._parts.path or '/'}"
+
+    async def listen(self, *, any_port: bool = False) -> None:
+        """LoginFailed when the port is taken, unless another one will do."""
+        wanted = self._parts.port or 0
+        for port in (wanted, *((0,) * _PORTS_TRIED if any_port or not wanted else ())):
+            if await self._listens_on(port):
+                return
+        raise LoginFailed(
+            f"port {wanted} of this machine, where the browser must come back to, is taken: another login may be open"
+            " in another window; end it and try again",
+            code="port_taken",
+        )
+
+    async def _listens_on(self, port: int) -> bool:
+        """Whether the port could be had on both families, as far as the machine has them and the browser may come."""
+        found: list[socket.socket] = []
+        for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+            try:
+                found.append(_bound(family, host, port))
+                port = found[0].getsockname()[1]
+            except OSError as error:
+                if error.errno in _NO_SUCH_FAMILY or self._parts.hostname not in ("localhost", host):
+                    continue
+                for sock in found:
+                    sock.close()
+                return False
+        if not found:
+            return False
+        self._port = port
+        for sock in found:
+            self._servers.append(await asyncio.start_server(self._visited, sock=sock, limit=_HEAD_LIMIT))
+        return True
+
+    def supersede(self) -> None:
+        """Another login begins: this one ends, and its port is free at once."""
+        for server in self._servers:
+            server.close()
+        if not self.arrived.done():
+            self.arrived.set_exception(LoginFailed("another login was started; this one ended", code="superseded"))
+
+    async def finish(self, problem: str = "") -> None:
+        """Tell the browser how it went, and let it have the page."""
+        if not self._outcome.done():
+            self._outcome.set_result(problem)
+        if self._chosen is not None:
+            await asyncio.wait({self._chosen}, timeout=2)
+
+    async def aclose(self) -> None:
+        for server in self._servers:
+            server.close()
+        for task in list(self._visitors):
+            task.cancel()
+        await asyncio.gather(*self._visitors, return_exceptions=True)
+        self._outcome.cancel()
+        if not self.arrived.cancel() and not self.arrived.cancelled():
+            self.arrived.exception()  # nobody waited for it any more
+
+    # -- one visitor --------------------------------------------------------------------------------------------
+
+    async def _visited(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._visitors.add(task)
+        try:
+            if len(self._visitors) <= _VISITORS:
+                async with asyncio.timeout(_REQUEST_S):
+                    head = await reader.readuntil(b"\r\n\r\n")
+                writer.write(await self._answer(head))
+                await writer.drain()
+        except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # a visitor without manners gets no page
+        finally:
+            self._visitors.discard(task)
+            writer.close()
+
+    async def _answer(self, head: bytes) -> bytes:
+        from zot.provider.auth.browser_pages import sentence  # only when somebody comes
+
+        first, *lines = head.decode("latin-1").split("\r\n")
+        method, _, rest = first.partition(" ")
+        target = rest.rpartition(" ")[0]
+        hosts = [line.partition(":")[2].strip().lower() for line in lines if line[:5].lower() == "host:"]
+        if hosts not in [[f"{host}:{self._port}"] for host in ("localhost", "127.0.0.1", "[::1]")]:
+            return sentence(400, _TITLE, "This address belongs to a login of zot on this machine.")
+        path, _, query = target.partition("?")
+        if path != (self._parts.path or "/"):
+            return sentence(404, _TITLE, "There is nothing here. zot waits for the page after your login.")
+        if method != "GET":
+            return sentence(405, _TITLE, "zot waits for a page to be opened, nothing else.")
+        problem = self._take(query)
+        if problem:
+            self.on_odd(problem)
+            return sentence(400, _TITLE, f"{problem} The login goes on: return to the page it began with.")
+        self._chosen = asyncio.current_task()
+        failed = await asyncio.shield(self._outcome)
+        if failed:
+            return sentence(400, _TITLE, f"The login failed: {failed}")
+        return sentence(200, _TITLE, "You are logged in. You can close this page and return to zot.")
+
+    def _take(self, query: str) -> str:
+        """Why this callback does not count; nothing when it was taken."""
+        try:
+            returned = read_query(query, self._state, require_state=True)
+            self._check_issuer(query)
+        except ValueError as error:
+            return str(error)
+        if self.arrived.done():
+            return "This login has been answered already."
+        self.arrived.set_result(returned)
+        return ""
+
+    def _check_issuer(self, query: str) -> None:
+        named = parse_qs(query).get("iss", [""])[0]
+        if self.issuer and (named or self.strict_issuer) and named != self.issuer:  # RFC 9207: letter by letter
+            raise ValueError("This page came from another authorization server.")
+
+
+def read_query(query: str, state: str, *, require_state: bool = False) -> Returned:
+    """The answer in the query of a redirect; ValueError for one that does not belong to this login."""
+    fields = parse_qs(query, keep_blank_values=True, max_num_fields=50)
+    if any(len(fields.get(name, ())) > 1 for name in ("code", "state", "error", "iss")):
+        raise ValueError("This page names something twice that there can be only once.")
+    found = {name: values[0] for name, values in fields.items()}
+    if (require_state or "state" in found) and not compare_digest(found.get("state", "").encode(), state.encode()):
+        raise ValueError("This page does not belong to this login: its state is another one.")
+    if error := shown(found.get("error", "")):
+        described = shown(found.get("error_description", ""))
+        return Returned(error=f"{error}: {described}" if described else error)
+    if not found.get("code"):
+        raise ValueError("This page brought no code.")
+    return Returned(code=found["code"])
+
+
+def read_pasted(text: str, state: str) -> Returned:
+    """What somebody copied: the address of the last page, a bare code or ``code#state``. ValueError says why not."""
+    text = text.strip()
+    if "code=" in text or "error=" in text:
+        return read_query(text.partition("?")[2].partition("#")[0] if "?" in text else text, state)
+    code, _, given = text.partition("#")
+    if not code.strip() or any(c.isspace() for c in code) or "://" in code:
+        raise ValueError("That holds no code: paste the whole address of the last page, or the code it shows.")
+    if given and not compare_digest(given.encode(), state.encode()):
+        raise ValueError("That code belongs to another login: its state is another one.")
+    return Returned(code=code, pasted_alone=True)
+
+
+def _bound(family: int, host: str, port: int) -> socket.socket:
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        sock.bind((host, port))
+        sock.listen(16)
+        sock.setblocking(False)
+    except OSError:
+        sock.close()
+        raise
+    return sock

@@ -1,0 +1,177 @@
+"""Keeping a stored login fresh: one refresh among all processes, and none that is ever lost.
+
+A server that rotates refresh tokens takes each of them once. So whoever refreshes holds the login's lock, reads the
+file again first, and leaves the exchange to a process of its own (``exchange_process``): it holds the lock too and
+writes the answer down, whether or not the zot that started it is still there. Nothing here ever removes a login.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+from zot.errors import ConfigError, LoginFailed, NotLoggedIn
+from zot.provider.auth.auth_store import AuthStore, OAuthToken
+from zot.provider.auth.oauth.settings import OAuthSettings
+from zot.provider.providers import Provider
+from zot.system.files import make_private_dir, try_lock
+from zot.system.safe_open import open_to_append
+
+_WAIT_S = 60.0  # for another process that refreshes; longer than one exchange may take
+_LOOK_S = 0.05
+LOG_IN_AGAIN = "log in again with /login or zot auth login"
+
+
+async def refreshed(
+    store: AuthStore,
+    provider: Provider,
+    *,
+    account: str = "",
+    force: bool = False,
+    refused: str = "",
+    proxy: str = "",
+) -> OAuthToken:
+    """The stored token, refreshed first when it ends within a minute, or with ``force``.
+
+    ``refused`` is the access token a server refused: it is refreshed unless another process has done so already.
+    Without an account's name the active one is meant. NotLoggedIn when nothing is stored; LoginFailed, ``transient``
+    or not, when it cannot be refreshed.
+    """
+    settings = provider.oauth
+    if settings is None:
+        raise NotLoggedIn(f"the login for {provider.name} cannot be refreshed: its row has no oauth settings")
+    try:
+        return await refresh_login(
+            store, provider.id, settings, account=account, force=force, refused=refused, proxy=proxy
+        )
+    except LoginFailed as error:
+        raise _advised(error, provider.name) from error
+
+
+async def refresh_login(
+    store: AuthStore,
+    name: str,
+    settings: OAuthSettings,
+    *,
+    account: str = "",
+    force: bool = False,
+    refused: str = "",
+    proxy: str = "",
+) -> OAuthToken:
+    """As ``refreshed``, for a login that is stored under ``name``, whatever it opens."""
+    account = account or store.active(name)
+    token = await _looked_up(store, name, account)
+    if not _due(token, force=force, refused=refused):
+        return token
+    before = token.access_token
+    async with _lock(store, f"{name}/{account}") as lock:
+        token = await _looked_up(store, name, account)
+        if token.access_token != before and not token.expired(time.time()):
+            return token  # another process was quicker
+        if not token.refresh_token:
+            raise LoginFailed("the server gave no refresh token", code="no_refresh_token")
+        task = Task(str(store.path.parent), name, account, settings, keyring=store.keyring, proxy=proxy)
+        outcome = await _exchange(store, task, lock)
+    if outcome.error:
+        raise LoginFailed(outcome.error, code=outcome.code, transient=outcome.transient)
+    return await _looked_up(store, name, account)
+
+
+def stored_login(store: AuthStore, name: str, account: str = "") -> OAuthToken:
+    token = store.entry(name, account).oauth
+    if token is None or not token.access_token:
+        raise NotLoggedIn(f"nobody is logged in to {name} any more; {LOG_IN_AGAIN}")
+    return token
+
+
+async def _looked_up(store: AuthStore, name: str, account: str) -> OAuthToken:
+    """In a thread where a keyring may ask its user first."""
+    if store.shape(name, account).keyring:
+        return await asyncio.to_thread(stored_login, store, name, account)
+    return stored_login(store, name, account)
+
+
+def _due(token: OAuthToken, *, force: bool, refused: str) -> bool:
+    if refused:
+        return token.access_token == refused or token.expired(time.time())
+    return force or token.expired(time.time())
+
+
+def _advised(error: LoginFailed, name: str) -> LoginFailed:
+    """The same failure with what to do about it."""
+    if error.transient:
+        text = f"the login for {name} could not be refreshed: {error}; it is still stored, try again"
+    elif error.code in ("invalid_client", "unauthorized_client"):
+        text = f"the login for {name} cannot be refreshed: {error}; check client_id in models.json, or {LOG_IN_AGAIN}"
+    else:
+        text = f"the login for {name} has ended: {error}; {LOG_IN_AGAIN}"
+    return LoginFailed(text, code=error.code, transient=error.transient)
+
+
+# -- the lock ---------------------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def _lock(store: AuthStore, name: str) -> AsyncGenerator[int]:
+    """The lock of one login, apart from that of the file: an exchange takes seconds, and others may log in meanwhile.
+
+    It is asked for again and again, because a thread that waits for it could not be cancelled.
+    """
+    fd = _open_lock(store.path.parent, name)
+    try:
+        deadline = time.monotonic() + _WAIT_S
+        while not try_lock(fd):
+            if time.monotonic() > deadline:
+                raise LoginFailed("another zot has been refreshing it for a minute", transient=True)
+            await asyncio.sleep(_LOOK_S)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _open_lock(home: Path, name: str) -> int:
+    from zlib import crc32
+
+    file = home / f".login-{crc32(name.encode()):08x}.lock"  # two that share one wait for each other, no more
+    try:
+        make_private_dir(home)
+        return open_to_append(file, os.O_RDWR)
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be opened: {error.strerror or error}") from error
+
+
+# -- the exchange -----------------------------------------------------------------------------------------------
+
+
+class Task(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the exchanging process is told; the tokens it reads itself."""
+
+    home: str
+    name: str
+    account: str
+    settings: OAuthSettings
+    keyring: bool = False
+    proxy: str = ""
+
+
+class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What it answers. Without an error the new token is in the file by then."""
+
+    error: str = ""
+    code: str = ""
+    transient: bool = False
+
+
+async def _exchange(store: AuthStore, task: Task, lock: int) -> Outcome:
+    from zot.provider.auth.oauth.refresh_process import exchange, exchange_apart
+
+    try:
+        return await exchange_apart(task, lock)
+    except OSError:  # no process is to be had: here, then, as safely as that goes
+        return await exchange(store, task)

@@ -1,0 +1,169 @@
+"""The exchange of a refresh token, in a process that outlives a killed zot: what the server has answered is written.
+
+It is in a session of its own, deaf to the keyboard's signals, and holds the login's lock by a descriptor it inherited,
+so nobody else refreshes before it is done. Its task comes by standard input, and what it reports holds no secret. It
+lives as long as one request: half a minute at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from zot.errors import ConfigError, LoginFailed, NotLoggedIn
+from zot.provider.auth.auth_store import AuthStore, OAuthToken
+from zot.provider.auth.oauth.client_registration import ClientId
+from zot.provider.auth.oauth.refresh import Outcome, Task, stored_login
+from zot.provider.auth.oauth.server_metadata import find_server
+from zot.provider.auth.oauth.token_endpoint import request_token, token_from
+from zot.provider.http.pool import HttpPool
+from zot.provider.providers import credential_variables
+from zot.system import process_setup
+from zot.system.process_table import MARK_VARIABLE
+
+_PATIENCE_S = 90.0  # the metadata and the token, half a minute each, and a slow start
+_WRITES = 10
+_WRITE_AGAIN_S = 1.0
+_BEGUN = b" "  # said before anything is asked
+_PROGRAM = f"import sys; sys.path[:0] = sys.argv[1:]; from {__name__} import main; main()"
+_INTERRUPTED = "the process that refreshed it was ended"
+
+
+async def exchange(store: AuthStore, task: Task) -> Outcome:
+    """Refresh the stored login and store the new one; the caller holds the login's lock."""
+    pool = HttpPool(proxy=task.proxy)
+    before = None
+    try:
+        before = stored_login(store, task.name, task.account)
+        # A place that takes nothing must be known before the old token is spent.
+        store.renew_oauth(task.name, task.account, before, before=before)
+        after = await _ask(pool, task, before)
+        await _write(store, task, before, after)
+        return Outcome()
+    except LoginFailed as error:
+        if error.code == "invalid_grant" and _is_another(store, task, before):
+            return Outcome()  # a program that knows no lock was quicker
+        return Outcome(str(error), error.code, error.transient)
+    except NotLoggedIn as error:
+        return Outcome(str(error))
+    except ConfigError as error:
+        return Outcome(str(error), transient=True)
+    finally:
+        await pool.aclose()
+
+
+async def _ask(pool: HttpPool, task: Task, before: OAuthToken) -> OAuthToken:
+    settings = task.settings
+    server = await find_server(pool, settings)
+    client = ClientId(before.client_id or settings.client_id, before.client_secret or settings.client_secret)
+    grant = {"grant_type": "refresh_token", "refresh_token": before.refresh_token}
+    answer = await request_token(pool, settings, server, client, grant)
+    return token_from(answer, settings, server, client, before=before)
+
+
+async def _write(store: AuthStore, task: Task, before: OAuthToken, after: OAuthToken) -> None:
+    """A disk that was full a moment ago may have room again, and there is no second copy of the token."""
+    for left in reversed(range(_WRITES)):
+        try:
+            store.renew_oauth(task.name, task.account, after, before=before)
+            return
+        except ConfigError:
+            if not left:
+                raise
+            await asyncio.sleep(_WRITE_AGAIN_S)
+
+
+def _is_another(store: AuthStore, task: Task, before: OAuthToken | None) -> bool:
+    with suppress(NotLoggedIn, ConfigError):
+        return stored_login(store, task.name, task.account) != before
+    return False
+
+
+# -- on the side of the zot that asks ---------------------------------------------------------------------------
+
+
+async def exchange_apart(task: Task, lock: int) -> Outcome:
+    """OSError when no process could be started; nothing was asked then."""
+    if not sys.executable:
+        raise FileNotFoundError("no interpreter to start")
+    child = _started(lock)
+    process_setup.helpers.add(child.pid)
+    assert child.stdin is not None
+    assert child.stdout is not None
+    try:
+        with suppress(BrokenPipeError), child.stdin:
+            child.stdin.write(msgspec.json.encode(task))
+        said = await _all_of(child.stdout.fileno())
+        if said is not None:
+            child.wait()  # its output has ended, and so has it
+            process_setup.helpers.discard(child.pid)
+    finally:
+        child.stdout.close()
+        child.returncode = child.returncode or 0  # one that goes on by itself is no reason to warn
+    if said == b"":
+        raise ChildProcessError("the interpreter did not get as far as zot")
+    try:
+        return msgspec.json.decode((said or b"").removeprefix(_BEGUN), type=Outcome)
+    except msgspec.DecodeError:
+        return Outcome(_INTERRUPTED, transient=True)
+
+
+def _started(lock: int) -> subprocess.Popen[bytes]:
+    hidden = credential_variables()
+    return subprocess.Popen(
+        [sys.executable, "-I", "-c", _PROGRAM, *(place for place in sys.path if os.path.isabs(place))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        pass_fds=(lock,),
+        cwd="/",
+        env={k: v for k, v in os.environ.items() if k != MARK_VARIABLE and k not in hidden},
+    )
+
+
+async def _all_of(fd: int) -> bytes | None:
+    """Everything up to the end of a pipe; None when that does not come. Nobody ends the process: whoever is cancelled
+    here leaves it to its work."""
+    loop, pieces, ended = asyncio.get_running_loop(), list[bytes](), asyncio.Event()
+
+    def ready() -> None:
+        piece = os.read(fd, 65536)
+        pieces.append(piece)
+        if not piece:
+            ended.set()
+
+    loop.add_reader(fd, ready)
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            await ended.wait()
+    except TimeoutError:
+        return None
+    finally:
+        loop.remove_reader(fd)
+    return b"".join(pieces)
+
+
+# -- on its own side --------------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    import signal
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_IGN)
+    data = sys.stdin.buffer.read()
+    if not data:
+        return  # the zot that started this was gone before it could say what to do
+    task = msgspec.json.decode(data, type=Task)
+    with suppress(OSError):
+        os.write(sys.stdout.fileno(), _BEGUN)
+    outcome = asyncio.run(exchange(AuthStore(Path(task.home), keyring=task.keyring), task))
+    with suppress(OSError):
+        os.write(sys.stdout.fileno(), msgspec.json.encode(outcome))

@@ -1,0 +1,98 @@
+"""Where an authorization server answers: what the settings say, and its own metadata for the rest (RFC 8414, OIDC).
+
+Metadata must name the very issuer it was asked for, or one server could speak for another.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import msgspec
+
+from zot.errors import LoginFailed
+from zot.provider.auth.oauth.http_requests import Answer, get, host_of, shown
+from zot.provider.auth.oauth.settings import OAuthSettings
+from zot.provider.http.pool import HttpPool
+
+
+class Server(msgspec.Struct, frozen=True, kw_only=True):
+    """The addresses in use; empty ones the server does not offer."""
+
+    issuer: str = ""
+    authorize_url: str = ""
+    token_url: str = ""
+    device_url: str = ""
+    registration_url: str = ""
+    revoke_url: str = ""
+    token_auth: tuple[str, ...] = ()  # how a client with a secret may prove it; empty when nobody said
+    takes_metadata_url: bool = False  # a client id may be the address of a document
+    names_itself: bool = False  # its callbacks carry ``iss`` (RFC 9207)
+    scopes: tuple[str, ...] = ()  # those it says it knows
+
+
+async def find_server(pool: HttpPool, settings: OAuthSettings) -> Server:
+    """The issuer is asked only for what the settings leave open."""
+    given = Server(
+        issuer=settings.issuer,
+        authorize_url=settings.authorize_url,
+        token_url=settings.token_url,
+        device_url=settings.device_url,
+        registration_url=settings.registration_url,
+        revoke_url=settings.revoke_url,
+    )
+    if not settings.issuer or (settings.token_url and (settings.authorize_url or settings.device_url)):
+        return given
+    return _completed(given, await _metadata(pool, settings.issuer))
+
+
+async def _metadata(pool: HttpPool, issuer: str) -> Answer:
+    """The first of the well-known documents that is there."""
+    answer = None
+    for url in _places(issuer):
+        answer = await get(pool, url, "the metadata of the authorization server")
+        if answer.status == 200 and answer.fields:
+            break
+        if answer.status >= 500:
+            text = f"the metadata of {host_of(issuer)} cannot be read: http {answer.status}"
+            raise LoginFailed(text, transient=True)
+    else:
+        raise LoginFailed(
+            f"{host_of(issuer)} publishes no metadata of an authorization server; name authorize_url and token_url in"
+            " the provider's oauth settings instead of the issuer"
+        )
+    if answer.text("issuer").rstrip("/") != issuer.rstrip("/"):
+        raise LoginFailed(f"the metadata of {issuer} speaks for another issuer: {shown(answer.text('issuer'))!r}")
+    return answer
+
+
+def _places(issuer: str) -> list[str]:
+    """RFC 8414 puts the well-known part before the issuer's path, OpenID Connect behind it; both are in use."""
+    parts = urlsplit(issuer)
+    origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+    places = [f"{origin}/.well-known/{kind}{path}" for kind in ("oauth-authorization-server", "openid-configuration")]
+    return [*places, f"{origin}{path}/.well-known/openid-configuration"] if path else places
+
+
+def _completed(given: Server, answer: Answer) -> Server:
+    methods = _words(answer, "code_challenge_methods_supported")
+    if methods and "S256" not in methods:
+        raise LoginFailed(f"{host_of(given.issuer)} does not take PKCE with S256, and zot logs in with nothing weaker")
+    return Server(
+        issuer=answer.text("issuer"),
+        authorize_url=given.authorize_url or answer.text("authorization_endpoint"),
+        token_url=given.token_url or answer.text("token_endpoint"),
+        device_url=given.device_url or answer.text("device_authorization_endpoint"),
+        registration_url=given.registration_url or answer.text("registration_endpoint"),
+        revoke_url=given.revoke_url or answer.text("revocation_endpoint"),
+        token_auth=_words(answer, "token_endpoint_auth_methods_supported"),
+        takes_metadata_url=answer.fields.get("client_id_metadata_document_supported") is True,
+        names_itself=answer.fields.get("authorization_response_iss_parameter_supported") is True,
+        scopes=_words(answer, "scopes_supported"),
+    )
+
+
+def _words(answer: Answer, name: str) -> tuple[str, ...]:
+    value: Any = answer.fields.get(name)
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    return tuple(item for item in items if isinstance(item, str))

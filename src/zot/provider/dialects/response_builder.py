@@ -1,0 +1,149 @@
+"""One answer while it arrives: its parts in order of first appearance, its usage, and its one ending.
+
+The decoders of all dialects are built on this. They add what an event means; here is what they share: the assembled
+message, the rule "exactly one UsageReported, then exactly one Finished", and that a connection which ends without
+its terminal marker is a retryable failure.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from zot.errors import ProviderError, TransportFailed
+from zot.provider.dialects.dialect import Endpoint
+from zot.provider.messages import (
+    Block,
+    Message,
+    ReasoningBlock,
+    StopReason,
+    TextBlock,
+    ToolCallBlock,
+    Usage,
+    utc_now,
+)
+from zot.provider.model_call import Finished, Request, StreamEvent, ThinkingDelta, ToolEnded, UsageReported
+
+# What a JSON decoder raises on bytes a server should not have sent.
+BAD_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+# Token counts come as integers, from some servers as floats or null.
+Count = int | float | None
+
+
+class TextPart:
+    """Text still growing; an empty one leaves no block."""
+
+    __slots__ = ("pieces",)
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+
+    def block(self) -> Block | None:
+        text = "".join(self.pieces)
+        return TextBlock(text) if text else None
+
+
+class ToolPart:
+    """A tool call still growing. ``whole`` is used when the arguments did not arrive in pieces."""
+
+    __slots__ = ("ended", "id", "name", "pieces", "whole")
+
+    def __init__(self, id: str = "", name: str = "", whole: str = "") -> None:
+        self.id = id
+        self.name = name
+        self.whole = whole
+        self.pieces: list[str] = []
+        self.ended = False
+
+    def arguments(self) -> str:
+        return "".join(self.pieces) or self.whole or "{}"
+
+    def block(self) -> Block | None:
+        return ToolCallBlock(self.id, self.name, self.arguments())
+
+
+class ReasoningPart:
+    """Replay material still growing; it knows who made it, for nobody else may get it back."""
+
+    __slots__ = ("encrypted", "id", "kind", "model", "pieces", "provider")
+
+    def __init__(
+        self, answer: Answer, kind: Literal["reasoning", "thinking", "redacted_thinking"] = "reasoning"
+    ) -> None:
+        self.kind: Literal["reasoning", "thinking", "redacted_thinking"] = kind
+        self.provider = answer.provider
+        self.model = answer.model.id
+        self.id = ""
+        self.encrypted: list[str] = []
+        self.pieces: list[str] = []
+
+    def block(self) -> Block | None:
+        summary, encrypted = "".join(self.pieces), "".join(self.encrypted)
+        if not (summary or encrypted or self.id):
+            return None
+        return ReasoningBlock(self.id, summary, encrypted, self.kind, self.provider, self.model)
+
+
+Part = TextPart | ToolPart | ReasoningPart
+
+
+class Answer:
+    """The base of every Decoder; a subclass adds ``feed``."""
+
+    def __init__(self, request: Request, endpoint: Endpoint) -> None:
+        self.provider = endpoint.provider
+        self.model = request.model
+        self.has_content = False
+        self.parts: list[Part] = []
+        self.usage = Usage()
+        self.finished = False
+
+    @property
+    def progress(self) -> int:
+        return len(self.parts) + sum([len(piece) for part in self.parts for piece in part.pieces])
+
+    def partial(self) -> Message:
+        blocks = [block for part in self.parts if (block := part.block()) is not None]
+        return Message("assistant", tuple(blocks), utc_now())
+
+    def tools(self) -> list[ToolPart]:
+        return [part for part in self.parts if isinstance(part, ToolPart)]
+
+    def finish(self, stop: StopReason, error: ProviderError | None = None) -> list[StreamEvent]:
+        """The last two events; nothing when they were returned already."""
+        if self.finished:
+            return []
+        self.finished = True
+        return [UsageReported(self.priced()), Finished(stop, self.partial(), error)]
+
+    def priced(self) -> Usage:
+        """What was used so far, and what that costs."""
+        return self.model.priced(self.usage)
+
+    def think(self, part: ReasoningPart, text: str) -> list[StreamEvent]:
+        """More of a thought; one that follows another begins a paragraph."""
+        before = self.parts[-2] if len(self.parts) > 1 and part is self.parts[-1] else None
+        apart = text and isinstance(before, ReasoningPart) and any(before.pieces) and not any(part.pieces)
+        part.pieces.append(text)
+        return [ThinkingDelta(f"\n\n{text}" if apart else text)]
+
+    def fail(self, text: str, code: str) -> list[StreamEvent]:
+        """The end of an answer the provider broke off; ``code`` is its own word or number for what happened."""
+        from zot.provider.error_mapping import stream_failure  # most calls go well
+
+        return self.finish("error", stream_failure(self.provider, text, code))
+
+    def end_tool(self, tool: ToolPart) -> list[StreamEvent]:
+        if tool.ended:
+            return []
+        tool.ended = True
+        return [ToolEnded(tool.id)]
+
+    def end_of_input(self) -> list[StreamEvent]:
+        text = f"{self.provider}: unexpected eof: the answer was cut before its end"
+        return self.finish("error", TransportFailed(text, provider=self.provider, retryable=True))
+
+    def abort(self, error: ProviderError | None) -> list[StreamEvent]:
+        return self.finish("error" if error else "aborted", error)

@@ -1,0 +1,313 @@
+"""One model call over HTTP: dialect and transport joined, with retries before the first content and none after.
+
+Nothing of an answer a consumer has seen is ever retried; what the model thought before it is no part of it. Silence is
+measured between events that say something, not between bytes, and only while we wait for the server. Cancelling the
+consumer closes the connection at once. No error shows the key, whatever the server makes of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from typing import Protocol
+
+from zot.errors import AuthFailed, BadRequest, ProviderError, TransportFailed
+from zot.provider.dialects import dialect_for
+from zot.provider.dialects.dialect import Decoder, Dialect, Endpoint, Frames
+from zot.provider.http.message import HttpRequest
+from zot.provider.http.pool import HttpPool, HttpResponse
+from zot.provider.model_call import Finished, Request, Retrying, Started, StreamEvent
+
+_EMPTY = 2  # bytes of an event that says nothing: `{}`
+_KEEP_ALIVES = 12  # times the silence a server may fill with nothing but signs of life
+
+
+class Renewal(Protocol):
+    """Keeps what requests are signed with fresh; the pool and its connections stay."""
+
+    async def fresh(self, endpoint: Endpoint) -> Endpoint:
+        """Called before each request."""
+        ...
+
+    async def renewed(self, endpoint: Endpoint, refusal: AuthFailed) -> Endpoint | None:
+        """Called once after a 401; None when there is nothing newer, and ``refusal`` then says why."""
+        ...
+
+
+def connect(
+    endpoint: Endpoint, api: str, pool: HttpPool | None = None, *, renewal: Renewal | None = None
+) -> HttpClient:
+    """A client for an endpoint that speaks this dialect; of the dialects only that one is imported."""
+    return HttpClient(endpoint.provider, dialect_for(api), endpoint, pool, renewal=renewal)
+
+
+class HttpClient:
+    """A ``Client`` for one endpoint. A pool that was passed in is shared and stays open on ``aclose``; ``sleep`` is
+    how it waits between attempts."""
+
+    def __init__(
+        self,
+        name: str,
+        dialect: Dialect,
+        endpoint: Endpoint,
+        pool: HttpPool | None = None,
+        *,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        renewal: Renewal | None = None,
+    ) -> None:
+        self._name = name
+        self._dialect = dialect
+        self._endpoint = endpoint
+        self._owns_pool = pool is None
+        self._pool = pool or HttpPool()
+        self._sleep = sleep
+        self._renewal = renewal
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def aclose(self) -> None:
+        if self._owns_pool:
+            await self._pool.aclose()
+
+    async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
+        """As ``Client.stream``. ``Started`` is held back until the model thinks or answers."""
+        failed = 0
+        while True:
+            decoder = self._dialect.decoder(request, self._endpoint)
+            started, retrying = False, None
+            async with aclosing(self._batches(request, decoder)) as batches:
+                while not decoder.has_content:
+                    batch, error = await self._without_content(batches, decoder)
+                    failed += error is not None
+                    retrying = self._retrying(error, failed) if error is not None else None
+                    if retrying is not None:
+                        break
+                    if error is not None and not batch:
+                        raise _final(error, self._is_here)
+                    if not started:
+                        started = True
+                        yield Started(request.model.id, self._endpoint.provider)
+                    for event in batch:
+                        yield event
+                    if type(batch[-1]) is Finished:
+                        return
+                else:
+                    async for batch in batches:
+                        for event in batch:
+                            yield event
+                    return
+            assert retrying is not None
+            yield retrying
+            await self._sleep(retrying.wait_s)
+
+    async def _without_content(
+        self, batches: AsyncGenerator[list[StreamEvent]], decoder: Decoder
+    ) -> tuple[list[StreamEvent], ProviderError | None]:
+        """The next events of an attempt of which nothing is shown yet, or the error that came before any content, or
+        both."""
+        try:
+            batch = await anext(batches)
+        except ProviderError as error:
+            return [], error
+        last = batch[-1]
+        if decoder.has_content or not isinstance(last, Finished):
+            return batch, None
+        return batch, last.error
+
+    def _retrying(self, error: ProviderError, failed: int) -> Retrying | None:
+        """The wait before the next attempt; None when the error is final."""
+        from zot.provider.retry import NOBODY_THERE, next_wait, reason  # most calls go well
+
+        retries = self._endpoint.retries
+        if self._is_here and _refused(error):
+            retries = min(retries, NOBODY_THERE)
+        wait = next_wait(error, failed, retries=retries, first_s=self._endpoint.retry_wait_s)
+        return Retrying(failed + 1, retries + 1, wait, reason(error)) if wait is not None else None
+
+    @property
+    def _is_here(self) -> bool:
+        """Whether requests go to this very machine."""
+        return self._endpoint.base_url.partition("://")[2].startswith(("localhost", "127.", "[::1]"))
+
+    async def _batches(self, request: Request, decoder: Decoder) -> AsyncGenerator[list[StreamEvent]]:
+        """One attempt: what each arrival of bytes means, never empty, the last ending in ``Finished``.
+
+        Raises ProviderError while there is no answer with status 200; later faults end inside ``Finished``.
+        """
+        response = await self._answer(request)
+        silence = _SilenceTimer(self._endpoint.silence_s, response.abort, lambda: decoder.progress)
+        frames = self._dialect.frames()
+        ended = False
+        try:
+            while not ended:
+                batch = await self._next_batch(response, frames, decoder, silence)
+                if batch:
+                    last = batch[-1]
+                    if ended := type(last) is Finished:
+                        self._without_secrets(last.error)
+                        response.release()
+                    silence.pause()
+                    yield batch
+                    silence.restart()
+        finally:
+            silence.stop()
+            if not ended:
+                response.abort()
+
+    async def _next_batch(
+        self, response: HttpResponse, frames: Frames, decoder: Decoder, silence: _SilenceTimer
+    ) -> list[StreamEvent]:
+        """What the next bytes mean; empty when they complete nothing."""
+        try:
+            data = await response.more()
+            events = frames.feed(data) if data else frames.close()
+        except TransportFailed as error:
+            return decoder.abort(self._silent(silence) if silence.expired else self._named(error))
+        batch: list[StreamEvent] = []
+        for event in events:
+            batch += decoder.feed(event)
+        if not data:
+            batch += decoder.end_of_input()
+        if batch or any(len(event.data) > _EMPTY for event in events):
+            silence.restart()
+        return batch
+
+    async def _answer(self, request: Request) -> HttpResponse:
+        """As ``_open``. It is signed anew for each attempt: a signature does not outlast long waits, nor a login."""
+        if self._renewal is not None:
+            self._endpoint = await self._renewal.fresh(self._endpoint)
+        try:
+            return await self._open(self._dialect.request(request, self._endpoint))
+        except AuthFailed as refusal:
+            if self._renewal is None or not _was_about_time(refusal):
+                raise
+            again = await self._renewal.renewed(self._endpoint, refusal)
+            if again is None:
+                raise
+        self._endpoint = again
+        return await self._open(self._dialect.request(request, again))
+
+    async def _open(self, outgoing: HttpRequest) -> HttpResponse:
+        """A response that streams events; everything else is raised."""
+        try:
+            async with asyncio.timeout(self._endpoint.silence_s):
+                response = await self._pool.dispatch(outgoing, insecure=self._endpoint.insecure)
+                if response.status == 200 and _may_stream(response):
+                    return response
+                raise await self._refusal(response)
+        except TimeoutError as error:
+            raise self._silent() from error
+        except ProviderError as error:
+            self._without_secrets(error)
+            if error.provider:
+                raise
+            raise self._named(error) from error
+
+    async def _refusal(self, response: HttpResponse) -> ProviderError:
+        from zot.provider.error_mapping import BODY_KEPT, failure, sentence
+
+        try:
+            body = await response.read(BODY_KEPT)
+        except TransportFailed as error:
+            body = f"({error})".encode()
+        if response.headers.get("content-encoding", "identity") != "identity":
+            body = b"(compressed body, though none was asked for)"
+        if response.status != 200:
+            return failure(self._name, response.status, response.headers, body)
+        kind = (response.headers.get("content-encoding") or response.headers.get("content-type") or "nothing")[:100]
+        text = sentence(body[:BODY_KEPT].decode("utf-8", "replace").strip())[:300]
+        return BadRequest(
+            f"{self._name}: expected an event stream, got {kind}: {text}",
+            provider=self._name,
+            status=200,
+            body=text,
+        )
+
+    def _named(self, error: ProviderError) -> ProviderError:
+        """The transport's error with the prefix every provider error has."""
+        return type(error)(
+            f"{self._name}: {error}", provider=self._name, status=error.status, retryable=error.retryable
+        )
+
+    def _without_secrets(self, error: ProviderError | None) -> None:
+        if error is not None:
+            from zot.provider.secret_redaction import redact  # errors only
+
+            redact(error, self._endpoint)
+
+    def _silent(self, silence: _SilenceTimer | None = None) -> TransportFailed:
+        """Never retried: one attempt has already waited long enough."""
+        said = "nothing but signs of life" if silence is not None and silence.idle else "no event"
+        times = _KEEP_ALIVES if silence is not None and silence.idle else 1
+        return TransportFailed(
+            f"{self._name}: {said} for {self._endpoint.silence_s * times:g} s (timeout)", provider=self._name
+        )
+
+
+class _SilenceTimer:
+    """Calls ``expire`` when we waited ``limit`` seconds for an event, or many times that for one which adds something
+    to the answer (``progress`` then changes); one loop timer, re-armed when it fires."""
+
+    def __init__(self, limit: float, expire: Callable[[], None], progress: Callable[[], int]) -> None:
+        self._limit = limit
+        self._expire = expire
+        self._progress = progress
+        self._seen = -1
+        self._loop = asyncio.get_running_loop()
+        self._since = self._progressed = self._loop.time()
+        self._handle = self._loop.call_later(limit, self._fired)
+        self._paused = False
+        self.expired = False
+        self.idle = False  # it expired although events came
+
+    def restart(self) -> None:
+        self._paused = False
+        self._since = self._loop.time()
+
+    def pause(self) -> None:
+        """The consumer is at work; that is not silence of the server."""
+        self._paused = True
+
+    def stop(self) -> None:
+        self._handle.cancel()
+
+    def _fired(self) -> None:
+        now = self._loop.time()
+        left = self._limit if self._paused else self._since + self._limit - now
+        before, self._seen = self._seen, self._progress()
+        if self._paused or self._seen != before:
+            self._progressed = now
+        self.idle = left > 0 and now - self._progressed >= self._limit * _KEEP_ALIVES
+        if left > 0 and not self.idle:
+            self._handle = self._loop.call_later(left, self._fired)
+        else:
+            self.expired = True
+            self._expire()
+
+
+def _may_stream(response: HttpResponse) -> bool:
+    """Not every server labels its stream correctly, but HTML and JSON are certainly no event streams."""
+    kind = response.headers.get("content-type", "").lower()
+    plain = response.headers.get("content-encoding", "identity") == "identity"
+    return plain and not kind.startswith(("text/html", "application/json"))
+
+
+def _was_about_time(refusal: AuthFailed) -> bool:
+    """Whether a key that was good may have ended; Amazon says so with a 403."""
+    return refusal.status == 401 or refusal.code.startswith("ExpiredToken")
+
+
+def _refused(error: ProviderError) -> bool:
+    return str(error).endswith("connection refused")
+
+
+def _final(error: ProviderError, here: bool) -> ProviderError:
+    """The error as the caller sees it. One refused on this very machine usually means that no server is running."""
+    from zot.provider.retry import final
+
+    if here and _refused(error):
+        error.args = (f"{error}; start the server, or name its address with --base-url",)
+    return final(error)

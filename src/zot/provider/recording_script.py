@@ -1,0 +1,124 @@
+"""The answers in a recording as turns of a script: what ``--script run.zotrec`` plays and ``--to-script`` writes.
+
+Each model call is a turn, in the order in which they were made: its thoughts, text and calls, or its failure. One that
+somebody cut off plays what had arrived of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from zot.errors import ConfigError
+from zot.provider.messages import Message, ReasoningBlock
+from zot.provider.scripted_client import Script, ScriptedCall, ScriptedError, ScriptedTurn
+from zot.system.checksummed_lines import RECORDING_FORMAT, read_sealed
+from zot.system.safe_open import reading
+
+_NO_ANSWER = 503  # for a failure that was no answer of a server
+
+
+class _Error(msgspec.Struct, frozen=True):
+    text: str = ""
+    status: int = 0
+
+
+class _Value(msgspec.Struct, frozen=True):
+    text: str = ""
+    message: Message | None = None
+    error: _Error | None = None
+
+
+class _Line(msgspec.Struct, frozen=True):
+    type: str
+    format: int = 0
+    n: int = 0
+    kind: str = ""
+    value: _Value = _Value()
+    error: _Error = _Error()
+
+
+class _Head(msgspec.Struct, frozen=True):
+    type: str = ""
+    format: int = 1
+
+
+class _Answer(msgspec.Struct):
+    text: list[str] = []
+    thinking: list[str] = []
+    turn: ScriptedTurn | None = None
+
+
+def read_answers(path: Path) -> Script:
+    """ConfigError names the file, and the line that cannot be read."""
+    try:
+        return Script(turns_of(_lines(path)))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot read the recording: {error.strerror or error}") from error
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    with reading(path) as file:
+        checked = True
+        for line in read_sealed(file):
+            head = _head(line.data)
+            if line.number == 1:
+                if head.format > RECORDING_FORMAT:
+                    reads = f"this zot reads up to {RECORDING_FORMAT}"
+                    raise ConfigError(f"{path}: is a recording of format {head.format}; {reads}")
+                checked = head.format > 1
+            if not line.whole:
+                return
+            if line.fault and checked:
+                raise ConfigError(f"{path}: line {line.number} {line.fault}")
+            if head.type in ("stream", "refusal"):
+                yield line.data
+
+
+def _head(data: bytes) -> _Head:
+    try:
+        return msgspec.json.decode(data, type=_Head)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return _Head()
+
+
+def turns_of(lines: Iterable[bytes]) -> list[ScriptedTurn]:
+    """From the lines of what was streamed and of what was refused."""
+    answers: dict[int, _Answer] = {}
+    for data in lines:
+        try:
+            line = msgspec.json.decode(data, type=_Line)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            continue  # some other kind of value
+        answer = answers.setdefault(line.n, _Answer())
+        if line.type == "refusal":
+            answer.turn = _failed(line.error)
+        elif line.kind == "TextDelta":
+            answer.text.append(line.value.text)
+        elif line.kind == "ThinkingDelta":
+            answer.thinking.append(line.value.text)
+        elif line.kind == "Finished" and line.value.message is not None:
+            error = line.value.error
+            answer.turn = _failed(error) if error is not None else _turn(line.value.message, "".join(answer.thinking))
+    return [answer.turn or _cut_off(answer) for _, answer in sorted(answers.items())]
+
+
+def _failed(error: _Error) -> ScriptedTurn:
+    return ScriptedTurn(error=ScriptedError(error.status or _NO_ANSWER, error.text))
+
+
+def _cut_off(answer: _Answer) -> ScriptedTurn:
+    return ScriptedTurn(thinking="".join(answer.thinking), text="".join(answer.text))
+
+
+def _turn(message: Message, thinking: str) -> ScriptedTurn:
+    thought = thinking or "".join(block.summary for block in message.content if isinstance(block, ReasoningBlock))
+    calls = [_call(call.id, call.name, call.arguments, call.args) for call in message.tool_calls()]
+    return ScriptedTurn(thinking=thought, text=message.text(), tool_calls=calls)
+
+
+def _call(id: str, name: str, text: str, args: dict[str, Any] | None) -> ScriptedCall:
+    return ScriptedCall(name, id=id, arguments=text) if args is None else ScriptedCall(name, args, id=id)

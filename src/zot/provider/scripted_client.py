@@ -1,0 +1,213 @@
+"""A model that reads its lines from a file: no key, no network, the same answer every time.
+
+The format is described in ``docs/reference/script-file.md``. Each model call takes the next turn of the script.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from zot.errors import BadRequest, ConfigError
+from zot.provider.error_mapping import failure
+from zot.provider.messages import (
+    Block,
+    Message,
+    ReasoningBlock,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    Usage,
+    utc_now,
+)
+from zot.provider.model_call import (
+    Finished,
+    Request,
+    Started,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    ToolArgs,
+    ToolEnded,
+    ToolStarted,
+    UsageReported,
+)
+from zot.system.safe_open import read_beginning, read_whole
+
+DEMONSTRATION = Path(__file__).parent / "demonstration.json"  # what is played when no script is named
+_RECORDING = b'{"type":"header"'  # how one begins
+_WORDS = re.compile(r"\s*\S+|\s+$")
+
+
+class ScriptedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """``arguments`` is their text where it is no JSON object; without an ``id`` the call gets one."""
+
+    name: str
+    args: dict[str, Any] = {}
+    id: str = ""
+    arguments: str = ""
+
+
+class ScriptedError(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    status: int = 500
+    message: str = "scripted failure"
+
+
+class ScriptedTurn(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Thoughts, text, calls, or some of them; or an error in their place."""
+
+    thinking: str = ""
+    text: str = ""
+    tool_calls: list[ScriptedCall] = []
+    error: ScriptedError | None = None
+
+
+class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    turns: list[ScriptedTurn]
+    delay_ms: float = 0
+    repeat: bool = False
+    """When the turns are used up, it begins again."""
+    prompt: str = ""
+    """A pattern for what the user said last; ``{NAME}`` in the turns stands for what its group of that name matched."""
+
+
+def read_script(path: Path) -> Script:
+    """Of a script, or of the answers in a recording; ConfigError names the file and the place in it."""
+    try:
+        if read_beginning(path, len(_RECORDING)) == _RECORDING:
+            from zot.provider.recording_script import read_answers  # few scripts are recordings
+
+            return read_answers(path)
+        data = read_whole(path)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot read the script: {error.strerror}") from error
+    try:
+        return _checked(msgspec.json.decode(data, type=Script))
+    except msgspec.DecodeError as error:
+        raise ConfigError(f"{path}: not a script: {_place(str(error), data)}") from error
+    except re.error as error:
+        raise ConfigError(f'{path}: not a script: "prompt" is no pattern: {error}') from error
+
+
+def _checked(script: Script) -> Script:
+    re.compile(script.prompt)
+    return script
+
+
+def _place(text: str, data: bytes) -> str:
+    """The decoder's words, with a line number where it counts bytes."""
+    if found := re.search(r"\(byte (\d+)\)", text):
+        line = data.count(b"\n", 0, int(found[1])) + 1
+        return f"line {line}: {text}"
+    return "the JSON ends too early: a bracket, brace or quote is not closed" if "truncated" in text else text
+
+
+class ScriptedClient:
+    """A ``Client`` that plays a script, one turn for each call."""
+
+    def __init__(self, name: str, script: Script) -> None:
+        self._path = name
+        self._script = script
+        self._next = 0
+
+    @classmethod
+    def load(cls, source: str | Path | Mapping[str, Any]) -> ScriptedClient:
+        """From a file, or from what would be in it."""
+        if isinstance(source, str | Path):
+            return cls(str(source), read_script(Path(source)))
+        try:
+            return cls("the script", _checked(msgspec.convert(source, Script)))
+        except (msgspec.ValidationError, re.error) as error:
+            raise ConfigError(f"not a script: {error}") from error
+
+    @property
+    def name(self) -> str:
+        return "script"
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+    async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
+        turn, number = self._filled(self._take(), request), self._next
+        yield Started(request.model.id, self.name)
+        for word in _WORDS.findall(turn.thinking):
+            await asyncio.sleep(self._script.delay_ms / 1000)
+            yield ThinkingDelta(word)
+        for word in _WORDS.findall(turn.text):
+            await asyncio.sleep(self._script.delay_ms / 1000)
+            yield TextDelta(word)
+        calls = [_call(call, call.id or f"call_{number}_{n}") for n, call in enumerate(turn.tool_calls, 1)]
+        for call in calls:
+            yield ToolStarted(call.id, call.name)
+            yield ToolArgs(call.id, call.arguments)
+            yield ToolEnded(call.id)
+        said: list[Block] = [TextBlock(turn.text)] if turn.text else []
+        if turn.thinking:
+            said.insert(0, ReasoningBlock(summary=turn.thinking, provider=self.name, model=request.model.id))
+        message = Message("assistant", (*said, *calls), utc_now())
+        yield UsageReported(Usage(input_tokens=_prompt_tokens(request), output_tokens=_tokens([message])))
+        yield Finished("tool_use" if calls else "end", message)
+
+    def _take(self) -> ScriptedTurn:
+        turns = self._script.turns
+        if not turns or (self._next >= len(turns) and not self._script.repeat):
+            raise BadRequest(
+                f'{self.name}: {self._path} has no turn {self._next + 1}: add one to its "turns"',
+                provider=self.name,
+            )
+        turn = turns[self._next % len(turns)]
+        self._next += 1
+        if turn.error is not None:
+            raise failure(self.name, turn.error.status, {}, turn.error.message.encode())
+        return turn
+
+    def _filled(self, turn: ScriptedTurn, request: Request) -> ScriptedTurn:
+        """With what the prompt said in the places that ask for it."""
+        found = re.search(self._script.prompt, _said_last(request)) if self._script.prompt else None
+        if found is None:
+            return turn
+        text = msgspec.json.encode(turn).decode()
+        for name, value in found.groupdict(default="").items():
+            text = text.replace(f"{{{name}}}", msgspec.json.encode(value).decode()[1:-1])
+        return msgspec.json.decode(text, type=ScriptedTurn)
+
+
+def _said_last(request: Request) -> str:
+    """By a person: results of tools are said in their name, too."""
+    for message in reversed(request.messages):
+        texts = [block.text for block in message.content if isinstance(block, TextBlock)]
+        if message.role == "user" and texts:
+            return "\n".join(texts)
+    return ""
+
+
+def _call(call: ScriptedCall, id: str) -> ToolCallBlock:
+    return ToolCallBlock(id, call.name, call.arguments or msgspec.json.encode(call.args).decode())
+
+
+def _prompt_tokens(request: Request) -> int:
+    return len(request.system) // 4 + _tokens(request.messages)
+
+
+def _tokens(messages: tuple[Message, ...] | list[Message]) -> int:
+    """About four characters to a token, the usual rule of thumb."""
+    return -(-sum(_size(block) for message in messages for block in message.content) // 4)
+
+
+def _size(block: Block) -> int:
+    match block:
+        case TextBlock():
+            return len(block.text)
+        case ToolCallBlock():
+            return len(block.name) + len(block.arguments)
+        case ReasoningBlock():
+            return len(block.summary)
+        case ToolResultBlock():
+            return sum(len(part.text) for part in block.content if isinstance(part, TextBlock))
+        case _:
+            return 0

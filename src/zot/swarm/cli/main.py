@@ -1,0 +1,415 @@
+"""``zot swarm …``: workers in the background, started, looked at, told more, stopped and continued.
+
+Ids and answers go to stdout, what happens meanwhile to stderr. A worker that is not there is exit status 2.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from zot.cli.arguments import Arguments, parse, verb_of
+from zot.cli.output import show, show_spelled, tell
+from zot.cli.verb_table import options
+from zot.errors import NotThere, UsageError, ZotError
+from zot.frontends.console import run_loop
+from zot.swarm import client
+from zot.swarm.service import recorded
+from zot.system.files import zot_home
+from zot.wire.swarm_frames import SwarmStart, SwarmWorker, WorkerInfo
+
+if TYPE_CHECKING:
+    from zot.swarm.engines.engine import Credential
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_OF_GIT = ("diff", "merge", "rm", "prune")
+_ELSEWHERE = {
+    **dict.fromkeys(("logs", "attach"), "zot.swarm.cli.logs"),
+    **dict.fromkeys(_OF_GIT, "zot.swarm.cli.merge"),
+    "map": "zot.swarm.cli.map",
+    "race": "zot.swarm.cli.race",
+}
+
+
+def run(argv: list[str]) -> int:
+    """The exit status of ``zot swarm ARGV``."""
+    known = (*_VERBS, *(verb for verb, module in _ELSEWHERE.items() if find_spec(module) is not None))
+    verb, rest = verb_of("swarm", argv, known)
+    try:
+        if verb in _ELSEWHERE:
+            return import_module(_ELSEWHERE[verb]).run(verb, rest)
+        command, least, most = _VERBS[verb]
+        return command(parse(rest, options(f"swarm {verb}"), least=least, most=most, what="WORKER"))
+    except NotThere:
+        raise
+    except UsageError as error:
+        raise ZotError(f"{error}; see `zot swarm {verb} --help`") from error
+
+
+# --- starting
+
+
+def _start(arguments: Arguments) -> int:
+    if typed := arguments.values.get("--resume"):
+        return _continue(typed, arguments)
+    task = " ".join(arguments.words)
+    if task == "-":
+        task = sys.stdin.read()
+    if not task.strip():
+        raise UsageError("the task is missing")
+    return run_loop(_started(arguments, task))
+
+
+async def _started(arguments: Arguments, task: str) -> int:
+    from zot.swarm.credentials import lent  # only who starts needs a provider
+
+    home = zot_home()
+    values = arguments.values
+    found = lent(home, values.get("--provider", ""), values.get("--model", ""), values.get("--api-key", ""))
+    command = order(arguments, task, found.provider, found.model)
+    async with client.connected(home) as swarm:
+        info = await swarm.start(command, found.credential)
+        if not arguments.has("--wait"):
+            _show_started(info, arguments)
+            return 0
+        tell(f"{info.id}: {_what_now(info)}")
+        tell_notes(info)
+        return await awaited(swarm, info.id, arguments)
+
+
+def order(arguments: Arguments, task: str, provider: str, model: str) -> SwarmStart:
+    """What the switches of ``start`` ask for."""
+    if arguments.has("--worktree") and arguments.has("--shared"):
+        raise UsageError("--worktree and --shared exclude each other")
+    values = arguments.values
+    tools = values.get("--tools")
+    timeout = values.get("--timeout")
+    return SwarmStart(
+        task=task,
+        name=values.get("--name", ""),
+        cwd=_directory(values.get("--cwd", "")),
+        mode="worktree" if arguments.has("--worktree") else "shared" if arguments.has("--shared") else "",
+        write=arguments.has("--write"),
+        include_dirty=arguments.has("--include-dirty"),
+        provider=provider,
+        model=model,
+        reasoning=values.get("--reasoning", ""),
+        script=os.path.abspath(values["--script"]) if "--script" in values else "",
+        tools=None if tools is None else tuple(name.strip() for name in tools.split(",") if name.strip()),
+        ask=arguments.has("--no-yolo"),
+        extensions=not arguments.has("--no-ext"),
+        max_steps=int(amount(arguments, "--max-steps", whole=True)),
+        max_cost=amount(arguments, "--max-cost"),
+        timeout_s=None if timeout is None else duration("--timeout", timeout),
+        engine=values.get("--on", "local"),
+        once=arguments.has("--once", "--wait"),
+        restarts=int(amount(arguments, "--restarts", whole=True)),
+        session=os.environ.get("ZOT_SESSION_ID", ""),
+    )
+
+
+def amount(arguments: Arguments, switch: str, *, whole: bool = False) -> float:
+    """Above 0; 0 when it was not typed. Nobody who types a limit of nothing wants to have none."""
+    typed = arguments.values.get(switch)
+    if typed is None:
+        return 0.0
+    try:
+        number = float(int(typed)) if whole else float(typed)
+    except ValueError:
+        number = 0.0
+    if not 0 < number <= 1e9:
+        hint = "; with nothing to spend no worker is started, and without the switch there is no limit"
+        raise UsageError(f'{switch} "{typed}": expected a {"whole " * whole}number above 0{hint}')
+    return number
+
+
+def duration(switch: str, typed: str) -> float:
+    """``90``, ``90s``, ``15m``, ``2h`` in seconds."""
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)([smhd]?)", typed)
+    seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
+    if not seconds:
+        raise UsageError(f'{switch} "{typed}": expected a time like 90s, 15m or 2h')
+    return seconds
+
+
+def _directory(typed: str) -> str:
+    path = os.path.abspath(os.path.expanduser(typed)) if typed else os.getcwd()
+    if not os.path.isdir(path):
+        raise UsageError(f'--cwd "{typed}": not a directory')
+    return path
+
+
+def _show_started(info: WorkerInfo, arguments: Arguments) -> None:
+    if arguments.has("--json"):
+        show_spelled(json.dumps(as_json(info)))
+    else:
+        show(info.id)
+        tell_notes(info)
+        tell(f"{_what_now(info)}; zot swarm attach {info.name} watches it, zot swarm wait {info.name} waits for it")
+
+
+def tell_notes(info: WorkerInfo) -> None:
+    """What its tree does not have, in one line."""
+    if info.notes:
+        tell(f"note: {'; '.join(info.notes)}")
+
+
+def _what_now(info: WorkerInfo) -> str:
+    where = f"on branch {info.branch}" if info.branch else f"in {info.cwd}"
+    return f"{info.name} is {info.status} {where}"
+
+
+# --- waiting
+
+
+async def awaited(swarm: client.Swarm, id: str, arguments: Arguments) -> int:
+    """Until it has done what it was told: its last words on stdout, and 0 when it got that far."""
+    info = await _watched(swarm, id)
+    found = await swarm.get(id)
+    if arguments.has("--json"):
+        show_spelled(json.dumps({**as_json(info), "answer": found.answer}))
+    elif found.answer:
+        show_text(found.answer)
+    if info.status in ("done", "idle"):
+        return 0
+    tell(f"zot: {info.name} is {info.status}: {info.reason or 'nobody knows why'}")
+    return 1
+
+
+async def _watched(swarm: client.Swarm, id: str) -> WorkerInfo:
+    """What it is doing is told as it changes."""
+    await swarm.subscribe()
+    info, told = (await swarm.get(id)).worker, ""
+    if client.is_over(info):
+        return info
+    async for event in swarm.events():
+        if event.id != id or isinstance(event, client.SwarmEvent):
+            continue
+        info = event.worker
+        if client.is_over(info):
+            return info
+        if sys.stderr.isatty() and info.activity != told:
+            told = info.activity
+            tell(f"{info.name}: {told} (${info.usage.cost_usd:.2f})")
+    raise ZotError("the swarm's supervisor has ended; `zot swarm list --all` says what became of its workers")
+
+
+def _wait(arguments: Arguments) -> int:
+    async def wait() -> int:
+        typed = arguments.values.get("--timeout")
+        home, codes = zot_home(), [0]
+        for word in arguments.words:
+            worker = client.named(home, word)
+            async with client.connected_if_alive(home) as swarm:
+                if swarm is None:
+                    codes.append(_ended(home, worker.id, arguments))
+                    continue
+                try:
+                    async with asyncio.timeout(duration("--timeout", typed) if typed else None):
+                        codes.append(await awaited(swarm, worker.id, arguments))
+                except TimeoutError:
+                    tell(f"zot: {worker.name} is not done after {typed}; it goes on")
+                    codes.append(1)
+        return max(codes)
+
+    return run_loop(wait())
+
+
+def _ended(home: Path, id: str, arguments: Arguments) -> int:
+    found = recorded(home, id)
+    if arguments.has("--json"):
+        show_spelled(json.dumps({**as_json(found.worker), "answer": found.answer}))
+    elif found.answer:
+        show_text(found.answer)
+    if found.worker.status == "done":
+        return 0
+    tell(f"zot: {found.worker.name} is {found.worker.status}: {found.worker.reason or 'nobody knows why'}")
+    return 1
+
+
+def _resume(arguments: Arguments) -> int:
+    return _continue(arguments.words[0], arguments)
+
+
+def _continue(typed: str, arguments: Arguments) -> int:
+    async def go_on() -> int:
+        from zot.swarm.credentials import lent
+
+        home = zot_home()
+        worker = client.named(home, typed)
+        chosen = worker.order
+        credential: Credential | None = lent(
+            home, chosen.provider, chosen.model, arguments.values.get("--api-key", "")
+        ).credential
+        async with client.connected(home) as swarm:
+            info = await swarm.resume(worker.id, credential)
+            if not arguments.has("--wait"):
+                _show_started(info, arguments)
+                return 0
+            return await awaited(swarm, info.id, arguments)
+
+    return run_loop(go_on())
+
+
+# --- looking
+
+
+def _list(arguments: Arguments) -> int:
+    problems: list[str] = []
+    rows = run_loop(client.workers(zot_home(), all=arguments.has("--all"), problems=problems))
+    for problem in problems:
+        tell(f"zot: {problem}")
+    if arguments.has("--json"):
+        show_spelled(json.dumps({"workers": [as_json(info) for info in rows], "problems": problems}))
+        return 0
+    if not rows:
+        tell("no worker lives" + ("" if arguments.has("--all") else "; `zot swarm list --all` shows those that ended"))
+        return 0
+    width, names = max(len(info.id) for info in rows), max(len(info.name) for info in rows)
+    columns = _columns()
+    for info in rows:
+        left = f"{info.id:<{width}}  {info.name:<{names}}  {info.status:<7}  {age(info):>4}"
+        what = info.activity if info.status in ("running", "waiting") else info.reason or info.last
+        mode = f"{info.mode}, merged" if info.merged else info.mode
+        row = f"{left}  {info.model}  ${info.usage.cost_usd:.2f}  {mode}  {' '.join(what.split())[:100]}".rstrip()
+        show(row if not columns or len(row) <= columns else f"{row[: columns - 1]}…")
+    return 0
+
+
+def _columns() -> int:
+    """Of the terminal, in which rows are to stay rows; 0 for a program, which gets all of them."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        return 0
+
+
+def _show(arguments: Arguments) -> int:
+    found = run_loop(looked_at(zot_home(), arguments.words[0]))
+    info = found.worker
+    if arguments.has("--json"):
+        fields = ("files", "added", "removed", "waiting", "answer")
+        show_spelled(json.dumps({**as_json(info), **{name: getattr(found, name) for name in fields}}))
+        return 0
+    show(f"{info.name} ({info.id}): {info.status}{f' (merged into {info.merged})' if info.merged else ''}")
+    for label, text in (
+        ("task", " ".join(info.task.split())),
+        ("now", info.activity if info.status in ("running", "waiting", "queued") else info.reason),
+        ("where", f"{info.mode}, {info.cwd}{f', branch {info.branch}' if info.branch else ''}"),
+        ("model", f"{info.provider} {info.model}, {info.steps} calls, ${info.usage.cost_usd:.4f}"),
+        ("age", age(info)),
+        ("changed", f"{found.files} files, +{found.added} -{found.removed}" if found.files else ""),
+        ("waiting", f"{found.waiting} messages" if found.waiting else ""),
+        ("note", "; ".join(info.notes)),
+    ):
+        if text:
+            show(f"  {label:<8} {text}")
+    if found.answer:
+        show()
+        show_text(found.answer)
+    return 0
+
+
+async def looked_at(home: Path, typed: str) -> SwarmWorker:
+    """A worker with its last words and what it changed."""
+    worker = client.named(home, typed)
+    async with client.connected_if_alive(home) as swarm:
+        found = recorded(home, worker.id) if swarm is None else await swarm.get(worker.id)
+    if worker.tree is None:
+        return found
+    from zot.swarm.git import worktrees  # those who only read have no tree
+
+    try:
+        stat = await worktrees.diffstat(worker.tree)
+    except ZotError as error:
+        tell(f"zot: {error}")
+        return found
+    return msgspec.structs.replace(found, files=stat.files, added=stat.added, removed=stat.removed)
+
+
+def as_json(info: WorkerInfo) -> dict[str, Any]:
+    return {**msgspec.to_builtins(info), "cost": info.usage.cost_usd}
+
+
+def age(info: WorkerInfo) -> str:
+    seconds = max(0, int((info.ended or time.time()) - (info.started or info.created)))
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= size:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+def show_text(text: str) -> None:
+    """What a model said: made safe on a terminal, as it is for a program."""
+    from zot.frontends.console import Stdout, TextOutput
+
+    sys.stdout.flush()
+    out = TextOutput(Stdout())
+    out.write(text if text.endswith("\n") else f"{text}\n")
+    out.close()
+
+
+# --- telling and ending
+
+
+def _send(arguments: Arguments) -> int:
+    worker, *words = arguments.words
+    text = sys.stdin.read() if words == ["-"] else " ".join(words)
+    if not text.strip():
+        raise UsageError("what to say is missing")
+
+    async def send() -> int:
+        home = zot_home()
+        found = client.named(home, worker)
+        async with client.connected_if_alive(home) as swarm:
+            if swarm is None:
+                raise ZotError(f"{found.name} is {found.status}: `zot swarm resume {found.id}` continues it")
+            await swarm.send(found.id, text)
+        return 0
+
+    return run_loop(send())
+
+
+def _stop(arguments: Arguments) -> int:
+    every = arguments.has("--all")
+    if every == bool(arguments.words):
+        raise UsageError("name a worker, or --all")
+
+    async def stop() -> int:
+        home = zot_home()
+        names = [client.named(home, word) for word in arguments.words]
+        async with client.connected_if_alive(home) as swarm:
+            if swarm is None:
+                for found in names:
+                    raise ZotError(f"{found.name} runs no more: it is {found.status}")
+                return 0
+            for found in names:
+                await swarm.stop(found.id)
+                tell(f"{found.name} is stopped")
+            for info in await swarm.stop(all=True) if every else ():
+                tell(f"{info.name} is stopped")
+        return 0
+
+    return run_loop(stop())
+
+
+_VERBS: dict[str, tuple[Callable[[Arguments], int], int, int | None]] = {
+    "start": (_start, 0, None),
+    "list": (_list, 0, 0),
+    "show": (_show, 1, 1),
+    "send": (_send, 2, None),
+    "stop": (_stop, 0, None),
+    "resume": (_resume, 1, 1),
+    "wait": (_wait, 1, None),
+}

@@ -1,0 +1,195 @@
+"""``zot swarm map``: one worker for each line of a list, results as lines of JSON, and a line that says how far it is.
+
+The exit status is 0 when every item is done, else 1; 130 after ctrl+c, which leaves the workers that run at work.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from zot.cli.arguments import Arguments, parse
+from zot.cli.output import draw_over, show_path, tell
+from zot.cli.verb_table import options
+from zot.errors import NotThere, UsageError, in_words
+from zot.frontends.console import run_loop
+from zot.swarm.cli.main import amount, order
+from zot.swarm.fanout.map import Mapping, Plan, Progress, check_task, items_of, keep_plan, kept_plan
+from zot.swarm.fanout.results import Result, Results
+from zot.system.files import decode_object, zot_home
+from zot.system.safe_open import read_whole
+
+_LARGEST = 64 << 20
+_REDRAW_S = 0.2
+
+
+def run(verb: str, argv: list[str]) -> int:
+    """The exit status of ``zot swarm map ARGV``."""
+    arguments = parse(argv, options(f"swarm {verb}"), least=1, most=2, what="FILE")
+    home, list_ = zot_home(), arguments.words[0]
+    output = Path(os.path.abspath(arguments.values.get("--output", _default_output(list_))))
+    again = arguments.has("--resume")
+    plan, credential = _plan(home, arguments, output, again=again)
+    results = Results(output)
+    results.begin(again=again)
+    keep_plan(home, output, plan)
+    line = _Line(plan)
+    work = Mapping(home, plan, results, credential, line.told, line.finished, line.noted)
+    try:
+        run_loop(work.run())
+    except KeyboardInterrupt:
+        line.end()
+        tell(f"zot: interrupted; {_words(work.progress, plan)}")
+        tell(
+            f"zot: {_how_to_go_on(arguments)} goes on; workers at work go on meanwhile, zot swarm stop --all ends them"
+        )
+        return 130
+    line.end()
+    tell(_words(work.progress, plan))
+    if work.stopped:
+        tell(f"zot: stopped: {work.stopped}; {_how_to_go_on(arguments)} --max-cost USD goes on")
+    show_path(output)
+    return 0 if work.progress.done == len(plan.items) else 1
+
+
+def _default_output(list_: str) -> str:
+    return "map.results.jsonl" if list_ == "-" else f"{Path(list_).stem}.results.jsonl"
+
+
+def _how_to_go_on(arguments: Arguments) -> str:
+    output = arguments.values.get("--output")
+    words = ["zot", "swarm", "map", "--resume", *(("--output", output) if output else ()), arguments.words[0]]
+    import shlex
+
+    return f"`{shlex.join(words)}`"
+
+
+# --- what is asked for
+
+
+def _plan(home: Path, arguments: Arguments, output: Path, *, again: bool) -> tuple[Plan, Any]:
+    from zot.agent.settings import Settings
+    from zot.swarm.credentials import lent
+
+    values = arguments.values
+    old = kept_plan(home, output) if again else None
+    task = arguments.word(1) or (old.task if old is not None else "")
+    if not task:
+        raise UsageError("the task is missing")
+    check_task(task)
+    items = _items(arguments.words[0], old)
+    if not items:
+        raise UsageError(f"{arguments.words[0]} has no lines: nothing to do")
+    most = int(amount(arguments, "--max-agents", whole=True)) or (old.max_agents if old else 0)
+    if old is not None:
+        found = lent(home, old.order.provider, old.order.model, values.get("--api-key", ""))
+        return msgspec.structs.replace(
+            old,
+            items=items,
+            task=task,
+            max_agents=most,
+            max_cost=amount(arguments, "--max-cost") or old.max_cost,
+        ), found.credential
+    found = lent(home, values.get("--provider", ""), values.get("--model", ""), values.get("--api-key", ""))
+    each = msgspec.structs.replace(order(arguments, task, found.provider, found.model), max_cost=0.0, session="")
+    return Plan(
+        swarm=f"map-{os.urandom(4).hex()}",
+        items=items,
+        task=task,
+        order=msgspec.structs.replace(each, max_cost=amount(arguments, "--max-cost-each")),
+        schema=_schema(values["--schema"]) if "--schema" in values else {},
+        max_agents=most or Settings(home).values.swarm_agents,
+        max_cost=amount(arguments, "--max-cost"),
+        retries=_retries(values.get("--retries", "1")),
+    ), found.credential
+
+
+def _retries(typed: str) -> int:
+    if not typed.isdecimal() or len(typed) > 3:
+        raise UsageError(f'--retries "{typed}": expected a whole number')
+    return int(typed)
+
+
+def _items(list_: str, old: Plan | None) -> tuple[str, ...]:
+    if list_ == "-":
+        return old.items if old is not None else items_of(sys.stdin.read())
+    try:
+        return items_of(read_whole(list_, _LARGEST).decode("utf-8", "surrogateescape"))
+    except FileNotFoundError as error:
+        if old is not None:
+            return old.items
+        raise NotThere(f"there is no file {list_}") from error
+    except OSError as error:
+        raise NotThere(in_words(error)) from error
+
+
+def _schema(typed: str) -> dict[str, Any]:
+    path = Path(typed)
+    try:
+        data = read_whole(path)
+    except OSError as error:
+        raise NotThere(f"--schema: {in_words(error)}") from error
+    schema = decode_object(path, data)
+    if not schema:
+        raise UsageError(f"--schema {typed}: it asks for nothing")
+    return schema
+
+
+# --- how far it is
+
+
+class _Line:
+    """On a terminal one line that is written over; else a line for each item."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._is_live = sys.stderr.isatty()
+        self._drawn_at = 0.0
+        self._width = 0
+
+    def told(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if self._is_live and now - self._drawn_at >= _REDRAW_S:
+            self._drawn_at = now
+            self._draw(_words(progress, self._plan))
+
+    def finished(self, result: Result) -> None:
+        if self._is_live and result.status == "done":
+            return
+        self.end()
+        error = f": {' '.join(result.error.split())[:200]}" if result.error else ""
+        tell(f"{result.status}  {result.item[:100]}{error}")
+
+    def noted(self, note: str) -> None:
+        self.end()
+        tell(note)
+
+    def _draw(self, text: str) -> None:
+        self._width = draw_over(text, self._width)
+
+    def end(self) -> None:
+        if self._width:
+            self._width = draw_over("", self._width)
+
+
+def _words(progress: Progress, plan: Plan) -> str:
+    parts = [f"{progress.done} of {progress.total} done"]
+    if progress.failed:
+        parts.append(f"{progress.failed} failed")
+    if progress.running:
+        parts.append(f"{progress.running} at work")
+    parts.append(f"${progress.cost:.2f}" + (f" of ${plan.max_cost:.2f}" if plan.max_cost else ""))
+    if progress.left_s is not None and progress.done + progress.failed < progress.total:
+        parts.append(f"about {_time(progress.left_s)} left")
+    return ", ".join(parts)
+
+
+def _time(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

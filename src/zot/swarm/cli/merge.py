@@ -1,0 +1,235 @@
+"""``zot swarm diff|merge|rm|prune``: what workers changed, bringing it home, and clearing up after them.
+
+The exit status is 0 when all went well, 1 for an error, 2 for an unknown worker and 3 for a conflict.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from zot.cli.arguments import Arguments, parse
+from zot.cli.output import draw_over, show, show_bytes, show_path, show_spelled, tell
+from zot.cli.verb_table import options
+from zot.errors import UsageError, ZotError
+from zot.frontends.console import run_loop
+from zot.swarm import worker_operations
+from zot.swarm.cli.main import duration
+from zot.swarm.git.excluded_files import named
+from zot.swarm.git.worktrees import diff, diffstat, left_behind
+from zot.system.files import zot_home
+
+if TYPE_CHECKING:
+    from zot.swarm.git.merge import Report, Row
+    from zot.swarm.worker_records import Worker
+
+CONFLICT = 3
+
+
+def run(verb: str, argv: list[str]) -> int:
+    """The exit status of ``zot swarm VERB ARGV``."""
+    command, least, most = _VERBS[verb]
+    return command(parse(argv, options(f"swarm {verb}"), least=least, most=most, what="WORKER"))
+
+
+# --- looking
+
+
+def _diff(arguments: Arguments) -> int:
+    async def look() -> int:
+        worker = await worker_operations.found(zot_home(), arguments.words[0])
+        if worker.tree is None:
+            raise ZotError(f"{worker.name} has no tree of its own: what it did is in {worker.order.cwd}")
+        if arguments.has("--stat"):
+            show(str(await diffstat(worker.tree)))
+        else:
+            show_bytes(await diff(worker.tree))
+        _tell_left(worker.name, await left_behind(worker.tree))
+        return 0
+
+    return run_loop(look())
+
+
+def _tell_left(name: str, left: tuple[str, ...]) -> None:
+    if left:
+        tell(f"note: {name}: {'; '.join(left)}")
+
+
+# --- merging
+
+
+def _merge(arguments: Arguments) -> int:
+    every = arguments.has("--all")
+    if every == bool(arguments.words):
+        raise UsageError("name a worker, or --all")
+    ways = [switch for switch in ("--squash", "--no-ff", "--patch") if arguments.has(switch)]
+    if len(ways) > 1:
+        raise UsageError(f"{ways[0]} and {ways[1]} exclude each other")
+    if arguments.has("--patch"):
+        return run_loop(_patched(arguments))
+    return run_loop(_merged(arguments, every))
+
+
+async def _patched(arguments: Arguments) -> int:
+    if len(arguments.words) != 1:
+        raise UsageError("--patch is for one worker")
+    worker = await worker_operations.found(zot_home(), arguments.words[0])
+    path = Path(os.path.abspath(arguments.values.get("--output", f"{worker.name}.patch")))
+    if not await worker_operations.write_patch(worker, path):
+        tell(f"{worker.name} has changed nothing")
+        return 0
+    if worker.tree is not None:
+        _tell_left(worker.name, await left_behind(worker.tree))
+    if arguments.has("--json"):
+        show_spelled(json.dumps({"into": "", "patch": str(path)}))
+    else:
+        show_path(path)
+    return 0
+
+
+async def _merged(arguments: Arguments, every: bool) -> int:
+    from zot.swarm.git.check_command import TIMEOUT_S, CommandCheck
+
+    home = zot_home()
+    if every:
+        workers, told = await worker_operations.mergeable(home, Path.cwd())
+        for line in told:
+            tell(line)
+        if not workers:
+            tell("no worker of this repository has anything to merge")
+            return 0
+    else:
+        workers = [await worker_operations.found(home, word) for word in arguments.words]
+        _check_one_repository(workers)
+    values = arguments.values
+    seconds = duration("--check-timeout", values["--check-timeout"]) if "--check-timeout" in values else TIMEOUT_S
+    check = CommandCheck(values["--check"], seconds) if "--check" in values else None
+    how = "no-ff" if arguments.has("--no-ff") else "squash"
+    line = _Line(len(workers))
+    report = await worker_operations.merge_workers(
+        home, workers, how=how, into=values.get("--into", ""), check=check, told=line.told
+    )
+    line.end()
+    if arguments.has("--json"):
+        show_spelled(json.dumps(msgspec.to_builtins(report)))
+    else:
+        _show_report(report)
+    if arguments.has("--repair"):
+        by_id = {worker.id: worker for worker in workers}
+        for row in report.rows:
+            if row.outcome == "conflict":
+                files = await worker_operations.repair(home, by_id[row.worker], values.get("--into", ""))
+                tell(f"{row.name} was told to mend {named(files)}; merge it again when it is done")
+    return _status(report)
+
+
+class _Line:
+    """Who is being merged, where a person waits for several."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._number = 0
+        self._width = 0
+
+    def told(self, name: str) -> None:
+        self._number += 1
+        if self._count > 1 and sys.stderr.isatty():
+            self._width = draw_over(f"{self._number} of {self._count}: {name}", self._width)
+
+    def end(self) -> None:
+        if self._width:
+            self._width = draw_over("", self._width)
+
+
+def _check_one_repository(workers: list[Worker]) -> None:
+    if len({worker.tree.repository for worker in workers if worker.tree is not None}) > 1:
+        raise UsageError("these workers are of several repositories; merge those of one at a time")
+
+
+def _status(report: Report) -> int:
+    outcomes = {row.outcome for row in report.rows}
+    if "conflict" in outcomes:
+        return CONFLICT
+    return 0 if outcomes <= {"merged", "nothing"} else 1
+
+
+def _show_report(report: Report) -> None:
+    for line in report.finished:
+        tell(line)
+    for row in report.rows:
+        _show_row(row, report)
+        _tell_left(row.name, row.left)
+    merged = [row for row in report.rows if row.outcome == "merged"]
+    if not merged:
+        tell("nothing was changed")
+    elif report.commit:
+        show(f"{report.into} is at {report.commit[:12]}: {named(report.files)}")
+    else:
+        show(f"changed, not committed: {named(report.files)}")
+
+
+def _show_row(row: Row, report: Report) -> None:
+    if row.outcome == "merged":
+        show(f"{row.name}: merged into {report.into}")
+    elif row.outcome == "nothing":
+        show(f"{row.name}: nothing to merge")
+    elif row.outcome == "uncommitted":
+        show(f"{row.name}: not merged, you have uncommitted changes in {named(row.files)}; commit or stash them first")
+    elif row.outcome == "check failed":
+        show(f"{row.name}: not merged, the check failed on the merged files:")
+        _indented(row.said)
+    elif row.outcome == "refused":
+        show(f"{row.name}: not merged, {row.said}")
+    else:
+        show(f"{row.name}: not merged, conflicts in {named(conflict.path for conflict in row.conflicts)}")
+        for conflict in row.conflicts:
+            show(f"  {conflict.path}: {conflict.why}")
+            _indented(conflict.sides)
+
+
+def _indented(text: str) -> None:
+    for line in text.splitlines():
+        show(f"    {line}")
+
+
+# --- clearing up
+
+
+def _rm(arguments: Arguments) -> int:
+    async def remove() -> int:
+        home = zot_home()
+        for word in arguments.words:
+            worker = await worker_operations.found(home, word)
+            for line in await worker_operations.remove_worker(home, worker, force=arguments.has("--force")):
+                tell(f"zot: {line}")
+            tell(f"removed {worker.name}")
+        return 0
+
+    return run_loop(remove())
+
+
+def _prune(arguments: Arguments) -> int:
+    typed = arguments.values.get("--older")
+    seconds = duration("--older", typed) if typed else 0.0
+    gone, told = run_loop(worker_operations.prune(zot_home(), older_s=seconds, force=arguments.has("--force")))
+    for line in told:
+        tell(f"zot: {line}")
+    for worker in gone:
+        show(worker.id)
+    tell(f"removed {len(gone)} worker{'s' * (len(gone) != 1)}" if gone else "nothing to remove")
+    return 0
+
+
+_Verb = tuple[Callable[[Arguments], int], int, int | None]
+_VERBS: dict[str, _Verb] = {
+    "diff": (_diff, 1, 1),
+    "merge": (_merge, 0, None),
+    "rm": (_rm, 1, None),
+    "prune": (_prune, 0, 0),
+}

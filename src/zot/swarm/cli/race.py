@@ -1,0 +1,71 @@
+"""``zot swarm race``: several tries at one task; those whose check passes, the cheapest first.
+
+The exit status is 0 when one passed, else 1; 130 after ctrl+c, which leaves the tries at work.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+import msgspec
+
+from zot.cli.arguments import Arguments, parse
+from zot.cli.output import show, show_spelled, tell
+from zot.cli.verb_table import options
+from zot.errors import UsageError
+from zot.frontends.console import run_loop
+from zot.swarm.cli.main import amount, duration, order
+from zot.swarm.fanout.race import Try, race
+from zot.swarm.git.check_command import TIMEOUT_S, CommandCheck
+from zot.system.files import zot_home
+
+_MOST = 64
+
+
+def run(verb: str, argv: list[str]) -> int:
+    """The exit status of ``zot swarm race ARGV``."""
+    arguments = parse(argv, options(f"swarm {verb}"), least=2, what="N or TASK")
+    typed, *words = arguments.words
+    if not typed.isdecimal() or not 1 <= int(typed) <= _MOST:
+        raise UsageError(f'"{typed}": expected how many tries, 1 to {_MOST}')
+    try:
+        tries = run_loop(_raced(arguments, int(typed), " ".join(words)))
+    except KeyboardInterrupt:
+        tell("zot: interrupted; the tries go on, zot swarm list shows them, zot swarm stop --all ends them")
+        return 130
+    if arguments.has("--json"):
+        show_spelled(json.dumps({"tries": [msgspec.to_builtins(one) for one in tries]}))
+    else:
+        _show(tries)
+    return 0 if tries[0].passed else 1
+
+
+async def _raced(arguments: Arguments, count: int, task: str) -> list[Try]:
+    from zot.swarm.credentials import lent
+
+    home, values = zot_home(), arguments.values
+    found = lent(home, values.get("--provider", ""), values.get("--model", ""), values.get("--api-key", ""))
+    each = msgspec.structs.replace(
+        order(arguments, task, found.provider, found.model),
+        mode="worktree",
+        swarm=f"race-{os.urandom(4).hex()}",
+        max_cost=amount(arguments, "--max-cost-each"),
+    )
+    seconds = duration("--check-timeout", values["--check-timeout"]) if "--check-timeout" in values else TIMEOUT_S
+    check = CommandCheck(values["--check"], seconds) if "--check" in values else None
+    whole = amount(arguments, "--max-cost")
+    return await race(home, count, each, max_cost=whole, check=check, credential=found.credential, told=tell)
+
+
+def _show(tries: list[Try]) -> None:
+    width = max(len(one.name) for one in tries)
+    for one in tries:
+        mark = "passed" if one.passed else "failed"
+        why = f"  {one.why}" if one.why else ""
+        show(f"{mark}  {one.name:<{width}}  ${one.cost:.2f}  {one.seconds:.0f}s  {one.changed}{why}")
+    lost = [one.name for one in tries if not one.passed]
+    if tries[0].passed:
+        tell(f"zot swarm merge {tries[0].name} merges the first")
+    if lost:
+        tell(f"zot swarm rm --force {' '.join(lost)} removes those that failed")

@@ -1,0 +1,386 @@
+"""The door to the supervisor, for the command line, the terminal, RPC and the SDK: find it, or start it, and ask.
+
+Commands and events are those of ``zot.wire.swarm_frames``. Somebody who only looks starts no supervisor, unless the
+last one was killed and left workers whose records say that they run: then the next one has to say what became of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from zot.errors import EngineFault, NotThere, UsageError, ZotError, in_words
+from zot.swarm.engines.engine import Credential
+from zot.swarm.info import info_of
+from zot.swarm.supervisor.internal_frames import Lend, Note, Task
+from zot.swarm.supervisor.runtime_dir import Room
+from zot.swarm.worker_env import AGENT_VARIABLE, without_keys
+from zot.swarm.worker_records import LIVE, Worker
+from zot.swarm.worker_store import Places, meant
+from zot.system import process_setup
+from zot.system.daemon_locks import says_it_is_ready
+from zot.system.safe_open import open_to_replace, read_beginning
+from zot.wire import rpc_frames
+from zot.wire.line_splitter import Lines
+from zot.wire.swarm_frames import (
+    SWARM_DATA,
+    SwarmEvent,
+    SwarmGet,
+    SwarmList,
+    SwarmResume,
+    SwarmSend,
+    SwarmStart,
+    SwarmStop,
+    SwarmSubscribe,
+    SwarmUpdate,
+    SwarmWorker,
+    WorkerInfo,
+)
+
+NOT_THERE = "not there: "  # how an answer begins that means NotThere
+_PATIENCE_S = 60.0
+_LOOK_S = 0.02
+_CHUNK = 256 * 1024
+_PROGRAM = "import sys; sys.path[:0] = sys.argv[1:]; from zot.swarm.supervisor.server import main; main()"
+
+Event = SwarmUpdate | SwarmEvent
+_event = msgspec.json.Decoder(SwarmUpdate | SwarmEvent).decode
+_response = msgspec.json.Decoder(rpc_frames.Response).decode
+
+
+class Swarm:
+    """A connection. Several may ask at once; ``events`` has one reader, and brings what was subscribed to."""
+
+    def __init__(self, home: Path, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._home = home
+        self._reader = reader
+        self._writer = writer
+        self._environment: dict[str, str] | None = None  # what workers get of ours
+        self._ids = count(1)
+        self._waiting: dict[str, asyncio.Future[rpc_frames.Response]] = {}
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._listening = asyncio.get_running_loop().create_task(self._listen())
+
+    async def request(self, command: rpc_frames.Command) -> Any:
+        """The data of the answer; NotThere for an unknown worker, another ZotError when it cannot be done."""
+        id = str(next(self._ids))
+        answer = self._waiting[id] = asyncio.get_running_loop().create_future()
+        try:
+            if self._listening.done():
+                raise _gone()
+            self._writer.write(_line(msgspec.structs.replace(command, id=id)))
+            with suppress(ConnectionError):
+                await self._writer.drain()
+            response = await answer
+        finally:
+            del self._waiting[id]
+        if not response.success:
+            error = response.error
+            raise NotThere(error.removeprefix(NOT_THERE)) if error.startswith(NOT_THERE) else ZotError(error)
+        kind = SWARM_DATA.get(response.command)
+        return None if kind is None else msgspec.convert(response.data, kind)
+
+    async def start(self, command: SwarmStart, credential: Credential | None = None) -> WorkerInfo:
+        """Start a worker; it is recorded when this returns. ``credential`` is for this worker's provider."""
+        if os.environ.get(AGENT_VARIABLE):
+            raise UsageError("a worker of a swarm starts no workers itself")
+        await self._lend(credential)
+        return (await self.request(command)).worker
+
+    async def resume(self, worker: str, credential: Credential | None = None) -> WorkerInfo:
+        if os.environ.get(AGENT_VARIABLE):
+            raise UsageError("a worker of a swarm starts no workers itself")
+        await self._lend(credential)
+        return (await self.request(SwarmResume(worker=worker))).worker
+
+    async def list(self, *, all: bool = False, session: str = "", swarm: str = "") -> tuple[WorkerInfo, ...]:
+        return (await self.request(SwarmList(all=all, session=session, swarm=swarm))).workers
+
+    async def get(self, worker: str) -> SwarmWorker:
+        return await self.request(SwarmGet(worker=worker))
+
+    async def send(self, worker: str, text: str, images: tuple[rpc_frames.Image, ...] = ()) -> None:
+        """Kept for the worker, on disk, when this returns."""
+        await self.request(SwarmSend(worker=worker, text=text, images=images))
+
+    async def stop(self, worker: str = "", *, all: bool = False) -> tuple[WorkerInfo, ...]:
+        """Nothing of them runs any more when this returns."""
+        return (await self.request(SwarmStop(worker=worker, all=all))).workers
+
+    async def subscribe(self, worker: str = "", *, past: bool = False, off: bool = False) -> None:
+        """``events`` brings what this worker says from now on; without a worker, what changes about any of them."""
+        await self.request(SwarmSubscribe(worker=worker, past=past, off=off))
+
+    async def events(self) -> AsyncIterator[Event]:
+        """Until the supervisor ends."""
+        while (event := await self._events.get()) is not None:
+            try:
+                yield event
+            finally:
+                self._events.task_done()
+
+    async def caught_up(self) -> None:
+        """Until the reader of ``events`` has had all that came so far."""
+        await self._events.join()
+
+    async def wait(self, worker: str) -> WorkerInfo:
+        """Until a worker has done what it was told, or has ended."""
+        id = (await self.get(worker)).worker.id
+        await self.subscribe()
+        info = (await self.get(id)).worker
+        if is_over(info):
+            return info
+        async for event in self.events():
+            if isinstance(event, SwarmUpdate) and event.id == id and is_over(event.worker):
+                return event.worker
+        raise _gone()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the supervisor has ended, or this was closed."""
+        return self._listening.done()
+
+    async def __aenter__(self) -> Swarm:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        self._writer.close()
+        self._listening.cancel()
+        await asyncio.wait([self._listening])
+
+    async def _lend(self, credential: Credential | None) -> None:
+        if self._environment is None:
+            ours = _environment(self._home).items()
+            self._environment = {name: value for name, value in ours if _is_text(name) and _is_text(value)}
+        key = {"provider": credential.provider, "value": credential.value} if credential is not None else {}
+        await self.request(Lend(**key, environment=self._environment, most=_most(self._home)))
+
+    async def _listen(self) -> None:
+        lines = Lines()
+        try:
+            while chunk := await self._reader.read(_CHUNK):
+                for line in lines.feed(chunk):
+                    if line:
+                        self._hear(line)
+        except ConnectionError:
+            pass
+        finally:
+            self._events.put_nowait(None)
+            for answer in self._waiting.values():
+                if not answer.done():
+                    answer.set_exception(_gone())
+
+    def _hear(self, line: bytes) -> None:
+        if line.startswith(b'{"type":"swarm_'):
+            with suppress(msgspec.MsgspecError):  # of a newer zot
+                self._events.put_nowait(_event(line))
+            return
+        response = _response(line)
+        answer = self._waiting.get(response.id)
+        if answer is not None and not answer.done():
+            answer.set_result(response)
+
+
+def _line(command: rpc_frames.Command) -> bytes:
+    try:
+        return msgspec.json.encode(command) + b"\n"
+    except UnicodeEncodeError as error:
+        raise UsageError("a worker can only be told text in UTF-8, and work where the path is such a text") from error
+
+
+def _is_text(value: str) -> bool:
+    """Whatever bytes an environment may hold."""
+    return value.isascii() or value == value.encode("utf-8", "replace").decode()
+
+
+def is_over(info: WorkerInfo) -> bool:
+    """Whether a worker has nothing to do any more."""
+    return info.status in ("idle", "done", "failed", "stopped", "lost")
+
+
+def _gone() -> EngineFault:
+    return EngineFault("the swarm's supervisor has ended; `zot swarm list --all` says what became of its workers")
+
+
+# --- finding it
+
+
+@asynccontextmanager
+async def connected(home: Path, credential: Credential | None = None) -> AsyncGenerator[Swarm]:
+    """A connection to the supervisor of this home, which is started when there is none. ``credential`` is for workers
+    that the last one left."""
+    swarm = await connect(home, credential)
+    try:
+        yield swarm
+    finally:
+        await swarm.aclose()
+
+
+@asynccontextmanager
+async def connected_if_alive(home: Path) -> AsyncGenerator[Swarm | None]:
+    """A connection, or None where nothing lives: then the records on disk are true."""
+    if not lives(home):
+        yield None
+        return
+    async with connected(home) as swarm:
+        yield swarm
+
+
+def lives(home: Path) -> bool:
+    """Whether a supervisor runs, or the last one was killed and left workers to look after."""
+    return Room(home).is_alive() or any(worker.status in LIVE for worker in Places(home).all())
+
+
+async def connect(home: Path, credential: Credential | None = None) -> Swarm:
+    """ZotError when there can be none; its text is one line that says why."""
+    room = Room(home)
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            while True:
+                if (swarm := await _joined(room)) is not None:
+                    return swarm
+                with room.starting() as ours:
+                    if ours and (swarm := await _joined(room)) is not None:
+                        return swarm
+                    if ours and (lock := room.life_lock()) >= 0:
+                        try:
+                            await _start(home, room, lock, credential)
+                        finally:
+                            os.close(lock)
+                await asyncio.sleep(_LOOK_S)
+    except TimeoutError as error:
+        raise ZotError(f"the swarm's supervisor did not answer in {_PATIENCE_S:g} s; see {room.log}") from error
+    except OSError as error:
+        raise ZotError(f"the swarm's supervisor cannot be reached: {in_words(error)}") from error
+
+
+async def _joined(room: Room) -> Swarm | None:
+    """One that ends in this moment greets nobody."""
+    running = room.running()
+    if running is None:
+        return None
+    try:
+        reader, writer = await asyncio.open_unix_connection(running.socket, limit=_CHUNK)
+        if await reader.readline():
+            return Swarm(room.home, reader, writer)
+        writer.close()
+    except OSError:
+        pass
+    return None
+
+
+async def _start(home: Path, room: Room, lock: int, credential: Credential | None) -> None:
+    """In a session of its own, away from the keyboard's signals, without anybody's keys."""
+    tried = {name: os.environ.get(f"ZOT_SWARM_{name.upper()}", "") for name in ("patience_s", "idle_s")}  # by tests
+    given = {name: float(value) for name, value in tried.items() if value}
+    lent = _keys_of_the_living(home) | ({credential.provider: credential.value} if credential is not None else {})
+    task = Task(home=str(home), lent=lent, most=_most(home), **given)
+    child = _spawned(room, {**_environment(home), "ZOT_HOME": str(home)}, lock)
+    process_setup.helpers.add(child.pid)
+    assert child.stdin is not None and child.stdout is not None
+    with suppress(BrokenPipeError), child.stdin:
+        child.stdin.write(msgspec.json.encode(task))
+    try:
+        said = await says_it_is_ready(child.stdout.fileno())
+    finally:
+        child.stdout.close()
+    if not said:
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(timeout=5)
+        raise ZotError(f"the swarm's supervisor did not start: {_complaint(room)} (all it said: {room.log})")
+
+
+def _most(home: Path) -> int:
+    """How many may be at work at once."""
+    from zot.agent.settings import Settings
+
+    return Settings(home).values.swarm_agents
+
+
+def _keys_of_the_living(home: Path) -> dict[str, str]:
+    """For workers the last supervisor left in the middle: it held their keys in memory, and whoever is here may have
+    the same ones."""
+    found: dict[str, str] = {}
+    for worker in Places(home).all():
+        name = worker.order.provider
+        if worker.status in LIVE and name and name not in found:
+            from zot.swarm.credentials import lent  # most find nobody left
+
+            with suppress(ZotError):
+                credential = lent(home, name, worker.order.model, "").credential
+                found[name] = credential.value if credential is not None else ""
+    return {name: value for name, value in found.items() if value}
+
+
+def _environment(home: Path) -> dict[str, str]:
+    """Ours, without anybody's keys: those of providers that are configured here do not count as well."""
+    from zot.provider.catalog import Catalog  # only who starts something needs it
+
+    return without_keys(os.environ, Catalog(home).providers().values())
+
+
+def _spawned(room: Room, environment: dict[str, str], lock: int) -> subprocess.Popen[bytes]:
+    log = open_to_replace(room.log)
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-I", "-c", _PROGRAM, *(place for place in sys.path if os.path.isabs(place))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+            cwd="/",
+            pass_fds=(lock,),
+            env=environment,
+        )
+    finally:
+        os.close(log)
+
+
+def _complaint(room: Room) -> str:
+    with suppress(OSError):
+        lines = read_beginning(room.log).decode("utf-8", "replace").strip().splitlines()
+        return lines[-1].removeprefix("zot: ") if lines else "it said nothing"
+    return "it said nothing"
+
+
+# --- the records, whoever holds them at this moment
+
+
+async def workers(home: Path, *, all: bool = False, problems: list[str] | None = None) -> tuple[WorkerInfo, ...]:
+    """Those that live, or every one, oldest first; what is wrong with records goes into ``problems``."""
+    found = Places(home).all(problems)
+    async with connected_if_alive(home) as swarm:
+        if swarm is not None:
+            return await swarm.list(all=all)
+    return tuple(info_of(worker) for worker in found if all or worker.status in LIVE)
+
+
+def named(home: Path, typed: str) -> Worker:
+    """The record of who is meant, as it is on disk; NotThere when it is nobody."""
+    return meant(typed, Places(home).all())
+
+
+async def note(home: Path, worker: str, *, merged: str = "", forget: bool = False) -> None:
+    """Record that a worker was merged, or make sure that it may be removed. UsageError while it runs."""
+    async with connected_if_alive(home) as swarm:
+        if swarm is not None:
+            await swarm.request(Note(worker=worker, merged=merged, forget=forget))
+            return
+    room, place = Room(home), Places(home).of(named(home, worker).id)
+    with room.starting() as ours:
+        if not ours or room.is_alive():
+            raise UsageError("a supervisor is just starting; try again")
+        if merged:
+            place.save(msgspec.structs.replace(place.load(), merged=merged))

@@ -1,0 +1,39 @@
+"""Which model a worker is started with, and the key that only whoever starts it has: in the environment, or typed.
+
+What is stored in the home a worker finds by itself, so it is not carried.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from zot.agent.model_resolver import Query, require_credential, resolve
+from zot.agent.settings import Settings
+from zot.provider.auth.auth_store import AuthStore
+from zot.provider.catalog import Catalog
+from zot.swarm.engines.engine import Credential
+
+
+class Lent(msgspec.Struct, frozen=True, kw_only=True):
+    provider: str
+    model: str
+    credential: Credential | None = None
+
+
+def lent(home: Path, provider: str, model: str, api_key: str) -> Lent:
+    """NotLoggedIn when there is no credential at all: a worker could only fail."""
+    settings, catalog = Settings(home), Catalog(home)
+    store = AuthStore(home, keyring=settings.values.credential_store == "keyring")
+    query = Query(provider=provider, model=model, api_key=api_key)
+    resolved = resolve(query, settings, catalog, store, os.environ)
+    require_credential(resolved)
+    found, name = resolved.credential, resolved.provider.id
+    carried = found is not None and found.method == "apikey" and found.source in ("flag", "env") and bool(found.key)
+    return Lent(
+        provider=name,
+        model=resolved.model.id,
+        credential=Credential(provider=name, value=found.key) if found is not None and carried else None,
+    )

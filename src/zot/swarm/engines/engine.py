@@ -1,0 +1,86 @@
+"""Where workers run: the six words an engine has to know. It carries lines of the RPC protocol and understands none.
+
+An attempt is one process of a worker. Ending it ends everything it started; when ``events`` is over, so is the
+attempt, and ``status`` says how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from zot.swarm.worker_records import Tree
+
+
+class Credential(msgspec.Struct, frozen=True, kw_only=True):
+    """What the starter's environment or flags had and the worker's home has not. Never in argv, environment or a
+    file."""
+
+    provider: str
+    value: str
+
+    def __repr__(self) -> str:
+        return f"Credential({self.provider!r})"
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What an attempt needs: ``flags`` of ``zot rpc``, where it works, and the worker's own directory, which holds its
+    session. With ``tree``, ``cwd`` is in it. ``environment`` is that of whoever started it, without keys; empty when
+    that is not known any more."""
+
+    worker: str
+    attempt: int
+    flags: tuple[str, ...]
+    cwd: Path
+    directory: Path
+    session: Path
+    tree: Tree | None = None
+    credential: Credential | None = None
+    swarm: str = ""  # whose budget it shares
+    steps_left: int = -1  # model calls it may still make; -1 is any number
+    environment: Mapping[str, str] = {}
+
+
+class AttemptStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """``code`` is None while it runs; ``reason`` is its last words, or what the engine knows."""
+
+    pid: int = 0
+    born: int = 0
+    code: int | None = None
+    reason: str = ""
+
+
+class Attempt(Protocol):
+    """One process of a worker, wherever it is."""
+
+    def events(self) -> AsyncIterator[bytes]:
+        """The lines it says, as they come. Read once, by one reader."""
+        ...
+
+    async def send(self, line: bytes) -> None:
+        """One line for it; EngineFault when it is gone."""
+        ...
+
+    async def stop(self, grace: float) -> None:
+        """End it, politely for so many seconds. Everything it started is gone when this returns."""
+        ...
+
+    def status(self) -> AttemptStatus: ...
+
+    async def collect(self) -> None:
+        """Bring what it made into the worker's directory and repository, if it was made elsewhere: the session, and
+        its commits on the branch of its tree."""
+        ...
+
+
+class Engine(Protocol):
+    async def start(self, job: Job) -> Attempt:
+        """Begin an attempt; EngineFault when that is not possible, with one line that says why."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of whatever the engine itself holds. Attempts are stopped before."""
+        ...

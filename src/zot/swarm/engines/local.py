@@ -1,0 +1,122 @@
+"""The local engine: a worker is a child process of the supervisor, with a session of its own, and dies with it.
+
+Three things end it when the supervisor is gone, whatever was killed: its input ends, and a worker ends with it; the
+shell that watches over the supervisor kills its group; and the next supervisor looks whether it is still there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+from zot.errors import EngineFault, in_words
+from zot.swarm.engines.engine import AttemptStatus, Job
+from zot.swarm.worker_env import environment_of, handed
+from zot.system.process_table import started
+from zot.system.processes import ProcessTree, reap_strays, spawn
+from zot.system.safe_open import open_to_append, reading
+from zot.wire.line_splitter import Lines
+from zot.wire.rpc_frames import MAX_LINE
+
+_CHUNK = 64 * 1024
+_SAID = 64 * 1024  # of its last words
+_UNREAD = 32 * 1024 * 1024  # of what it was sent and does not take
+_LONGEST_LINE = 4 * MAX_LINE
+
+
+class LocalEngine:
+    async def start(self, job: Job) -> LocalAttempt:
+        try:
+            return await _started(job)
+        except OSError as error:
+            raise EngineFault(f"the worker cannot be started: {in_words(error)}") from error
+
+    async def close(self) -> None:
+        """It holds nothing."""
+
+
+class LocalAttempt:
+    """What it says on stderr goes into the worker's ``log.txt``."""
+
+    def __init__(
+        self, job: Job, tree: ProcessTree, stdin: asyncio.WriteTransport, stdout: asyncio.StreamReader
+    ) -> None:
+        self._job = job
+        self._tree = tree
+        self._stdin = stdin
+        self._stdout = stdout
+        self._born = started(tree.pid)
+
+    async def events(self) -> AsyncIterator[bytes]:
+        lines = Lines(_LONGEST_LINE)
+        while chunk := await self._stdout.read(_CHUNK):
+            for line in lines.feed(chunk):
+                if line:
+                    yield line
+        await self._tree.wait()
+
+    async def send(self, line: bytes) -> None:
+        if self._stdin.is_closing() or self._tree.exit_code is not None:
+            raise EngineFault("the worker's process has ended")
+        if self._stdin.get_write_buffer_size() > _UNREAD:
+            raise EngineFault("the worker does not read what it is sent")
+        self._stdin.write(line + b"\n")
+
+    async def stop(self, grace: float) -> None:
+        self._stdin.close()
+        await self._tree.stop(grace)
+        reap_strays()
+
+    def status(self) -> AttemptStatus:
+        code = self._tree.exit_code
+        return AttemptStatus(
+            pid=self._tree.pid, born=self._born, code=code, reason="" if code is None else self._last_words(code)
+        )
+
+    async def collect(self) -> None:
+        """It worked where it belongs."""
+
+    def _last_words(self, code: int) -> str:
+        if code < 0:
+            return f"its process was killed by signal {-code}"
+        said = ""
+        with suppress(OSError), reading(self._job.directory / "log.txt") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _SAID))
+            lines = file.read(_SAID).decode("utf-8", "replace").splitlines()
+            said = next((line for line in reversed(lines) if line.strip()), "")
+        return said.removeprefix("zot: ") or f"its process ended with code {code}"
+
+
+async def _started(job: Job) -> LocalAttempt:
+    child_in, stdin = os.pipe()
+    stdout, child_out = os.pipe()
+    log = -1
+    try:
+        log = open_to_append(job.directory / "log.txt")
+        with handed(job.credential) as (flags, descriptors):
+            own = ("--session-file", str(job.session), "--cwd", str(job.cwd))
+            tree = spawn(
+                [sys.executable, "-m", "zot", "rpc", *job.flags, *own, *flags],
+                cwd=job.directory,
+                env=environment_of(job.worker, job.environment),
+                stdin=child_in,
+                stdout=child_out,
+                stderr=log,
+                pass_fds=descriptors,
+            )
+    except BaseException:
+        os.close(stdin)
+        os.close(stdout)
+        raise
+    finally:
+        for fd in (child_in, child_out, log):
+            if fd >= 0:
+                os.close(fd)
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=_CHUNK)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(stdout, "rb", 0))
+    writer, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(stdin, "wb", 0))
+    return LocalAttempt(job, tree, writer, reader)

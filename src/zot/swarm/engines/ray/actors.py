@@ -1,0 +1,109 @@
+"""Ray's side of it: the keeper as a named, detached actor, and a host of each worker as an actor of the keeper's.
+
+A host may be restarted by Ray, and is empty then; no call is ever repeated by Ray, because a call that was answered and
+lost is still a call. The credential passes as a small argument of a method, which Ray keeps in no log, no store and no
+record of the actor.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+from zot.errors import EngineFault
+from zot.swarm.engines.ray.coordinator import HostGone, Keeper
+from zot.swarm.engines.ray.node_host import WorkerHost
+
+KEEPER = "zot-keeper"
+CPUS = 0.05  # a worker waits for models most of the time
+RESTARTS = 8
+_CALLS = 100
+_HEAD = "node:__internal_head__"
+
+
+def keeper(namespace: str) -> Any:
+    """A handle of the keeper of this namespace, which is made if it is not there."""
+    ray: Any = import_module("ray")
+    options = {
+        "name": KEEPER,
+        "namespace": namespace,
+        "lifetime": "detached",
+        "get_if_exists": True,
+        "num_cpus": 0,
+        "max_restarts": 0,
+        "max_task_retries": 0,
+        "max_concurrency": 10_000,
+        "resources": {_HEAD: 0.001},  # without that node there is no cluster; the driver's own may leave
+    }
+    return ray.remote(RayKeeper).options(**options).remote(namespace)
+
+
+class RayKeeper(Keeper):
+    def __init__(self, namespace: str) -> None:
+        super().__init__(RayHost, self._end, import_module("ray").put)
+        self._namespace = namespace
+
+    def _end(self) -> None:
+        ray: Any = import_module("ray")
+        with suppress(Exception):  # without a record of its own it has ended already
+            ray.kill(ray.get_actor(KEEPER, self._namespace))
+        os._exit(0)
+
+
+class RayHost:
+    """The keeper's hold on one host."""
+
+    def __init__(self, worker: str) -> None:
+        ray: Any = import_module("ray")
+        options = {
+            "num_cpus": CPUS,
+            "max_restarts": RESTARTS,
+            "max_task_retries": 0,
+            "max_concurrency": _CALLS,
+            "scheduling_strategy": "SPREAD",
+        }
+        self._actor = ray.remote(WorkerHost).options(**options).remote(worker)
+
+    async def begin(self, data: bytes, bundle: Any, secret: bytes) -> bytes:
+        return await self._ask("begin", data, bundle, secret)
+
+    async def poll(self, attempt: int, taken: bytes) -> bytes:
+        return await self._ask("poll", attempt, taken)
+
+    async def send(self, attempt: int, number: int, line: bytes) -> bool:
+        return await self._ask("send", attempt, number, line)
+
+    async def stop(self, attempt: int, grace: float) -> None:
+        await self._ask("stop", attempt, grace)
+
+    async def release(self, attempt: int) -> None:
+        await self._ask("release", attempt)
+
+    def end(self) -> None:
+        ray: Any = import_module("ray")
+        with suppress(Exception):  # it is gone already
+            ray.kill(self._actor, no_restart=True)
+
+    async def _ask(self, word: str, *given: Any) -> Any:
+        faults: Any = import_module("ray.exceptions")
+        try:
+            return await getattr(self._actor, word).remote(*given)
+        except faults.ActorUnavailableError as error:
+            raise HostGone(for_good=False) from error
+        except (faults.RayActorError, faults.WorkerCrashedError) as error:
+            raise HostGone(for_good=True) from error
+        except faults.RayTaskError as error:
+            raise EngineFault(reason_of(error)) from None
+
+
+def reason_of(error: BaseException) -> str:
+    """One line for a person, out of what Ray made of an error on another machine."""
+    cause = getattr(error, "cause", None) or error
+    said = str(cause).strip().splitlines() or [type(cause).__name__]
+    if isinstance(cause, EngineFault):
+        return said[0]
+    if "No module named 'zot" in str(error):
+        return "zot is not installed on a node of the cluster: install the same zot there as here"
+    return f"{type(cause).__name__}: {said[0] if cause is not error else said[-1]}"

@@ -1,0 +1,426 @@
+"""The keeper: stays on the cluster when its driver leaves, holds the workers' hosts, and what was not acknowledged.
+
+There is one for each home of zot. It owns the hosts, so they end with it. One driver counts, the one that said hello
+last; to any other it says so. While none is there it permits model calls out of what the driver left for each swarm,
+and after a day of that it ends everything. Nothing here knows Ray: hosts are made by what it is given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from typing import Any, Protocol
+
+import msgspec
+
+from zot.errors import EngineFault
+from zot.swarm.engines.ray.frames import (
+    VERSION,
+    Batch,
+    Begin,
+    Over,
+    Taken,
+    decode_batch,
+    decode_begin,
+    encode,
+)
+from zot.swarm.supervisor.budget import Left
+from zot.wire.rpc_frames import Permit, PermitRequest, PermitSettled
+
+POLL_S = 5.0
+AWAY_S = 15.0  # of silence, and the driver counts as gone
+ABANDONED_S = 86_400.0
+LINGER_S = 60.0  # with nothing to keep
+RESTART_S = 90.0  # for a host that does not answer to come back
+_TRY_AGAIN_S = 0.5
+_MOST_HELD = 32 << 20  # bytes of one worker nobody has acknowledged: then its host is not asked for more
+MOST_BUNDLES = 512 << 20  # bytes of trees for workers to begin from; then those used longest ago go
+_LOST = "the node or the process it ran on was lost"
+
+
+class Host(Protocol):
+    """A ``WorkerHost``, wherever it is. Any of these raises HostGone."""
+
+    def begin(self, data: bytes, bundle: Any, secret: bytes) -> Awaitable[bytes]:
+        """``bundle`` is what ``share`` made of it."""
+        ...
+
+    def poll(self, attempt: int, taken: bytes) -> Awaitable[bytes]: ...
+
+    def send(self, attempt: int, number: int, line: bytes) -> Awaitable[bool]: ...
+
+    def stop(self, attempt: int, grace: float) -> Awaitable[None]: ...
+
+    def release(self, attempt: int) -> Awaitable[None]: ...
+
+    def end(self) -> None:
+        """Its process, at once and for good."""
+        ...
+
+
+class HostGone(Exception):
+    """It did not answer. ``for_good``: it will not come back either."""
+
+    def __init__(self, for_good: bool) -> None:
+        super().__init__(_LOST)
+        self.for_good = for_good
+
+
+class Held:
+    """One attempt of a worker, as the keeper knows it."""
+
+    def __init__(self, begin: Begin, host: Host) -> None:
+        self.worker, self.number, self.swarm = begin.worker, begin.attempt, begin.swarm
+        self.host = host
+        self.steps_left = begin.steps_left
+        self.begun = b""
+        self.ready = asyncio.Event()
+        self.taken = Taken(session=len(begin.session))
+        self.batches: deque[tuple[int, bytes]] = deque()
+        self.count = 0
+        self.told = 0  # the last batch this driver was given
+        self.size = 0
+        self.over = False
+        self.lost = False
+        self.asked: dict[str, PermitRequest] = {}
+        self.answered: dict[str, int] = {}  # by which line; those of the keeper have numbers below 0
+        self.room = asyncio.Event()
+        self.pump: asyncio.Task[None] | None = None
+
+    def add(self, batch: Batch) -> None:
+        self.count += 1
+        data = encode(msgspec.structs.replace(batch, number=self.count))
+        self.batches.append((self.count, data))
+        self.size += len(data)
+
+    def acknowledge(self, number: int) -> None:
+        while self.batches and self.batches[0][0] <= number:
+            self.size -= len(self.batches.popleft()[1])
+        self.room.set()
+
+
+class Allowance:
+    """What is left for a swarm since the driver last said so; see ``Left``."""
+
+    def __init__(self, left: Left) -> None:
+        self._usd = left.usd if left.usd >= 0 else math.inf
+        self._steps = left.steps if left.steps >= 0 else math.inf
+        self._until = _now() + left.seconds if left.seconds >= 0 else math.inf
+
+    def covers(self, request: PermitRequest) -> bool:
+        dear = not self._usd >= request.usd or self._usd <= 0 or (request.unpriced and self._usd < math.inf)
+        return not dear and self._steps > 0 and _now() < self._until
+
+    def grant(self, usd: float) -> None:
+        self._usd -= usd
+        self._steps -= 1
+
+    def spend(self, more: float) -> None:
+        """A call came to more, or less, than it was granted for."""
+        self._usd -= more
+
+
+class Keeper:
+    """``make`` makes a host for a worker; ``leave`` ends this keeper's process; ``share`` puts a bundle where hosts
+    can get it, for as long as what it returns is held."""
+
+    def __init__(
+        self, make: Callable[[str], Host], leave: Callable[[], None], share: Callable[[bytes], Any] = bytes
+    ) -> None:
+        self._make, self._leave, self._share = make, leave, share
+        self._held: dict[str, Held] = {}
+        self._bundles: dict[str, tuple[Any, int]] = {}  # shared, and how large; the one used last is the last
+        self._allowed: dict[str, Allowance] = {}
+        self._driver = ""
+        self._heard = 0.0
+        self._news = asyncio.Event()
+        self._watching: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    # --- the driver
+
+    async def hello(self, driver: str) -> int:
+        """Whoever says it last is the driver, and gets again what nobody acknowledged."""
+        self._driver, self._heard = driver, _now()
+        for held in self._held.values():
+            held.told = 0
+        self._news.set()
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._watch())
+        return VERSION
+
+    async def poll(self, driver: str, acknowledged: dict[str, tuple[int, int]]) -> list[bytes]:
+        """What is new of all workers. ``acknowledged`` tells of each its attempt and the last batch that is done."""
+        self._check(driver)
+        for worker, (attempt, number) in acknowledged.items():
+            if (held := self._get(worker, attempt)) is not None:
+                held.acknowledge(number)
+        deadline = _now() + POLL_S
+        while not (fresh := self._fresh()) and (left := deadline - _now()) > 0:
+            self._news.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await self._news.wait()
+            self._check(driver)
+        return fresh
+
+    async def allow(self, driver: str, data: bytes) -> None:
+        """What each swarm may still spend when the driver is gone; one that is not named has no limit."""
+        self._check(driver)
+        left = msgspec.msgpack.decode(data, type=dict[str, Left])
+        self._allowed = {swarm: Allowance(one) for swarm, one in left.items()}
+
+    async def keep(self, driver: str, key: str, bundle: bytes) -> None:
+        """A bundle that attempts begin from; many have the same."""
+        self._check(driver)
+        self._bundles[key] = self._share(bundle), len(bundle)
+        while len(self._bundles) > 1 and sum(size for _, size in self._bundles.values()) > MOST_BUNDLES:
+            del self._bundles[next(iter(self._bundles))]
+
+    async def has(self, driver: str, key: str) -> bool:
+        self._check(driver)
+        return self._bundle(key) is not None
+
+    def _bundle(self, key: str) -> Any:
+        """What is shared under this key, None when it is not here; whoever asks is about to use it."""
+        if key not in self._bundles:
+            return None
+        self._bundles[key] = found = self._bundles.pop(key)
+        return found[0]
+
+    # --- attempts
+
+    async def begin(self, driver: str, data: bytes, secret: bytes) -> bytes:
+        """Begin an attempt, on the worker's host if that one lives. Empty, and nothing has begun, when its bundle is
+        not here any more."""
+        self._check(driver)
+        begin = decode_begin(data)
+        before = self._held.get(begin.worker)
+        if before is not None and before.number == begin.attempt:  # the answer was lost on its way
+            await before.ready.wait()
+            if before.begun:
+                return before.begun
+        if before is not None and before.number >= begin.attempt:
+            raise EngineFault(f"attempt {begin.attempt} of {begin.worker} is over: {before.number} is known here")
+        if (bundle := self._bundle(begin.tree.key)) is None:
+            return b""
+        host = before.host if before is not None else self._make(begin.worker)
+        if before is not None:
+            self._forget(before)
+        held = self._held[begin.worker] = Held(begin, host)
+        try:
+            held.begun = await self._begun(held, data, bundle, secret)
+        except BaseException:
+            self._drop(held)
+            raise
+        finally:
+            held.ready.set()
+        held.pump = asyncio.create_task(self._pump(held))
+        return held.begun
+
+    async def _begun(self, held: Held, data: bytes, bundle: Any, secret: bytes) -> bytes:
+        """A host on its way back is waited for; one that will not come back gives way to a new one, once."""
+        deadline, renewed = _now() + RESTART_S, False
+        while True:
+            try:
+                return await held.host.begin(data, bundle, secret)
+            except HostGone as gone:
+                if _now() > deadline or (gone.for_good and renewed):
+                    raise EngineFault(f"{held.worker} could not be started: {_LOST}") from gone
+                if gone.for_good:
+                    held.host, renewed = self._make(held.worker), True
+                await asyncio.sleep(_TRY_AGAIN_S)
+
+    async def adopt(self, driver: str, worker: str, attempt: int) -> bytes:
+        """Where that attempt runs, or ran, if its end was not taken yet; empty when it is not known here."""
+        self._check(driver)
+        held = self._get(worker, attempt)
+        return held.begun if held is not None else b""
+
+    async def send(self, driver: str, worker: str, attempt: int, number: int, line: bytes) -> bool:
+        """False when it is gone. A permit for what was answered already has done its work."""
+        self._check(driver)
+        held = self._get(worker, attempt)
+        if held is None or held.over:
+            return False
+        if b'"permit"' in line and (permit := _permit(line)) is not None:
+            if held.answered.get(permit.request_id, number) != number:
+                return True
+            held.answered[permit.request_id] = number
+            if permit.decision == "go":
+                self._count(held, permit.request_id)
+        return await self._sent(held, number, line)
+
+    async def _sent(self, held: Held, number: int, line: bytes) -> bool:
+        """Until the host has it, or the attempt is over."""
+        while not held.over:
+            try:
+                return await held.host.send(held.number, number, line)
+            except HostGone as gone:
+                if gone.for_good:
+                    return False
+                await asyncio.sleep(_TRY_AGAIN_S)
+        return False
+
+    async def stop(self, driver: str, worker: str, attempt: int, grace: float) -> None:
+        """Over when this returns; a host that does not answer is ended for good."""
+        self._check(driver)
+        held = self._get(worker, attempt)
+        if held is None or held.over:
+            return
+        try:
+            async with asyncio.timeout(grace + RESTART_S / 2):
+                await held.host.stop(attempt, grace)
+        except (HostGone, TimeoutError):
+            held.host.end()
+            self._lose(held)
+
+    async def release(self, driver: str, worker: str, attempt: int) -> None:
+        """All of it was taken: the host may go, and with it the directory on its node."""
+        self._check(driver)
+        if (held := self._get(worker, attempt)) is not None:
+            with suppress(HostGone, TimeoutError):
+                async with asyncio.timeout(10):
+                    await held.host.release(attempt)
+            self._drop(held)
+
+    # --- what hosts say
+
+    async def _pump(self, held: Held) -> None:
+        """Ask one host for news until its attempt is over, or nobody knows it there any more."""
+        silent_since = 0.0
+        while not held.over:
+            while held.size > _MOST_HELD:
+                held.room.clear()
+                await held.room.wait()
+            try:
+                data = await held.host.poll(held.number, encode(held.taken))
+            except HostGone as gone:
+                silent_since = silent_since or _now()
+                if gone.for_good or _now() - silent_since > RESTART_S:
+                    self._lose(held)
+                await asyncio.sleep(_TRY_AGAIN_S)
+                continue
+            silent_since = 0.0
+            if not data:
+                self._lose(held)
+            elif not (batch := decode_batch(data)).says_nothing and not held.over:
+                self._take(held, batch)
+
+    def _take(self, held: Held, batch: Batch) -> None:
+        held.taken = held.taken.after(batch)
+        held.over = batch.over is not None
+        held.add(batch)
+        for line in batch.lines:
+            if b'"permit_' in line:
+                self._hear_of_permit(held, line)
+        self._news.set()
+        if held.asked and self._is_away:
+            self._permit(held)
+
+    def _lose(self, held: Held) -> None:
+        if not held.over:
+            held.over = held.lost = True
+            held.add(Batch(worker=held.worker, attempt=held.number, over=Over(code=-9, reason=_LOST, lost=True)))
+            self._news.set()
+
+    def _fresh(self) -> list[bytes]:
+        found: list[bytes] = []
+        for held in self._held.values():
+            found += [data for number, data in held.batches if number > held.told]
+            held.told = held.count
+        return found
+
+    # --- permits, while nobody else can give them
+
+    @property
+    def _is_away(self) -> bool:
+        return _now() - self._heard > AWAY_S
+
+    def _hear_of_permit(self, held: Held, line: bytes) -> None:
+        match _permit_event(line):
+            case PermitRequest() as request:
+                held.asked[request.request_id] = request
+            case PermitSettled() as settled:
+                request = held.asked.pop(settled.request_id, None)
+                if request is not None and held.swarm in self._allowed:
+                    self._allowed[held.swarm].spend(settled.usd - request.usd)
+            case None:
+                pass
+
+    def _permit(self, held: Held) -> None:
+        for id, request in held.asked.items():
+            if id in held.answered:
+                continue
+            number = held.answered[id] = -len(held.answered) - 1
+            allowed = self._allowed.get(held.swarm)
+            if held.steps_left == 0 or (allowed is not None and not allowed.covers(request)):
+                answer = Permit(request_id=id, decision="refuse", reason="the limits of the worker or its swarm")
+            else:
+                answer = Permit(request_id=id, decision="go")
+                self._count(held, id)
+            self._later(self._sent(held, number, msgspec.json.encode(answer)))
+
+    def _count(self, held: Held, id: str) -> None:
+        """A call that is permitted, by whom ever."""
+        held.steps_left -= held.steps_left > 0
+        if (request := held.asked.get(id)) is not None and held.swarm in self._allowed:
+            self._allowed[held.swarm].grant(request.usd)
+
+    # --- its own life
+
+    async def _watch(self) -> None:
+        """Whether somebody is there, and anything left to keep."""
+        while True:
+            await asyncio.sleep(1.0)
+            silent = _now() - self._heard
+            if self._is_away:
+                for held in self._held.values():
+                    self._permit(held)
+            if silent > ABANDONED_S or (not self._held and silent > LINGER_S):
+                for held in list(self._held.values()):
+                    self._drop(held)
+                self._leave()
+
+    def _check(self, driver: str) -> None:
+        if driver != self._driver:
+            raise EngineFault("another zot of the same home drives these workers now")
+        self._heard = _now()
+
+    def _get(self, worker: str, attempt: int) -> Held | None:
+        held = self._held.get(worker)
+        return held if held is not None and held.number == attempt else None
+
+    def _forget(self, held: Held) -> None:
+        if self._held.get(held.worker) is held:
+            del self._held[held.worker]
+        if held.pump is not None:
+            held.pump.cancel()
+
+    def _drop(self, held: Held) -> None:
+        self._forget(held)
+        held.host.end()
+
+    def _later(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _permit(line: bytes) -> Permit | None:
+    with suppress(msgspec.MsgspecError):
+        return msgspec.json.decode(line, type=Permit)
+    return None
+
+
+def _permit_event(line: bytes) -> PermitRequest | PermitSettled | None:
+    with suppress(msgspec.MsgspecError):
+        return msgspec.json.decode(line, type=PermitRequest | PermitSettled)
+    return None

@@ -1,0 +1,523 @@
+"""Workers on a Ray cluster: an attempt is a ``zot rpc`` on some node, and all it makes comes back as it is made.
+
+Its session grows here while it grows there, its tree arrives as commits, and a line is given to the reader after what
+it speaks of is on this disk: an attempt whose node is lost is continued from here. The cluster is joined by a process
+of its own, started with the first worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import zot
+from zot.errors import EngineFault, GitFailed, UsageError, ZotError, in_words
+from zot.provider.providers import credential_variables
+from zot.swarm.engines.engine import AttemptStatus, Credential, Job
+from zot.swarm.engines.ray.bridge import Call, Said, Setup, framed, read_frame
+from zot.swarm.engines.ray.frames import Batch, Begin, Over, decode_batch, decode_begun, encode
+from zot.swarm.git.bundle import Carried, bundled, put_in_place, receive, seen_from
+from zot.swarm.supervisor.budget import Left
+from zot.swarm.travelling import travelling
+from zot.swarm.worker_records import Order, Tree
+from zot.system import process_setup
+from zot.system.files import zot_home
+from zot.system.installation import with_extra
+from zot.system.safe_open import open_to_append, read_whole
+from zot.system.secret_variables import looks_like_secret
+
+PATIENCE_S = 60.0  # for a cluster to be joined, or one of this machine alone to begin
+_KNOCK_S = 5.0
+_CALL_S = 300.0
+_BEGIN_S = 3600.0  # a cluster that is full may have to find another node first
+_TRIES = 4
+_HOME_FILES = (
+    *("config.json", "models.json", "catalog.json", "SYSTEM.md", "AGENTS.md"),
+    *("permissions.json", "guards.json"),
+)
+_LARGEST_SESSION = 1 << 30
+_PORT = 6379
+_SHARED = "the nodes of a cluster do not have this directory: a worker there needs a repository, and --worktree"
+_PROGRAM = "import sys; sys.path[:0] = sys.argv[1:]; from zot.swarm.engines.ray.bridge import main; main()"
+
+
+def address_of(engine: str) -> str:
+    """HOST:PORT of ``ray://HOST:PORT``, empty for ``ray``; UsageError for anything else."""
+    if engine == "ray":
+        return ""
+    address = engine.removeprefix("ray://")
+    host, colon, port = address.rpartition(":")
+    if address == engine or not address or (colon and not (host and port.isdigit())):
+        raise UsageError(f'there is no engine "{engine}": local, ray or ray://HOST:PORT')
+    return address if colon else f"{address}:{_PORT}"
+
+
+def check_engine(order: Order) -> None:
+    """UsageError for an order that can run on no cluster, before anything is made for it."""
+    address_of(order.engine)
+    if order.mode == "shared":
+        raise UsageError(_SHARED)
+    if find_spec("ray") is None:
+        raise UsageError(_missing())
+
+
+def _missing() -> str:
+    return f"Ray is not installed: {with_extra('ray', 'ray')}"
+
+
+class RayEngine:
+    def __init__(self, address: str = "") -> None:
+        self._address = address
+        self._bridge: _Bridge | None = None
+        self._joining = asyncio.Lock()
+        self._packing = asyncio.Lock()
+
+    async def start(self, job: Job) -> RayAttempt:
+        if job.tree is None:
+            raise EngineFault(_SHARED)
+        try:
+            await put_in_place(job.tree, job.worker)  # what a lost attempt had sent
+            seen = await seen_from(job.tree)
+        except GitFailed as error:
+            raise EngineFault(str(error)) from error
+        credential = job.credential or await asyncio.to_thread(_own_credential, job.flags)
+        begin = await asyncio.to_thread(_begin, job, job.tree, seen, credential)
+        for further in reversed(range(_TRIES)):
+            try:
+                return await self._begun(job, job.tree, begin, _secret(credential))
+            except (_ClusterGone, _BundleGone):
+                if not further:
+                    raise
+        raise AssertionError
+
+    async def _begun(self, job: Job, tree: Tree, begin: Begin, secret: bytes) -> RayAttempt:
+        bridge = await self._joined()
+        await self._sent_ahead(bridge, tree, begin.tree)
+        attempt = RayAttempt(bridge, job, tree)
+        bridge.attempts[job.worker, job.attempt] = attempt
+        try:
+            begun = await bridge.call("begin", encode(begin), secret)
+            if not begun:
+                raise _BundleGone("the cluster has let go of what it begins from")
+            attempt.begun(begun)
+        except BaseException:
+            bridge.forget(attempt)
+            raise
+        return attempt
+
+    async def rejoin(self, job: Job) -> RayAttempt | None:
+        """The attempt of that number, if the cluster still has it or its end; None when it has to be begun anew."""
+        if job.tree is None:
+            return None
+        bridge = await self._joined()
+        attempt = RayAttempt(bridge, job, job.tree)
+        bridge.attempts[job.worker, job.attempt] = attempt
+        begun = await bridge.call("adopt", job.worker, job.attempt)
+        if not begun:
+            bridge.forget(attempt)
+            return None
+        attempt.begun(begun)
+        return attempt
+
+    async def allow(self, left: dict[str, Left]) -> None:
+        """What each swarm may still spend should this process be gone."""
+        if self._bridge is not None and self._bridge.alive:
+            with suppress(EngineFault):  # a cluster that is gone spends nothing
+                await self._bridge.call("allow", msgspec.msgpack.encode(left))
+
+    async def close(self) -> None:
+        if self._bridge is not None:
+            await self._bridge.close()
+
+    async def _joined(self) -> _Bridge:
+        async with self._joining:
+            if self._bridge is None or not self._bridge.alive:
+                if find_spec("ray") is None:
+                    raise EngineFault(_missing())
+                if self._address:
+                    await _knock(self._address)
+                self._bridge = await _Bridge.join(self._address)
+            return self._bridge
+
+    async def _sent_ahead(self, bridge: _Bridge, tree: Tree, seen: Carried) -> None:
+        """The bundle goes to the cluster once, for all workers that begin from the same."""
+        async with self._packing:
+            if not await bridge.call("has", seen.key):
+                try:
+                    await bridge.call("keep", seen.key, (await bundled(tree, seen)).bundle)
+                except GitFailed as error:
+                    raise EngineFault(str(error)) from error
+
+
+class _ClusterGone(EngineFault):
+    """The connection, or the keeper at its other end; the next try may find another one."""
+
+
+class _BundleGone(EngineFault):
+    """Many others were sent since; it is sent again."""
+
+
+class RayAttempt:
+    """One ``zot rpc`` on some node. Batches that arrive are written down before their lines are read."""
+
+    def __init__(self, bridge: _Bridge, job: Job, tree: Tree) -> None:
+        self.worker, self.number = job.worker, job.attempt
+        self._bridge, self._job, self._tree = bridge, job, tree
+        self._arrived: asyncio.Queue[Batch] = asyncio.Queue()
+        self._read = 0  # the last line its reader has had
+        self._said = time.time_ns()  # numbers of what it is sent: another supervisor's before were lower
+        self._status = AttemptStatus()
+        self._over = asyncio.Event()
+
+    def begun(self, data: bytes) -> None:
+        begun = decode_begun(data)
+        self._status = AttemptStatus(pid=begun.pid, born=begun.started, reason=f"on {begun.node}")
+
+    def take(self, batch: Batch) -> None:
+        self._arrived.put_nowait(batch)
+
+    def lose(self, reason: str) -> None:
+        over = Over(code=-9, reason=reason, lost=True)
+        self._arrived.put_nowait(Batch(worker=self.worker, attempt=self.number, over=over))
+
+    async def events(self) -> AsyncIterator[bytes]:
+        while True:
+            batch = await self._arrived.get()
+            fault = await self._write_down(batch)
+            for number, line in enumerate(batch.lines, batch.first):
+                if number > self._read:
+                    self._read = number
+                    yield line
+            if batch.over is not None:
+                self._end(batch.over, fault)
+            if batch.number:
+                self._bridge.acknowledge(self, batch.number)
+            if batch.over is not None:
+                return
+
+    async def send(self, line: bytes) -> None:
+        self._said += 1
+        if self._status.code is not None or not await self._bridge.call(
+            "send", self.worker, self.number, self._said, line
+        ):
+            raise EngineFault(f"{self.worker} runs no more")
+
+    async def stop(self, grace: float) -> None:
+        """When the cluster does not answer, it is told to end as soon as it does: the next attempt has a higher
+        number."""
+        if self._status.code is None:
+            with suppress(EngineFault):
+                await self._bridge.call("stop", self.worker, self.number, grace)
+
+    def status(self) -> AttemptStatus:
+        return self._status
+
+    async def collect(self) -> None:
+        """Its last tree becomes what the tree here holds; then nothing of it has to stay on the node."""
+        await put_in_place(self._tree, self.worker)
+        with suppress(EngineFault):
+            await self._bridge.call("release", self.worker, self.number)
+        self._bridge.forget(self)
+
+    def _end(self, over: Over, fault: str) -> None:
+        reason = fault or over.reason
+        self._status = msgspec.structs.replace(self._status, code=over.code, reason=reason)
+        self._over.set()
+
+    async def _write_down(self, batch: Batch) -> str:
+        """On this disk, before anybody hears of it; what went wrong, in words."""
+        try:
+            if batch.tree is not None:  # before the session that speaks of it
+                await receive(self._tree, self.worker, batch.tree)
+            if batch.session or batch.session_whole:
+                _put_at(self._job.session, batch.session_at, batch.session)
+            if batch.log:
+                _append(self._job.directory / "log.txt", batch.log)
+        except (OSError, GitFailed) as error:
+            return f"what came back from its node could not be kept: {in_words(error)}"
+        return ""
+
+
+class _Bridge:
+    """The process that joined the cluster, and whom its frames are for."""
+
+    def __init__(self, process: Process) -> None:
+        self.attempts: dict[tuple[str, int], RayAttempt] = {}
+        self._process = process
+        self._asked: dict[int, asyncio.Future[Any]] = {}
+        self._count = 0
+        self._ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._hearing = asyncio.create_task(self._hear())
+        self._gone = ""
+
+    @classmethod
+    async def join(cls, address: str) -> _Bridge:
+        """EngineFault, in one line, when that does not succeed within a minute."""
+        setup = Setup(address=address, namespace=_namespace(), driver=secrets.token_hex(8))
+        ours = {name: value for name, value in os.environ.items() if not _is_kept_here(name)}
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-c", _PROGRAM, *(place for place in sys.path if os.path.isabs(place))),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=_log(),
+                start_new_session=True,
+                cwd="/",
+                env=ours,
+            )
+        except OSError as error:
+            raise EngineFault(f"the process that joins a Ray cluster cannot be started: {in_words(error)}") from error
+        process_setup.helpers.add(process.pid)
+        bridge = cls(process)
+        bridge._write(framed(setup))
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await asyncio.shield(bridge._ready)
+        except TimeoutError:
+            bridge.kill()
+            await bridge.close()
+            what = f"the Ray cluster at {address}" if address else "Ray"
+            raise EngineFault(f"{what} did not answer within {PATIENCE_S:g} s") from None
+        except EngineFault:
+            await bridge.close()
+            raise
+        return bridge
+
+    @property
+    def alive(self) -> bool:
+        return not self._gone
+
+    async def call(self, word: str, *given: Any) -> Any:
+        """A method of the keeper."""
+        if self._gone:
+            raise _ClusterGone(self._gone)
+        self._count += 1
+        id, future = self._count, asyncio.get_running_loop().create_future()
+        self._asked[id] = future
+        patience = _BEGIN_S if word == "begin" else _CALL_S
+        try:
+            self._write(framed(Call(id, word, list(given))))
+            async with asyncio.timeout(patience):
+                return await future
+        except TimeoutError:
+            raise EngineFault(f"the Ray cluster did not answer within {patience:g} s") from None
+        finally:
+            del self._asked[id]
+
+    def acknowledge(self, attempt: RayAttempt, number: int) -> None:
+        if not self._gone:
+            self._write(framed(Call(0, "acknowledge", [attempt.worker, attempt.number, number])))
+
+    def forget(self, attempt: RayAttempt) -> None:
+        if self.attempts.get((attempt.worker, attempt.number)) is attempt:
+            del self.attempts[attempt.worker, attempt.number]
+
+    async def close(self) -> None:
+        """It ends with its input; a cluster of this machine alone ends with it."""
+        self._end("the connection to the Ray cluster was closed")
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            async with asyncio.timeout(10):
+                await self._process.wait()
+        except TimeoutError:
+            self.kill()
+            await self._process.wait()
+        process_setup.helpers.discard(self._process.pid)
+        self._hearing.cancel()
+
+    def kill(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _write(self, data: bytes) -> None:
+        stdin = self._process.stdin
+        if stdin is not None and not stdin.is_closing():
+            stdin.write(data)
+
+    async def _hear(self) -> None:
+        assert self._process.stdout is not None
+        while data := await read_frame(self._process.stdout):
+            self._take(msgspec.msgpack.decode(data, type=Said))
+        self._end("the connection to the Ray cluster was lost")
+
+    def _take(self, said: Said) -> None:
+        match said:
+            case Said(0, "ready", str(where)):
+                self._ready.set_result(where)
+            case Said(0, "failed", str(why)):
+                self._end(why)
+            case Said(0, "lost", str(why)):
+                self._end(f"the keeper on the Ray cluster is gone: {why}")
+            case Said(0, "batch", bytes(data)):
+                batch = decode_batch(data)
+                if (attempt := self.attempts.get((batch.worker, batch.attempt))) is not None:
+                    attempt.take(batch)
+            case Said(id, "gone", why):
+                self._answer(id, _ClusterGone(f"the keeper on the Ray cluster is gone: {why}"))
+                self._end(f"the keeper on the Ray cluster is gone: {why}")
+            case Said(id, "fault", why):
+                self._answer(id, EngineFault(str(why)))
+            case Said(id, _, value):
+                self._answer(id, value)
+
+    def _answer(self, id: int, value: Any) -> None:
+        future = self._asked.get(id)
+        if future is None or future.done():
+            return
+        if isinstance(value, EngineFault):
+            future.set_exception(value)
+        else:
+            future.set_result(value)
+
+    def _end(self, why: str) -> None:
+        """Once: nobody waits any longer for what cannot come."""
+        if self._gone:
+            return
+        self._gone = why
+        if not self._ready.done():
+            self._ready.set_exception(EngineFault(why))
+        for id in self._asked:
+            self._answer(id, _ClusterGone(why))
+        for attempt in list(self.attempts.values()):
+            attempt.lose(why)
+
+
+# --- what an attempt takes along
+
+
+def _is_kept_here(variable: str) -> bool:
+    """What the process that joins a cluster does not get: one that is begun by it inherits all it has. Ray's own token
+    it has to know."""
+    return variable in credential_variables() or (looks_like_secret(variable) and not variable.startswith("RAY_"))
+
+
+def _begin(job: Job, tree: Tree, carried: Carried, credential: Credential | None) -> Begin:
+    """Places of this machine become those of the node; of the session whole lines only."""
+    from zot.agent.settings import Settings
+
+    session = _read(job.session, _LARGEST_SESSION)
+    home = zot_home()
+    try:
+        inside = str(job.cwd.relative_to(tree.path))
+    except ValueError:
+        raise EngineFault(f"{job.cwd} is not in the tree {tree.path}") from None
+    places = {tree.path: "{tree}", str(job.directory): "{directory}"}
+    return Begin(
+        worker=job.worker,
+        attempt=job.attempt,
+        flags=tuple(_placed(flag, places) for flag in _without_git(job.flags)),
+        tree=carried,
+        inside="" if inside == "." else inside,
+        session=session[: session.rfind(b"\n") + 1],
+        session_name=job.session.name,
+        home={name: data for name in _HOME_FILES if (data := _read(home / name, 16 << 20))},
+        environment=travelling(job.environment or os.environ, Settings(home).values.env_passthrough, credential),
+        swarm=job.swarm,
+        steps_left=job.steps_left,
+        zot=zot.__version__,
+    )
+
+
+def _without_git(flags: tuple[str, ...]) -> list[str]:
+    """Without what may be read beside the tree: the one on the node has its history inside."""
+    pairs = zip(("", *flags), flags, strict=False)
+    return [flag for before, flag in pairs if flag != "--jail-read" and before != "--jail-read"]
+
+
+def _placed(flag: str, places: dict[str, str]) -> str:
+    for place, name in sorted(places.items(), key=lambda one: -len(one[0])):  # one may lie in another
+        flag = flag.replace(place, name)
+    return flag
+
+
+def _secret(credential: Credential | None) -> bytes:
+    return msgspec.msgpack.encode(credential) if credential is not None else b""
+
+
+def _own_credential(flags: tuple[str, ...]) -> Credential | None:
+    """What the home here has for the provider of these flags: the one on the node is empty. EngineFault for a login,
+    which nobody there could keep fresh."""
+    from zot.agent.model_resolver import Query, resolve
+    from zot.agent.settings import Settings
+    from zot.provider.auth.auth_store import AuthStore
+    from zot.provider.catalog import Catalog
+
+    home = zot_home()
+    named = {name: flags[at + 1] for at, name in enumerate(flags[:-1]) if name in ("--provider", "--model")}
+    query = Query(provider=named.get("--provider", ""), model=named.get("--model", ""))
+    try:
+        found = resolve(query, Settings(home), Catalog(home), AuthStore(home), {})
+    except ZotError as error:
+        raise EngineFault(str(error)) from error
+    if found.credential is None:
+        return None  # the worker says what is missing
+    if found.credential.method == "oauth":
+        raise EngineFault(f"a login for {found.provider.name} stays on this machine: a worker on a cluster needs a key")
+    return Credential(provider=found.provider.id, value=found.credential.key)
+
+
+def _read(path: Path, limit: int) -> bytes:
+    with suppress(OSError):
+        return read_whole(path, limit)
+    return b""
+
+
+def _put_at(path: Path, at: int, data: bytes) -> None:
+    """The file ends with it."""
+    fd = open_to_append(path)
+    try:
+        os.ftruncate(fd, at)
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+    finally:
+        os.close(fd)
+
+
+def _append(path: Path, data: bytes) -> None:
+    with os.fdopen(open_to_append(path), "wb") as file:
+        file.write(data)
+
+
+def _log() -> int:
+    """Where the bridge's complaints go; nowhere when that cannot be written."""
+    home = zot_home() / "swarm"
+    try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return open_to_append(home / "ray.log")
+    except OSError:
+        return subprocess.DEVNULL
+
+
+def _namespace() -> str:
+    """One for each home of zot on each machine."""
+    place = f"{os.uname().nodename}:{os.getuid()}:{zot_home().resolve()}"
+    return f"zot-2-{hashlib.sha256(place.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
+
+
+async def _knock(address: str) -> None:
+    """Whether anybody listens there at all: Ray itself would wait for long."""
+    host, _, port = address.rpartition(":")
+    try:
+        async with asyncio.timeout(_KNOCK_S):
+            _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+        writer.close()
+    except TimeoutError:
+        raise EngineFault(f"the Ray cluster at {address} does not answer") from None
+    except OSError as error:
+        raise EngineFault(f"the Ray cluster at {address} cannot be reached: {in_words(error)}") from None

@@ -1,0 +1,116 @@
+"""What passes between the engine, its bridge, the keeper and the hosts on the nodes: MessagePack, plain bytes to Ray.
+
+Every one names the attempt it belongs to. A host that was restarted has none, and whatever belongs to an older one is
+thrown away wherever it arrives.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from zot.swarm.engines.engine import Credential
+from zot.swarm.git.bundle import Carried
+
+VERSION = 1
+
+
+class Begin(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt to begin. In ``flags`` ``{directory}`` and ``{tree}`` stand for the places on the node; ``home`` are
+    the files its home has, ``inside`` the directory of the tree it works in, ``environment`` what is added to that of
+    the node. The bundle and the credential come beside it, the credential so that it is never in Ray's store of large
+    objects."""
+
+    worker: str
+    attempt: int
+    flags: tuple[str, ...]
+    tree: Carried
+    inside: str = ""
+    session: bytes = b""
+    session_name: str = "session.json"
+    home: dict[str, bytes] = {}
+    environment: dict[str, str] = {}
+    swarm: str = ""
+    steps_left: int = -1
+    zot: str = ""
+
+    def __repr__(self) -> str:
+        return f"Begin({self.worker!r}, {self.attempt})"
+
+
+class Over(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt has ended. ``lost``: nobody saw how, because the node or the host is gone."""
+
+    code: int
+    reason: str = ""
+    lost: bool = False
+
+
+class Batch(msgspec.Struct, frozen=True, kw_only=True):
+    """What is new of an attempt: lines numbered from ``first``, bytes of the session from ``session_at``, with
+    ``session_whole`` all there are, more of its log, and its tree if that changed."""
+
+    worker: str
+    attempt: int
+    number: int = 0  # of the keeper, for the driver to acknowledge
+    first: int = 1
+    lines: tuple[bytes, ...] = ()
+    session_at: int = 0
+    session: bytes = b""
+    session_whole: bool = False
+    log: bytes = b""
+    tree: Carried | None = None
+    tree_number: int = 0
+    over: Over | None = None
+
+    @property
+    def says_nothing(self) -> bool:
+        return not (self.lines or self.session or self.log or self.tree or self.over or self.session_whole)
+
+
+class Taken(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the reader of an attempt is: the last line, bytes of the session and of the log, the last tree."""
+
+    line: int = 0
+    session: int = 0
+    log: int = 0
+    tree: int = 0
+
+    def after(self, batch: Batch) -> Taken:
+        return Taken(
+            line=max(self.line, batch.first + len(batch.lines) - 1),
+            session=batch.session_at + len(batch.session),
+            log=self.log + len(batch.log),
+            tree=batch.tree_number,
+        )
+
+
+class Begun(msgspec.Struct, frozen=True, kw_only=True):
+    """Where it runs. ``started`` is the process's time in the node's ticks."""
+
+    pid: int
+    started: int
+    node: str
+
+
+def encode(value: msgspec.Struct) -> bytes:
+    return msgspec.msgpack.encode(value)
+
+
+def decode_begin(data: bytes) -> Begin:
+    return msgspec.msgpack.decode(data, type=Begin)
+
+
+def decode_taken(data: bytes) -> Taken:
+    return msgspec.msgpack.decode(data, type=Taken)
+
+
+def decode_credential(data: bytes) -> Credential | None:
+    return msgspec.msgpack.decode(data, type=Credential) if data else None
+
+
+def decode_batch(data: bytes) -> Batch:
+    return msgspec.msgpack.decode(data, type=Batch)
+
+
+def decode_begun(data: bytes) -> Begun:
+    return msgspec.msgpack.decode(data, type=Begun)

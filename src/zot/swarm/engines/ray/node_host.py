@@ -1,0 +1,478 @@
+"""A worker's host on a node: it owns one ``zot rpc`` at a time, and all that has here lies in one private directory.
+
+The child ends with its host however that ends: by the end of its input, and by a janitor, a shell that belongs to
+nobody and sleeps on a pipe only the host holds. When the host is gone, it kills whatever carries the host's mark and
+removes the directory. Nothing here knows Ray.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Coroutine
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import zot
+from zot.errors import EngineFault, GitFailed, in_words
+from zot.swarm.engines.engine import Credential
+from zot.swarm.engines.ray.frames import (
+    Batch,
+    Begin,
+    Begun,
+    Over,
+    Taken,
+    decode_begin,
+    decode_credential,
+    decode_taken,
+    encode,
+)
+from zot.swarm.git.bundle import Carried, NodeTree
+from zot.swarm.worker_env import environment_of, handed
+from zot.system.files import make_private_dir, write_atomic
+from zot.system.process_table import MARK_VARIABLE, started
+from zot.system.processes import ProcessTree, spawn
+from zot.system.safe_open import create, reading
+from zot.system.secret_variables import looks_like_secret
+from zot.wire.line_splitter import Lines
+
+POLL_S = 15.0
+LOOK_S = 0.1  # at the session's size
+TREE_S = 0.2  # between two looks at the tree
+_FAILED_LOOKS = 5  # then a tree that is never at rest holds up nothing any more
+_RESULT = b'{"type":"tool_result"'
+_CLAIMS = (b"tool_outcome", b"tool_result")  # in a session: that something was done
+_HELD_BACK = (b'{"type":"user_message"', b'{"type":"done"')  # what others note down for good
+_LARGEST_GROWTH = 64 << 20
+_MOST_HELD = 4 << 20  # bytes of lines nobody has taken: then the child has to wait
+_MOST_AT_ONCE = 1 << 20
+_CHUNK = 64 * 1024
+_LAST_WORDS = 300
+
+_JANITOR = """
+trap '' INT TERM HUP QUIT PIPE
+while IFS= read -r line; do :; done
+for round in 1 2 3 4 5; do
+  found=$(grep -lsF "$1" /proc/[0-9]*/environ)
+  [ -n "$found" ] || [ $round = 1 ] || break
+  for file in $found; do
+    pid=${file#/proc/}
+    kill -s KILL "${pid%/environ}" 2>/dev/null
+  done
+  sleep 0.05
+done
+rm -rf -- "$2"
+"""
+
+
+class WorkerHost:
+    """Attempts of one worker, one after another, each with a higher number than the one before."""
+
+    def __init__(self, worker: str) -> None:
+        self.worker = worker
+        self._attempt: NodeAttempt | None = None
+        self._beginning = asyncio.Lock()
+
+    async def begin(self, data: bytes, bundle: bytes, secret: bytes) -> bytes:
+        """Begin an attempt; asked again for the same one, tell where it runs. EngineFault for an older one."""
+        begin = decode_begin(data)
+        async with self._beginning:
+            current = self._attempt
+            if current is not None and begin.attempt == current.number:
+                return encode(current.begun)
+            if current is not None and begin.attempt < current.number:
+                raise EngineFault(f"attempt {begin.attempt} of {self.worker} is over: {current.number} runs")
+            if begin.zot != zot.__version__:
+                node = socket.gethostname()
+                raise EngineFault(f"node {node} has zot {zot.__version__}, this is zot {begin.zot}: install the same")
+            if current is not None:
+                await current.discard()
+            attempt = NodeAttempt(begin, decode_credential(secret))
+            await attempt.begin(bundle)
+            self._attempt = attempt
+            return encode(attempt.begun)
+
+    async def poll(self, attempt: int, taken: bytes) -> bytes:
+        """What is new since then, as soon as there is something, or nothing after a while. Empty when there is no such
+        attempt here: this host was restarted, or has a newer one."""
+        if (current := self._current(attempt)) is None:
+            return b""
+        return encode(await current.poll(decode_taken(taken)))
+
+    async def send(self, attempt: int, number: int, line: bytes) -> bool:
+        """Asked again for the same number, it is not said again: the answer may have been lost."""
+        current = self._current(attempt)
+        return current is not None and current.send(number, line)
+
+    async def stop(self, attempt: int, grace: float) -> None:
+        if (current := self._current(attempt)) is not None:
+            await current.stop(grace)
+
+    async def release(self, attempt: int) -> None:
+        """Its results were taken: nothing of it stays."""
+        if (current := self._current(attempt)) is not None:
+            await current.discard()
+            self._attempt = None
+
+    def _current(self, attempt: int) -> NodeAttempt | None:
+        current = self._attempt
+        return current if current is not None and current.number == attempt else None
+
+
+class NodeAttempt:
+    """One ``zot rpc``, its directory, and what it said that nobody has taken yet."""
+
+    def __init__(self, begin: Begin, credential: Credential | None) -> None:
+        self.number = begin.attempt
+        self.begun = Begun(pid=0, started=0, node=socket.gethostname())
+        self._begin = begin
+        self._credential = credential
+        self._directory = Path()
+        self._tree: NodeTree
+        self._child: ProcessTree
+        self._stdin: asyncio.WriteTransport | None = None
+        self._lines: deque[bytes] = deque()
+        self._first = 1  # the number of the line that is held longest
+        self._held = 0
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
+        self._seen: Carried | None = None
+        self._looks = 0  # that found something
+        self._results = 0  # how many tools have changed the tree, perhaps
+        self._seen_results = 0  # of them, how many the last look has seen
+        self._sound = len(begin.session)  # of the session so many bytes speak of nothing that a look has not seen
+        self._looking = asyncio.Lock()  # two looks at a time would be in each other's way
+        self._over: Over | None = None
+        self._sent: set[int] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def begin(self, bundle: bytes) -> None:
+        """The directory, the checkout in it, and the child."""
+        try:
+            self._directory = Path(tempfile.mkdtemp(prefix="attempt-", dir=_room().directory))
+            await self._furnish(bundle)
+            await self._spawn()
+        except (OSError, GitFailed) as error:
+            await self.discard()
+            raise EngineFault(f"the worker could not be started on {self.begun.node}: {in_words(error)}") from error
+        except BaseException:
+            await self.discard()
+            raise
+
+    async def _furnish(self, bundle: bytes) -> None:
+        begin, home = self._begin, self._directory / "home"
+        make_private_dir(home)
+        for name, data in begin.home.items():
+            write_atomic(home / os.path.basename(name), data)
+        if begin.session:
+            write_atomic(self._session, begin.session)
+        self._tree = NodeTree(self._directory)
+        await self._tree.unpack(msgspec.structs.replace(begin.tree, bundle=bundle))
+
+    async def _spawn(self) -> None:
+        places = {"{directory}": str(self._directory), "{tree}": str(self._tree.path)}
+        flags = [_filled(flag, places) for flag in self._begin.flags]
+        cwd = self._tree.path / self._begin.inside
+        own = ("--session-file", str(self._session), "--cwd", str(cwd if cwd.is_dir() else self._tree.path))
+        loop = asyncio.get_running_loop()
+        (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
+        log = create(self._log)
+        try:
+            with handed(self._credential) as (key, descriptors):
+                self._child = spawn(
+                    [sys.executable, "-m", "zot", "rpc", *flags, *own, *key],
+                    cwd=self._directory,
+                    env=_environment(self._begin, self._directory),
+                    stdin=in_read,
+                    stdout=out_write,
+                    stderr=log,
+                    pass_fds=descriptors,
+                )
+        except BaseException:
+            os.close(in_write)
+            os.close(out_read)
+            raise
+        finally:
+            for fd in (in_read, out_write, log):
+                os.close(fd)
+        self._stdin, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(in_write, "wb", 0))
+        reader = asyncio.StreamReader()
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(out_read, "rb", 0))
+        self.begun = Begun(pid=self._child.pid, started=started(self._child.pid), node=self.begun.node)
+        self._run(self._read(reader))
+        self._run(self._watch())
+
+    # --- what it says
+
+    async def poll(self, taken: Taken) -> Batch:
+        """What comes after that. The session is read after the lines, so that it is never behind them."""
+        while self._lines and self._first <= taken.line:
+            self._held -= len(self._lines.popleft())
+            self._first += 1
+        self._room.set()
+        deadline = asyncio.get_running_loop().time() + POLL_S
+        while (batch := self._news_since(taken)).says_nothing:
+            left = deadline - asyncio.get_running_loop().time()
+            if left <= 0:
+                break
+            self._news.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(left, LOOK_S)):  # the session grows without a word
+                    await self._news.wait()
+        return batch
+
+    def _news_since(self, taken: Taken) -> Batch:
+        """What the session says was done, and what is noted down for good, wait for a look at the tree: whoever
+        continues this elsewhere must not believe in files that were lost."""
+        at, session, whole, is_all = self._session_since(taken.session)
+        is_seen = is_all and self._seen_results == self._results
+        lines: list[bytes] = []
+        size = 0
+        for line in self._lines:
+            if (lines and size + len(line) > _MOST_AT_ONCE) or (not is_seen and line.startswith(_HELD_BACK)):
+                break
+            lines.append(line)
+            size += len(line)
+        all_lines = len(lines) == len(self._lines)
+        _, log, _ = _grown(self._log, taken.log, _MOST_AT_ONCE)
+        rest = len(session) >= _MOST_AT_ONCE or len(log) >= _MOST_AT_ONCE
+        return Batch(
+            worker=self._begin.worker,
+            attempt=self.number,
+            first=self._first,
+            lines=tuple(lines),
+            session_at=at,
+            session=session,
+            session_whole=whole,
+            log=log,
+            tree=self._seen if self._looks > taken.tree else None,
+            tree_number=self._looks,
+            over=self._over if all_lines and not rest else None,
+        )
+
+    def _session_since(self, taken: int) -> tuple[int, bytes, bool, bool]:
+        """As ``_grown`` has it, as far as it is sound or claims nothing; and whether there is no more. The child writes
+        its session before it says so, and its words may be long on their way: what is in the file counts."""
+        at, data, whole = _grown(self._session, taken, _MOST_AT_ONCE)
+        sound = self._sound if self._sound <= _size(self._session) else 0
+        safe = min(len(data), max(0, sound - at))
+        free = _claims_nothing(data, safe)
+        if whole and free < len(data):
+            return taken, b"", False, False
+        return at, data[:free], whole, _first_claim(data, safe) is None
+
+    async def _read(self, reader: asyncio.StreamReader) -> None:
+        lines = Lines()
+        while chunk := await reader.read(_CHUNK):
+            self._hold([line for line in lines.feed(chunk) if line is not None])
+            while self._held > _MOST_HELD:
+                self._room.clear()
+                await self._room.wait()
+        if rest := lines.rest():
+            self._hold([rest])
+        code = await self._child.wait()
+        await self._child.stop(grace=0.0)  # what it left behind
+        async with self._looking:
+            await self._look_at_tree()
+            self._seen_results, self._sound = self._results, _size(self._session)
+            self._over = Over(code=code, reason=self._last_words())
+            self._news.set()
+
+    def _hold(self, lines: list[bytes]) -> None:
+        self._lines.extend(lines)
+        self._held += sum(map(len, lines))
+        self._results += sum(line.startswith(_RESULT) for line in lines)
+        self._news.set()
+
+    async def _watch(self) -> None:
+        """Its tree is looked at after each tool: a node that is lost takes little along."""
+        loop, failed = asyncio.get_running_loop(), 0
+        while self._over is None:
+            began = loop.time()
+            async with self._looking:
+                failed = await self._look_if_needed(failed)
+            await asyncio.sleep(TREE_S + loop.time() - began)
+
+    async def _look_if_needed(self, failed: int) -> int:
+        """How often that was not possible by now. What is measured before a look is seen by it."""
+        results, session, claims = self._results, *self._growth()
+        if self._over is not None:
+            return 0
+        if self._seen_results < results or claims:
+            failed = 0 if await self._look_at_tree() else failed + 1
+            if 0 < failed < _FAILED_LOOKS:
+                return failed
+        if (self._seen_results, self._sound) != (results, session):
+            self._seen_results, self._sound = results, session
+            self._news.set()
+        return failed
+
+    def _growth(self) -> tuple[int, bool]:
+        """Up to where the session has whole lines, and whether those that are new claim something."""
+        at, data, _ = _grown(self._session, self._sound, _LARGEST_GROWTH)
+        end = data.rfind(b"\n") + 1
+        return at + end, _first_claim(data[:end]) is not None
+
+    async def _look_at_tree(self) -> bool:
+        """Whether that was possible: files come and go while it works, and the next look may find them at rest."""
+        try:
+            seen = await self._tree.look()
+        except (GitFailed, OSError):
+            return False
+        if seen is not None:
+            self._seen = seen
+            self._looks += 1
+            self._news.set()
+        return True
+
+    # --- what it is told
+
+    def send(self, number: int, line: bytes) -> bool:
+        stdin = self._stdin
+        if stdin is None or stdin.is_closing() or self._over is not None:
+            return False
+        if number not in self._sent:
+            self._sent.add(number)
+            stdin.write(line if line.endswith(b"\n") else line + b"\n")
+        return True
+
+    async def stop(self, grace: float) -> None:
+        """The end of its input, then SIGTERM, then SIGKILL for all that is left."""
+        if self._over is None:
+            if self._stdin is not None:
+                self._stdin.close()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(grace):
+                    await self._child.wait()
+            await self._child.stop(grace=min(grace, 1.0))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(30):
+                    while self._over is None:
+                        self._room.set()
+                        await asyncio.sleep(0.01)
+
+    async def discard(self) -> None:
+        if hasattr(self, "_child") and self._over is None:
+            await self.stop(0.0)
+        for task in self._tasks:
+            task.cancel()
+        if self._directory.name:
+            await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
+
+    # --- small things
+
+    @property
+    def _session(self) -> Path:
+        return self._directory / self._begin.session_name
+
+    @property
+    def _log(self) -> Path:
+        return self._directory / "log.txt"
+
+    def _last_words(self) -> str:
+        said = ""
+        with suppress(OSError), reading(self._log) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
+            said = file.read().decode("utf-8", "replace").strip()
+        return said.splitlines()[-1][:_LAST_WORDS] if said else ""
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _filled(flag: str, places: dict[str, str]) -> str:
+    for name, place in places.items():
+        flag = flag.replace(name, place)
+    return flag
+
+
+def _first_claim(data: bytes, start: int = 0) -> int | None:
+    """Where something is said to have been done."""
+    return min((at for word in _CLAIMS if (at := data.find(word, start)) >= 0), default=None)
+
+
+def _claims_nothing(data: bytes, start: int) -> int:
+    """Up to where whole lines, from ``start`` on, claim nothing."""
+    claim = _first_claim(data, start)
+    return max(start, data.rfind(b"\n", start, claim) + 1)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _grown(path: Path, at: int, most: int) -> tuple[int, bytes, bool]:
+    """What a file has beyond ``at``; all of it, and True, when it has become shorter than that."""
+    try:
+        with reading(path) as file:
+            whole = os.fstat(file.fileno()).st_size < at
+            at = 0 if whole else at
+            file.seek(at)
+            return at, file.read(most), whole
+    except OSError:
+        return at, b"", False
+
+
+def _environment(begin: Begin, directory: Path) -> dict[str, str]:
+    """The node's, without Ray's variables and without anything that looks like a key: neither is the worker's. To it
+    comes what travelled with the worker."""
+    kept = {
+        name: value
+        for name, value in environment_of(begin.worker).items()
+        if not name.startswith(("RAY_", "GIT_")) and not looks_like_secret(name)
+    }
+    return {**kept, **begin.environment, "ZOT_HOME": str(directory / "home")}
+
+
+class _Room:
+    """What this process has on its node: one directory, and one mark on all it starts."""
+
+    def __init__(self) -> None:
+        self.owner = os.getpid()
+        mark = f"host-{os.urandom(8).hex()}"
+        self.directory = Path(tempfile.mkdtemp(prefix="zot-swarm-")).resolve()
+        self._pipe = _start_janitor(f"{MARK_VARIABLE}={mark}", self.directory)  # the kernel closes it with us
+        os.environ[MARK_VARIABLE] = mark  # whatever is started from here on carries it
+
+
+_own_room: _Room | None = None
+
+
+def _room() -> _Room:
+    global _own_room
+    if _own_room is None or _own_room.owner != os.getpid():
+        _own_room = _Room()
+    return _own_room
+
+
+def _start_janitor(mark: str, directory: Path) -> int:
+    """The end of the pipe that keeps it asleep. Its parent ends at once: Ray kills the children of a worker's process,
+    and must not find it among them."""
+    read, write = os.pipe()
+    try:
+        subprocess.run(
+            ["/bin/sh", "-c", 'exec 3<&0; /bin/sh -c "$0" janitor "$1" "$2" <&3 3<&- &', _JANITOR, mark, directory],
+            stdin=read,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+            check=False,
+        )
+    finally:
+        os.close(read)
+    return write

@@ -1,0 +1,311 @@
+"""One worker for each item of a list: started as others finish, their answers checked and written down one by one.
+
+Whatever stops it, the list can be gone on with: finished items are in the results, and the workers that were at work
+are known by the name of the swarm and the item they are for, so that none is started twice.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from zot.errors import EngineFault, GitFailed, UsageError, ZotError
+from zot.features.json_schema import misfit
+from zot.swarm import client
+from zot.swarm.engines.engine import Credential
+from zot.swarm.fanout.results import Result, Results
+from zot.swarm.git import worktrees
+from zot.wire.structured_output import candidates
+from zot.wire.swarm_frames import SwarmBudget, SwarmStart, SwarmUpdate, WorkerInfo
+
+PLACE = "{item}"
+RECONNECTIONS = 5
+RESTARTS = 2
+KILLED = "the swarm's supervisor was killed; its workers go on under a new one"
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a fan-out was started with, kept so that it can be gone on with. ``order`` is what every worker gets;
+    ``schema`` is empty when answers may be anything."""
+
+    swarm: str
+    items: tuple[str, ...]
+    task: str
+    order: SwarmStart
+    schema: dict[str, Any] = {}
+    max_agents: int = 4
+    max_cost: float = 0.0
+    retries: int = 1
+
+    def order_for(self, item: str) -> SwarmStart:
+        task = self.task.replace(PLACE, item)
+        if self.schema:
+            task = f"{task}\n\n{_terms(self.schema)}"
+        return msgspec.structs.replace(
+            self.order, task=task, swarm=self.swarm, key=item, once=not self.schema, restarts=RESTARTS
+        )
+
+
+def items_of(text: str) -> tuple[str, ...]:
+    """The lines that are not blank, each once."""
+    return tuple(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
+
+
+def check_task(task: str) -> None:
+    if PLACE not in task:
+        raise UsageError(f"the task says nowhere what it is about: put {PLACE} where a line of the list belongs")
+
+
+def _terms(schema: dict[str, Any]) -> str:
+    words = json.dumps(schema, ensure_ascii=False)
+    return f"Answer with JSON alone, without any other words, that fits this JSON Schema:\n{words}"
+
+
+def read_answer(schema: dict[str, Any], answer: str) -> Any:
+    """The value in an answer; ValueError says why there is none that fits."""
+    trouble = "it holds no JSON"
+    for text in candidates(answer):
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        trouble = misfit(schema, value).replace("the arguments", "it")
+        if not trouble:
+            return value
+    raise ValueError(trouble)
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """``left_s`` is None while nothing can be said about it."""
+
+    total: int
+    done: int
+    failed: int
+    running: int
+    cost: float
+    left_s: float | None
+
+
+class _Job(msgspec.Struct):
+    item: str
+    tries: int
+    asked_again: bool = False
+    cost: float = 0.0
+
+
+class Mapping:
+    """``told`` hears how far it is, ``finished`` each result as it is written, ``noted`` what else is to be told."""
+
+    def __init__(
+        self,
+        home: Path,
+        plan: Plan,
+        results: Results,
+        credential: Credential | None = None,
+        told: Callable[[Progress], None] = lambda progress: None,
+        finished: Callable[[Result], None] = lambda result: None,
+        noted: Callable[[str], None] = lambda note: None,
+    ) -> None:
+        self._home = home
+        self._plan = plan
+        self._results = results
+        self._credential = credential
+        self._told = told
+        self._finished = finished
+        self._noted = noted
+        self._notes: set[str] = set()
+        self._waiting: deque[tuple[str, int]] = deque()
+        self._jobs: dict[str, _Job] = {}
+        self._begun = time.monotonic()
+        self._ended_now = 0
+        self.stopped = ""  # why nothing more is started
+
+    async def run(self) -> None:
+        """Until every item is finished, or the budget is spent. A supervisor that is killed meanwhile is replaced."""
+        for _ in range(RECONNECTIONS):
+            try:
+                async with client.connected(self._home, self._credential) as swarm:
+                    await self._run(swarm)
+                    return
+            except EngineFault:
+                self._noted(KILLED)
+        raise ZotError("the swarm's supervisor was killed again and again; --resume goes on")
+
+    async def _run(self, swarm: client.Swarm) -> None:
+        plan = self._plan
+        await swarm.subscribe()
+        await swarm.request(SwarmBudget(swarm=plan.swarm, max_cost=plan.max_cost, max_agents=plan.max_agents))
+        self._jobs.clear()
+        known = await self._known(swarm)
+        self._waiting.clear()
+        for item in (item for item in plan.items if item not in self._results.rows):
+            info = known.get(item)
+            if info is None or info.status in ("failed", "stopped", "lost"):
+                self._waiting.append((item, 1))
+                continue
+            self._jobs[info.id] = _Job(item, 1)
+            if client.is_over(info):
+                await self._settle(swarm, info)
+        await self._fill(swarm)
+        if not self._jobs:
+            return
+        async for event in swarm.events():
+            if not isinstance(event, SwarmUpdate) or event.id not in self._jobs:
+                continue
+            self._jobs[event.id].cost = event.worker.usage.cost_usd
+            if client.is_over(event.worker):
+                await self._settle(swarm, event.worker)
+                await self._fill(swarm)
+            self._tell()
+            if not self._jobs:
+                return
+        raise EngineFault("the swarm's supervisor has ended")
+
+    async def _known(self, swarm: client.Swarm) -> dict[str, WorkerInfo]:
+        """The newest worker of each item that an earlier run started."""
+        return {info.key: info for info in await swarm.list(all=True, swarm=self._plan.swarm)}
+
+    async def _fill(self, swarm: client.Swarm) -> None:
+        while self._waiting and len(self._jobs) < self._plan.max_agents and not self.stopped:
+            item, tries = self._waiting.popleft()
+            try:
+                info = await swarm.start(self._plan.order_for(item), self._credential)
+            except EngineFault:
+                raise
+            except ZotError as error:
+                if not self._results.rows and not self._jobs:
+                    raise  # so it would be with every item
+                if tries <= self._plan.retries:
+                    self._waiting.append((item, tries + 1))
+                    continue
+                self._record(Result(item=item, status="failed", error=str(error), tries=tries))
+                continue
+            self._jobs[info.id] = _Job(item, tries)
+            self._note(info)
+        self._tell()
+
+    def _note(self, info: WorkerInfo) -> None:
+        for note in info.notes:
+            if note not in self._notes:
+                self._notes.add(note)
+                self._noted(f"note: {note}")
+
+    async def _settle(self, swarm: client.Swarm, info: WorkerInfo) -> None:
+        """A worker has nothing to do any more: written down, asked once more, or tried again."""
+        job = self._jobs[info.id]
+        if info.status not in ("done", "idle"):
+            del self._jobs[info.id]
+            self._failed(job, info)
+            return
+        answer, value = (await swarm.get(info.id)).answer, None
+        if self._plan.schema:
+            try:
+                value = read_answer(self._plan.schema, answer)
+            except ValueError as error:
+                if not job.asked_again and info.status == "idle":
+                    job.asked_again = True
+                    await swarm.send(info.id, f"That does not fit: {error}. {_terms(self._plan.schema)}")
+                    return
+                self._failed(job, info, f"its answer does not fit: {error}")
+                await self._dismiss(swarm, info)
+                return
+        files, branch = await self._changed(info)
+        self._record(
+            Result(
+                item=job.item,
+                status="done",
+                answer=answer,
+                value=value,
+                worker=info.id,
+                branch=branch,
+                files=files,
+                tries=job.tries,
+                seconds=round((info.ended or time.time()) - (info.started or info.created), 2),
+                cost=info.usage.cost_usd,
+            )
+        )
+        await self._dismiss(swarm, info)
+
+    async def _dismiss(self, swarm: client.Swarm, info: WorkerInfo) -> None:
+        del self._jobs[info.id]
+        if info.status == "idle":
+            await swarm.stop(info.id)
+
+    async def _changed(self, info: WorkerInfo) -> tuple[int, str]:
+        """How many files it changed, and where they are; a tree in which nothing changed goes."""
+        tree = client.named(self._home, info.id).tree
+        if tree is None:
+            return 0, ""
+        try:
+            files = (await worktrees.diffstat(tree)).files
+            if not files and not await worktrees.left_behind(tree):
+                await worktrees.remove(tree)
+        except GitFailed:
+            files = 0
+        return files, tree.branch if files else ""
+
+    def _failed(self, job: _Job, info: WorkerInfo, why: str = "") -> None:
+        reason = why or info.reason or info.status
+        if not why and f"the swarm {self._plan.swarm}" in reason:
+            self.stopped = reason
+        elif job.tries <= self._plan.retries:
+            self._waiting.append((job.item, job.tries + 1))
+        else:
+            cost, tries = info.usage.cost_usd, job.tries
+            self._record(Result(item=job.item, status="failed", error=reason, worker=info.id, tries=tries, cost=cost))
+
+    def _record(self, result: Result) -> None:
+        self._results.add(result)
+        self._ended_now += 1
+        self._finished(result)
+
+    def _tell(self) -> None:
+        self._told(self.progress)
+
+    @property
+    def progress(self) -> Progress:
+        rows = self._results.rows.values()
+        done = sum(row.status == "done" for row in rows)
+        left = len(self._plan.items) - len(rows)
+        pace = (time.monotonic() - self._begun) / self._ended_now if self._ended_now else None
+        return Progress(
+            total=len(self._plan.items),
+            done=done,
+            failed=len(rows) - done,
+            running=len(self._jobs),
+            cost=sum(row.cost for row in rows) + sum(job.cost for job in self._jobs.values()),
+            left_s=None if pace is None else pace * left,
+        )
+
+
+# --- kept, so that it can be gone on with
+
+
+def plan_file(home: Path, output: Path) -> Path:
+    from hashlib import sha256
+
+    return home / "swarm" / "maps" / f"{sha256(str(output).encode()).hexdigest()[:16]}.json"
+
+
+def keep_plan(home: Path, output: Path, plan: Plan) -> None:
+    from zot.system.files import write_atomic
+
+    write_atomic(plan_file(home, output), msgspec.json.encode(plan))
+
+
+def kept_plan(home: Path, output: Path) -> Plan:
+    """ZotError when there is none to go on with."""
+    from zot.system.safe_open import read_whole
+
+    try:
+        return msgspec.json.decode(read_whole(plan_file(home, output), 1 << 28), type=Plan)
+    except FileNotFoundError as error:
+        raise ZotError(f"there is nothing to go on with: no fan-out wrote {output}") from error
+    except (OSError, msgspec.MsgspecError) as error:
+        raise ZotError(f"{plan_file(home, output)}: {error}") from error

@@ -1,0 +1,148 @@
+"""Several tries at one task, side by side: those whose check passes are kept in view, the cheapest first.
+
+None of them is merged, and none is thrown away: a try that failed is for its owner to remove.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from zot.errors import EngineFault, ZotError
+from zot.swarm import client
+from zot.swarm.engines.engine import Credential
+from zot.swarm.fanout.map import KILLED, RECONNECTIONS, RESTARTS
+from zot.swarm.git.merge import Check
+from zot.swarm.git.safe_git import desk, find_repository
+from zot.swarm.git.three_way import checked_out
+from zot.swarm.git.worktrees import Diffstat, diffstat, look
+from zot.swarm.worker_records import Tree
+from zot.wire.swarm_frames import SwarmBudget, SwarmStart, SwarmUpdate, WorkerInfo
+
+
+class Try(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """``why`` says what is wrong with one that has not ``passed``; ``said`` is by the check."""
+
+    worker: str
+    name: str
+    passed: bool
+    cost: float
+    seconds: float
+    changed: Diffstat
+    why: str = ""
+    said: str = ""
+
+
+async def race(
+    home: Path,
+    count: int,
+    order: SwarmStart,
+    *,
+    max_cost: float = 0.0,
+    check: Check | None = None,
+    credential: Credential | None = None,
+    told: Callable[[str], None] = lambda line: None,
+) -> list[Try]:
+    """All tries, those that passed first, each kind from the cheapest to the dearest. A supervisor that is killed
+    meanwhile is replaced: the tries go on from where they were, and none is started twice."""
+    running = _Race(count, msgspec.structs.replace(order, once=True, restarts=order.restarts or RESTARTS), told)
+    for _ in range(RECONNECTIONS):
+        try:
+            async with client.connected(home, credential) as swarm:
+                await swarm.request(SwarmBudget(swarm=order.swarm, max_cost=max_cost))
+                ended = await running.run(swarm, credential)
+        except EngineFault:
+            told(KILLED)
+            continue
+        tries = [await _judged(home, info, check) for info in ended]
+        return sorted(tries, key=lambda one: (not one.passed, one.cost, one.seconds))
+    raise ZotError(
+        "the swarm's supervisor was killed again and again, and the race is given up; "
+        "`zot swarm list --all` says what became of the tries"
+    )
+
+
+class _Race:
+    """The tries of a race, whoever looks after them. Each is known by its number."""
+
+    def __init__(self, count: int, order: SwarmStart, told: Callable[[str], None]) -> None:
+        self._count = count
+        self._order = order
+        self._told = told
+        self._known: dict[str, WorkerInfo] = {}
+        self._notes: set[str] = set()
+
+    async def run(self, swarm: client.Swarm, credential: Credential | None) -> list[WorkerInfo]:
+        """Until all have ended; EngineFault when the supervisor is gone before."""
+        await swarm.subscribe()
+        there = {info.key: info for info in await swarm.list(all=True, swarm=self._order.swarm)}
+        for number in range(1, self._count + 1):
+            info = there.get(str(number)) or await swarm.start(self._one(number), credential)
+            self._take(info)
+        if not self._at_work:
+            return list(self._known.values())
+        async for event in swarm.events():
+            if isinstance(event, SwarmUpdate) and event.id in self._known:
+                self._take(event.worker)
+                if not self._at_work:
+                    return list(self._known.values())
+        raise EngineFault("the swarm's supervisor has ended")
+
+    def _one(self, number: int) -> SwarmStart:
+        name = f"{self._order.name}-{number}" if self._order.name else ""
+        return msgspec.structs.replace(self._order, key=str(number), name=name)
+
+    @property
+    def _at_work(self) -> bool:
+        return any(not client.is_over(info) for info in self._known.values())
+
+    def _take(self, info: WorkerInfo) -> None:
+        """What is new about it is told."""
+        before = self._known.get(info.id)
+        if before is not None and client.is_over(before):
+            return  # an update that was under way
+        self._known[info.id] = info
+        if before is None:
+            self._told(f"{info.name}: {info.id}")
+            for note in info.notes:
+                if note not in self._notes:
+                    self._notes.add(note)
+                    self._told(f"note: {note}")
+        if client.is_over(info):
+            self._told(f"{info.name}: {info.status}, ${info.usage.cost_usd:.2f}")
+
+
+async def _judged(home: Path, info: WorkerInfo, check: Check | None) -> Try:
+    tree = client.named(home, info.id).tree
+    changed, said, why = Diffstat(), "", ""
+    if info.status != "done":
+        why = f"{info.status}: {info.reason}"
+    elif tree is not None:
+        try:
+            changed = await diffstat(tree)
+            passed, said = await _checked(tree, check)
+            why = "" if passed else "the check failed"
+        except ZotError as error:
+            why = str(error)
+    return Try(
+        worker=info.id,
+        name=info.name,
+        passed=not why,
+        cost=info.usage.cost_usd,
+        seconds=round(info.ended - (info.started or info.created), 2),
+        changed=changed,
+        why=why,
+        said=said,
+    )
+
+
+async def _checked(tree: Tree, check: Check | None) -> tuple[bool, str]:
+    """In a copy of its files, as git would have them."""
+    if check is None:
+        return True, ""
+    async with desk(await find_repository(tree.repository), Path(tree.path).parent, looks=True) as work:
+        now = await look(work, tree)
+        async with checked_out(work, now.tree) as place:
+            return await check(place)

@@ -1,0 +1,248 @@
+"""The one step of a merge that is visible: files of the user's working tree get their new content, all or none.
+
+Everything is prepared in a directory of ours first, and a journal says what is to become of which file. A file is only
+replaced while it is what it was when the merge was computed. Who is killed in the middle leaves the journal behind;
+the next merge finishes what it says. What fails in the middle is taken back.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from zot.errors import GitFailed, in_words
+from zot.system.files import make_private_dir, replace_file, sync_dir, write_atomic
+from zot.system.safe_open import open_regular, read_whole, reading
+from zot.system.temp_files import Unfinished, remove_tree, temporary_name
+
+PLACE, JOURNAL = "landing", "journal.json"  # in a worker's directory
+_LARGEST_FILE = 2 << 30
+_LARGEST_JOURNAL = 256 << 20
+_GONE = ""
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """``before`` and ``after`` are what ``state`` says of the file; empty when there is none."""
+
+    path: str
+    before: str = _GONE
+    after: str = _GONE
+
+
+class Journal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """``reference`` is a branch that moves first, from ``old`` to ``new``; without it no commit is made. ``entries`` is
+    what the index gets, in the words of ``update-index --index-info``."""
+
+    top: str
+    changes: tuple[Change, ...]
+    reference: str = ""
+    old: str = ""
+    new: str = ""
+    entries: str = ""
+
+
+class Moved(GitFailed):
+    """A file is not what it was a moment ago."""
+
+
+class HalfDone(GitFailed):
+    """Some files have their new content and could not be given the old one again."""
+
+
+def state(path: str) -> str:
+    """What stands there: its kind, whether it can be run, and what is in it."""
+    try:
+        info = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return _GONE
+    if stat.S_ISLNK(info.st_mode):
+        return f"link {sha256(os.fsencode(os.readlink(path))).hexdigest()}"
+    if not stat.S_ISREG(info.st_mode):
+        return f"other {info.st_mode}"
+    kind = "program" if info.st_mode & stat.S_IXUSR else "file"
+    with reading(path) as file:
+        digest = sha256()
+        while part := file.read(1 << 20):
+            digest.update(part)
+    return f"{kind} {digest.hexdigest()}"
+
+
+def check_path(path: str) -> str:
+    """A path inside a working tree, and not of git's; GitFailed for what a commit made by hand could hold."""
+    parts = path.split("/")
+    if os.path.isabs(path) or any(part in ("", ".", "..") or part.lower() == ".git" for part in parts):
+        raise GitFailed(f"{path!r} is not a path a merge may write to")
+    return path
+
+
+def obstacle(top: str, path: str) -> str:
+    """What is in the way of a file that is to be made: a link or a file where a directory has to be."""
+    place = top
+    for part in path.split("/")[:-1]:
+        place = os.path.join(place, part)
+        try:
+            info = os.lstat(place)
+        except FileNotFoundError:
+            return ""
+        if not stat.S_ISDIR(info.st_mode):
+            return os.path.relpath(place, top)
+    return ""
+
+
+def prepare(directory: Path, journal: Journal, fresh: Path) -> None:
+    """Lay out what ``carry_out`` needs: old and new content of every file. ``fresh`` has the new ones by path."""
+    place = directory / PLACE
+    remove_tree(place)
+    for name in ("old", "new"):
+        make_private_dir(place / name)
+    for number, change in enumerate(journal.changes):
+        if change.before:
+            _keep(os.path.join(journal.top, change.path), place / "old" / str(number))
+        if change.after:
+            os.rename(fresh / change.path, place / "new" / str(number))
+            _sync(place / "new" / str(number))
+    sync_dir(place / "old")
+    sync_dir(place / "new")
+    write_atomic(place / JOURNAL, msgspec.json.encode(journal))
+
+
+def _keep(source: str, target: Path) -> None:
+    if os.path.islink(source):
+        os.symlink(os.readlink(source), target)
+    elif stat.S_ISREG(os.lstat(source).st_mode):
+        write_atomic(target, read_whole(source, _LARGEST_FILE), 0o700 if os.access(source, os.X_OK) else 0o600)
+
+
+def _sync(path: Path) -> None:
+    if not path.is_symlink():
+        fd = open_regular(path)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def carry_out(directory: Path, journal: Journal) -> None:
+    """Every file becomes what the journal says. When one cannot, those before it go back, and nothing has changed."""
+    done: list[tuple[int, Change]] = []
+    try:
+        for number, change in _ordered(journal.changes):
+            if _change(journal.top, change, directory / PLACE / "new" / str(number)):
+                done.append((number, change))
+    except (OSError, GitFailed) as error:
+        stuck = [change.path for number, change in reversed(done) if not _taken_back(directory, journal, number)]
+        if stuck:
+            raise HalfDone(
+                f"{in_words(error)}; {', '.join(stuck)} could not be taken back: merge again to finish"
+            ) from error
+        raise GitFailed(f"nothing was merged: {in_words(error)}") from error
+
+
+def _taken_back(directory: Path, journal: Journal, number: int) -> bool:
+    change = journal.changes[number]
+    back = Change(path=change.path, before=change.after, after=change.before)
+    try:
+        _change(journal.top, back, directory / PLACE / "old" / str(number))
+    except (GitFailed, OSError):
+        return False
+    return True
+
+
+def finish(directory: Path) -> None:
+    """Nothing is left to be done again."""
+    with suppress(OSError):
+        (directory / PLACE / JOURNAL).unlink()
+    remove_tree(directory / PLACE)
+
+
+def resume(directory: Path, journal: Journal) -> tuple[str, ...]:
+    """Do what a killed merge had not done yet; files that somebody changed since are left, and named."""
+    left: list[str] = []
+    for number, change in _ordered(journal.changes):
+        try:
+            _change(journal.top, change, directory / PLACE / "new" / str(number))
+        except Moved:
+            left.append(change.path)
+    return tuple(left)
+
+
+def unfinished(agents: Path, top: str) -> list[tuple[Path, Journal]]:
+    """Journals of merges into this working tree that were killed; asked for by one who holds the lock of merges."""
+    found: list[tuple[Path, Journal]] = []
+    for path in sorted(agents.glob(f"*/{PLACE}/{JOURNAL}")):
+        with suppress(OSError, msgspec.DecodeError, msgspec.ValidationError):
+            journal = msgspec.json.decode(read_whole(path, _LARGEST_JOURNAL), type=Journal)
+            if journal.top == top:
+                found.append((path.parent.parent, journal))
+    return found
+
+
+def _ordered(changes: Sequence[Change]) -> list[tuple[int, Change]]:
+    """What goes makes room first: a file may become a directory, and the other way round."""
+    numbered = list(enumerate(changes))
+    gone = [pair for pair in numbered if not pair[1].after]
+    return [*sorted(gone, key=lambda pair: pair[1].path, reverse=True), *(pair for pair in numbered if pair[1].after)]
+
+
+def _change(top: str, change: Change, content: Path) -> bool:
+    """Whether there was something to do."""
+    target = os.path.join(top, check_path(change.path))
+    if blocked := obstacle(top, change.path):
+        if change.after:
+            raise Moved(f"{blocked} is in the way of {change.path}")
+        return False
+    now = state(target)
+    if now == change.after:
+        return False
+    if now != change.before:
+        raise Moved(f"{change.path} was changed meanwhile")
+    if not change.after:
+        os.unlink(target)
+        _prune(top, os.path.dirname(target))
+        return True
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    if change.after.startswith("link "):
+        _put_link(target, os.readlink(content))
+    else:
+        _put_file(target, change, read_whole(content, _LARGEST_FILE))
+    return True
+
+
+def _put_link(target: str, to: str) -> None:
+    new = temporary_name(target)
+    os.symlink(to, new)
+    os.replace(new, target)
+
+
+def _put_file(target: str, change: Change, data: bytes) -> None:
+    is_program = change.after.startswith("program ")
+    if change.before.startswith(("file ", "program ")):
+        replace_file(Path(target), data, follow=False)
+        if is_program != change.before.startswith("program "):
+            mode = stat.S_IMODE(os.lstat(target).st_mode)
+            os.chmod(target, mode | (mode & 0o444) >> 2 if is_program else mode & ~0o111)
+        return
+    new = Unfinished(target, 0o777 if is_program else 0o666)
+    try:
+        with os.fdopen(new.fd, "wb", closefd=False) as file:
+            file.write(data)
+        os.fsync(new.fd)
+        new.appear(replace=bool(change.before))
+    finally:
+        new.close()
+
+
+def _prune(top: str, directory: str) -> None:
+    """git keeps no empty directories; the user's own files in one keep it."""
+    while directory != top and directory.startswith(f"{top}/"):
+        try:
+            os.rmdir(directory)
+        except OSError:
+            return
+        directory = os.path.dirname(directory)

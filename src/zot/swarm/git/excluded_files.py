@@ -1,0 +1,110 @@
+"""What git does not carry: what a worker's tree does not have of the origin, and what no merge takes out of a tree.
+
+Submodules, repositories inside a repository and the contents of Git LFS are other repositories' business: nothing of
+them is fetched, asked or run. Whoever starts or merges a worker is told of them, a line each.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from zot.swarm.git.safe_git import Desk
+
+SUBMODULE, LINK = "160000", "120000"
+_NAMED = 8  # of a list that is told
+
+
+class Entries(msgspec.Struct, frozen=True):
+    """Of the files of a tree or an index, those that matter here."""
+
+    submodules: tuple[str, ...]
+    uses_lfs: bool
+
+
+async def not_carried(work: Desk, commit: str, repositories: Iterable[str]) -> tuple[str, ...]:
+    """What a tree of ``commit`` does not have; ``repositories`` lie inside the origin."""
+    rows = ((mode, blob, name) for name, (mode, blob) in (await work.entries(commit)).items())
+    found = await _looked_at(work, rows)
+    notes: list[str] = []
+    if found.submodules:
+        notes.append(f"submodules are not checked out: {named(found.submodules)}")
+    if found.uses_lfs:
+        notes.append("files in Git LFS are not fetched: the tree has their pointers")
+    if inner := [name.rstrip("/") for name in repositories]:
+        notes.append(f"repositories inside this one are left out: {named(inner)}")
+    return tuple(notes)
+
+
+async def repositories_inside(work: Desk, besides: Path) -> list[str]:
+    """Directories of the origin that are repositories of their own and no submodules, but for those in ``besides``.
+    What is ignored is not looked at."""
+    top = work.repository.top
+    index = Path(work.repository.own) / "index"
+    done = await work.tried("ls-files", "-z", "--others", "--exclude-standard", index=index, top=top)
+    names = [os.fsdecode(name) for name in done.out.split(b"\0") if name.endswith(b"/")] if done.code == 0 else []
+    ours = os.path.join(os.path.realpath(besides), "")
+    return [name for name in names if not os.path.join(os.path.realpath(top), name).startswith(ours)]
+
+
+async def not_taken(
+    work: Desk, index: Path, top: str, repositories: Sequence[str], change: tuple[str, str] | None = None
+) -> tuple[str, ...]:
+    """What is in a worker's tree and in no merge. ``index`` knows its files; ``repositories`` are those it made. With a
+    ``change``, from one tree to another, those of its files that belong to Git LFS are named."""
+    notes: list[str] = []
+    if repositories:
+        own = named(name.rstrip("/") for name in repositories)
+        notes.append(f"a repository of its own is not part of it: {own}")
+    found = await _looked_at(work, _staged(await work.git("ls-files", "-z", "--stage", index=index, top=top)))
+    if filled := [name for name in found.submodules if _has_files(os.path.join(top, name))]:
+        notes.append(f"what is in a submodule is not part of it: {named(filled)}")
+    if found.uses_lfs and change is not None and (pointers := await _in_lfs(work, index, top, change)):
+        notes.append(f"Git LFS is not asked, so these come as they lie in its tree: {named(pointers)}")
+    return tuple(notes)
+
+
+def _staged(out: bytes) -> Iterable[tuple[str, str, str]]:
+    for row in out.split(b"\0"):
+        if row:
+            about, _, name = row.partition(b"\t")
+            mode, blob, _ = about.decode().split(" ")
+            yield mode, blob, os.fsdecode(name)
+
+
+async def _looked_at(work: Desk, rows: Iterable[tuple[str, str, str]]) -> Entries:
+    submodules: list[str] = []
+    attributes: list[str] = []
+    for mode, blob, name in rows:
+        if mode == SUBMODULE:
+            submodules.append(name)
+        elif name.rpartition("/")[2] == ".gitattributes" and mode != LINK:
+            attributes.append(blob)
+    given = "".join(f"{blob}\n" for blob in attributes).encode()
+    uses_lfs = bool(attributes) and b"filter=lfs" in await work.git("cat-file", "--batch", given=given)
+    return Entries(tuple(submodules), uses_lfs)
+
+
+async def _in_lfs(work: Desk, index: Path, top: str, change: tuple[str, str]) -> list[str]:
+    given = await work.git("diff-tree", "-r", "-z", "--no-renames", "--name-only", "--diff-filter=d", *change)
+    out = await work.git("check-attr", "-z", "--cached", "--stdin", "filter", given=given, index=index, top=top)
+    fields = out.split(b"\0")
+    pairs = zip(fields[0::3], fields[2::3], strict=False)
+    return [os.fsdecode(name) for name, value in pairs if value == b"lfs"]
+
+
+def _has_files(directory: str) -> bool:
+    with suppress(OSError), os.scandir(directory) as entries:
+        return any(True for _ in entries)
+    return False
+
+
+def named(paths: Iterable[str]) -> str:
+    """A list for a line: the first few, and how many more."""
+    every = sorted(paths)
+    more = f" and {len(every) - _NAMED} more" if len(every) > _NAMED else ""
+    return ", ".join(every[:_NAMED]) + more

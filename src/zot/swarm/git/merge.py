@@ -1,0 +1,390 @@
+"""Bringing workers' changes into the user's repository: computed without touching it, then made visible in one step.
+
+Each worker's changes, as its diff shows them, are merged with what is there; several are merged one after another, each
+onto what the ones before it made. A conflict, a failing check and a file with uncommitted changes in it leave that
+worker out, and the target as it was.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from zot.errors import GitFailed, NotThere
+from zot.swarm.git import apply_merge
+from zot.swarm.git.excluded_files import named, not_taken
+from zot.swarm.git.merge_target import Target, find_target, uncommitted
+from zot.swarm.git.safe_git import Desk, Repository, desk, find_repository
+from zot.swarm.git.three_way import YOURS, Conflict, changed, changes_merged, checked_out, still_there, three_way
+from zot.swarm.git.worktrees import begun, commit_leftovers, look, repair_files
+from zot.swarm.worker_records import Tree
+from zot.system.files import make_private_dir, try_lock, write_atomic
+from zot.system.safe_open import open_to_append, read_whole
+
+How = Literal["squash", "no-ff"]
+Outcome = Literal["merged", "nothing", "conflict", "uncommitted", "check failed", "refused"]
+
+MERGED = "merged.json"  # in a worker's directory
+_MARKERS = re.compile(rb"^(<{7}|>{7}) .*$", re.MULTILINE)
+_LINE = re.compile(r"\s+")
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker's work: ``name`` is how it is called in conflicts, ``task`` becomes the message of commits."""
+
+    worker: str
+    name: str
+    task: str
+    tree: Tree
+
+    @property
+    def directory(self) -> Path:
+        return Path(self.tree.path).parent
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one worker's changes. ``files`` are those it changes, or that were in the way; ``said`` is by the
+    check; ``left`` tells what is in its tree and no part of this."""
+
+    worker: str
+    name: str
+    outcome: Outcome
+    files: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    said: str = ""
+    left: tuple[str, ...] = ()
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """``files`` are those that changed in the working tree or on the branch ``into``; ``commit`` is the one made, if
+    any; ``finished`` tells of earlier merges that were killed."""
+
+    into: str
+    rows: tuple[Row, ...]
+    files: tuple[str, ...] = ()
+    commit: str = ""
+    finished: tuple[str, ...] = ()
+
+
+class MergedRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """Kept with a worker: which of its trees went into which branch."""
+
+    into: str
+    tree: str
+    at: float
+
+
+Check = Callable[[Path], Awaitable[tuple[bool, str]]]  # in a directory with the merged files: whether it passed
+
+
+async def merge(
+    sources: Sequence[Source],
+    *,
+    how: How = "squash",
+    into: str = "",
+    check: Check | None = None,
+    told: Callable[[str], None] = lambda name: None,
+) -> Report:
+    """All of them, in this order. GitFailed when not even the target is fit; else the report has a row for each.
+    ``told`` hears whose turn it is."""
+    repository = await find_repository(sources[0].tree.repository)
+    directory = sources[0].directory
+    async with alone(directory.parent):
+        finished = await _finish_killed(repository, directory.parent)
+        async with desk(repository, directory) as work:
+            target = await find_target(work, into)
+            tips, left, refused = await _tips(work, sources)
+        async with desk(repository, directory, looks=True) as work:
+            course = _Course(work, target, how, tips, check)
+            await course.begin(sources)
+            rows: list[Row] = []
+            for source in sources:
+                told(source.name)
+                rows.append(refused.get(source.worker) or await course.add(source))
+            files = await course.land(directory)
+    rows = [msgspec.structs.replace(row, left=left.get(row.worker, ())) for row in rows]
+    for source, row in zip(sources, rows, strict=True):
+        if row.outcome == "merged":
+            _record(source, course.trees[source.worker], target.name)
+    return Report(into=target.name, rows=tuple(rows), files=files, commit=course.commit, finished=finished)
+
+
+async def _tips(
+    work: Desk, sources: Sequence[Source]
+) -> tuple[dict[str, str], dict[str, tuple[str, ...]], dict[str, Row]]:
+    """Of each worker the commit with all of its work, and what that does not have; one whose tree is of no use is left
+    out."""
+    tips: dict[str, str] = {}
+    left: dict[str, tuple[str, ...]] = {}
+    refused: dict[str, Row] = {}
+    for source in sources:
+        try:
+            now = await look(work, source.tree)
+            tips[source.worker] = await commit_leftovers(work, source.tree, source.task, now)
+            change = begun(source.tree), now.tree
+            left[source.worker] = await not_taken(work, now.index, source.tree.path, now.left, change)
+        except GitFailed as error:
+            refused[source.worker] = _row(source, "refused", said=str(error))
+    return tips, left, refused
+
+
+class _Course:
+    """A merge under way: ``tree`` is what has been merged so far, ``commit`` its commit when commits are made."""
+
+    def __init__(self, work: Desk, target: Target, how: How, tips: dict[str, str], check: Check | None) -> None:
+        self._work = work
+        self._target = target
+        self._how = how
+        self._tips = tips
+        self._check = check
+        self._start = ""
+        self._taken: dict[str, str] = {}
+        self.tree = ""
+        self.commit = ""
+        self.trees: dict[str, str] = {}
+        self._makes_commits = how == "no-ff" or not target.top
+
+    async def begin(self, sources: Sequence[Source]) -> None:
+        """From what is there: the target's commit, with the uncommitted changes that workers took along and that are
+        still as they were."""
+        self._start = self.tree = await self._work.line("rev-parse", f"{self._target.commit}^{{tree}}")
+        if self._target.top and not self._makes_commits:
+            trees = [source.tree for source in sources]
+            self._taken, self.tree = await still_there(self._work, self._target, trees)
+            self._start = self.tree
+
+    async def add(self, source: Source) -> Row:
+        tip = self._tips[source.worker]
+        theirs = self.trees[source.worker] = await self._work.line("rev-parse", f"{tip}^{{tree}}")
+        if marked := await self._unmended(source, theirs):
+            return _row(source, "conflict", conflicts=tuple(Conflict(path=path, why=_UNMENDED) for path in marked))
+        result, conflicts = await self._merged(source, tip, theirs)
+        files = await changed(self._work, self.tree, result)
+        if self._target.top:
+            files, dirty = await self._compared(source, files, result)
+            if dirty:
+                return _row(source, "uncommitted", dirty)
+        if conflicts:
+            return _row(source, "conflict", conflicts=conflicts)
+        if not files:
+            return _row(source, "nothing")
+        passed, said = await self._checked(result)
+        if not passed:
+            return _row(source, "check failed", files, said=said)
+        await self._take(source, tip, result)
+        return _row(source, "merged", files, said=said)
+
+    async def _merged(self, source: Source, tip: str, theirs: str) -> tuple[str, tuple[Conflict, ...]]:
+        work, name = self._work, source.tree.branch
+        if self._how != "no-ff":  # what the diff shows, whatever the worker's commits say they go back to
+            return await changes_merged(work, begun(source.tree), self.tree, theirs, name)
+        await work.git("update-ref", f"refs/heads/{YOURS}", self.commit or self._target.commit)
+        await work.git("update-ref", f"refs/heads/{name}", tip)
+        return await three_way(work, YOURS, name)
+
+    async def _unmended(self, source: Source, theirs: str) -> list[str]:
+        """Files that were given back with conflict markers and still have them."""
+        found: list[str] = []
+        for path in repair_files(source.tree):
+            done = await self._work.tried("cat-file", "blob", f"{theirs}:{path}")
+            if done.code == 0 and len(set(_MARKERS.findall(done.out))) == 2:
+                found.append(path)
+        return found
+
+    async def _compared(
+        self, source: Source, files: Sequence[str], result: str
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Those that are not yet as they are to become, and of them those with changes of the user's in them."""
+        dirty = await uncommitted(self._work, self._target, files)
+        if not dirty:
+            return tuple(files), ()
+        row, wanted = self._work.row, await self._work.entries(result)
+        now = await self._target.now(self._work, dirty)
+        there = {path for path in dirty if now[path] == row(wanted.get(path))}
+        began = await self._work.entries(source.tree.first) if source.tree.first and self._taken else {}
+        taken = {path for path in dirty if path in self._taken and row(began.get(path)) == self._taken[path]}
+        new = tuple(path for path in files if path not in there)
+        return new, tuple(path for path in dirty if path not in there | taken)
+
+    async def _checked(self, tree: str) -> tuple[bool, str]:
+        if self._check is None:
+            return True, ""
+        async with checked_out(self._work, tree) as place:
+            return await self._check(place)
+
+    async def _take(self, source: Source, tip: str, result: str) -> None:
+        self.tree = result
+        if not self._makes_commits:
+            return
+        parents = [self.commit or self._target.commit, *((tip,) if self._how == "no-ff" else ())]
+        first = _LINE.sub(" ", source.task).strip()[:60]
+        message = f"Merge {source.tree.branch}: {first}\n" if self._how == "no-ff" else f"{source.task.strip()}\n"
+        self.commit = await self._work.commit(result, parents, message, self._work.repository.author)
+
+    async def land(self, directory: Path) -> tuple[str, ...]:
+        """The visible step."""
+        files = await changed(self._work, self._start, self.tree)
+        if not files:
+            return ()
+        if self.commit:
+            await _bring_over(self._work, self.commit, [self._target.commit, *self._tips.values()])
+        if self._target.top:
+            files = await _land_files(self._work, self._target, self._start, self.tree, files, self.commit, directory)
+        elif not await self._work.move(self._target.reference, self.commit, self._target.commit, "zot swarm: merge"):
+            raise GitFailed(f"nothing was merged: the branch {self._target.name} moved meanwhile; try again")
+        return files
+
+
+_UNMENDED = "it was given back to the worker with conflict markers, and still has them"
+
+
+def _row(
+    source: Source,
+    outcome: Outcome,
+    files: tuple[str, ...] = (),
+    conflicts: tuple[Conflict, ...] = (),
+    said: str = "",
+) -> Row:
+    return Row(worker=source.worker, name=source.name, outcome=outcome, files=files, conflicts=conflicts, said=said)
+
+
+# --- making it visible
+
+
+async def _bring_over(work: Desk, commit: str, known: Iterable[str]) -> None:
+    """What was made on a desk that only looks, into the repository; unreachable there until a branch moves."""
+    given = "\n".join([commit, *(f"^{old}" for old in known), ""]).encode()
+    packed = await work.git("pack-objects", "--revs", "--stdout", "-q", given=given)
+    async with desk(work.repository, work.place) as real:
+        await real.git("unpack-objects", "-q", given=packed)
+
+
+async def _land_files(
+    work: Desk, target: Target, old: str, new: str, files: Sequence[str], commit: str, directory: Path
+) -> tuple[str, ...]:
+    top = target.top
+    before = {path: apply_merge.state(os.path.join(top, path)) for path in files}
+    entries = await work.entries(new)
+    there = await _already(work, target, old, entries, files)
+    fresh = work.place / "fresh"
+    index = work.place / "index-of-fresh"
+    await work.git("read-tree", new, index=index)
+    wanted = [path for path in files if path in entries and entries[path][0] != "160000"]
+    given = b"".join(os.fsencode(path) + b"\0" for path in wanted)
+    fresh.mkdir()
+    await work.git("checkout-index", "-z", "--stdin", f"--prefix={fresh}/", given=given, index=index, top=str(fresh))
+    changes = [
+        apply_merge.Change(path=path, before=before[path], after=apply_merge.state(os.path.join(fresh, path)))
+        for path in files
+        if path not in there and entries.get(path, ("",))[0] != "160000"
+    ]
+    lines = "\0".join([*(f"{work.row(entries.get(path))}\t{path}" for path in files), ""]) if commit else ""
+    reference = target.reference if commit else ""
+    journal = apply_merge.Journal(
+        top=top, changes=tuple(changes), reference=reference, old=target.commit, new=commit, entries=lines
+    )
+    apply_merge.prepare(directory, journal, fresh)
+    if commit and not await work.move(reference, commit, target.commit, "zot swarm: merge"):
+        apply_merge.finish(directory)
+        raise GitFailed(f"nothing was merged: the branch {target.name} moved meanwhile; try again")
+    try:
+        apply_merge.carry_out(directory, journal)
+    except apply_merge.HalfDone:
+        raise  # the journal stays, for the next merge
+    except GitFailed:
+        if not commit or await work.move(reference, target.commit, commit, "zot swarm: taken back"):
+            apply_merge.finish(directory)
+        raise
+    await _update_index(work, journal)
+    apply_merge.finish(directory)
+    return tuple(change.path for change in changes)
+
+
+async def _already(
+    work: Desk, target: Target, old: str, entries: Mapping[str, tuple[str, str]], files: Sequence[str]
+) -> set[str]:
+    """Those of the files that are as they are to become; GitFailed when another is not as it was."""
+    doubtful = await target.differs(work, old, files)
+    now = await target.now(work, doubtful) if doubtful else {}
+    there = {path for path in doubtful if now[path] == work.row(entries.get(path))}
+    if moved := [path for path in doubtful if path not in there]:
+        raise GitFailed(f"nothing was merged: {named(moved)} changed meanwhile; try again")
+    return there
+
+
+async def _update_index(work: Desk, journal: apply_merge.Journal) -> None:
+    """After a commit the user's index knows it too, in the files it changed and nowhere else."""
+    if journal.entries:
+        index = Path(work.repository.own) / "index"
+        given = journal.entries.encode(errors="surrogateescape")
+        await work.git("update-index", "-z", "--index-info", given=given, index=index, top=journal.top)
+        await work.git("update-index", "-q", "--refresh", index=index, top=journal.top, codes=(0, 1))
+
+
+async def _finish_killed(repository: Repository, agents: Path) -> tuple[str, ...]:
+    told: list[str] = []
+    for directory, journal in apply_merge.unfinished(agents, repository.top):
+        async with desk(repository, directory) as work:
+            if journal.reference and await work.tip(journal.reference) == journal.old:
+                apply_merge.finish(directory)  # killed before anything was visible
+                continue
+            left = apply_merge.resume(directory, journal)
+            await _update_index(work, journal)
+        apply_merge.finish(directory)
+        but = f", but for {named(left)}, changed since" if left else ""
+        told.append(f"a merge of {directory.name} that was killed has been finished{but}")
+    return tuple(told)
+
+
+@asynccontextmanager
+async def alone(agents: Path) -> AsyncGenerator[None]:
+    """One merge at a time; the lock goes with the process that holds it."""
+    make_private_dir(agents)
+    fd = open_to_append(agents.parent / ".merge.lock", os.O_RDWR)
+    try:
+        if not try_lock(fd):
+            raise GitFailed("another merge is under way; try again when it is over")
+        yield
+        fcntl.flock(fd, fcntl.LOCK_UN)
+    finally:
+        os.close(fd)
+
+
+# --- what is known of merges
+
+
+def _record(source: Source, tree: str, into: str) -> None:
+    record = MergedRecord(into=into, tree=tree, at=time.time())
+    write_atomic(source.directory / MERGED, msgspec.json.encode(record))
+
+
+def merged_record(directory: Path) -> MergedRecord | None:
+    """What of a worker was merged last."""
+    try:
+        return msgspec.json.decode(read_whole(directory / MERGED, 4096), type=MergedRecord)
+    except (OSError, msgspec.DecodeError, msgspec.ValidationError):
+        return None
+
+
+async def has_unmerged(tree: Tree) -> bool:
+    """Whether removing it would lose something: changes that are in no merge."""
+    repository = await find_repository(tree.repository)
+    async with desk(repository, Path(tree.path).parent, looks=True) as work:
+        now = (await look(work, tree)).tree
+        if now == await work.line("rev-parse", f"{begun(tree)}^{{tree}}"):
+            return False
+    record = merged_record(Path(tree.path).parent)
+    return record is None or record.tree != now
+
+
+def check_same_repository(sources: Sequence[Source]) -> None:
+    if len({source.tree.repository for source in sources}) > 1:
+        raise NotThere("these workers are of several repositories; merge those of one at a time")

@@ -1,0 +1,440 @@
+"""A worker's tree: files of a commit in a directory of its own, on a branch of its own, in the user's repository.
+
+Nothing of the user's is touched: not the index, not a file, no branch but the new one. The tree is a repository of its
+own that borrows the objects of the user's, so that a worker can commit, and break, only what is its own. What it did is
+read off its files, whatever became of its ``.git``; its commits are taken over when they are sound.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Container, Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from zot.errors import GitFailed, in_words
+from zot.swarm.git import excluded_files
+from zot.swarm.git.safe_git import (
+    Desk,
+    Repository,
+    check_version,
+    copy_with_time,
+    desk,
+    find_repository,
+    own_config,
+    write_new,
+)
+from zot.swarm.worker_records import Tree
+from zot.swarm.worker_store import MAKING
+from zot.system.files import make_private_dir
+from zot.system.safe_open import read_whole
+from zot.system.temp_files import remove_tree
+
+TREE, INDEX, ONTO = "tree", "index", "onto.json"  # in a worker's directory
+_FULL = 64 << 10
+_MOST_NAMES = 1_000
+_LARGEST_POINTER, _LARGEST_REFERENCES = 4096, 1 << 20
+_RULES = (".gitattributes", ".gitignore")
+_DIRTY = "What was uncommitted when the worker began"
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """``cwd`` is where in the tree the worker works; ``notes`` are for a person, a line each."""
+
+    tree: Tree
+    cwd: Path
+    notes: tuple[str, ...] = ()
+
+
+class Diffstat(msgspec.Struct, frozen=True):
+    files: int = 0
+    added: int = 0
+    removed: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.files} {'file' if self.files == 1 else 'files'}, +{self.added} -{self.removed}"
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """``tree`` holds the files of a directory as they were; ``index`` belongs to them. ``left`` was not taken."""
+
+    tree: str
+    index: Path
+    left: tuple[str, ...] = ()
+
+
+# --- making one
+
+
+async def create(cwd: Path, directory: Path, name: str, worker: str, *, include_dirty: bool = False) -> Made:
+    """A tree in ``directory``, the worker's own, for work in the repository that ``cwd`` lies in. GitFailed with one
+    line when that cannot be; then nothing is left of it."""
+    await check_version()
+    repository = await find_repository(cwd)
+    path = directory / TREE
+    if os.path.lexists(path):
+        raise GitFailed(f"{path} is there already")
+    make_private_dir(directory)
+    async with desk(repository, directory) as work:
+        base, branch = await work.head()
+        first = await _taken_along(work, base) if include_dirty else ""
+        begun = first or base
+        inner = await excluded_files.repositories_inside(work, directory.parent)
+        notes = await excluded_files.not_carried(work, begun, inner)
+        if not branch:
+            notes = (*notes, "HEAD is detached: merging will need --into BRANCH")
+        own = worker if worker.startswith(f"{name}-") else f"{name}-{worker.rpartition('-')[2]}"  # with its number
+        with _announced(directory, repository, _plain(own)):
+            reference = await _new_branch(work, _plain(own), begun)
+            where = {"repository": repository.top, "path": os.fspath(path), "objects": repository.objects}
+            tree = Tree(**where, branch=reference, base=base, first=first)
+            try:
+                path.mkdir(mode=0o700)
+                lay_git(repository, tree, begun)
+                await _fill(work, tree, begun)
+            except (OSError, GitFailed) as error:
+                why = "No space left on device" if _is_full(directory) else in_words(error)
+                await _clear(work, tree)
+                raise GitFailed(f"the tree of {worker} could not be made: {why}") from error
+            except BaseException:
+                await _clear(work, tree)
+                raise
+    inside = os.path.relpath(os.path.realpath(cwd), os.path.realpath(repository.top))
+    below = path if inside.startswith("..") else path / inside
+    return Made(tree=tree, cwd=below if below.is_dir() else path, notes=notes)
+
+
+@contextmanager
+def _announced(directory: Path, repository: Repository, branch: str) -> Generator[None]:
+    """Whoever comes after a kill knows which repository may have a branch too many. It stays for as long as there is no
+    record of the worker."""
+    making = directory / MAKING
+    try:
+        write_new(making, os.fsencode(f"{repository.top}\0{branch}"))
+        yield
+    except BaseException as error:
+        making.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise GitFailed(f"no tree can be made in {directory}: {in_words(error)}") from error
+        raise
+
+
+def _is_full(directory: Path) -> bool:
+    """git only says which file it could not write."""
+    with suppress(OSError):
+        info = os.statvfs(directory)
+        return info.f_bavail * info.f_frsize < _FULL or (info.f_files > 0 and info.f_favail == 0)
+    return False
+
+
+def _plain(text: str) -> str:
+    """What a branch may be called."""
+    return re.sub(r"\.lock$|^[.-]+|[.-]+$", "", re.sub(r"[^A-Za-z0-9_.-]+|\.\.+", "-", text)) or "worker"
+
+
+async def _new_branch(work: Desk, wanted: str, begun: str) -> str:
+    """``zot/WANTED``, with a number when that is taken; where a branch called ``zot`` is in the way, beside it."""
+    taken = await work.branches()
+    room = "zot/" if "refs/heads/zot" not in taken else "zot-"
+    for number in range(1, _MOST_NAMES):
+        branch = f"{room}{wanted}" if number == 1 else f"{room}{wanted}-{number}"
+        if f"refs/heads/{branch}" in taken:
+            continue
+        if await work.move(f"refs/heads/{branch}", begun, "", "zot swarm: start"):
+            return branch
+        if number == 3:  # not a matter of the name
+            break
+    raise GitFailed(f"no branch {room}{wanted} could be made in {work.repository.common}")
+
+
+def own_git(tree: Tree) -> Path:
+    """The worker's own directory of git. It may have put anything there."""
+    return Path(tree.path) / ".git"
+
+
+def lay_git(repository: Repository, tree: Tree, commit: str) -> None:
+    """A directory of git with nothing in it but the branch: no hooks, no remotes, nobody's templates."""
+    own = own_git(tree)
+    own.mkdir()
+    for name in ("objects/info", "objects/pack", "info", f"refs/heads/{os.path.dirname(tree.branch)}"):
+        (own / name).mkdir(parents=True)
+    write_new(own / "config", own_config(repository), 0o644)
+    write_new(own / "HEAD", f"ref: refs/heads/{tree.branch}\n".encode(), 0o644)
+    write_new(own / "refs" / "heads" / tree.branch, f"{commit}\n".encode(), 0o644)
+    write_new(own / "objects" / "info" / "alternates", _borrows(repository), 0o644)
+    for name in ("shallow", "info/exclude"):
+        with suppress(OSError):
+            write_new(own / name, read_whole(Path(repository.common) / name), 0o644)
+
+
+def _borrows(repository: Repository) -> bytes:
+    return os.fsencode(repository.objects) + b"\n"
+
+
+def renew_git(work: Desk, tree: Tree, commit: str, index: Path) -> None:
+    """A new one in the place of what is there: it stands on ``commit`` and knows ``index``."""
+    if os.path.lexists(own_git(tree)):
+        os.rename(own_git(tree), work.place / f"git-{os.urandom(4).hex()}")
+    lay_git(work.repository, tree, commit)
+    copy_with_time(index, own_git(tree) / "index")
+
+
+async def _fill(work: Desk, tree: Tree, commit: str) -> None:
+    """The files, and an index that knows them: one for the worker, the other to compare with later."""
+    index = work.place / "index-of-tree"
+    await work.git("read-tree", "-m", "-u", "--no-recurse-submodules", commit, index=index, top=tree.path)
+    own = Path(tree.path).parent / INDEX
+    own.unlink(missing_ok=True)
+    copy_with_time(index, own)
+    copy_with_time(index, own_git(tree) / "index")
+
+
+async def _taken_along(work: Desk, base: str) -> str:
+    """A commit of what is uncommitted in the origin, with the files that are new and not ignored; empty when that is
+    nothing. The user's index is only copied."""
+    index = work.place / "index"
+    await work.copy_index(Path(work.repository.own) / "index", index, base)
+    taken = await snapshot(work, index, work.repository.top)
+    if taken.tree == await work.line("rev-parse", f"{base}^{{tree}}"):
+        return ""
+    return await work.commit(taken.tree, (base,), _DIRTY)
+
+
+# --- looking at one
+
+
+async def snapshot(work: Desk, index: Path, top: str) -> Snapshot:
+    """The files below ``top``, tracked or new and not ignored, as a tree. ``index`` is where it starts from, and is
+    changed. Repositories inside are passed over, and submodules stay what they were: git would ask them, and they
+    could answer by running something."""
+    await work.git("update-index", "-q", "--ignore-submodules", "--really-refresh", index=index, top=top, codes=(0, 1))
+    tracked = await work.git("diff-files", "-z", "--name-only", "--ignore-submodules=all", index=index, top=top)
+    others = await work.git("ls-files", "-z", "--others", "--exclude-standard", index=index, top=top)
+    new = [name for name in others.split(b"\0") if name]
+    taken = [name for name in (*tracked.split(b"\0"), *new) if name and not name.endswith(b"/")]
+    if taken:
+        given = b"".join(name + b"\0" for name in dict.fromkeys(taken))
+        words = ("update-index", "-z", "--add", "--remove", "--replace", "--stdin")
+        await work.git(*words, given=given, index=index, top=top)
+    left = tuple(os.fsdecode(name) for name in new if name.endswith(b"/"))
+    return Snapshot(tree=await work.line("write-tree", index=index), index=index, left=left)
+
+
+class Onto(msgspec.Struct, frozen=True):
+    """What was merged into a tree so that its worker mends the conflicts: from there on its work is counted."""
+
+    commit: str
+    files: tuple[str, ...]
+
+
+def begun(tree: Tree) -> str:
+    """The commit its work is counted from: what it began with, or what was merged into it since."""
+    onto = _onto(tree)
+    return onto.commit if onto is not None else tree.first or tree.base
+
+
+def repair_files(tree: Tree) -> tuple[str, ...]:
+    """Those its worker was asked to mend."""
+    onto = _onto(tree)
+    return onto.files if onto is not None else ()
+
+
+def _onto(tree: Tree) -> Onto | None:
+    try:
+        return msgspec.json.decode(read_whole(Path(tree.path).parent / ONTO), type=Onto)
+    except (OSError, msgspec.DecodeError, msgspec.ValidationError):
+        return None
+
+
+async def look(work: Desk, tree: Tree) -> Snapshot:
+    """What is in a worker's tree now."""
+    if not os.path.isdir(tree.path) or os.path.islink(tree.path):
+        raise GitFailed(f"the tree {tree.path} is gone")
+    await asyncio.to_thread(_check_rules, tree.path)
+    index = work.place / "index"
+    index.unlink(missing_ok=True)
+    await work.copy_index(Path(tree.path).parent / INDEX, index, begun(tree))
+    return await snapshot(work, index, tree.path)
+
+
+def _check_rules(top: str) -> None:
+    """git opens these files in every directory, and would wait for a pipe until somebody writes to it."""
+    waiting = [top]
+    while waiting:
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif entry.name in _RULES and not (entry.is_symlink() or entry.is_file(follow_symlinks=False)):
+                    raise GitFailed(f"{os.path.relpath(entry.path, top)} is a pipe or a device, not a file")
+
+
+async def left_behind(tree: Tree) -> tuple[str, ...]:
+    """What is in a worker's tree and in no diff and no merge of it, a line each."""
+    async with desk(await find_repository(tree.repository), Path(tree.path).parent, looks=True) as work:
+        now = await look(work, tree)
+        return await excluded_files.not_taken(work, now.index, tree.path, now.left)
+
+
+async def diffstat(tree: Tree) -> Diffstat:
+    """What a worker changed, in numbers; what it has not committed counts too."""
+    async with desk(await find_repository(tree.repository), Path(tree.path).parent, looks=True) as work:
+        now = await look(work, tree)
+        return _counted(await work.git("diff-tree", "-r", "-z", "--numstat", *_PLAIN, begun(tree), now.tree))
+
+
+async def diff(tree: Tree, *, binary: bool = False) -> bytes:
+    """The same in git's unified format; with ``binary``, so that ``git apply`` can use all of it."""
+    async with desk(await find_repository(tree.repository), Path(tree.path).parent, looks=True) as work:
+        now = await look(work, tree)
+        words = ("--binary", "--full-index") if binary else ()
+        return await work.git("diff-tree", "-r", "-p", "-M", *words, *_PLAIN, begun(tree), now.tree)
+
+
+_PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all")
+
+
+def _counted(numbers: bytes) -> Diffstat:
+    rows = [row.split(b"\t") for row in numbers.split(b"\0") if row.count(b"\t") == 2]
+    counts = [[int(field) if field.isdigit() else 0 for field in row[:2]] for row in rows]
+    return Diffstat(len(rows), sum(added for added, _ in counts), sum(removed for _, removed in counts))
+
+
+# --- changing one
+
+
+async def commit_leftovers(work: Desk, tree: Tree, message: str, now: Snapshot | None = None) -> str:
+    """The commit that holds all of a worker's work, on its branch in the user's repository: its own commits, as far as
+    they are sound, and what was not committed in the swarm's name. ``now`` is what is in its tree, if that is known."""
+    now = now or await look(work, tree)
+    start = tree.first or tree.base
+    reference = f"refs/heads/{tree.branch}"
+    was = await work.tip(reference)
+    tip = was if was and await _is_ancestor(work, start, was) else start
+    parents = await _with_own_commits(work, tree, tip)
+    onto = begun(tree)
+    if onto not in (start, *parents) and not await _is_ancestor(work, onto, parents[0]):
+        parents.append(onto)
+    made = parents[0]
+    if len(parents) > 1 or now.tree != await work.line("rev-parse", f"{made}^{{tree}}"):
+        made = await work.commit(now.tree, parents, message or "Work of a worker")
+    if made != was:
+        if not was:  # it is gone, or stands for another one
+            await work.forget(reference)
+        if not await work.move(reference, made, was, "zot swarm: what was done"):
+            raise GitFailed(f"the branch {tree.branch} moved meanwhile; try again")
+    return made
+
+
+async def _with_own_commits(work: Desk, tree: Tree, tip: str) -> list[str]:
+    """What its work stands on: ``tip``, and the commit its own HEAD is at when that goes beyond."""
+    own = head_of(own_git(tree))
+    if not own or own == tip or not await _take_over(work, tree, own):
+        return [tip]
+    if not await _is_ancestor(work, tree.first or tree.base, own) or await _is_ancestor(work, own, tip):
+        return [tip]
+    return [own] if await _is_ancestor(work, tip, own) else [tip, own]
+
+
+async def _take_over(work: Desk, tree: Tree, commit: str) -> bool:
+    """Bring a commit of the worker's repository into the user's; False when it cannot be had, or is not sound."""
+    if (await work.tried("cat-file", "-e", f"{commit}^{{commit}}")).code == 0:
+        return True
+    objects = own_git(tree) / "objects"
+    real = [path for path in (own_git(tree), objects, objects / "info") if path.is_dir() and not path.is_symlink()]
+    try:
+        borrows = read_whole(objects / "info" / "alternates", _LARGEST_POINTER)
+    except OSError:
+        return False
+    if len(real) != 3 or borrows != _borrows(work.repository):
+        return False  # it leads elsewhere
+    return await work.take_over(os.fspath(objects), commit, tree.first or tree.base)
+
+
+async def _is_ancestor(work: Desk, old: str, new: str) -> bool:
+    return (await work.tried("merge-base", "--is-ancestor", old, new)).code == 0
+
+
+def head_of(directory: Path) -> str:
+    """The commit a checkout stands on, read from its files: asking git would mean to trust its configuration."""
+    if directory.is_symlink():
+        return ""
+    try:
+        said = _text(directory / "HEAD", directory)
+        for _ in range(5):
+            if not said.startswith("ref: "):
+                break
+            said = _reference(directory, said[5:].strip())
+    except OSError:
+        return ""
+    return said if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", said) else ""
+
+
+def _reference(directory: Path, name: str) -> str:
+    if not name.startswith("refs/") or ".." in name:
+        return ""
+    try:
+        return _text(directory / name, directory)
+    except OSError:
+        packed = _text(directory / "packed-refs", directory).splitlines()
+        return next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
+
+
+def _text(path: Path, within: Path) -> str:
+    return read_whole(path, _LARGEST_REFERENCES, within).decode("utf-8", "replace").strip()
+
+
+async def put(work: Desk, tree: Tree, head: str, whole: str) -> None:
+    """The tree holds what ``whole`` does and stands on ``head``: work that was done elsewhere. A tree that is gone
+    stays so, and its branch has all of it."""
+    there = os.path.isdir(tree.path) and not os.path.islink(tree.path)
+    reference = f"refs/heads/{tree.branch}"
+    if there:
+        index = (await look(work, tree)).index
+        await work.git("read-tree", "--reset", "-u", "--no-recurse-submodules", whole, index=index, top=tree.path)
+        await work.git("read-tree", "-m", head, index=index, top=tree.path)
+        renew_git(work, tree, head, index)
+    if not await work.move(reference, head if there else whole, await work.tip(reference), "zot swarm: work elsewhere"):
+        raise GitFailed(f"the branch {tree.branch} moved meanwhile; try again")
+
+
+async def remove(tree: Tree) -> tuple[str, ...]:
+    """Tree and branch are gone; what could not go is told. Harmless the second time."""
+    remove_tree(tree.path)
+    try:
+        repository = await find_repository(tree.repository)
+    except GitFailed:
+        return ()  # the repository is gone, and the branch with it
+    async with desk(repository, Path(tree.path).parent) as work:
+        return await _clear(work, tree)
+
+
+async def remove_unfinished(directory: Path, taken: Container[str]) -> None:
+    """What is left of a tree whose maker was killed, and its branch; branches that are ``taken`` stay. GitFailed when
+    that cannot be done now."""
+    remove_tree(directory / TREE)
+    try:
+        top, _, branch = os.fsdecode(read_whole(directory / MAKING, _LARGEST_POINTER)).partition("\0")
+        repository = await find_repository(top)
+    except (OSError, GitFailed):
+        return  # it had not begun, or the repository is gone
+    own = re.compile(rf"refs/heads/(zot[/-]{re.escape(branch)}(?:-\d+)?)")
+    async with desk(repository, directory) as work:
+        for reference, where in (await work.branches()).items():
+            found = own.fullmatch(reference)
+            if found is not None and not where and found[1] not in taken:
+                await work.forget(reference)
+
+
+async def _clear(work: Desk, tree: Tree) -> tuple[str, ...]:
+    remove_tree(tree.path)
+    (Path(tree.path).parent / INDEX).unlink(missing_ok=True)
+    branches = await work.branches()
+    if where := branches.get(f"refs/heads/{tree.branch}", ""):
+        return (f"the branch {tree.branch} stays: it is checked out in {where}",)
+    await work.forget(f"refs/heads/{tree.branch}")
+    return (f"{tree.path} could not be removed",) if os.path.lexists(tree.path) else ()

@@ -1,0 +1,133 @@
+"""What a worker was told: ``inbox.jsonl`` has every message that was acknowledged, and how far the worker has come.
+
+A message is there before whoever sent it hears so. It is *given* to a worker in its turn, *taken* when the worker has
+it in its session, and *finished* when the worker is done with it. What was taken and not finished is what it was
+interrupted in; what was not taken is said to the next attempt.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import msgspec
+
+from zot.errors import ZotError, in_words
+from zot.system.safe_open import open_to_append, read_whole, reading
+from zot.wire.rpc_frames import Image
+
+_LARGEST = 1 << 30
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, tag="message", omit_defaults=True):
+    """``number`` counts from 1; the first is the task."""
+
+    number: int
+    text: str
+    time: float = 0.0
+    images: tuple[Image, ...] = ()
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True, tag="mark", omit_defaults=True):
+    """All up to ``taken`` are in the session, all up to ``finished`` are done."""
+
+    taken: int = 0
+    finished: int = 0
+
+
+_decode = msgspec.json.Decoder(Message | Mark).decode
+
+
+class Inbox:
+    """Read once; the supervisor alone adds to it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._messages: list[Message] = []
+        self.taken = self.finished = 0
+        self.problem = ""
+        self._read()
+
+    def _read(self) -> None:
+        try:
+            data = read_whole(self._path, _LARGEST)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise ZotError(f"what a worker was told cannot be read: {in_words(error)}") from error
+        for line in data.split(b"\n"):
+            try:
+                entry = _decode(line) if line else None
+            except (msgspec.MsgspecError, UnicodeError):
+                self.problem = f"{self._path}: a line is damaged and passed over"  # one that was never acknowledged
+                continue
+            if isinstance(entry, Message):
+                self._messages.append(entry)
+            elif entry is not None:
+                self.taken, self.finished = max(self.taken, entry.taken), max(self.finished, entry.finished)
+
+    def accept(self, text: str, images: tuple[Image, ...] = ()) -> Message:
+        """Keep a message; OSError when it cannot be kept, and nobody is told that it was."""
+        last = self._messages[-1].number if self._messages else 0
+        message = Message(number=last + 1, text=text, images=images, time=time.time())
+        self._append(message, durable=True)
+        self._messages.append(message)
+        return message
+
+    @property
+    def next(self) -> Message | None:
+        """The first that was not taken."""
+        return next((message for message in self._messages if message.number > self.taken), None)
+
+    @property
+    def waiting(self) -> int:
+        return sum(message.number > self.taken for message in self._messages)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the worker has begun something that it has not finished."""
+        return self.taken > self.finished
+
+    def said(self, text: str) -> int:
+        """How often this was said and taken."""
+        return sum(message.text == text for message in self._messages if message.number <= self.taken)
+
+    def take(self, number: int) -> None:
+        if number > self.taken:
+            self.taken = number
+            self._append(Mark(taken=number, finished=self.finished))
+
+    def finish(self) -> None:
+        """All that was taken is done."""
+        if self.finished < self.taken:
+            self.finished = self.taken
+            self._append(Mark(taken=self.taken, finished=self.taken))
+
+    def _append(self, entry: Message | Mark, *, durable: bool = False) -> None:
+        """Behind whatever an append that failed has left of its line."""
+        line = msgspec.json.encode(entry) + b"\n"
+        fd = open_to_append(self._path, os.O_RDWR)
+        try:
+            size = os.fstat(fd).st_size
+            if size and os.pread(fd, 1, size - 1) != b"\n":
+                line = b"\n" + line
+            if os.write(fd, line) != len(line):
+                raise OSError(28, os.strerror(28), str(self._path))
+            if durable:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def said_in(session: Path, text: str) -> int:
+    """How often a session has this as what somebody said."""
+    from zot.core.session.resume import replay  # only for one that goes on
+    from zot.core.session.session_file import read_lines
+
+    try:
+        with reading(session) as file:
+            messages = replay(read_lines(file)).messages
+    except (OSError, ZotError):
+        return 0
+    return sum(message.role == "user" and message.text() == text for message in messages)

@@ -1,0 +1,204 @@
+"""The agents a model has started: what its tools do, and the one message that tells it how all of them ended.
+
+Agents that were started while others still ran belong to the same batch; when the last of a batch is done, what each
+answered is put into the conversation as if it had been typed. One the model has waited for is not told of again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, cast
+
+from zot.agent.tools.arguments import Arguments
+from zot.errors import ToolError, ZotError
+from zot.swarm.client import Event, is_over
+from zot.swarm.service import Office, starter_of
+from zot.wire.swarm_frames import SwarmBudget, SwarmStart, SwarmUpdate, SwarmWorker, WorkerInfo
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+
+MOST_ALIVE = 16  # that one conversation has started
+LONGEST = 8_000  # characters of all that is told at once
+PATIENCE_S = 600
+HEADING = "[auto-swarm update]"
+
+
+class ModelSwarm:
+    """``tell`` is given the message of a batch that is done; without one it waits in ``news``."""
+
+    def __init__(self, conversation: Conversation, tell: Callable[[str], None] | None = None) -> None:
+        self._conversation = conversation
+        self._tell = tell
+        self._office = Office(lambda: starter_of(conversation), self._spawn, self._heard)
+        self._agents: dict[str, WorkerInfo] = {}
+        self._batch: list[str] = []
+        self._done = asyncio.Event()
+        self._news: list[str] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def spent(self) -> float:
+        """In USD, by all agents of this conversation so far."""
+        return sum(info.usage.cost_usd for info in self._agents.values())
+
+    async def news(self) -> str:
+        """The message of a batch, waited for while one is under way; empty when there is none."""
+        while self._batch and not self._news:
+            self._done.clear()
+            await self._done.wait()
+        return self._news.pop(0) if self._news else ""
+
+    async def aclose(self) -> None:
+        """Agents go on."""
+        for task in self._tasks:
+            task.cancel()
+        await self._office.aclose()
+
+    # --- the tools
+
+    async def swarm_spawn(self, args: dict[str, Any]) -> str:
+        arguments = Arguments("swarm_spawn", args)
+        task, mode = arguments.filled_text("task"), arguments.optional_text("mode")
+        if mode not in ("", "worktree", "shared"):
+            raise ToolError(f'swarm_spawn: mode "{mode}": expected worktree or shared')
+        alive = sum(not is_over(info) for info in self._agents.values())
+        if alive >= MOST_ALIVE:
+            raise ToolError(f"swarm_spawn: {alive} agents are at work, which is the most; wait for some of them")
+        if not self._agents:
+            await self._office.subscribe()
+        command = SwarmStart(
+            task=task,
+            name=arguments.optional_text("name"),
+            mode=mode,
+            model=arguments.optional_text("model"),
+            provider=arguments.optional_text("provider"),
+            swarm=await self._budget(),
+        )
+        info = await self._office.start(command)
+        self._agents[info.id] = info
+        self._batch.append(info.id)
+        where = f" on branch {info.branch}" if info.branch else ""
+        notes = "".join(f"note: {note}\n" for note in info.notes)
+        return f"started {info.name}{where}; its id is {info.id}\n{notes}"
+
+    async def _budget(self) -> str:
+        """Agents of a conversation with a limit share what is left of it."""
+        from zot.features.budget.spending_limits import limits
+
+        limit, _ = limits(self._conversation)
+        if limit <= 0:
+            return ""
+        left = limit - self._conversation.cost.cost_usd
+        if left <= 0:
+            raise ToolError(f"swarm_spawn: the cost limit of ${limit:g} is reached")
+        name = f"chat-{self._conversation.present.session_id}"
+        await self._office.budget(SwarmBudget(swarm=name, max_cost=left))
+        return name
+
+    async def agent_wait(self, args: dict[str, Any]) -> str:
+        arguments = Arguments("agent_wait", args)
+        found = self._meant(args.get("ids"))
+        seconds = arguments.integer("timeout") or PATIENCE_S
+        before, self._batch = self._batch, [id for id in self._batch if id not in found]
+        note = ""
+        try:
+            async with asyncio.timeout(seconds):
+                for id in found:
+                    self._agents[id] = await self._office.wait(id)
+        except TimeoutError:
+            late = [self._agents[id].name for id in found if not is_over(self._agents[id])]
+            note = f"\n[still at work after {seconds} s: {', '.join(late)}]\n"
+        finally:  # whoever is not done yet is told of later
+            self._batch = [id for id in before if id not in found or not is_over(self._agents[id])]
+            self._done.set()
+        return await self._told([id for id in found if is_over(self._agents[id])]) + note
+
+    def _meant(self, given: object) -> list[str]:
+        ids = list(map(str, cast("list[object]", given))) if isinstance(given, list) and given else list(self._agents)
+        if not ids:
+            raise ToolError("agent_wait: you have started no agent")
+        return [self._own(id) for id in ids]
+
+    async def agent_send(self, args: dict[str, Any]) -> str:
+        arguments = Arguments("agent_send", args)
+        id = self._own(arguments.filled_text("id"))
+        await self._office.send(id, arguments.filled_text("text"))
+        if id not in self._batch:
+            self._batch.append(id)
+            self._agents[id] = (await self._office.get(id)).worker
+        return f"{self._agents[id].name} will do that next\n"
+
+    async def agent_stop(self, args: dict[str, Any]) -> str:
+        id = self._own(Arguments("agent_stop", args).filled_text("id"))
+        self._batch = [one for one in self._batch if one != id]
+        await self._office.stop(id)
+        return f"{self._agents[id].name} is stopped\n"
+
+    async def agent_list(self, args: dict[str, Any]) -> str:
+        rows = await self._office.list(all=True, session=self._conversation.present.session_id)
+        own = [row for row in rows if row.id in self._agents]
+        self._agents |= {row.id: row for row in own}
+        lines = [
+            f"{row.name} ({row.id}): {row.status}, {row.activity if not is_over(row) else row.reason or row.last}"
+            for row in own
+        ]
+        return "\n".join([*lines, ""]) if lines else "you have started no agent\n"
+
+    def _own(self, typed: str) -> str:
+        """Only those this conversation started: others are none of a model's business."""
+        for info in self._agents.values():
+            if typed in (info.id, info.name):
+                return info.id
+        known = ", ".join(info.name for info in self._agents.values()) or "none"
+        raise ToolError(f'you have started no agent "{typed}"; yours: {known}')
+
+    # --- a batch
+
+    def _heard(self, event: Event) -> None:
+        if not isinstance(event, SwarmUpdate) or event.id not in self._agents:
+            return
+        self._agents[event.id] = event.worker
+        if self._batch and all(is_over(self._agents[id]) for id in self._batch):
+            batch, self._batch = self._batch, []
+            self._spawn(self._report(batch))
+
+    async def _report(self, batch: list[str]) -> None:
+        text = f"{HEADING}\n{await self._told(batch)}"
+        if self._tell is not None:
+            self._tell(text)
+        else:
+            self._news.append(text)
+        self._done.set()
+
+    async def _told(self, ids: list[str]) -> str:
+        """Each with all it answered, as far as that is no more than its share."""
+        rows = [await self._looked_at(id) for id in ids]
+        share = LONGEST // max(len(rows), 1)
+        return "\n".join(_row(row, share) for row in rows)
+
+    async def _looked_at(self, id: str) -> SwarmWorker:
+        try:
+            return await self._office.get(id)
+        except ZotError as error:  # somebody removed it
+            return SwarmWorker(worker=self._agents[id], answer=f"(nothing more is known: {error})")
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _row(found: SwarmWorker, share: int) -> str:
+    info = found.worker
+    status = "completed" if info.status in ("done", "idle") else info.status
+    because = f" ({info.reason})" if info.reason and status != "completed" else ""
+    changed = f"changed: {found.files} files, +{found.added} -{found.removed}, on branch {info.branch}\n"
+    answer = found.answer.strip() or "(it answered nothing)"
+    if len(answer) > share:
+        answer = f"{answer[:share]}\n[… {len(answer) - share} more characters; `zot swarm show {info.name}` has them]"
+    return (
+        f"agent: {info.name} ({info.id})\nstatus: {status}{because}\ntask: {' '.join(info.task.split())[:200]}\n"
+        f"{changed if found.files else ''}final response:\n{answer}\n"
+    )

@@ -1,0 +1,309 @@
+"""A running zot and its swarm: what the terminal, RPC, the SDK and the model's tools hold to deal with workers.
+
+It connects when it is first needed. Only starting or continuing a worker starts a supervisor; when one was killed, the
+next is joined and listened to again, so whoever subscribed hears how it went on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from zot.errors import ZotError
+from zot.swarm import client
+from zot.swarm.client import Event, Swarm
+from zot.swarm.event_log import last_answer
+from zot.swarm.inbox import Inbox
+from zot.swarm.info import info_of
+from zot.swarm.worker_records import Worker
+from zot.swarm.worker_store import Places
+from zot.wire import swarm_frames as frames
+from zot.wire.rpc_frames import Command, Image
+from zot.wire.swarm_frames import SwarmStart, SwarmWorker, WorkerInfo
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.swarm.git.worktrees import Diffstat
+
+Spawn = Callable[[Coroutine[Any, Any, None]], object]
+
+
+class Starter(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker gets from whoever starts it unless its order says otherwise."""
+
+    home: Path
+    cwd: Path
+    provider: str = ""
+    model: str = ""
+    api_key: str = ""  # as a flag gave it, for this provider
+    session: str = ""
+    jail: bool = False
+    permission_mode: str = ""
+    script: str = ""  # of the scripted model, if that is the model
+
+
+class Office:
+    """``starter`` is asked anew for each worker; ``heard`` is told what was subscribed to; ``spawn`` starts a task that
+    belongs to whoever holds this."""
+
+    def __init__(self, starter: Callable[[], Starter], spawn: Spawn, heard: Callable[[Event], None]) -> None:
+        self._starter = starter
+        self._spawn = spawn
+        self._heard = heard
+        self._swarm: Swarm | None = None
+        self._opening = asyncio.Lock()
+        self._all = False  # subscribed to what changes about any worker
+        self._ones: set[str] = set()
+        self._closed = False
+
+    @property
+    def home(self) -> Path:
+        return self._starter().home
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether a supervisor is listened to at this moment."""
+        return self._swarm is not None and not self._swarm.is_over
+
+    # --- starting and ending
+
+    async def start(self, command: SwarmStart) -> WorkerInfo:
+        """A worker, recorded when this returns; NotLoggedIn where it could only fail."""
+        from zot.swarm.credentials import lent  # only who starts one needs a provider
+
+        by = self._starter()
+        provider = command.provider or by.provider
+        model = command.model or (by.model if provider == by.provider else "")
+        found = lent(by.home, provider, model, by.api_key if provider == by.provider else "")
+        cwd = os.path.normpath(os.path.join(by.cwd, os.path.expanduser(command.cwd)))
+        session = command.session or by.session
+        order = msgspec.structs.replace(
+            command,
+            provider=found.provider,
+            model=found.model,
+            cwd=cwd,
+            session=session,
+            script=command.script or (by.script if found.provider == by.provider else ""),
+            jail=command.jail or by.jail,
+            permission_mode=command.permission_mode or by.permission_mode,
+        )
+        return await (await self._joined()).start(order, found.credential)
+
+    async def resume(self, worker: str) -> WorkerInfo:
+        """Its session goes on; the task is not said again."""
+        from zot.swarm.credentials import lent
+
+        by, order = self._starter(), self.named(worker).order
+        key = by.api_key if order.provider == by.provider else ""
+        return await (await self._joined()).resume(worker, lent(by.home, order.provider, order.model, key).credential)
+
+    async def budget(self, command: frames.SwarmBudget) -> None:
+        await (await self._joined()).request(command)
+
+    async def stop(self, worker: str = "", *, all: bool = False) -> tuple[WorkerInfo, ...]:
+        swarm = await self._joined_if_alive()
+        if swarm is not None:
+            return await swarm.stop(worker, all=all)
+        if not all:
+            found = self.named(worker)
+            raise ZotError(f"{found.name} runs no more: it is {found.status}")
+        return ()
+
+    # --- talking
+
+    async def send(self, worker: str, text: str, images: tuple[Image, ...] = ()) -> None:
+        """On disk when this returns; ZotError, with the advice to resume, for one that runs no more."""
+        swarm = await self._joined_if_alive()
+        if swarm is None:
+            found = self.named(worker)
+            raise ZotError(f"{found.name} is {found.status}: resume it first")
+        await swarm.send(worker, text, images)
+
+    async def approve(self, command: frames.SwarmApprove) -> None:
+        await (await self._joined()).request(command)
+
+    async def subscribe(self, worker: str = "", *, past: bool = False, off: bool = False) -> None:
+        """``heard`` is told all that this worker says, or without one what changes about any of them; with ``past``,
+        all it said before it was told when this returns."""
+        id = self.named(worker).id if worker else ""
+        if not id:
+            self._all = not off
+        elif off:
+            self._ones.discard(id)
+        else:
+            self._ones.add(id)
+        swarm = self._swarm if off else await self._joined_if_alive()
+        if swarm is not None:
+            await swarm.subscribe(id, past=past, off=off)
+            await swarm.caught_up()
+
+    # --- looking
+
+    async def list(self, *, all: bool = False, session: str = "", swarm: str = "") -> tuple[WorkerInfo, ...]:
+        """The living, or every one, oldest first."""
+        joined = await self._joined_if_alive()
+        if joined is not None:
+            return await joined.list(all=all, session=session, swarm=swarm)
+        rows = [info_of(worker) for worker in Places(self.home).all()] if all else []
+        return tuple(row for row in rows if session in ("", row.session) and swarm in ("", row.swarm))
+
+    async def get(self, worker: str) -> SwarmWorker:
+        """A worker with all it last said and what it changed."""
+        swarm = await self._joined_if_alive()
+        found = recorded(self.home, self.named(worker).id) if swarm is None else await swarm.get(worker)
+        tree = self.named(found.worker.id).tree
+        if tree is None:
+            return found
+        from zot.swarm.git.worktrees import diffstat
+
+        stat = await diffstat(tree)
+        return msgspec.structs.replace(found, files=stat.files, added=stat.added, removed=stat.removed)
+
+    async def diffstat(self, id: str) -> Diffstat | None:
+        """What a worker changed so far; None when it has no tree."""
+        from zot.swarm.git.worktrees import diffstat
+
+        tree = Places(self.home).of(id).load().tree
+        return await diffstat(tree) if tree is not None and os.path.isdir(tree.path) else None
+
+    async def wait(self, worker: str) -> WorkerInfo:
+        """Until it has done what it was told, or has ended; a supervisor that was killed is waited for, too."""
+        while (swarm := await self._waiting_room()) is not None:
+            async with swarm:
+                try:
+                    return await swarm.wait(worker)
+                except ZotError:
+                    if not swarm.is_over:
+                        raise
+        return recorded(self.home, self.named(worker).id).worker
+
+    def named(self, typed: str) -> Worker:
+        """The record of who is meant; NotThere when it is nobody."""
+        return client.named(self.home, typed)
+
+    # --- what became of its work
+
+    async def diff(self, worker: str) -> str:
+        from zot.swarm.git import worktrees
+
+        found = self.named(worker)
+        if found.tree is None:
+            raise ZotError(f"{found.name} has no tree of its own: what it did is in {found.order.cwd}")
+        return (await worktrees.diff(found.tree)).decode(errors="replace")
+
+    async def merge(self, command: frames.SwarmMerge) -> frames.SwarmMerged:
+        from zot.swarm import worker_operations
+        from zot.swarm.git.check_command import TIMEOUT_S, CommandCheck
+        from zot.swarm.git.worktrees import left_behind
+
+        worker = await worker_operations.found(self.home, command.worker)
+        if command.how == "patch":
+            path = self._starter().cwd / f"{worker.name}.patch"
+            written = await worker_operations.write_patch(worker, path)
+            left = await left_behind(worker.tree) if worker.tree is not None else ()
+            return frames.SwarmMerged(into="", patch=str(path) if written else "", left=left)
+        check = CommandCheck(command.check, TIMEOUT_S) if command.check else None
+        report = await worker_operations.merge_workers(
+            self.home, [worker], how=command.how, into=command.into, check=check
+        )
+        row = report.rows[0]
+        if row.outcome in ("merged", "nothing", "conflict"):
+            conflicts = tuple(conflict.path for conflict in row.conflicts)
+            mending = await self.repair(worker.id, command.into) if conflicts and command.repair else ()
+            return frames.SwarmMerged(
+                into=report.into,
+                files=report.files,
+                conflicts=conflicts,
+                said=row.said,
+                left=row.left,
+                mending=mending,
+            )
+        if row.outcome == "uncommitted":
+            raise ZotError(f"you have uncommitted changes in {', '.join(row.files)}; commit or stash them first")
+        what = "the check failed on the merged files" if row.outcome == "check failed" else "it cannot be merged"
+        raise ZotError(f"{worker.name}: {what}: {row.said}")
+
+    async def repair(self, worker: str, into: str = "") -> tuple[str, ...]:
+        """Give a conflict back to its worker, which is continued if need be; the files it has to mend."""
+        from zot.swarm import worker_operations
+
+        by, found = self._starter(), await worker_operations.found(self.home, worker)
+        key = by.api_key if found.order.provider == by.provider else ""
+        return await worker_operations.repair(by.home, found, into, key)
+
+    async def remove(self, worker: str, *, force: bool = False) -> tuple[str, ...]:
+        """What could not be removed, a line each."""
+        from zot.swarm import worker_operations
+
+        return await worker_operations.remove_worker(
+            self.home, await worker_operations.found(self.home, worker), force=force
+        )
+
+    # --- the connection
+
+    async def request(self, command: Command) -> Any:
+        return await (await self._joined()).request(command)
+
+    async def aclose(self) -> None:
+        """Workers go on."""
+        self._closed = True
+        if self._swarm is not None:
+            await self._swarm.aclose()
+            self._swarm = None
+
+    async def _joined_if_alive(self) -> Swarm | None:
+        return await self._joined() if client.lives(self.home) else None
+
+    async def _joined(self) -> Swarm:
+        async with self._opening:
+            if self._swarm is None or self._swarm.is_over:
+                self._swarm = await client.connect(self.home)
+                await self._subscribe_again(self._swarm)
+                self._spawn(self._listen(self._swarm))
+            return self._swarm
+
+    async def _waiting_room(self) -> Swarm | None:
+        """A connection of its own, because events have one reader."""
+        return await client.connect(self.home) if client.lives(self.home) else None
+
+    async def _subscribe_again(self, swarm: Swarm) -> None:
+        if self._all:
+            await swarm.subscribe()
+        for id in self._ones:
+            await swarm.subscribe(id)
+
+    async def _listen(self, swarm: Swarm) -> None:
+        async for event in swarm.events():
+            self._heard(event)
+        if not self._closed and (self._all or self._ones):
+            await self._joined_if_alive()  # what it left alive goes on under the next
+
+
+def recorded(home: Path, id: str) -> SwarmWorker:
+    """A worker as it is on disk; nobody looks after it."""
+    place = Places(home).of(id)
+    worker = place.load()
+    answer = last_answer(place.events) or worker.answer
+    return SwarmWorker(worker=info_of(worker), answer=answer, waiting=Inbox(place.inbox).waiting)
+
+
+def starter_of(conversation: Conversation) -> Starter:
+    """A worker that a conversation starts gets its model, belongs to it, and may do no more than it may."""
+    present, resources = conversation.present, conversation.resources
+    script = resources.config.script if present.provider == "script" else ""
+    return Starter(
+        home=resources.home,
+        cwd=conversation.workspace.cwd,
+        provider=present.provider,
+        model=present.model,
+        api_key=resources.config.api_key,
+        session=present.session_id,
+        jail=conversation.workspace.jail is not None,
+        permission_mode=present.permission_mode if present.permission_mode != "everything" else "",
+        script=os.path.abspath(script) if isinstance(script, str) and script else "",
+    )

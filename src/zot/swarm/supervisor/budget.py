@@ -1,0 +1,370 @@
+"""The budget of a swarm and the pauses of providers: who may make a model call, asked before it is made. Pure but for
+its journal: the time is passed in, and only grows.
+
+A call is *granted* with what it costs at least, and *settled* by what it did cost. What is granted and not settled
+counts as spent, also when whoever was granted it is gone. So a swarm goes beyond its budget by at most one call of each
+worker that runs. At first FIRST_ASKING may ask a provider at the same time, and one more with each call that went well.
+After a rate limit nobody asks it until its pause is over, and then half as many as before may.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from zot.swarm.supervisor.budget_journal import Budget, Entry, Granted, Journal, Settled, Summed
+from zot.swarm.worker_records import Limits
+
+PAUSE_S = 5.0  # when a provider does not say for how long
+LONGEST_PAUSE_S = 300.0
+KEPT_S = 30 * 86400.0  # a budget that nobody has used for so long, and no worker belongs to, is forgotten
+FIRST_ASKING = 64  # a thousand that ask in the moment they start are refused, all but those the provider has room for
+_UNKNOWN = (
+    "no price is known for {}, so the cost limit of the swarm {} cannot be held; write priceInput and priceOutput"
+    " for it in models.json (0 when it costs nothing)"
+)
+
+
+class Left(msgspec.Struct, frozen=True, kw_only=True):
+    """What is left of a budget; below 0 where it has no limit."""
+
+    usd: float = -1.0
+    steps: int = -1
+    seconds: float = -1.0
+
+
+class Call(msgspec.Struct, kw_only=True, eq=False):
+    """A model call somebody wants to make. ``own`` are the limits of the worker and ``spent``, ``steps`` what it has
+    used; ``patient_s`` is how long it will wait by itself after it was granted. ``answer`` hears "", or why not."""
+
+    id: str
+    worker: str
+    swarm: str
+    provider: str
+    usd: float
+    own: Limits
+    spent: float
+    steps: int
+    answer: Callable[[str], None]
+    patient_s: float = 0.0
+    unpriced: str = ""  # the model, when nobody knows what it costs
+    number: int = 0  # in the order they came
+    is_gone: bool = False
+
+
+class _Account:
+    """What became of a swarm's budget."""
+
+    def __init__(self) -> None:
+        self.limits = Budget(swarm="")
+        self.spent = 0.0
+        self.settled = 0.0  # of it
+        self.steps = 0
+        self.used_at = 0.0  # on the clock on the wall
+        self.reserved: dict[str, float] = {}
+        self.held_back = 0.0  # all of those
+        self.age_before = 0.0  # in the lives of earlier supervisors
+        self.since: float | None = None
+
+    def age(self, now: float) -> float:
+        return self.age_before + (now - self.since if self.since is not None else 0.0)
+
+    @property
+    def held(self) -> float:
+        return self.spent + self.held_back
+
+    def reserve(self, id: str, usd: float) -> None:
+        self.reserved[id] = usd
+        self.held_back += usd
+
+    def release(self, id: str) -> None:
+        self.held_back -= self.reserved.pop(id, 0.0)
+        if not self.reserved:
+            self.held_back = 0.0  # without what rounding left
+
+
+class _Provider:
+    def __init__(self) -> None:
+        self.until = 0.0  # when its pause is over
+        self.window = FIRST_ASKING  # how many may ask at the same time
+        self.asking: set[str] = set()
+
+
+class Purse:
+    """``journal`` outlives the supervisor. ``belongs`` says whether there are workers of a swarm."""
+
+    def __init__(self, journal: Path, now: float, belongs: Callable[[str], bool] = lambda swarm: True) -> None:
+        self._journal = Journal(journal, self._sum)
+        self._accounts: dict[str, _Account] = {}
+        self._providers: dict[str, _Provider] = {}
+        self._calls: dict[str, Call] = {}  # granted
+        self._waiting: dict[tuple[str, str, bool], deque[Call]] = {}  # in the order they came; see _queue
+        self._of: dict[str, dict[str, Call]] = {}  # of each worker, granted and waiting
+        self._unsettled: dict[str, float] = {}  # granted by an earlier supervisor, and counted as spent
+        self._open: dict[str, Granted] = {}  # all that is granted and not settled, by whomever
+        self._count = 0
+        self.problem = ""
+        self._now = now
+        self._read(now)
+        self._forget_old(belongs)
+
+    # --- budgets
+
+    def open(self, budget: Budget, now: float) -> None:
+        """Make the budget, or change its limits. OSError when it cannot be kept."""
+        account = self._account(budget.swarm)
+        self._journal.append(budget)
+        account.limits = budget
+        account.used_at = time.time()
+        if account.since is None:
+            account.since = now
+        self._journal.shorten_if_long()
+
+    def budgets(self) -> list[Budget]:
+        return [account.limits for account in self._accounts.values() if account.limits.swarm]
+
+    def spent(self, swarm: str) -> tuple[float, int]:
+        """Dollars, granted ones included, and model calls."""
+        account = self._account(swarm)
+        return account.held, account.steps
+
+    # --- calls
+
+    def left(self, now: float) -> dict[str, Left]:
+        """Of every swarm with a budget, what may still be granted."""
+        return {budget.swarm: self._left(self._account(budget.swarm), now) for budget in self.budgets()}
+
+    def _left(self, account: _Account, now: float) -> Left:
+        limits = account.limits
+        return Left(
+            usd=max(0.0, limits.max_cost - account.held) if limits.max_cost else -1.0,
+            steps=max(0, limits.max_steps - account.steps) if limits.max_steps else -1,
+            seconds=max(0.0, limits.timeout_s - account.age(now)) if limits.timeout_s else -1.0,
+        )
+
+    def ask(self, call: Call, now: float) -> None:
+        """Its answer comes at once or later, from ``look``."""
+        if refusal := self._refusal(call, now):
+            call.answer(refusal)
+            return
+        self._count += 1
+        call.number = self._count
+        self._of.setdefault(call.worker, {})[call.id] = call
+        self._waiting.setdefault(_queue(call), deque()).append(call)
+        self.look(now)
+
+    def look(self, now: float) -> None:
+        """Answer everybody who can be answered now, in the order they came. Of those who wait for the same, the first
+        one holds up the others: with thousands of them, nobody has to look at each."""
+        held_up: set[tuple[str, str, bool]] = set()
+        while heads := [(queue[0].number, key) for key, queue in self._waiting.items() if key not in held_up]:
+            key = min(heads)[1]
+            call = self._waiting[key][0]
+            verdict = "" if call.is_gone else self._verdict(call, now)
+            if verdict == "wait":
+                held_up.add(key)
+                continue
+            self._waiting[key].popleft()
+            if not self._waiting[key]:
+                del self._waiting[key]
+            if call.is_gone:
+                continue
+            if verdict:
+                self._forget(call)
+                call.answer(verdict)
+            else:
+                self._grant(call)
+
+    def next_look(self, now: float) -> float | None:
+        """Seconds until somebody who waits may go, when nothing else happens before; None when only that helps."""
+        heads = [queue[0] for queue in self._waiting.values()]
+        pauses = [self._provider(call.provider).until - call.patient_s - now for call in heads]
+        return min((pause for pause in pauses if pause > 0), default=None)
+
+    def settle(
+        self,
+        id: str,
+        usd: float,
+        outcome: Literal["ok", "failed", "rate_limited"],
+        pause_s: float,
+        now: float,
+        swarm: str = "",
+    ) -> None:
+        """What a granted call came to. One that was granted by somebody else, while there was no supervisor, is only
+        booked."""
+        call = self._calls.pop(id, None)
+        if call is None:
+            self._book(swarm, id, usd, now)
+            for calls in self._of.values():
+                if (waiting := calls.get(id)) is not None:
+                    waiting.is_gone = True
+            self.look(now)
+            return
+        self._forget(call)
+        provider = self._provider(call.provider)
+        asking = len(provider.asking)
+        provider.asking.discard(id)
+        if outcome == "rate_limited":
+            provider.until = max(provider.until, now + min(pause_s or PAUSE_S, LONGEST_PAUSE_S))
+            provider.window = max(1, asking // 2)
+        elif outcome == "ok":
+            provider.window += 1
+        self._book(call.swarm, id, usd, now)
+        self.look(now)
+
+    def withdraw(self, worker: str, now: float) -> None:
+        """It is gone: what it waits for is forgotten, what it was granted is spent."""
+        for call in self._of.pop(worker, {}).values():
+            call.is_gone = True
+            if self._calls.pop(call.id, None) is not None:
+                self._provider(call.provider).asking.discard(call.id)
+                self._book(call.swarm, call.id, call.usd, now)
+        self.look(now)
+
+    # --- how
+
+    def _verdict(self, call: Call, now: float) -> str:
+        """``""`` is yes, ``"wait"`` not yet, anything else why not."""
+        if refusal := self._refusal(call, now):
+            return refusal
+        provider = self._provider(call.provider)
+        if provider.until - call.patient_s > now:
+            return "wait"
+        if len(provider.asking) >= provider.window:
+            return "wait"
+        account = self._account(call.swarm)
+        limit = account.limits.max_cost
+        if limit and account.held + call.usd > limit:
+            return "wait"  # others may turn out cheaper, or fail
+        return ""
+
+    def _refusal(self, call: Call, now: float) -> str:
+        own, account = call.own, self._account(call.swarm)
+        limits = account.limits
+        if own.max_cost and (call.spent >= own.max_cost or call.spent + call.usd > own.max_cost):
+            return _too_dear("this worker's cost limit", own.max_cost, call.spent, call.usd)
+        if own.max_steps and call.steps >= own.max_steps:
+            return f"this worker's limit of {own.max_steps} model calls is reached"
+        if limits.max_cost and call.unpriced:
+            return _UNKNOWN.format(call.unpriced, call.swarm)
+        if limits.max_cost and (account.spent >= limits.max_cost or account.spent + call.usd > limits.max_cost):
+            return _too_dear(f"the cost limit of the swarm {call.swarm}", limits.max_cost, account.spent, call.usd)
+        if limits.max_steps and account.steps >= limits.max_steps:
+            return f"the limit of {limits.max_steps} model calls of the swarm {call.swarm} is reached"
+        if limits.timeout_s and account.age(now) >= limits.timeout_s:
+            return f"the swarm {call.swarm} has had its {limits.timeout_s:g} s"
+        return ""
+
+    def _grant(self, call: Call) -> None:
+        account = self._account(call.swarm)
+        if call.swarm:
+            granted = Granted(call=call.id, swarm=call.swarm, worker=call.worker, usd=call.usd)
+            try:
+                self._journal.append(granted)
+            except OSError as error:
+                self._forget(call)
+                call.answer(f"the budget of the swarm {call.swarm} cannot be kept: {error.strerror}")
+                return
+            account.reserve(call.id, call.usd)
+            account.steps += 1
+            self._open[call.id] = granted
+            self._journal.shorten_if_long()
+        self._calls[call.id] = call
+        self._provider(call.provider).asking.add(call.id)
+        call.answer("")
+
+    def _book(self, swarm: str, id: str, usd: float, now: float) -> None:
+        if not swarm:
+            return
+        account = self._account(swarm)
+        account.release(id)
+        account.spent += usd - self._unsettled.pop(id, 0.0)
+        account.settled += usd
+        account.used_at, self._now = time.time(), now
+        self._open.pop(id, None)
+        with suppress(OSError):  # granted and never settled counts as spent, too
+            self._journal.append(Settled(call=id, swarm=swarm, usd=usd, age=round(account.age(now), 1)))
+            self._journal.shorten_if_long()
+
+    def _forget(self, call: Call) -> None:
+        calls = self._of.get(call.worker, {})
+        calls.pop(call.id, None)
+        if not calls:
+            self._of.pop(call.worker, None)
+
+    def _account(self, swarm: str) -> _Account:
+        return self._accounts.setdefault(swarm, _Account())
+
+    def _provider(self, name: str) -> _Provider:
+        return self._providers.setdefault(name, _Provider())
+
+    # --- the journal
+
+    def _read(self, now: float) -> None:
+        for entry in self._journal.read():
+            account = self._account(entry.swarm)
+            account.used_at = entry.at if isinstance(entry, Summed) else time.time()
+            match entry:
+                case Budget():
+                    account.limits, account.since = entry, now
+                case Granted():
+                    self._open[entry.call] = entry
+                    account.steps += 1
+                case Settled():
+                    self._open.pop(entry.call, None)
+                    account.settled += entry.usd
+                    account.age_before = max(account.age_before, entry.age)
+                case Summed():
+                    account.settled += entry.usd
+                    account.steps += entry.steps
+                    account.age_before = max(account.age_before, entry.age)
+        for account in self._accounts.values():
+            account.spent = account.settled
+        for entry in self._open.values():  # whoever was granted it is gone with the supervisor, or says so
+            self._account(entry.swarm).spent += entry.usd
+            self._unsettled[entry.call] = entry.usd
+        if self._journal.is_damaged:
+            self.problem = f"{self._journal.path}: a line is damaged and passed over"
+
+    def _sum(self) -> Iterator[Entry]:
+        """The same in few lines. What was used of a budget comes after its limits, so that the time of use stays."""
+        open_calls = list(self._open.values())
+        for swarm, account in self._accounts.items():
+            own = [entry for entry in open_calls if entry.swarm == swarm]
+            if account.limits.swarm:
+                yield account.limits
+            if account.limits.swarm or account.steps or own:
+                yield Summed(
+                    swarm=swarm,
+                    usd=account.settled,
+                    steps=account.steps - len(own),
+                    age=round(account.age(self._now), 1),
+                    at=round(account.used_at, 1),
+                )
+        yield from open_calls
+
+    def _forget_old(self, belongs: Callable[[str], bool]) -> None:
+        """At the beginning of a life, when nobody has been told anything yet."""
+        waiting = {entry.swarm for entry in self._open.values()}
+        for swarm, account in list(self._accounts.items()):
+            old = time.time() - account.used_at > KEPT_S
+            if old and swarm not in waiting and not belongs(swarm):
+                del self._accounts[swarm]
+        self._journal.shorten_if_long()
+
+
+def _queue(call: Call) -> tuple[str, str, bool]:
+    """Those who wait for the same: a provider, a budget, and whether they will wait by themselves as well."""
+    return call.provider, call.swarm, call.patient_s > 0
+
+
+def _too_dear(what: str, limit: float, spent: float, least: float) -> str:
+    if spent >= limit:
+        return f"{what} of ${limit:g} is reached (${spent:.4f} spent)"
+    return f"{what} of ${limit:g}: ${spent:.4f} is spent, and the next request would cost at least ${least:.4f}"

@@ -1,0 +1,132 @@
+"""Where the supervisor of a home is found: a lock it holds as long as it lives, and a file that names its socket.
+
+The socket lies in a private directory of its own: a home may be on a file system without sockets, and its path may be
+too long for one. Starting a supervisor, and its decision to end, happen under ``start.lock``.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from shutil import rmtree
+
+import msgspec
+
+from zot.errors import ZotError, in_words
+from zot.system.daemon_locks import for_a_moment, held_from_birth, is_held
+from zot.system.files import make_private_dir, write_atomic
+from zot.system.safe_open import read_whole
+
+_LONGEST = 90  # bytes of a socket's path; the kernel takes 107, some take 103
+_BACKLOG = 128
+_PREFIX = "zot-swarm-"
+
+
+class Running(msgspec.Struct, frozen=True, kw_only=True):
+    """``supervisor.json``."""
+
+    pid: int
+    socket: str
+    started: float
+
+
+class Room:
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.directory = home / "swarm"
+        self.state, self.log = self.directory / "supervisor.json", self.directory / "supervisor.log"
+        self._own: Running | None = None
+
+    def running(self) -> Running | None:
+        """The living supervisor; None when there is none, or it is not ready."""
+        return self.last() if self.is_alive() else None
+
+    def last(self) -> Running | None:
+        """What is written of a supervisor, living or not."""
+        with suppress(OSError, msgspec.MsgspecError, UnicodeError):
+            return msgspec.json.decode(read_whole(self.state), type=Running)
+        return None
+
+    def is_alive(self) -> bool:
+        return is_held(self.directory / "supervisor.lock")
+
+    def life_lock(self) -> int:
+        """The lock a supervisor holds from its birth, as a descriptor it inherits; -1 when somebody has it."""
+        make_private_dir(self.directory)
+        return held_from_birth(self.directory / "supervisor.lock")
+
+    @contextmanager
+    def starting(self) -> Generator[bool]:
+        """Whether the lock under which supervisors begin and end is ours now; it does not wait."""
+        make_private_dir(self.directory)
+        with for_a_moment(self.directory / "start.lock") as ours:
+            yield ours
+
+    # --- the socket
+
+    def listen(self) -> socket.socket:
+        """A socket in a new private directory; ZotError when no place takes one."""
+        self.sweep()
+        why = ""
+        for base in _bases():
+            directory = os.path.join(base, _PREFIX + os.urandom(6).hex())
+            listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                os.mkdir(directory, 0o700)
+                listening.bind(os.path.join(directory, "s"))
+                listening.listen(_BACKLOG)
+                return listening
+            except OSError as error:
+                why = in_words(error)
+                listening.close()
+                rmtree(directory, ignore_errors=True)
+        raise ZotError(f"the swarm's supervisor finds no place for its socket: {why or 'no private directory'}")
+
+    def publish(self, running: Running) -> None:
+        write_atomic(self.state, msgspec.json.encode(running))
+        self._own = running
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the home of the one that published itself is gone, or belongs to another one by now: somebody removed
+        it, and nobody can find this one any more."""
+        if self._own is None:
+            return False
+        last = self.last()
+        return not self.directory.is_dir() or (last is not None and last != self._own)
+
+    def withdraw(self) -> None:
+        """Nothing of another one, whose home this may be by now."""
+        if self._own is not None:
+            _remove_socket(self._own)
+        if self.last() == self._own:
+            with suppress(OSError):
+                self.state.unlink()
+
+    def sweep(self) -> None:
+        """Remove the socket of a supervisor that ended."""
+        last = self.last()
+        if last is not None:
+            _remove_socket(last)
+
+
+def _remove_socket(running: Running) -> None:
+    if Path(running.socket).parent.name.startswith(_PREFIX):
+        rmtree(Path(running.socket).parent, ignore_errors=True)
+
+
+def _bases() -> list[str]:
+    """Where a private directory may be made, the best first."""
+    found: list[str] = []
+    for place in (os.environ.get("XDG_RUNTIME_DIR", ""), os.environ.get("TMPDIR", ""), "/tmp"):
+        with suppress(OSError):
+            if os.path.isabs(place) and len(os.fsencode(place)) + 30 < _LONGEST:
+                info = os.stat(place)
+                ours = info.st_uid == os.geteuid() and not info.st_mode & 0o022
+                if stat.S_ISDIR(info.st_mode) and (ours or info.st_mode & stat.S_ISVTX):
+                    found.append(place)
+    return found

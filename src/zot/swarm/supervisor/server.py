@@ -1,0 +1,184 @@
+"""The supervisor's process and its socket: clients come, ask and listen; when nobody is left to look after, it ends.
+
+Each client is answered in the order its commands are done. One that reads slowly goes without the pieces of answers,
+and one that does not read at all is given up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import struct
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from zot.errors import NotThere, ZotError, in_words
+from zot.swarm.client import NOT_THERE
+from zot.swarm.engines.engine import Credential
+from zot.swarm.supervisor.internal_frames import AnyCommand, Task
+from zot.swarm.supervisor.runtime_dir import Room, Running
+from zot.swarm.supervisor.supervisor import LINGER_S, Supervisor
+from zot.swarm.worker_env import AGENT_VARIABLE
+from zot.system import process_setup
+from zot.wire import rpc_frames
+from zot.wire.line_splitter import Lines
+
+_CHUNK = 256 * 1024
+_SLOW = 4 * 1024 * 1024  # unread by a client: pieces are left out
+_GONE = 64 * 1024 * 1024  # unread by a client that is given up
+
+_decode = msgspec.json.Decoder(AnyCommand).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class Client:
+    """One connection. Each of its commands is done when the one before it is answered, but for those that take long."""
+
+    def __init__(self, supervisor: Supervisor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._supervisor = supervisor
+        self._reader = reader
+        self._writer = writer
+        self.updates = False
+        self.subscribed: set[str] = set()
+        self.lent: dict[str, Credential] = {}
+        self.environment: dict[str, str] = {}
+
+    def send(self, line: bytes) -> None:
+        transport = self._writer.transport
+        if transport.get_write_buffer_size() > _GONE:
+            transport.abort()
+        elif not transport.is_closing():
+            self._writer.write(line + b"\n")
+
+    def send_event(self, wrapped: bytes, line: bytes) -> None:
+        """Somebody who reads slowly goes without the pieces."""
+        if self._writer.transport.get_write_buffer_size() < _SLOW or b"_delta" not in line[:40]:
+            self.send(wrapped)
+
+    async def serve(self) -> None:
+        self._supervisor.join(self)
+        try:
+            self.send(_encode({"type": "swarm_hello", "pid": os.getpid()}))
+            lines = Lines(rpc_frames.MAX_LINE)
+            async with asyncio.TaskGroup() as group:
+                while chunk := await self._reader.read(_CHUNK):
+                    for line in lines.feed(chunk):
+                        if line is not None and line.strip():
+                            group.create_task(self._answer(line))
+        except* (ConnectionError, OSError):
+            pass
+        finally:
+            self._supervisor.leave(self)
+            self._writer.close()
+
+    async def _answer(self, line: bytes) -> None:
+        id = name = ""
+        try:
+            command = _decode(line)
+            id, name = command.id, str(command.__struct_config__.tag)
+            data = await self._supervisor.do(self, command)
+            answer = rpc_frames.Response(
+                id=id, command=name, success=True, data=msgspec.UNSET if data is None else data
+            )
+        except (msgspec.MsgspecError, UnicodeError) as error:
+            answer = rpc_frames.Response(id=id, command=name, success=False, error=f"malformed command: {error}")
+        except (ZotError, OSError) as error:
+            missing = NOT_THERE if isinstance(error, NotThere) else ""
+            answer = rpc_frames.Response(id=id, command=name, success=False, error=missing + in_words(error))
+        self.send(_encode(answer))
+        with suppress(ConnectionError):
+            await self._writer.drain()
+
+
+# --- the process
+
+
+def main() -> None:
+    process_setup.claim()
+    os.environ.pop(AGENT_VARIABLE, None)
+    task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
+    room = Room(Path(task.home))
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    try:
+        asyncio.run(_serve(task, room))
+    except* (OSError, ZotError) as group:
+        print(f"zot: {in_words(group.exceptions[0])}", file=sys.stderr, flush=True)
+        os._exit(1)
+
+
+async def _serve(task: Task, room: Room) -> None:
+    listening = room.listen()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _terminate)
+    async with asyncio.TaskGroup() as group:
+        supervisor = Supervisor(task, group)
+        await supervisor.recover()
+
+        async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            if _is_ours(writer.get_extra_info("socket")):
+                await Client(supervisor, reader, writer).serve()
+            else:
+                writer.close()
+
+        server = await asyncio.start_unix_server(meet, sock=listening, limit=_CHUNK)
+        room.publish(Running(pid=os.getpid(), socket=listening.getsockname(), started=time.time()))
+        with suppress(OSError):  # whoever started it may be gone
+            os.write(1, b"ready\n")
+            os.dup2(2, 1)  # left free, a client's socket would get the number, and whatever is printed
+        group.create_task(_leave_if_lost(room, task.patience_s / 4))
+        await _until_unneeded(supervisor, room)
+        server.close()
+        from zot.system.processes import kill_all
+
+        kill_all()
+        os._exit(0)
+
+
+async def _until_unneeded(supervisor: Supervisor, room: Room) -> None:
+    """Under the lock that everybody takes who would start one: nobody finds it and loses it again."""
+    while True:
+        await supervisor.unneeded.wait()
+        supervisor.unneeded.clear()
+        with room.starting() as ours:
+            if ours and supervisor.is_unneeded:
+                room.withdraw()
+                return
+        await asyncio.sleep(LINGER_S)
+        if supervisor.is_unneeded:
+            supervisor.unneeded.set()
+
+
+async def _leave_if_lost(room: Room, every_s: float) -> None:
+    """A home that was removed takes its workers along: nobody could stop them any more, or see what they did."""
+    while True:
+        await asyncio.sleep(every_s)
+        if room.is_lost:
+            room.withdraw()
+            _terminate()
+
+
+def _terminate() -> None:
+    """As if it were killed, but that its workers are ended in good order: their records say where they were."""
+    from zot.system.processes import kill_all
+
+    kill_all()
+    os._exit(143)
+
+
+def _is_ours(connection: socket.socket) -> bool:
+    """The directory keeps others out; the kernel says it once more where it can."""
+    peer = getattr(socket, "SO_PEERCRED", None)
+    if peer is None:
+        return True
+    _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, peer, struct.calcsize("3i")))
+    return uid == os.geteuid()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,526 @@
+"""A worker the supervisor looks after: its attempts, what it is given and when, what it says, and how it ends.
+
+A worker gets the messages of its inbox one after another, each when it may run. Every model call passes the purse.
+Whatever ends an attempt, its worker ends exactly once, or is told to go on by a further attempt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import msgspec
+
+from zot.errors import EngineFault, UsageError, ZotError, in_words
+from zot.swarm.engines.engine import Attempt, Credential, Engine, Job
+from zot.swarm.event_log import PIECES, EventLog, type_of
+from zot.swarm.inbox import Inbox, Message, said_in
+from zot.swarm.supervisor.budget import Call, Purse
+from zot.swarm.supervisor.scheduler import Wish
+from zot.swarm.supervisor.worker_launch import flags_of, git_directory, working_directory
+from zot.swarm.worker_records import Status, Worker
+from zot.swarm.worker_store import WorkerPlace
+from zot.wire import rpc_frames as wire
+from zot.wire.rpc_codec import decode
+
+ABORT_S = 5.0
+TERM_S = 2.0
+GO_ON = (
+    "Your process was interrupted and started again; everything above is as it was. What you had begun may be half"
+    " done: look, then go on with it to its end. Do not begin anew."
+)
+_ANSWER_KEPT = 8 * 1024  # of the record; the log has all of it
+_ENDED_WORDS = {"done": "done", "stopped": "stopped", "lost": "lost"}
+
+
+_ABOUT = ("command", "path", "pattern", "query", "url", "task", "name")  # of a call, what says most about it
+_LONGEST_DOING = 120
+
+
+def _doing(call: Any) -> str:
+    """The tool it uses, and for what: ``bash: make test``."""
+    given = cast("dict[str, object]", call.args) if isinstance(call.args, dict) else {}
+    found = (given.get(name) for name in _ABOUT)
+    about = next((text for text in found if isinstance(text, str) and text.strip()), "")
+    line = " ".join(about[: 4 * _LONGEST_DOING].split())
+    return f"{call.name}: {line}"[:_LONGEST_DOING] if line else f"tool: {call.name}"
+
+
+class Keeper(Protocol):
+    """What the supervisor does for a worker. ``patience_s``: so long a worker at work may be silent before it is asked
+    whether it is there; ``idle_s``: so long one without work keeps its process."""
+
+    purse: Purse
+    patience_s: float
+    idle_s: float
+
+    def engine(self, name: str) -> Engine: ...
+    def look_after_purse(self) -> None: ...
+    def begin(self, work: Coroutine[Any, Any, None]) -> None: ...
+    def changed(self, charge: Charge, *, at_once: bool) -> None: ...
+    def heard(self, charge: Charge, line: bytes) -> None: ...
+    def asks_to_run(self, charge: Charge) -> None: ...
+    def runs_no_more(self, charge: Charge) -> None: ...
+    def ended(self, charge: Charge) -> None: ...
+
+
+class Charge:
+    """``worker`` is its record as it is now; ``credential`` is forgotten with this object."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        place: WorkerPlace,
+        keeper: Keeper,
+        credential: Credential | None = None,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self.worker = worker
+        self.place = place
+        self.inbox = Inbox(place.inbox)
+        self.credential = credential
+        self.answer = ""
+        self.environment: dict[str, str] = {}  # of whoever started it
+        self.stays = False  # somebody wants to tell it more, whatever its order says
+        self.over = asyncio.Event()  # it has ended
+        self._keeper = keeper
+        self._wall = wall
+        self._loop = asyncio.get_running_loop()
+        self._log = EventLog(place.events)
+        self._attempt: Attempt | None = None
+        self._begun = asyncio.Event()  # an attempt is there, or could not be made
+        self._begun.set()
+        self._given: Message | None = None  # what it was sent and has not taken
+        self._busy = False
+        self._sending = asyncio.Lock()
+        self._quiet = asyncio.Event()  # it is at work on nothing
+        self._quiet.set()
+        self._ending: tuple[Status, str] | None = None
+        self._error: wire.Error | None = None
+        self._refused = ""
+        self._asked: set[str] = set()  # of a person, and not answered
+        self._wait_s = 0.0  # it will wait by itself after the next permit
+        self._heard_at = 0.0
+        self._pinged = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._worked_s = 0.0
+        self._began_at = 0.0  # of the time that passes now
+        # What has a meaning for the record; everything else is only passed on.
+        self._hearers: dict[bytes, Callable[[Any], object]] = {
+            b"permit_request": self._ask_purse,
+            b"permit_settled": self._hear_permit_settled,
+            b"user_message": self._hear_user_message,
+            b"turn_start": lambda _: self._set(steps=self.worker.steps + 1, activity="thinking"),
+            b"tool_call": lambda event: self._set(activity=_doing(event)),
+            b"tool_result": lambda _: self._set(activity="thinking"),
+            b"retry_wait": lambda event: self._set(activity=f"waiting: {event.reason}"),
+            b"usage": lambda event: self._set(usage=event.cumulative),
+            b"assistant_message": self._hear_assistant_message,
+            b"approval_request": self._hear_approval_request,
+            b"error": self._hear_error,
+            b"session_fault": lambda event: self._end_attempt("failed", event.message),
+            b"response": self._hear_response,
+            b"done": lambda _: self._finish(),
+        }
+
+    # --- what others ask
+
+    @property
+    def id(self) -> str:
+        return self.worker.id
+
+    @property
+    def wish(self) -> Wish:
+        order = self.worker.order
+        writes = os.path.realpath(order.cwd) if order.mode == "shared" and order.write else ""
+        return Wish(self.id, order.swarm, writes)
+
+    def accept(self, text: str, images: tuple[wire.Image, ...] = ()) -> None:
+        """Keep a message for it; OSError when that cannot be, UsageError when nobody will read it."""
+        if self._ending is not None:
+            raise UsageError(f"{self.worker.name} is ending; `zot swarm resume {self.id}` when it has ended")
+        self.inbox.accept(text, images)
+        if not self._busy:
+            self._set_timer(None)
+            if self._begun.is_set():  # one that begins just now will find it
+                self._set(status="queued", activity="queued")
+            self._keeper.asks_to_run(self)
+
+    def go(self) -> None:
+        """It may run now."""
+        if self._attempt is None and self._begun.is_set():
+            self._begun.clear()
+            self._keeper.begin(self._live())
+        else:
+            self._give_next()
+
+    def go_on(self) -> None:
+        """Its process may be running still, somewhere else: find it again."""
+        self._begun.clear()
+        self._keeper.begin(self._live(rejoined=True))
+
+    def approve(self, command: wire.Approve) -> None:
+        if command.request_id not in self._asked:
+            raise UsageError(f'{self.worker.name} has asked nothing by the name of "{command.request_id}"')
+        self._asked.discard(command.request_id)
+        self._send(command)
+        if not self._asked:
+            self._run_clock()
+            self._set(status="running", activity="thinking")
+
+    def note_merged(self, into: str) -> None:
+        self._set(merged=into)
+
+    async def stop(self, reason: str, status: Status = "stopped") -> None:
+        """End it and all it started: its turn is aborted first. Returns when nothing of it is left."""
+        if self._ending is None:
+            self._ending = (status, reason)
+            if self._attempt is None and self._begun.is_set():
+                self._end(status, reason)
+                return
+            self._set(activity="stopping")
+            self._keeper.begin(self._stop_attempt(ABORT_S if self._busy else 0.0))
+        await self.over.wait()
+
+    def look(self) -> None:
+        """Now and then: whether it is still there."""
+        if self._attempt is None or not self._busy or self._ending is not None:
+            return
+        silent = self._loop.time() - self._heard_at
+        if silent > 2 * self._keeper.patience_s and self._pinged:
+            self._end_attempt("failed", f"it hangs: it has said nothing for {silent:.0f} s and answers no ping")
+        elif silent > self._keeper.patience_s and not self._pinged:
+            self._pinged = True
+            self._send(wire.Ping(id="ping"))
+
+    # --- one attempt
+
+    async def _live(self, *, rejoined: bool = False) -> None:
+        """From its start to its end, however that comes."""
+        try:
+            attempt = await (self._find() if rejoined else self._begin())
+        except (ZotError, OSError) as error:
+            self._begun.set()
+            self._end(*(self._ending or ("failed", in_words(error))))
+            return
+        if attempt is None:
+            self._begun.set()
+            self._die("its process is gone")
+            return
+        self._attempt = attempt
+        self._begun.set()
+        self._heard_at = self._loop.time()
+        status = attempt.status()
+        self._set(pid=status.pid, born=status.born, activity="starting")
+        fault = ""
+        try:
+            if not rejoined:
+                self._log.append(msgspec.json.encode({"type": "agent_ready", "attempt": self.worker.attempt}))
+                self._send(wire.Hello(id="hello", capabilities=("approvals", "permits")))
+                self._give_next()
+            async for line in attempt.events():
+                self._hear(line)
+        except OSError as error:
+            fault = f"what it says cannot be recorded: {in_words(error)}"
+        except EngineFault as error:
+            fault = str(error)
+        await self._clear_up(attempt, fault)
+
+    async def _begin(self) -> Attempt:
+        order, worker = self.worker.order, self.worker
+        continued = self.place.session.exists() and not _drop_if_empty(self.place.session)
+        if continued:
+            self._reconcile()
+        self._set(
+            status="running",
+            attempt=worker.attempt + 1,
+            started=worker.started or self._wall(),
+            ended=0.0,
+            reason="",
+            activity="starting",
+            # Here its pid follows in a moment; elsewhere an attempt is fenced off by the number that is on disk.
+            at_once=order.engine != "local",
+        )
+        return await self._keeper.engine(order.engine).start(self._job())
+
+    async def _find(self) -> Attempt | None:
+        """The attempt of the last supervisor; None when it is gone, or its engine cannot tell."""
+        rejoin: Callable[[Job], Any] | None = getattr(self._keeper.engine(self.worker.order.engine), "rejoin", None)
+        attempt: Attempt | None = await rejoin(self._job()) if rejoin is not None else None
+        if attempt is not None and self.worker.status != "idle":
+            self._given = self.inbox.next if not self.inbox.interrupted else None
+            self._at_work()
+        return attempt
+
+    def _job(self) -> Job:
+        worker = self.worker
+        return Job(
+            worker=self.id,
+            attempt=worker.attempt,
+            flags=flags_of(worker.order, git_directory(worker)),
+            cwd=Path(working_directory(worker)),
+            directory=self.place.directory,
+            session=self.place.session,
+            tree=worker.tree,
+            credential=self.credential,
+            swarm=worker.order.swarm,
+            steps_left=max(0, most - worker.steps) if (most := worker.order.limits.max_steps) else -1,
+            environment=self.environment,
+        )
+
+    async def _clear_up(self, attempt: Attempt, fault: str) -> None:
+        """The attempt is over, or of no use any more: nothing of it stays, and its worker goes on or ends."""
+        died = attempt.status()
+        with suppress(OSError, EngineFault):
+            await attempt.stop(TERM_S if fault else 0.0)
+        with suppress(OSError, ZotError):
+            await attempt.collect()
+        self._attempt = None
+        self._rest()
+        self._keeper.purse.withdraw(self.id, self._loop.time())
+        self._keeper.look_after_purse()
+        self._set(pid=0, born=0)
+        if self._ending is not None:
+            self._end(*self._ending)
+        elif fault:
+            self._end("failed", fault)
+        elif died.code is None or died.code < 0:
+            self._die(died.reason or "its process is gone")
+        else:
+            self._end("failed", died.reason)
+
+    def _die(self, reason: str) -> None:
+        """Killed in the middle of something: begun again if it may be, else left to whoever resumes it."""
+        if self.worker.attempt <= self.worker.order.restarts:
+            self._set(status="queued", activity=f"begins again: {reason}")
+            self._keeper.runs_no_more(self)
+            self._keeper.asks_to_run(self)
+        else:
+            self._end("lost", reason)
+
+    def _reconcile(self) -> None:
+        """What the session has of the inbox and nobody had the time to note."""
+        message = self.inbox.next
+        if message is not None and said_in(self.place.session, message.text) > self.inbox.said(message.text):
+            self.inbox.take(message.number)
+
+    # --- giving
+
+    def _give_next(self) -> None:
+        """The next message, or the word to go on with what was interrupted."""
+        message = self.inbox.next
+        if self._attempt is None or self._busy or self._ending is not None:
+            return
+        if self.inbox.interrupted:
+            self._work(wire.Prompt(id="go-on", message=GO_ON))
+        elif message is not None:
+            self._given = message
+            self._work(wire.Prompt(id=f"message-{message.number}", message=message.text, images=message.images))
+        else:
+            self._have_nothing_to_do()
+
+    def _work(self, prompt: wire.Prompt) -> None:
+        self._at_work()
+        self._set(status="running", activity="thinking", merged="")
+        self._send(prompt)
+
+    def _at_work(self) -> None:
+        self._busy, self._error, self._refused, self._pinged = True, None, "", False
+        self._quiet.clear()
+        self._heard_at = self._loop.time()
+        self._run_clock()
+
+    def _run_clock(self) -> None:
+        """Its time passes while it works, not while it waits for a person."""
+        self._set_timer(None)
+        self._began_at = self._loop.time()
+        if limit := self.worker.order.limits.timeout_s:
+            left = max(0.0, limit - self._worked_s)
+            self._set_timer(self._loop.call_later(left, self._end_attempt, "stopped", f"its time of {limit:g} s is up"))
+
+    def _stop_clock(self) -> None:
+        self._set_timer(None)
+        if self._began_at:
+            self._worked_s += self._loop.time() - self._began_at
+        self._began_at = 0.0
+
+    def _rest(self) -> None:
+        if self._busy:
+            self._stop_clock()
+        self._busy, self._given = False, None
+        self._asked.clear()
+        self._quiet.set()
+
+    def _have_nothing_to_do(self) -> None:
+        if self.worker.order.once and not self.stays:
+            self._end_attempt("done", "")
+            return
+        self._set_timer(self._loop.call_later(self._keeper.idle_s, self._end_attempt, "done", ""))
+        self._set(status="idle", activity="idle")
+        self._keeper.runs_no_more(self)
+
+    def _set_timer(self, timer: asyncio.TimerHandle | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = timer
+
+    def _send(self, command: wire.Command) -> None:
+        if self._attempt is not None:
+            self._keeper.begin(self._deliver(self._attempt, msgspec.json.encode(command)))
+
+    async def _deliver(self, attempt: Attempt, line: bytes) -> None:
+        async with self._sending:  # in their order
+            with suppress(EngineFault):  # the end of its events says more
+                await attempt.send(line)
+
+    # --- hearing
+
+    def _hear(self, line: bytes) -> None:
+        kind = type_of(line)
+        self._heard_at, self._pinged = self._loop.time(), False
+        self._log.append(line, kind)  # first: whoever is told of it may look there
+        if kind not in PIECES:
+            self._understand(kind, line)
+        if kind not in (b"response", b"permit_request", b"permit_settled"):
+            self._keeper.heard(self, line)
+
+    def _understand(self, kind: bytes, line: bytes) -> None:
+        understand = self._hearers.get(kind)
+        if understand is None:
+            return
+        try:
+            event = decode(line)
+        except msgspec.DecodeError:
+            return  # not ours: something else wrote to its stdout
+        understand(event)
+
+    def _hear_permit_settled(self, event: wire.PermitSettled) -> None:
+        self._wait_s = event.pause_s if event.outcome == "rate_limited" else 0.0
+        id = self._call_id(event.request_id)
+        swarm = self.worker.order.swarm
+        self._keeper.purse.settle(id, event.usd, event.outcome, event.pause_s, self._loop.time(), swarm)
+        self._keeper.look_after_purse()
+
+    def _hear_user_message(self, event: wire.UserMessage) -> None:
+        """It is in the session now."""
+        if self._given is not None:
+            self.inbox.take(self._given.number)
+            self._given = None
+
+    def _hear_assistant_message(self, event: wire.AssistantMessage) -> None:
+        text = "".join(block.text for block in event.content if isinstance(block, wire.TextContent))
+        self.answer = text or self.answer
+        self._set(answer=self.answer[:_ANSWER_KEPT])
+
+    def _hear_approval_request(self, event: wire.ApprovalRequest) -> None:
+        self._stop_clock()
+        self._asked.add(event.request_id)
+        self._set(status="waiting", activity=f"asks: {event.preview}"[:200])
+
+    def _hear_response(self, event: wire.Response) -> None:
+        if event.command == "prompt" and not event.success:
+            self._error = wire.Error(message=event.error)
+            self._finish()
+
+    def _hear_error(self, event: wire.Error) -> None:
+        self._error = event
+
+    def _finish(self) -> None:
+        """It is done with what it was given."""
+        error = self._error
+        self._rest()
+        if self._ending is not None:
+            return  # whoever ends it waits for this moment
+        if error is not None:
+            limited = bool(self._refused) or error.code == "cost_limit"
+            self._end_attempt("stopped" if limited else "failed", self._refused or error.message)
+            return
+        self.inbox.finish()
+        self._give_next()
+
+    # --- permits
+
+    def _ask_purse(self, request: wire.PermitRequest) -> None:
+        def answer(refusal: str) -> None:
+            self._refused = refusal
+            self._send(
+                wire.Permit(request_id=request.request_id, decision="refuse" if refusal else "go", reason=refusal)
+            )
+            if not refusal and self.worker.activity.startswith("waiting"):
+                self._set(activity="thinking")
+
+        order = self.worker.order
+        call = Call(
+            id=self._call_id(request.request_id),
+            worker=self.id,
+            swarm=order.swarm,
+            provider=request.provider,
+            usd=request.usd,
+            own=order.limits,
+            spent=self.worker.usage.cost_usd,
+            steps=self.worker.steps - 1,  # the one that asks has begun
+            answer=answer,
+            patient_s=self._wait_s,
+            unpriced=f"{request.provider}/{request.model}" if request.unpriced else "",
+        )
+        self._keeper.purse.ask(call, self._loop.time())
+        self._keeper.look_after_purse()
+
+    def _call_id(self, request_id: str) -> str:
+        return f"{self.id}/{self.worker.attempt}/{request_id}"
+
+    # --- ending
+
+    def _end_attempt(self, status: Status, reason: str) -> None:
+        """Decide how it ends; the attempt is stopped, and then it has ended."""
+        if self._ending is None:
+            self._ending = (status, reason)
+            self._keeper.begin(self._stop_attempt(ABORT_S if self._busy else 0.0))
+
+    async def _stop_attempt(self, abort_s: float) -> None:
+        await self._begun.wait()
+        attempt = self._attempt
+        if attempt is None:
+            return
+        if abort_s:
+            await self._deliver(attempt, msgspec.json.encode(wire.Abort()))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(abort_s):
+                    await self._quiet.wait()
+        with suppress(OSError, EngineFault):
+            await attempt.stop(TERM_S)
+
+    def _end(self, status: Status, reason: str) -> None:
+        """Exactly once."""
+        if self.over.is_set():
+            return
+        self._set_timer(None)
+        ended = {"type": "agent_stopped", "status": status, "reason": reason, "attempt": self.worker.attempt}
+        line = msgspec.json.encode(ended)
+        with suppress(OSError):
+            self._log.append(line)
+        self._log.close()
+        words = _ENDED_WORDS.get(status) or f"error: {reason}"
+        self.over.set()
+        self._set(status=status, reason=reason, activity=words[:200], ended=self._wall(), pid=0, born=0)
+        self._keeper.heard(self, line)
+        self._keeper.ended(self)
+
+    def _set(self, *, at_once: bool | None = None, **changes: Any) -> None:
+        before, self.worker = self.worker, msgspec.structs.replace(self.worker, **changes)
+        if self.worker != before:
+            moved = self.worker.status != before.status or bool({"pid", "merged"} & changes.keys())
+            self._keeper.changed(self, at_once=moved if at_once is None else at_once)
+
+
+def _drop_if_empty(session: Path) -> bool:
+    """A process that was killed at its first write has left a file without anything in it."""
+    if session.stat().st_size:
+        return False
+    session.unlink()
+    return True

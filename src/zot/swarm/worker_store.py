@@ -1,0 +1,165 @@
+"""Where workers are kept: ``$ZOT_HOME/swarm/agents/ID`` with ``meta.json``, inbox, event log, session and log.
+
+A record that cannot be read is told and passed over, never repaired and never deleted: what a worker made may be behind
+it. Who is meant by what somebody typed is decided here: an id, a unique beginning of one, or a name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+import msgspec
+
+from zot.errors import NotThere, UsageError, ZotError, closest, in_words
+from zot.swarm.worker_records import LIVE, Worker
+from zot.system.files import make_private_dir, write_atomic
+from zot.system.safe_open import read_whole
+from zot.system.temp_files import remove_tree
+
+MAKING = "making"  # as long as a worker's tree is being made: of which repository
+_TRACES = ("meta.json", "session.json", "log.txt", "merged.json")
+_SLUG = 24
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}")
+_SHOWN = 5
+_GONE = ".gone-"  # the beginning of the name under which a place is removed
+
+
+class WorkerPlace:
+    """The directory of one worker."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.id = directory.name
+        self.meta, self.inbox, self.events, self.session, self.log, self.tree = (
+            directory / name for name in ("meta.json", "inbox.jsonl", "events.jsonl", "session.json", "log.txt", "tree")
+        )
+
+    @property
+    def is_unfinished(self) -> bool:
+        """There is no record yet, and nobody ever worked here."""
+        there = {name for name in (*_TRACES, MAKING, "tree") if os.path.lexists(self.directory / name)}
+        return not there.intersection(_TRACES) and (MAKING in there or "tree" not in there)
+
+    def load(self) -> Worker:
+        """ZotError when there is no record, or it is damaged; the text names the file."""
+        try:
+            return msgspec.json.decode(read_whole(self.meta), type=Worker)
+        except OSError as error:
+            raise ZotError(f"the record of worker {self.id} cannot be read: {in_words(error)}") from error
+        except (msgspec.MsgspecError, UnicodeError) as error:
+            raise ZotError(f"{self.meta} is damaged: {error}; its other files are as they were") from error
+
+    def save(self, worker: Worker) -> None:
+        """OSError when it cannot be written; the last record stays whole."""
+        write_atomic(self.meta, msgspec.json.format(msgspec.json.encode(worker), indent=2) + b"\n")
+
+
+class Places:
+    def __init__(self, home: Path) -> None:
+        self.root = home / "swarm"
+        self.agents = self.root / "agents"
+
+    def of(self, id: str) -> WorkerPlace:
+        return WorkerPlace(self.agents / id)
+
+    def make(self, task: str) -> WorkerPlace:
+        """A new directory with a new id."""
+        make_private_dir(self.agents)
+        beginning = slug(task)
+        while True:
+            place = self.of(f"{beginning}-{secrets.randbelow(1_000_000)}")
+            try:
+                place.directory.mkdir(mode=0o700)
+            except FileExistsError:
+                continue
+            return place
+
+    def ids(self) -> list[str]:
+        try:
+            with os.scandir(self.agents) as entries:
+                return sorted(
+                    entry.name
+                    for entry in entries
+                    if not entry.name.startswith(_GONE) and entry.is_dir(follow_symlinks=False)
+                )
+        except OSError:
+            return []
+
+    def remove(self, id: str) -> tuple[str, ...]:
+        """It is nobody's place any more at once, also when this is killed half way; what could not go is told. Takes
+        along what an earlier removal has left."""
+        place = self.of(id).directory
+        try:
+            os.replace(place, self.agents / f"{_GONE}{id}-{secrets.token_hex(4)}")
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            return (f"{place} could not be removed: {in_words(error)}",)
+        for left in self.agents.glob(f"{_GONE}*"):
+            remove_tree(left)
+        return tuple(f"{left} could not be removed" for left in self.agents.glob(f"{_GONE}{id}-*"))
+
+    def unfinished(self) -> list[WorkerPlace]:
+        """Of workers that are being made, or were when their maker was killed."""
+        return [place for place in map(self.of, self.ids()) if place.is_unfinished]
+
+    def all(self, problems: list[str] | None = None) -> list[Worker]:
+        """Every worker there is a record of, oldest first; what is wrong with others goes into ``problems``."""
+        found: list[Worker] = []
+        for id in self.ids():
+            try:
+                found.append(self.of(id).load())
+            except ZotError as error:
+                if problems is not None and not self.of(id).is_unfinished:
+                    problems.append(str(error))
+        return sorted(found, key=lambda worker: (worker.created, worker.id))
+
+
+def slug(task: str) -> str:
+    """A short name in a-z, 0-9 and dashes; ``agent`` when nothing of the task is left."""
+    text = re.sub(r"[^a-z0-9]+", "-", task[:200].lower()).strip("-")
+    if len(text) > _SLUG:
+        text = text[:_SLUG].rpartition("-")[0] or text[:_SLUG]
+    return text.strip("-") or "agent"
+
+
+def free_name(task: str, taken: Collection[str]) -> str:
+    """A name made of the task that no living worker has."""
+    base, number = slug(task), 2
+    name = base
+    while name in taken:
+        name, number = f"{base}-{number}", number + 1
+    return name
+
+
+def check_name(name: str, taken: Collection[str]) -> None:
+    """UsageError for a name that cannot be one, or that a living worker has."""
+    if not _NAME.fullmatch(name):
+        raise UsageError(f'"{name}" cannot be a name: up to 40 of a-z, 0-9, ".", "_" and "-", the first no sign')
+    if name in taken:
+        raise UsageError(f'a worker named "{name}" is at work already; stop it, or take another name')
+
+
+def meant(typed: str, workers: Iterable[Worker]) -> Worker:
+    """Who is meant; NotThere when it is nobody, or could be several."""
+    known = list(workers)
+    for worker in known:
+        if worker.id == typed:
+            return worker
+    named = [worker for worker in known if worker.name == typed]
+    living = [worker for worker in named if worker.status in LIVE]
+    found = living or named or ([worker for worker in known if worker.id.startswith(typed)] if typed else [])
+    if len(found) == 1:
+        return found[0]
+    if found and found is named and all(worker.status not in LIVE for worker in found):
+        return max(found, key=lambda worker: worker.created)
+    if found:
+        which = ", ".join(worker.id for worker in found[:_SHOWN]) + ("…" if len(found) > _SHOWN else "")
+        raise NotThere(f'"{typed}" could be {len(found)} workers: {which}; give more of the id')
+    near = closest(typed, [name for worker in known for name in (worker.id, worker.name)], count=1)
+    hint = f"did you mean {near[0]}?" if near else "`zot swarm list --all` shows every one"
+    raise NotThere(f'there is no worker "{typed}"; {hint}')

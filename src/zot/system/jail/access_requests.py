@@ -1,0 +1,230 @@
+"""What a call that failed in a jail wanted outside, and the policy that has exactly that more.
+
+A command's own words name the path or host it could not have. They may be lies, so each is believed only where it
+holds: the path is there outside, the user may have it, and the policy has not. What other programs obey later, zot's
+own files and whole homes are never wished for, whoever names them. A person decides; nothing here grants anything.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Literal
+
+import msgspec
+
+from zot.system.jail.policy import PROTECTED, Policy, Wish
+from zot.system.jail.system_paths import SYSTEM, beneath_any, etc_directories, etc_files, toolchains
+from zot.system.safe_open import read_whole
+
+MOST = 4  # wishes of one call; more would not be read
+_LINES, _LONGEST, _MOST_NAMED = 400, 1_000, 64
+_NOT_FILES = ("/proc", "/sys", "/dev")
+_NEVER_WRITTEN = (*SYSTEM, "/etc", "/boot")
+
+_REFUSED = re.compile(
+    r"permission denied|read-only file system|operation not permitted|no such file or directory|directory nonexistent"
+    r"|\b(?:EACCES|EROFS|EPERM|ENOENT)\b|: not found$",
+    re.IGNORECASE,
+)
+_NOT_THERE = re.compile(r"no such file|nonexistent|ENOENT|: not found$", re.IGNORECASE)
+_QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"|‘([^’]+)’|`([^`']+)['`]")
+_MAKES = re.compile(r"\b(?:creat\w*|touch|mkdir|writ\w*|overwrit\w*|mkstemp|tee)\b", re.IGNORECASE)
+_REMOVES = re.compile(r"\b(?:remov\w*|unlink\w*|renam\w*|mov(?:e|ing)|delet\w*|rm|rmdir|mv)\b", re.IGNORECASE)
+_MAKES_DIRECTORY = re.compile(r"\bdirectory\b.*(?:creat|mkdir)|(?:creat\w*|mak\w*) directory|mkdir", re.IGNORECASE)
+
+_HOST = r"['\"‘]?([A-Za-z0-9_.:-]{1,253})"
+_UNREACHED = re.compile(
+    rf"could not resolve (?:host(?:name)?|proxy):? {_HOST}|resolve host address {_HOST}"
+    rf"|getaddrinfo (?:ENOTFOUND|EAI_AGAIN|EAI_FAIL) {_HOST}|\blookup {_HOST}"
+    rf"|failed to connect to {_HOST} port (\d+)|connect (?:ENETUNREACH|ECONNREFUSED|EACCES|EPERM) {_HOST}"
+    rf"|dial tcp {_HOST}",
+    re.IGNORECASE,
+)
+_NO_NETWORK = re.compile(
+    r"name resolution|name or service not known|network is unreachable|no address associated|connection refused",
+    re.IGNORECASE,
+)
+_ADDRESS = re.compile(r"\b(?:https?|ssh|git|ftp)://(?:[^\s/@]{1,200}@)?([A-Za-z0-9_.-]{1,253}(?::\d{1,5})?)")
+_LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|::1)(?::(\d{1,5}))?$")
+
+
+class Surroundings(msgspec.Struct, frozen=True):
+    """What wishes are judged by: the policy, where relative names begin, and what is zot's own."""
+
+    policy: Policy
+    cwd: str
+    home: str
+    own: tuple[str, ...] = ()
+
+
+def wishes_in(output: str, command: str, around: Surroundings) -> list[Wish]:
+    """What a command wanted that printed this and failed, its last complaint first."""
+    found: dict[Wish, None] = {}
+    tried = 0
+    for line in output[-_LINES * _LONGEST :].splitlines()[: -_LINES - 1 : -1]:
+        if len(line) > _LONGEST:
+            continue
+        if _REFUSED.search(line):
+            for name in _names_in(line):
+                tried += 1
+                wish = _wish_of(name, line, command, around) if tried <= _MOST_NAMED else None
+                if wish is not None:
+                    found[wish] = None
+                    break
+        if not around.policy.network and (wish := _network_wish(line, command)) is not None:
+            found[wish] = None
+    return list(found)[:MOST]
+
+
+def file_wish(path: str, around: Surroundings, *, writing: bool) -> Wish | None:
+    """What a tool wanted that opens files itself."""
+    real = os.path.realpath(os.path.join(around.cwd, path))
+    return _writing(real, around) if writing else _reading(real, around)
+
+
+def granted(policy: Policy, wish: Wish) -> bool:
+    """Whether the policy has it already."""
+    if wish.access == "network":
+        return policy.network
+    if beneath_any(wish.path, policy.writable) or wish.path in policy.write_files:
+        return True
+    return wish.access == "read" and (beneath_any(wish.path, policy.read) or wish.path in policy.read_files)
+
+
+def widened(policy: Policy, wishes: Iterable[Wish]) -> Policy:
+    """The policy and these wishes, and nothing else."""
+    for wish in wishes:
+        if granted(policy, wish):
+            continue
+        if wish.access == "network":
+            policy = msgspec.structs.replace(policy, network=True)
+            continue
+        field = wish.access if wish.kind == "directory" else f"{wish.access}_files"
+        policy = msgspec.structs.replace(policy, **{field: (*getattr(policy, field), wish.path)})
+    return policy
+
+
+# --- paths
+
+
+def _names_in(line: str) -> Iterator[str]:
+    """What in a complaint may be a path: quoted, between colons, or a word with a slash; the likeliest first."""
+    for groups in _QUOTED.findall(line):
+        yield from filter(None, groups)
+    pieces = [piece.strip() for piece in line.split(": ")]
+    yield from reversed([piece for piece in pieces if piece and not _REFUSED.fullmatch(piece)])
+    for word in line.split():
+        word = word.strip("()[]{}'\"‘’`,;:").rstrip(".")
+        if "/" in word:
+            yield word
+
+
+def _wish_of(name: str, line: str, command: str, around: Surroundings) -> Wish | None:
+    if "\0" in name or len(name) > _LONGEST:
+        return None
+    with suppress(OSError, ValueError):
+        real = os.path.realpath(os.path.join(around.cwd, name))
+        makes = _MAKES.search(line.replace(name, "")) is not None or _is_redirected_to(name, command)
+        if _REMOVES.search(line.replace(name, "")):
+            return None  # it would take the whole directory
+        if not os.path.lexists(real):
+            return _making(real, line, around) if makes or not _NOT_THERE.search(line) else None
+        inside = _is_readable(real, around)
+        return _writing(real, around) if makes or inside else _reading(real, around)
+    return None
+
+
+def _is_redirected_to(name: str, command: str) -> bool:
+    """Whether the shell was to write there: its complaint is the same as about reading."""
+    return re.search(rf">[>|]?[ \t]*['\"]?{re.escape(name)}", command) is not None
+
+
+def _reading(real: str, around: Surroundings) -> Wish | None:
+    kind = _kind_of(real)
+    if not kind or _is_readable(real, around) or not os.access(real, os.R_OK) or _is_never(real, around):
+        return None
+    return Wish("read", real, kind)
+
+
+def _writing(real: str, around: Surroundings) -> Wish | None:
+    if not os.path.lexists(real):
+        return _making(real, "", around)
+    kind = _kind_of(real)
+    if not kind or not os.access(real, os.W_OK) or not _may_be_written(real, around):
+        return None
+    return Wish("write", real, kind)
+
+
+def _making(real: str, line: str, around: Surroundings) -> Wish | None:
+    """Something that is not there yet, in a directory where the user could make it."""
+    parent = os.path.dirname(real)
+    if not os.path.isdir(parent) or not os.access(parent, os.W_OK | os.X_OK) or not _may_be_written(real, around):
+        return None
+    return Wish("write", real, "directory" if _MAKES_DIRECTORY.search(line) else "file", missing=True)
+
+
+def _kind_of(path: str) -> Literal["file", "directory", ""]:
+    """Nothing else is ever given: a socket or a device is a way to somebody with more rights."""
+    mode = os.lstat(path).st_mode
+    return "directory" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else ""
+
+
+def _is_readable(real: str, around: Surroundings) -> bool:
+    policy = around.policy
+    roots = (*policy.readable, *SYSTEM, *etc_directories(), *toolchains(os.environ.get("PATH", ""), around.home))
+    return beneath_any(real, roots) or real in (*policy.read_files, *policy.write_files, *etc_files())
+
+
+def _is_never(real: str, around: Surroundings) -> bool:
+    """Zot's own files, and whatever holds them, a home or the project."""
+    if beneath_any(real, (*_NOT_FILES, *around.own)):
+        return True
+    return any(beneath_any(path, (real.rstrip("/"),)) for path in (around.home, around.policy.root, *around.own))
+
+
+def _may_be_written(real: str, around: Surroundings) -> bool:
+    policy = around.policy
+    if beneath_any(real, policy.writable) or real in policy.write_files or _is_never(real, around):
+        return False
+    if beneath_any(real, (*_NEVER_WRITTEN, *toolchains(os.environ.get("PATH", ""), around.home))):
+        return False
+    parts = real.split("/")
+    if {".git", *PROTECTED} & set(parts):
+        return False
+    own = os.path.relpath(real, around.home).split("/")  # of a home: what programs obey begins with a dot
+    return own[0] == ".." or not own[0].startswith(".") or own[0] == ".cache"
+
+
+# --- the network
+
+
+def _network_wish(line: str, command: str) -> Wish | None:
+    match = _UNREACHED.search(line)
+    if match is None and not _NO_NETWORK.search(line):
+        return None
+    named = next(filter(None, match.groups()), "") if match is not None else ""
+    if match is not None and match[6]:
+        named = f"{match[5]}:{match[6]}"
+    address = named or next(iter(_ADDRESS.findall(line) or _ADDRESS.findall(command)), "")
+    host = address.rstrip(".:")
+    loopback = _LOOPBACK.match(host)
+    if loopback is not None and not _is_listened_to(int(loopback[1] or 0)):
+        return None  # nobody would have answered outside either
+    if not host and "refused" in line.lower():
+        return None
+    return Wish("network", host=host)
+
+
+def _is_listened_to(port: int) -> bool:
+    """By somebody on this machine, outside; nothing is connected to in order to find out."""
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with suppress(OSError, UnicodeError, ValueError, IndexError):
+            for row in read_whole(table, 8 << 20).decode().splitlines()[1:]:
+                fields = row.split()
+                if fields[3] == "0A" and int(fields[1].rpartition(":")[2], 16) == port:
+                    return True
+    return False

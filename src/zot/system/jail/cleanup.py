@@ -1,0 +1,17 @@
+"""``python -m zot.system.jail.cleanup ROOT…``: what the watching shell runs after a zot that was killed in a jail."""
+
+from __future__ import annotations
+
+import sys
+
+from zot.system.jail.policy import PROTECTED
+from zot.system.jail.protected_paths import sweep
+
+
+def main() -> None:
+    for root in sys.argv[1:]:
+        sweep(root, PROTECTED)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,240 @@
+"""Git repositories in a project, found by looking: those that are there are protected, those a command made are judged.
+
+Git runs what a repository's configuration and hooks name, and a person's shell asks git with every prompt. Names cannot
+be held at every depth before they exist, so the project is looked through before and after a command. A repository that
+a command made and that git would run something from is set aside; one that was there and changed is told of. Those that
+were there are held open meanwhile: the number of one that is removed would be given to the next that is made.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+from zot.system.safe_open import read_whole
+
+ASIDE = "-from-the-jail"
+LONGEST_LOOK_S = 0.3
+MOST_PROTECTED = 32
+_HOLD = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_NOFOLLOW
+_LARGEST = 64 << 10  # of a configuration
+_SETTLED_NS = 50_000_000  # a directory's time is as coarse as this: what is younger may still change unseen
+_SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')
+_SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=.*)?")
+# What a configuration may say without anything being run for it; everything else is taken for a program's name.
+_SAFE_SECTIONS = ("user", "branch", "init", "color", "gc", "pack", "index", "feature", "advice", "i18n", "pull", "push")
+_SAFE = re.compile(
+    r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol"
+    r"|safecrlf|quotepath|abbrev|compression|sparsecheckout|sparsecheckoutcone|untrackedcache|commitgraph|splitindex)"
+    r"|remote\.(url|fetch|push|pushurl|mirror|prune|tagopt)|submodule\.(url|active|branch|ignore)"
+    r"|extensions\.(objectformat|refstorage|worktreeconfig)|fetch\.prune|merge\.(ff|conflictstyle)|rebase\.autostash"
+    r"|diff\.(algorithm|renames)"
+)
+
+
+class Reason(NamedTuple):
+    """Something that git would run or obey; ``mark`` is another when what it says is."""
+
+    name: str
+    mark: str = ""
+
+
+class Repository(NamedTuple):
+    """``place`` is a ``.git``, or a directory that git takes for one; ``runs`` is what git would run or obey of it."""
+
+    place: str
+    which: tuple[int, int]  # device and inode: another one under the same name is a new one, a moved one is not
+    runs: tuple[Reason, ...]
+
+
+class Directory(NamedTuple):
+    changed_ns: int
+    below: tuple[str, ...]
+    holds: tuple[str, ...]  # names that git takes for a repository; "." for the directory itself
+
+
+class Repositories:
+    """Of the directories ``roots``. What was seen of a directory is believed until its time changes, which no command
+    can set; ``gave_up`` when there is too much to look at, which is told once."""
+
+    def __init__(self, roots: Iterable[str]) -> None:
+        self._roots = tuple(roots)
+        self._seen: dict[str, Directory] = {}
+        self._before: dict[tuple[int, int], Repository] = {}
+        self._held: list[int] = []
+        self._running = 0
+        self.gave_up = False
+        self._said_so = False
+
+    def begin(self) -> list[str]:
+        """A command is about to start: the directories of git that are there now, for protection."""
+        self._running += 1
+        if self._running == 1:
+            self._before = {found.which: found for found in self._look() if self._hold(found)}
+        return [found.place for found in self._before.values() if os.path.isdir(found.place)][:MOST_PROTECTED]
+
+    def _hold(self, found: Repository) -> bool:
+        """Whether it can be known again; one that cannot is taken for new."""
+        try:
+            held = os.open(found.place, _HOLD)
+        except OSError:
+            return False
+        self._held.append(held)
+        info = os.fstat(held)
+        return (info.st_dev, info.st_ino) == found.which
+
+    def end(self) -> list[str]:
+        """It is over: what to tell the person, in whole sentences."""
+        self._running -= 1
+        told = self._judge()
+        while self._held and not self._running:
+            os.close(self._held.pop())
+        return told
+
+    def _judge(self) -> list[str]:
+        told: list[str] = []
+        for found in self._look():
+            before = self._before.get(found.which)
+            fresh = [reason for reason in found.runs if before is None or reason not in before.runs]
+            if fresh and before is None:
+                told.append(_set_aside(found))
+            elif fresh:
+                told.append(
+                    f"{found.place} was changed: git would now heed {_named(fresh)}; look at it before you use git"
+                )
+        if self.gave_up and not self._said_so:
+            self._said_so = True
+            told.append(
+                f"{', '.join(self._roots)} is too large to be looked through after commands: repositories made there "
+                "are not set aside; look at them before you use git"
+            )
+        return told
+
+    def _look(self) -> list[Repository]:
+        if self.gave_up:
+            return []
+        found: list[Repository] = []
+        seen: dict[str, Directory] = {}
+        ends = time.thread_time() + LONGEST_LOOK_S
+        waiting = list(self._roots)
+        while waiting:
+            path = waiting.pop()
+            if time.thread_time() > ends:
+                self.gave_up = True
+                return []
+            directory = self._directory(path)
+            if directory is None:
+                continue
+            seen[path] = directory
+            waiting += [f"{path}/{name}" for name in directory.below]
+            for name in directory.holds:
+                place = path if name == "." else f"{path}/{name}"
+                found += _judged(place)
+        self._seen = seen
+        return found
+
+    def _directory(self, path: str) -> Directory | None:
+        with suppress(OSError):
+            info = os.lstat(path)
+            known = self._seen.get(path)
+            if known is not None and known.changed_ns == info.st_ctime_ns:
+                return known
+            with os.scandir(path) as entries:
+                names = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+            fresh = time.time_ns() - info.st_ctime_ns < _SETTLED_NS
+            return Directory(0 if fresh else info.st_ctime_ns, *_sorted(path, names))
+        return None
+
+
+def _sorted(path: str, names: dict[str, bool]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Where to look on, and what git would take for a repository here."""
+    is_git = os.path.basename(path) == ".git"
+    linked = "commondir" in names or {"objects", "refs"} <= names.keys()
+    if "HEAD" in names and linked and not is_git:
+        return (("modules",) if names.get("modules") else ()), (".",)
+    if is_git:
+        return (("modules",) if names.get("modules") else ()), ()
+    below = tuple(name for name, is_directory in names.items() if is_directory)
+    return below, ((".git",) if ".git" in names else ())
+
+
+def _judged(place: str) -> list[Repository]:
+    try:
+        info = os.lstat(place)
+    except OSError:
+        return []
+    return [Repository(place, (info.st_dev, info.st_ino), tuple(dict.fromkeys(_runs(place, info.st_mode))))]
+
+
+def _runs(place: str, mode: int) -> Iterator[Reason]:
+    """What git would run or obey."""
+    if stat.S_ISLNK(mode):
+        yield Reason("a link in place of .git")
+    if not stat.S_ISDIR(mode):
+        return  # a pointer; what it points to is found where it lies
+    for name in ("config", "config.worktree"):
+        yield from (Reason(f"{key.name} in {name}", key.mark) for key in _keys(f"{place}/{name}"))
+    with suppress(FileNotFoundError, NotADirectoryError):
+        for name in sorted(os.listdir(f"{place}/hooks")):
+            if not name.endswith(".sample"):
+                info = os.lstat(f"{place}/hooks/{name}")
+                yield Reason(f"hooks/{name}", f"{info.st_ino} {info.st_size} {info.st_ctime_ns}")
+    with suppress(OSError):
+        common = read_whole(f"{place}/commondir", _LARGEST).strip()
+        if common != b"." and not (common == b"../.." and os.path.basename(os.path.dirname(place)) == "worktrees"):
+            yield Reason("commondir, which leads elsewhere")
+
+
+def _keys(path: str) -> Iterator[Reason]:
+    """The settings that are not known to be harmless. A directory holds none, and the jail itself covers a name that
+    is missing with an empty one."""
+    if os.path.isdir(path):
+        return
+    try:
+        text = read_whole(path, _LARGEST).decode()
+    except FileNotFoundError:
+        return
+    except (OSError, UnicodeError):
+        yield Reason("something unreadable")
+        return
+    section = ""
+    for line in text.splitlines():
+        rest = line.strip()
+        if header := _SECTION.match(rest):
+            section, rest = header[1].lower(), rest[header.end() :].strip()
+        if not rest or rest[0] in "#;":
+            continue
+        setting = _SETTING.fullmatch(rest)
+        if setting is None or rest.endswith("\\"):
+            yield Reason("something unreadable", rest)
+        elif section not in _SAFE_SECTIONS and not _SAFE.fullmatch(f"{section}.{setting[1].lower()}"):
+            yield Reason(f"{section}.{setting[1].lower()}", rest)
+
+
+def _set_aside(found: Repository) -> str:
+    """Under another name and without its HEAD git takes it for nothing; and who moves it back has made it anew."""
+    what = f"a command made {found.place}, from which git would heed {_named(found.runs)}"
+    number = next(number for number in range(1, 1_000_000) if not os.path.lexists(_aside(found.place, number)))
+    aside = _aside(found.place, number)
+    try:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            os.rename(f"{found.place}/HEAD", f"{found.place}/HEAD{ASIDE}")
+        os.rename(found.place, aside)
+    except OSError as error:
+        return f"{what}; it could not be set aside ({error.strerror}): look at it before you use git"
+    return (
+        f"{what}; it was renamed to {os.path.basename(aside)}, its HEAD to HEAD{ASIDE}; a person can rename them back"
+    )
+
+
+def _aside(place: str, number: int) -> str:
+    return f"{place}{ASIDE}{'' if number == 1 else f'-{number}'}"
+
+
+def _named(reasons: Iterable[Reason]) -> str:
+    return ", ".join(dict.fromkeys(reason.name for reason in reasons))

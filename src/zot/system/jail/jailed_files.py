@@ -1,0 +1,220 @@
+"""Files beneath the jail's roots, for the tools that run in zot's own process: opened so that no link can lead out.
+
+The kernel does the looking (``openat2``); a path that was checked and then opened would lose the race against a command
+that swaps a directory for a link in between. Where the kernel cannot, links are not followed at all. What is written
+goes by the name of a directory that is held open, and a link in the last place is replaced, never followed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from io import BufferedReader
+from pathlib import Path
+
+from zot.system.jail import syscalls
+from zot.system.jail.policy import GIT_PROTECTED, Policy
+from zot.system.safe_open import check_regular
+
+_MOST_LINKS = 40
+_PATH = getattr(os, "O_PATH", os.O_RDONLY)  # macOS has no such thing
+_F_GETPATH = 50
+_LED_OUT = (errno.EXDEV, errno.ELOOP)
+
+
+class Refused(PermissionError):
+    """The jail's own no; ``told`` is the whole sentence."""
+
+    @property
+    def told(self) -> str:
+        return f"jailed: {self.filename} {self.strerror}"
+
+
+class Outside(Refused):
+    """The path is not beneath any root, or a link on the way leads out."""
+
+    def __init__(self, path: str, roots: tuple[str, ...]) -> None:
+        super().__init__(errno.EACCES, f"is outside {roots[0]}; only a person can widen that: /unjail", path)
+
+
+class Protected(Refused):
+    """Other programs run or obey it, so it is read-only in a jail."""
+
+    def __init__(self, path: str, name: str) -> None:
+        super().__init__(errno.EACCES, f"is protected: {name} is read-only in a jail; a person can /unjail", path)
+
+
+class Beneath:
+    """The roots are held open: what they are called later does not matter."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._held = {root: _held(root) for root in policy.readable}
+        single = (*policy.read_files, *policy.write_files)
+        self._single = {path: _held(os.path.dirname(path)) for path in single}  # the directories they lie in
+
+    def close(self) -> None:
+        for held in (self._held, self._single):
+            while held:
+                os.close(held.popitem()[1])
+
+    def covers(self, path: str | os.PathLike[str]) -> bool:
+        """Whether it lies beneath a root by its name; what the user has elsewhere is not the jail's business."""
+        name = os.path.normpath(path)
+        return name in self._single or any(_lies_beneath(name, root) for root in self._policy.readable)
+
+    def reading(self, path: str | os.PathLike[str]) -> BufferedReader:
+        """``open`` as a buffered file."""
+        return os.fdopen(self.open(path), "rb")
+
+    def open(self, path: str | os.PathLike[str]) -> int:
+        """A descriptor of a regular file for reading; whoever reads the project may read these."""
+        name = os.path.normpath(path)
+        fd = self._readable(name, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            check_regular(fd, name)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    def check(self, path: str | os.PathLike[str]) -> None:
+        """Refused when a search that begins here would begin outside."""
+        name = os.path.normpath(path)
+        with suppress(FileNotFoundError):
+            os.close(self._readable(name, _PATH))
+
+    @contextmanager
+    def place(self, path: str | os.PathLike[str], *, make: bool = False) -> Generator[Path]:
+        """A name for a file to be written that holds for the block; ``make`` creates missing directories."""
+        writable = self._policy.writable
+        name = os.path.normpath(path)
+        for _ in range(_MOST_LINKS):
+            if name in self._policy.write_files:
+                yield Path(f"/proc/self/fd/{self._single[name]}/{os.path.basename(name)}")
+                return
+            root = self._root_of(name, writable)
+            directory = self._directory(root, os.path.dirname(name), make=make)
+            try:
+                real = _path_of(directory)
+                self._check_protected(os.path.join(real, os.path.basename(name)))
+                link = _link_at(directory, os.path.basename(name))
+                if link is None:
+                    yield Path(_name_of(directory), os.path.basename(name))
+                    return
+            finally:
+                os.close(directory)
+            name = os.path.normpath(os.path.join(real, link))
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
+
+    def _readable(self, name: str, flags: int) -> int:
+        """Where a link leads from one root to another, or to a single file, it is followed here, for the kernel would
+        not; what it leads to is opened beneath that other root."""
+        readable = self._policy.readable
+        if name in self._single:
+            return self._opened_single(name, flags)
+        try:
+            return self._opened(self._root_of(name, readable), name, flags, readable)
+        except Outside:
+            real = os.path.realpath(name)
+            if real in self._single:
+                return self._opened_single(real, flags)
+            if real == name:
+                raise
+            return self._opened(self._root_of(real, readable), real, flags, readable)
+
+    def _opened_single(self, name: str, flags: int) -> int:
+        """What has its name now, if that is no link: whoever allowed it saw where it lies."""
+        return os.open(os.path.basename(name), flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._single[name])
+
+    def _root_of(self, name: str, roots: tuple[str, ...]) -> str:
+        fitting = [root for root in roots if _lies_beneath(name, root)]
+        if not fitting:
+            raise Outside(name, roots)
+        return max(fitting, key=len)
+
+    def _opened(self, root: str, name: str, flags: int, roots: tuple[str, ...]) -> int:
+        relative = os.fsencode(os.path.relpath(name, root))
+        try:
+            return syscalls.open_beneath(self._held[root], relative, flags)
+        except OSError as error:
+            if error.errno in (errno.ENOSYS, errno.EINVAL):
+                return _step_by_step(self._held[root], relative, flags)
+            if error.errno in _LED_OUT:
+                raise Outside(name, roots) from error
+            raise OSError(error.errno, error.strerror, name) from error
+
+    def _directory(self, root: str, name: str, *, make: bool) -> int:
+        flags = _PATH | os.O_DIRECTORY
+        try:
+            return self._opened(root, name, flags, self._policy.writable)
+        except FileNotFoundError:
+            if not make or name == root:
+                raise
+        above = self._directory(root, os.path.dirname(name), make=True)
+        try:
+            self._check_protected(os.path.join(_path_of(above), os.path.basename(name)))
+            with suppress(FileExistsError):
+                os.mkdir(os.path.basename(name), 0o755, dir_fd=above)
+        finally:
+            os.close(above)
+        return self._opened(root, name, flags, self._policy.writable)
+
+    def _check_protected(self, real: str) -> None:
+        """``real`` has no links in it: it is what the kernel calls a directory that we hold, and a name in it."""
+        root = self._root_of(real, self._policy.writable)
+        parts = os.path.relpath(real, root).split("/")
+        if parts[0] in self._policy.protected:
+            raise Protected(real, parts[0])
+        if parts[0] == ".git" and (len(parts) == 1 or parts[1] in GIT_PROTECTED):
+            raise Protected(real, "/".join(parts[:2]))
+
+
+def _path_of(fd: int) -> str:
+    """Where a directory that we hold lies now."""
+    if sys.platform == "darwin":
+        import fcntl
+
+        return os.fsdecode(fcntl.fcntl(fd, _F_GETPATH, bytes(1024)).split(b"\0")[0])
+    return os.readlink(f"/proc/self/fd/{fd}")
+
+
+def _name_of(fd: int) -> str:
+    """A name by which it is reached whatever it is called meanwhile; macOS has none, and there the race stays open."""
+    return _path_of(fd) if sys.platform == "darwin" else f"/proc/self/fd/{fd}"
+
+
+def _lies_beneath(name: str, root: str) -> bool:
+    return name == root or name.startswith(f"{root.rstrip('/')}/")
+
+
+def _held(directory: str) -> int:
+    return os.open(directory, _PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+def _link_at(directory: int, name: str) -> str | None:
+    try:
+        return os.readlink(name, dir_fd=directory)
+    except OSError:
+        return None
+
+
+def _step_by_step(root: int, relative: bytes, flags: int) -> int:
+    """For kernels without ``openat2``: no link is followed, so none can lead out."""
+    at = os.dup(root)
+    parts = [part for part in relative.split(b"/") if part not in (b"", b".")]
+    if b".." in parts:
+        os.close(at)
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+    try:
+        for part in parts[:-1]:
+            below = os.open(part, _PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+            os.close(at)
+            at = below
+        last = parts[-1] if parts else b"."
+        return os.open(last, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+    finally:
+        os.close(at)

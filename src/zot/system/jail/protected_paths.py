@@ -1,0 +1,156 @@
+"""The protected names of a project, each held while a command runs: those that are missing by an empty directory.
+
+A name can only be covered if something is there. An empty directory is what git, compilers and people overlook; it has
+a mode nobody gives one, so that whoever comes last, or next after a kill, knows it for ours and removes it. Every jail
+holds a shared lock on the project's directory: nobody removes what another still needs.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
+
+import msgspec
+
+from zot.errors import ConfigError
+from zot.system.jail.git_repositories import Repositories
+from zot.system.jail.policy import GIT_PROTECTED, Policy
+from zot.system.safe_open import create, open_directory, read_whole
+
+_OURS, _LOOKED_AT = 0o1555, 0o1222  # sticky, and not writable even for its owner, whatever the umask takes away
+_LONGEST_POINTER = 4_096
+COMMON, _ITSELF = "commondir", b".\n"  # a file by which a directory of git names another one
+
+
+class Covers(msgspec.Struct, frozen=True):
+    """``kept`` exist and become read-only, ``empty`` are held by an empty directory, ``pinned`` can be written in but
+    neither moved nor removed."""
+
+    kept: tuple[str, ...]
+    empty: tuple[str, ...]
+    pinned: tuple[str, ...]
+
+
+@contextmanager
+def held(policy: Policy, nested: Iterable[str] = ()) -> Generator[Covers]:
+    """For the time of the block every protected name exists; ``nested`` are directories of git further down."""
+    locks = [_shared(root) for root in policy.guarded]
+    nested = list(nested)
+    try:
+        yield cover(policy, nested)
+    finally:
+        for root, lock in zip(policy.guarded, locks, strict=True):
+            own = [git for git in nested if git.startswith(f"{root}/")]
+            release(root, lock, names_of(root, policy.protected, own))
+
+
+def cover(policy: Policy, nested: Iterable[str] = ()) -> Covers:
+    kept: list[str] = list(policy.kept)
+    empty: list[str] = []
+    pinned: list[str] = list(nested)
+    for root in policy.guarded:
+        git = repository(root)
+        pinned += [path for path in git if os.path.isdir(path)]
+        kept += [path for path in git if not os.path.isdir(path)]
+        for path in names_of(root, policy.protected, pinned):
+            (empty if _is_missing(path) else kept).append(path)
+    for path in dict.fromkeys(empty):
+        with suppress(FileExistsError):
+            _hold(path)
+    pointing = [path for path in empty if os.path.basename(path) == COMMON]
+    empty = [path for path in empty if path not in pointing]
+    return Covers(*(tuple(dict.fromkeys(paths)) for paths in ((*kept, *pointing), empty, pinned)))
+
+
+def names_of(root: str, protected: Iterable[str], nested: Iterable[str] = ()) -> list[str]:
+    """Every protected path of a writable root, those of its repositories included."""
+    found = dict.fromkeys((*nested, *(git for git in repository(root) if os.path.isdir(git))))
+    inside = [os.path.join(git, name) for git in found for name in (*GIT_PROTECTED, COMMON)]
+    return [*(os.path.join(root, name) for name in protected), *inside]
+
+
+def _hold(path: str) -> None:
+    """An empty directory; or the word that a repository is its own, where git would believe another."""
+    if os.path.basename(path) != COMMON:
+        os.mkdir(path, _OURS)
+        return
+    fd = create(path, 0o1444)
+    try:
+        os.write(fd, _ITSELF)
+    finally:
+        os.close(fd)
+
+
+def repository(root: str) -> list[str]:
+    """``.git`` and, when it is the pointer of a worktree, the directories it means, if those point back here."""
+    git = os.path.join(root, ".git")
+    try:
+        info = os.lstat(git)
+    except FileNotFoundError:
+        return []
+    if stat.S_ISDIR(info.st_mode):
+        return [git]
+    if not stat.S_ISREG(info.st_mode):
+        raise ConfigError(f"jail: {git} is a link and could be exchanged; replace it by what it leads to")
+    return [git, *_worktree(git)]
+
+
+def _worktree(pointer: str) -> list[str]:
+    with suppress(OSError, UnicodeError):
+        own = read_whole(pointer, _LONGEST_POINTER).decode().removeprefix("gitdir:").strip()
+        own = os.path.realpath(os.path.join(os.path.dirname(pointer), own))
+        back = read_whole(os.path.join(own, "gitdir"), _LONGEST_POINTER).decode().strip()
+        common = read_whole(os.path.join(own, "commondir"), _LONGEST_POINTER).decode().strip()
+        common = os.path.realpath(os.path.join(own, common))
+        if os.path.realpath(back) == os.path.realpath(pointer) and own.startswith(f"{common}/worktrees/"):
+            return [common]
+    return []
+
+
+def _is_missing(path: str) -> bool:
+    try:
+        info = os.lstat(path)
+    except FileNotFoundError:
+        return True
+    if stat.S_ISLNK(info.st_mode):
+        raise ConfigError(f"jail: {path} is a link and could be exchanged; replace it by what it leads to")
+    return _is_ours(info)
+
+
+def _is_ours(info: os.stat_result) -> bool:
+    is_kind = stat.S_ISDIR(info.st_mode) or (stat.S_ISREG(info.st_mode) and info.st_size == len(_ITSELF))
+    return is_kind and info.st_mode & _LOOKED_AT == stat.S_ISVTX
+
+
+def _shared(root: str) -> int:
+    fd = open_directory(root)
+    fcntl.flock(fd, fcntl.LOCK_SH)
+    return fd
+
+
+def release(root: str, lock: int, names: Iterable[str]) -> None:
+    """The last one out removes the empty directories."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        remove_empty(names)
+    except OSError:
+        pass  # somebody else is still in there
+    finally:
+        os.close(lock)
+
+
+def remove_empty(names: Iterable[str]) -> None:
+    for path in names:
+        with suppress(OSError):
+            if _is_ours(info := os.lstat(path)):
+                os.rmdir(path) if stat.S_ISDIR(info.st_mode) else os.unlink(path)
+
+
+def sweep(root: str, protected: Iterable[str]) -> None:
+    """Remove what a killed zot left in a project, unless another is at work there."""
+    with suppress(OSError, ConfigError):
+        nested = Repositories([root]).begin()
+        release(root, open_directory(root), names_of(root, protected, nested))

@@ -1,0 +1,227 @@
+"""Temporary files that end with their owner, however it ends.
+
+New content has no name until it is whole, so that the kernel forgets it with a process that is killed. Where a system
+cannot do that, and for the moment in which one name replaces another, the name is recognisable and its owner holds a
+lock on it: whoever writes there next removes what nobody holds. What is kept on purpose lies in one private directory
+below the temporary one, for a week.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+
+from zot.system.safe_open import create, create_unnamed, open_directory, open_to_change
+
+SUFFIX = ".zot-tmp"
+KEPT_S = 7 * 24 * 3600  # what the temporary directory holds for later
+KEPT_BYTES = 2 << 30  # of that at most, the oldest go first
+_YOUNG_S = 60  # in which a name may be there before its lock
+_MOST_LOOKED_AT = 10_000
+_LONGEST_NAME = 200  # leaves room for what a temporary name adds, within the usual 255 bytes
+_swept: set[str] = set()
+
+
+class Unfinished:
+    """New content for ``target``, written through ``fd``; nobody sees it before ``appear``. Close it in any case."""
+
+    def __init__(self, target: str | os.PathLike[str], mode: int = 0o600) -> None:
+        self._target = os.fspath(target)
+        self._name = ""
+        self.fd = create_unnamed(os.path.dirname(self._target) or ".", mode)
+        if self.fd < 0:
+            self._name = temporary_name(self._target)
+            self.fd = create(self._name, mode, os.O_RDWR)
+            _lock(self.fd)
+
+    def appear(self, *, replace: bool) -> None:
+        """The content has its name, at once. FileExistsError when it is taken and may not be replaced."""
+        if not self._name:
+            try:
+                if self._link(self._target):
+                    return
+            except FileExistsError:
+                if not replace:
+                    raise
+            _lock(self.fd)
+            self._name = temporary_name(self._target)
+            if not self._link(self._name):
+                self._copy()
+        if replace:
+            os.replace(self._name, self._target)
+        else:
+            os.link(self._name, self._target, follow_symlinks=False)
+            os.unlink(self._name)
+        self._name = ""
+
+    def close(self) -> None:
+        """What has no name by now is gone."""
+        if self.fd >= 0:
+            if self._name:
+                with suppress(OSError):
+                    os.unlink(self._name)
+            os.close(self.fd)
+            self.fd = -1
+
+    def _link(self, name: str) -> bool:
+        """Give the nameless file a name; False where that is not possible after all."""
+        try:
+            os.link(f"/proc/self/fd/{self.fd}", name, src_dir_fd=self.fd, follow_symlinks=True)
+        except FileExistsError:
+            raise
+        except OSError:
+            return False
+        return True
+
+    def _copy(self) -> None:
+        made = os.fstat(self.fd)
+        named = create(self._name, stat.S_IMODE(made.st_mode), os.O_RDWR)
+        nameless, self.fd = self.fd, named
+        _lock(named)
+        try:
+            os.lseek(nameless, 0, os.SEEK_SET)
+            while data := os.read(nameless, 1 << 20):
+                os.write(named, data)
+            os.fchown(named, made.st_uid, made.st_gid)
+            os.fchmod(named, stat.S_IMODE(made.st_mode))
+            os.fsync(named)
+        finally:
+            os.close(nameless)
+
+
+def temporary_name(target: str) -> str:
+    """A name beside ``target`` that ``sweep`` knows."""
+    directory, name = os.path.split(target)
+    return os.path.join(directory, f".{name[:_LONGEST_NAME]}.{os.urandom(6).hex()}{SUFFIX}")
+
+
+def _lock(fd: int) -> None:
+    with suppress(OSError):  # a file system without locks: then age alone decides
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+# What others left.
+
+
+def sweep(directory: str | os.PathLike[str]) -> None:
+    """Remove what a killed zot left among these files; once for each directory, and never a reason to fail."""
+    where = os.fspath(directory)
+    if where in _swept:
+        return
+    _swept.add(where)
+    with suppress(OSError), os.scandir(where) as entries:
+        for entry in islice(entries, _MOST_LOOKED_AT):
+            if entry.name.endswith(SUFFIX) and entry.name.startswith("."):
+                remove_if_dead(entry.path)
+
+
+def remove_if_dead(path: str) -> None:
+    """Whether its owner lives is told by the lock; it is no matter of ours when it belongs to somebody else."""
+    with suppress(OSError):
+        info = os.lstat(path)
+        if info.st_uid != os.geteuid() or time.time() - info.st_mtime < _YOUNG_S:
+            return
+        is_directory = stat.S_ISDIR(info.st_mode)
+        fd = open_directory(path) if is_directory else open_to_change(path)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if is_directory:
+                remove_tree(path)
+            else:
+                os.unlink(path)
+        finally:
+            os.close(fd)
+
+
+def remove_tree(path: str | os.PathLike[str]) -> None:
+    """What can be removed of it; never a reason to fail."""
+    import shutil  # brings the archive modules, which nobody else needs
+
+    shutil.rmtree(path, ignore_errors=True)
+    if os.path.lexists(path):  # a directory in it may not be written to
+        for place, _, _ in os.walk(path):
+            with suppress(OSError):
+                fd = open_directory(place)
+                try:
+                    os.fchmod(fd, 0o700)
+                finally:
+                    os.close(fd)
+        shutil.rmtree(path, ignore_errors=True)
+
+
+# The one directory for what is kept, and for work that needs a directory.
+
+
+def kept_directory() -> Path:
+    """``zot-UID`` in the temporary directory, private; what is too old in it goes. OSError when it is not ours."""
+    path = _kept_path()
+    with suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+    info = os.lstat(path)
+    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & 0o077:
+        raise PermissionError(1, "is not a private directory of yours", path)
+    clean_kept()
+    return Path(path)
+
+
+def _kept_path() -> str:
+    return os.path.join(os.environ.get("TMPDIR") or "/tmp", f"zot-{os.geteuid()}")
+
+
+def clean_kept() -> None:
+    """What is older than a week goes, and the oldest of what is too much; never a reason to fail."""
+    files: list[tuple[float, int, str]] = []
+    with suppress(OSError), os.scandir(_kept_path()) as entries:
+        for entry in islice(entries, _MOST_LOOKED_AT):
+            if entry.name.endswith(SUFFIX):
+                remove_if_dead(entry.path)
+            else:
+                info = entry.stat(follow_symlinks=False)
+                files.append((info.st_mtime, info.st_size, entry.path))
+    oldest, room = time.time() - KEPT_S, KEPT_BYTES
+    for modified, size, path in sorted(files, reverse=True):
+        room -= size
+        if modified < oldest or room < 0:
+            with suppress(OSError):
+                os.unlink(path)
+
+
+def remove_older(directory: Path, seconds: float) -> None:
+    """The files of a directory of ours that nobody has touched for so long; never a reason to fail."""
+    with suppress(OSError), os.scandir(directory) as entries:
+        for entry in islice(entries, _MOST_LOOKED_AT):
+            info = entry.stat(follow_symlinks=False)
+            if stat.S_ISREG(info.st_mode) and time.time() - info.st_mtime > seconds:
+                os.unlink(entry.path)
+
+
+@contextmanager
+def held_directory(path: Path) -> Generator[Path]:
+    """A new private directory for the time of the block, locked for ``remove_if_dead``; it may move elsewhere."""
+    path.mkdir(mode=0o700, parents=True)
+    fd = -1
+    try:
+        fd = open_directory(path)
+        _lock(fd)
+        yield path
+    finally:
+        if fd >= 0:
+            os.close(fd)
+        remove_tree(os.fspath(path))
+
+
+@contextmanager
+def scratch_directory(what: str) -> Generator[Path]:
+    """A directory to work in, gone at the end; a later zot removes that of one that was killed."""
+    try:
+        parent = kept_directory()
+    except OSError:
+        parent = Path(os.environ.get("TMPDIR") or "/tmp")
+    with held_directory(Path(temporary_name(os.fspath(parent / what)))) as path:
+        yield path

@@ -1,0 +1,88 @@
+"""The one door for text a person decides on: every character of it is in the rows, however long, and none is obeyed.
+
+What approves something (a confirmation, a trust question, a removal) is shown through here; ``sanitize``, which drops,
+is for what nobody decides on. Rows are folded and never cut, the spaces at a fold stay, and what had to be spelled out
+stands in the colour of a warning.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from zot.system.visible_text import BREAK, TAB, spelled_lines
+from zot.tui.theme import Theme
+from zot.tui.width import cells, is_narrow
+
+_SIGN = re.compile(rf"(⟨[^⟩]*⟩|{BREAK}|{TAB} *)")
+
+
+def decision_rows(text: str, role: str, theme: Theme, width: int, indent: str = "  ") -> list[str]:
+    """All of the text in rows of at most ``width`` cells, each line break a visible sign; rows that continue a line
+    begin with ``indent``."""
+    lines = spelled_lines(text)
+    ended = [line + BREAK for line in lines[:-1]] + lines[-1:]
+    return [row for line in ended for row in painted(folded(line, width, len(indent)), role, theme, indent)]
+
+
+def painted(rows: list[str], role: str, theme: Theme, indent: str = "") -> list[str]:
+    """Folded rows of one line, in the colour of the role, what was spelled out in that of a warning."""
+    done = [_paint(row, role, theme) for row in rows]
+    return [*done[:1], *(theme.paint("muted", indent) + row for row in done[1:])]
+
+
+def folded(line: str, width: int, indented: int = 0) -> list[str]:
+    """One spelled line in rows of at most ``width`` cells, the later ones ``indented`` cells shorter.
+
+    It breaks at words where it can; joined, the rows are the line."""
+    narrow = is_narrow(line)
+    if (len(line) if narrow else sum(map(_cells, line))) <= width:
+        return [line]
+    rows: list[str] = []
+    start, room = 0, max(width, 1)
+    while start < len(line):
+        end = min(start + room, len(line)) if narrow else max(_reach(line, start, room), start + 1)
+        if end < len(line):
+            end = _good_break(line, start, end)
+        rows.append(line[start:end])
+        start, room = end, max(width - indented, 1)
+    return rows
+
+
+def _reach(line: str, start: int, room: int) -> int:
+    """Where the part ends that begins at ``start`` and takes at most ``room`` cells.
+
+    Counted by character, since a huge text has to be measured at once; a cluster never takes more."""
+    for end in range(start, len(line)):
+        room -= _cells(line[end])
+        if room < 0:
+            return end
+    return len(line)
+
+
+def _good_break(line: str, start: int, end: int) -> int:
+    """The end of a row: before a mark it would split, else after the last space, else where it is full."""
+    opened = line.rfind("⟨", start, end)
+    if opened > start and opened > line.rfind("⟩", start, end):
+        return opened
+    space = line.rfind(" ", start, end) + 1
+    return space if line[end] != " " and line[start:space].strip() else end
+
+
+@lru_cache(4096)
+def _cells(character: str) -> int:
+    if is_narrow(character):
+        return 1
+    from wcwidth import wcwidth
+
+    # Behind a letter some marks take a cell of their own, which they do not take alone.
+    return max(wcwidth(character), cells(f"x{character}") - 1, 0)
+
+
+def _paint(row: str, role: str, theme: Theme) -> str:
+    painted: list[str] = []
+    for number, part in enumerate(_SIGN.split(row)):
+        sign = number % 2 == 1
+        colour = role if not sign else "warning" if part[0] == "⟨" else "muted"
+        painted.append(theme.paint(colour, part, bold=colour == "warning"))
+    return "".join(painted)

@@ -1,0 +1,65 @@
+"""What a Python program may hand over where the wire is strict: a file for an image, a bool for a decision.
+
+Shared by ``zot.sdk`` and ``zot.client``, whose callers write the same things.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Literal, get_args
+
+from zot.core.permission_gate import Answer
+from zot.errors import UsageError
+from zot.provider.images import sniff
+from zot.provider.messages import ImageBlock
+from zot.system.safe_open import read_whole
+
+_LARGEST_IMAGE = 64 << 20
+
+PromptImage = bytes | str | os.PathLike[str] | ImageBlock
+
+# ``prefix`` allows commands that begin like this one from now on, ``tool`` this tool, ``all`` every tool; True means
+# ``once``, False ``deny``.
+Word = Literal["once", "prefix", "tool", "all", "deny"]
+Decision = bool | Word | Answer
+# About what is outside a jail: ``session`` allows it from now on, ``never`` stops the asking.
+OutsideWord = Literal["once", "session", "never", "deny"]
+OutsideDecision = bool | OutsideWord
+
+
+def image_block(given: PromptImage) -> ImageBlock:
+    """An image from bytes or a file, its type taken from the content; UsageError unless PNG, JPEG, GIF or WebP."""
+    if isinstance(given, ImageBlock):
+        return given
+    name = "the image" if isinstance(given, bytes) else os.fspath(given)
+    try:
+        data = given if isinstance(given, bytes) else read_whole(given, _LARGEST_IMAGE)
+    except OSError as error:
+        raise UsageError(f"{name}: {error.strerror}") from error
+    kind = sniff(data)
+    if not kind:
+        raise UsageError(f"{name} is no PNG, JPEG, GIF or WebP")
+    return ImageBlock(kind, data)
+
+
+def answer_of(decision: Decision) -> Answer:
+    """What ``approve`` returned, as the answer to the question."""
+    if isinstance(decision, Answer):
+        return decision
+    if isinstance(decision, bool):
+        return Answer("once" if decision else "deny")
+    if decision not in get_args(Word):
+        raise UsageError(f"approve answered {decision!r}: expected a bool or one of {', '.join(get_args(Word))}")
+    return Answer(decision)
+
+
+def outside_word(decision: object) -> OutsideWord:
+    """What was answered to a question about what is outside a jail."""
+    if isinstance(decision, bool):
+        return "once" if decision else "deny"
+    if isinstance(decision, Answer) and decision.decision in ("once", "deny"):
+        return decision.decision
+    words: dict[object, OutsideWord] = {word: word for word in get_args(OutsideWord)}
+    if not isinstance(decision, str) or decision not in words:
+        raise UsageError(f"the answer was {decision!r}: expected a bool or one of {', '.join(get_args(OutsideWord))}")
+    return words[decision]

@@ -1,0 +1,106 @@
+"""Which commands have words a rule may be about: one program, plain arguments, nothing a shell would expand."""
+
+from __future__ import annotations
+
+import pytest
+
+from zot.features.permissions.command_prefix import prefix_of, words_of
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("git status", ("git", "status")),
+        ("  git   status\t-s ", ("git", "status", "-s")),
+        ("git commit -m 'a; b && c | d $(e) `f`'", ("git", "commit", "-m", "a; b && c | d $(e) `f`")),
+        ('git commit -m "a; b"', ("git", "commit", "-m", "a; b")),
+        ("ls -l ./src/a+b,c@d:e=f%", ("ls", "-l", "./src/a+b,c@d:e=f%")),
+        ("gi't' stat\"us\"", ("git", "status")),
+        ("echo ''", ("echo", "")),
+    ],
+)
+def test_a_plain_command_has_the_words_its_program_gets(command: str, words: tuple[str, ...]) -> None:
+    assert words_of(command) == words
+
+
+# Whatever follows "git status" here must not ride on a yes for `git status …`.
+RIDERS = [
+    *(
+        "&& rm x",
+        "; rm x",
+        "| sh",
+        "|| rm x",
+        "& rm x",
+        "&",
+        "\nrm x",
+        "\r\nrm x",
+        "\x0brm x",
+        "\x00rm x",
+        "\u2028rm x",
+    ),
+    *("$(rm x)", "`rm x`", "${IFS}x", "$x", "$'x'", '"$(rm x)"', '"`rm x`"', '"$x"', '"\\$x"', '"!x"', "$((1))"),
+    *("> x", ">> x", "< x", "2>x", ">&x", "<(rm x)", ">(rm x)", "<<x", "<<<x", ">|x", "&>x"),
+    *("*", "?", "[a]", "{a,b}", "~", "~root", "\\", "\\x", "# x", "(x)", "!x", "!!", "'x", '"x', "'x\ny'", "\x1b[2J"),
+    *("-m 'x' ; rm x", "a\\\nb", "é", "\u00a0x", "\ufeff", "''&& rm x", "''|sh", "^x^y"),
+]
+
+
+@pytest.mark.parametrize("rider", RIDERS, ids=repr)
+@pytest.mark.parametrize("glue", [" ", ""], ids=["apart", "together"])
+def test_what_a_shell_would_do_more_with_has_no_words(rider: str, glue: str) -> None:
+    assert words_of(f"git status{glue}{rider}") == ()
+
+
+@pytest.mark.parametrize(
+    "command", ["", " ", "PATH=. git status", "x=1", "'git status'", "rm -rf x", "git push --force", "x " * 4000]
+)
+def test_nor_does_what_is_no_program_or_hard_to_undo(command: str) -> None:
+    assert prefix_of(words_of(command)) == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "prefix"),
+    [
+        ("git status -s", "git status"),
+        ("/usr/bin/git log", "/usr/bin/git log"),
+        ("npm run test:unit -- --watch", "npm run test:unit"),
+        ("docker compose up", "docker compose up"),
+        ("uv run pytest -x", "uv run pytest"),
+        ("make", ""),
+        ("make test", "make test"),
+        ("pytest -x", "pytest"),
+        ("./run.sh a", "./run.sh"),
+        ("git -c core.pager=x status", ""),
+        ("git --version", ""),
+        ("npm run", ""),
+    ],
+)
+def test_the_beginning_says_what_a_command_does(command: str, prefix: str) -> None:
+    assert " ".join(prefix_of(words_of(command))) == prefix
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "bash x",
+        "sh -c x",
+        "/bin/sh x",
+        "env x",
+        "sudo x",
+        "xargs rm",
+        "python x.py",
+        "python3.12 x",
+        "node x",
+        "find . x",
+        "eval x",
+        "exec x",
+        "command x",
+        "uv run python x",
+        "poetry run bash",
+        "ssh host",
+        "timeout 9 rm",
+        "coproc x",
+    ],
+)
+def test_a_beginning_that_would_allow_everything_is_not_offered(command: str) -> None:
+    assert prefix_of(words_of(command)) == ()

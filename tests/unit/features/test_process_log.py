@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from zot.errors import ExtensionError
+from zot.features.process_log import MAX_BYTES, LogFile
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[LogFile]:
+    file = LogFile(tmp_path, "x", "1.2")
+    yield file
+    file.close()
+
+
+def old(log: LogFile) -> Path:
+    return log.path.with_name(f"{log.path.name}.1")
+
+
+def test_it_is_private_and_begins_with_an_empty_line_name_version_and_time(log: LogFile, tmp_path: Path) -> None:
+    """ext-101: the log is private, and a run begins with an empty line, name, version and time."""
+    assert log.path == tmp_path / "logs" / "ext-x.log"
+    assert stat.S_IMODE(log.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(log.path.parent.stat().st_mode) == 0o700
+    assert re.fullmatch(r"\n\[zot\] x 1\.2 \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\n", log.path.read_text())
+
+
+def test_the_childs_stderr_is_kept_byte_for_byte_beside_host_lines(log: LogFile) -> None:
+    """ext-101: the child's stderr is kept byte for byte between the host's own lines."""
+    log.write("one\ntwo")
+    log.keep(b"\xffraw")
+    log.write("three")
+    assert log.path.read_bytes().endswith(b"[zot] one\n[zot] two\n\xffraw[zot] three\n")
+
+
+def test_a_second_run_appends(log: LogFile, tmp_path: Path) -> None:
+    """ext-101: a second run appends to the log of the first."""
+    log.write("first")
+    again = LogFile(tmp_path, "x", "")
+    again.close()
+    assert "[zot] first\n\n[zot] x - " in log.path.read_text()
+
+
+def test_above_5_mb_it_moves_to_one_old_file_while_another_run_keeps_writing(log: LogFile, tmp_path: Path) -> None:
+    other = LogFile(tmp_path, "x", "")
+    log.keep(b"a" * MAX_BYTES)
+    other.keep(b"from another run\n")
+    other.close()
+    assert log.path.read_bytes() == b"from another run\n"
+    assert old(log).stat().st_size > MAX_BYTES
+    assert stat.S_IMODE(old(log).stat().st_mode) == 0o600
+
+
+def test_only_one_old_file_is_kept(log: LogFile) -> None:
+    for mark in (b"1", b"2"):
+        log.keep(mark * (MAX_BYTES + 1))
+    assert old(log).read_bytes() == b"2" * (MAX_BYTES + 1)
+    assert sorted(os.listdir(log.path.parent)) == ["ext-x.log", "ext-x.log.1"]
+
+
+def test_of_a_log_that_somebody_made_huge_the_end_is_kept(log: LogFile, tmp_path: Path) -> None:
+    """It was copied whole, gigabytes at the start of zot; what a killed zot left of a rotation is cleaned up."""
+    os.truncate(log.path, 3_000_000_000)
+    leftover = old(log).with_name(f".{old(log).name}.tmp")
+    leftover.write_text("of a killed zot")
+    log.keep(b"the end")
+    assert old(log).read_bytes().endswith(b"\0the end") and old(log).stat().st_size == 2 * MAX_BYTES
+    assert log.path.read_bytes() == b"" and not leftover.exists()
+
+
+def test_a_small_log_is_left_alone(log: LogFile) -> None:
+    log.write("small")
+    assert not old(log).exists()
+
+
+def test_a_log_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "logs").write_text("in the way")
+    with pytest.raises(ExtensionError, match=r"ext-x\.log cannot be opened"):
+        LogFile(tmp_path, "x", "")
+
+
+def test_a_name_that_leads_elsewhere_makes_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ExtensionError):
+        LogFile(tmp_path, "../x", "")
+
+
+def test_closing_twice_is_fine(log: LogFile) -> None:
+    log.close()
+    log.close()
+    log.write("too late")  # lost, not raised

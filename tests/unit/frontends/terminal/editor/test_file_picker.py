@@ -1,0 +1,273 @@
+"""``@`` and ``!@``: what is listed, what is chosen, what reaches the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.frontends.terminal.editor.keyboard import Desk, Keyboard
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a small directory may take longer than a key waits; what comes late has its own test."""
+    monkeypatch.setattr("zot.frontends.terminal.editor.file_picker._MOMENT_S", 20.0)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name in ("b.txt", "A.md", "src/main.py", "src/deep/editor.py", "build/out.o", ".git/config", "Zoo/x"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"content of {name}")
+    (tmp_path / ".gitignore").write_text("build/\n")
+    return tmp_path
+
+
+def rows(board: Keyboard) -> list[str]:
+    return [row.strip() for row in board.popup]
+
+
+async def test_an_at_sign_after_nothing_or_a_space_opens_and_in_an_address_does_not(tree: Path) -> None:
+    """iface-148: `@` opens the picker at the start and after a space, not inside an address."""
+    assert Keyboard(Desk(tree)).type("@").popup
+    assert Keyboard(Desk(tree)).type("see @").popup
+    assert Keyboard(Desk(tree)).type("see").press("alt+enter").type("@").popup
+    assert not Keyboard(Desk(tree)).type("a@").popup
+    assert not Keyboard(Desk(tree)).type("a@b").popup
+    assert not Keyboard(Desk(tree)).type("@ ").popup
+
+
+async def test_directories_come_first_then_names_ignoring_case_without_what_is_ignored(tree: Path) -> None:
+    """iface-149: directories come first, names are sorted without regard to case, ignored files are missing."""
+    assert rows(Keyboard(Desk(tree)).type("@")) == ["src/", "Zoo/", ".gitignore", "A.md", "b.txt"]
+
+
+async def test_what_takes_longer_than_a_moment_is_shown_when_it_is_known(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The attack: an ignore file that takes seconds to read held the keys for as long."""
+    monkeypatch.setattr("zot.frontends.terminal.editor.file_picker._MOMENT_S", 0.0)
+    desk = Desk(tree)
+    board = Keyboard(desk).type("@a.M")
+    await desk.settle()
+    assert rows(board) == ["A.md"]
+
+
+async def test_the_filter_is_a_part_of_the_name_ignoring_case(tree: Path) -> None:
+    """iface-149: the filter matches any part of a name, whatever the case."""
+    assert rows(Keyboard(Desk(tree)).type("@a.M")) == ["A.md"]
+
+
+async def test_what_is_deeper_is_found_by_its_letters(tree: Path) -> None:
+    """iface-149: files in deeper folders are found by the letters of their path."""
+    desk = Desk(tree)
+    board = Keyboard(desk).type("@edi")
+    await desk.settle()
+    assert rows(board) == ["src/deep/editor.py"]
+    board.type("py")
+    await desk.settle()
+    assert rows(board) == ["src/deep/editor.py"]
+
+
+async def test_right_enters_a_directory_and_left_leaves_it_but_never_the_working_directory(tree: Path) -> None:
+    """iface-150: right enters a directory and left leaves it, but never the working directory."""
+    board = Keyboard(Desk(tree)).type("@").press("right")
+    assert rows(board) == ["src/", "src/deep/", "src/main.py"]
+    board.press("left")
+    assert board.text == "@"
+    board.press("left", "left")
+    assert board.text == "@" and "src/" in rows(board)
+
+
+async def test_a_chosen_file_reaches_the_model_as_an_absolute_path(tree: Path) -> None:
+    """iface-151: a file chosen with `@` is sent as an absolute path."""
+    board = Keyboard(Desk(tree)).type("read @b.t").press("enter").type("now")
+    assert board.text == "read [file:b.txt] now"
+    assert board.send() == f"read {tree}/b.txt now"
+
+
+async def test_a_chosen_directory_reaches_the_model_as_an_absolute_path(tree: Path) -> None:
+    """iface-151: a directory chosen with `@` is sent as an absolute path."""
+    board = Keyboard(Desk(tree)).type("@Zo").press("enter")
+    assert board.text == "[dir:Zoo/] "
+    assert board.send() == f"{tree}/Zoo "
+
+
+async def test_choosing_a_file_loses_no_paste(tree: Path) -> None:
+    """iface-152: choosing a file keeps an earlier paste that was collapsed."""
+    board = Keyboard(Desk(tree)).paste("x" * 2000).type(" @b.t").press("enter")
+    assert board.send() == f"{'x' * 2000} {tree}/b.txt "
+
+
+async def test_a_file_is_picked_where_the_cursor_is(tree: Path) -> None:
+    board = Keyboard(Desk(tree)).type("compare  with that").press(*["left"] * 10).type("@b.t").press("enter")
+    assert board.text == "compare [file:b.txt]  with that"
+
+
+async def test_escape_removes_the_mention(tree: Path) -> None:
+    assert Keyboard(Desk(tree)).type("see @b").press("esc").text == "see "
+
+
+async def test_ignored_files_are_shown_on_demand_and_git_never(tree: Path) -> None:
+    desk = Desk(tree)
+    board = Keyboard(desk).type("@").press("alt+i")
+    await desk.settle()
+    assert "build/" in rows(board) and not any(".git/" in row for row in rows(board))
+    board.type("out")
+    await desk.settle()
+    assert rows(board)[1:] == ["build/out.o"]
+
+
+async def test_a_file_name_cannot_act_on_the_terminal(tree: Path) -> None:
+    (tree / "evil\x1b]0;x\x07.txt").write_text("")
+    board = Keyboard(Desk(tree)).type("@evil")
+    assert "evil" in board.popup[0] and "\x1b]" not in board.popup_rows[0]
+    board.press("enter")
+    assert "\x1b" not in board.text
+
+
+async def test_the_content_of_a_file_is_attached(tree: Path) -> None:
+    board = Keyboard(Desk(tree)).type("explain !@b.t").press("enter")
+    assert board.text == "explain [content:b.txt] "
+    path = tree / "b.txt"
+    assert board.send() == f'explain {path} \n\n<file path="{path}">\ncontent of b.txt\n</file>'
+
+
+async def test_the_picture_in_a_file_is_attached(tree: Path) -> None:
+    (tree / "shot.png").write_bytes(PNG)
+    board = Keyboard(Desk(tree)).type("!@shot").press("enter")
+    board.press("enter")
+    assert [image.mime_type for image in board.sent[0].images] == ["image/png"]
+
+
+async def test_a_directory_is_opened_instead_of_attached(tree: Path) -> None:
+    assert Keyboard(Desk(tree)).type("!@sr").press("enter").text == "!@src/"
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00binary", b"x" * ((1 << 20) + 1), None], ids=["bytes", "big", "gone"])
+async def test_a_file_that_cannot_be_attached_leaves_the_editor_as_it_is(tree: Path, content: bytes | None) -> None:
+    (tree / "odd").write_bytes(content or b"")
+    desk = Desk(tree)
+    board = Keyboard(desk).type("!@odd").press("enter").type("x")
+    if content is None:
+        (tree / "odd").unlink()
+    board.press("enter")
+    assert board.sent == [] and board.text == "[content:odd] x"
+    assert str(tree / "odd") in desk.errors[0]
+
+
+async def test_more_than_sixteen_files_are_too_many(tree: Path) -> None:
+    desk = Desk(tree)
+    board = Keyboard(desk)
+    for number in range(17):
+        (tree / f"n{number:02}.txt").write_text("x")
+        board.type(f"!@n{number:02}").press("enter")
+    board.press("enter")
+    assert board.sent == [] and "16" in desk.errors[0]
+
+
+async def test_commands_and_shell_lines_take_no_content(tree: Path) -> None:
+    assert Keyboard(Desk(tree)).type("/btw !@b.t").press("enter").send() == "/btw [content:b.txt] "
+    assert Keyboard(Desk(tree)).type("!cat !@b.t").press("enter").send() == "!cat [content:b.txt] "
+
+
+async def test_a_file_that_a_link_brings_in_from_outside_the_project_is_not_attached(tmp_path: Path) -> None:
+    """``notes -> ../.ssh/id_rsa`` in a clone looks like a file of the project and would have been sent."""
+    (tmp_path / "id_rsa").write_text("a private key")
+    (tmp_path / "clone" / "sub").mkdir(parents=True)
+    (tmp_path / "clone" / "notes").symlink_to("../id_rsa")
+    (tmp_path / "clone" / "near").symlink_to("sub/real")
+    (tmp_path / "clone" / "sub" / "real").write_text("of the project")
+    desk = Desk(tmp_path / "clone")
+    board = Keyboard(desk).type("!@notes").press("enter")
+    board.press("enter")
+    assert board.sent == [] and "leads out of" in desk.errors[0]
+    assert "of the project" in Keyboard(Desk(tmp_path / "clone")).type("!@near").press("enter").send()
+
+
+@pytest.fixture
+def home(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tree / "Zoo"
+    (home / ".hidden").write_text("")
+    (home / "notes.md").write_text("my notes")
+    monkeypatch.setenv("HOME", str(home))
+    return home
+
+
+async def test_what_is_outside_is_listed_one_directory_at_a_time(tree: Path, home: Path) -> None:
+    here = Desk(tree / "src" / "deep")
+    assert rows(Keyboard(here).type("@../")) == ["../", "deep/", "main.py"]
+    assert rows(Keyboard(here).type("@../../b")) == ["../../", "b.txt"]
+    assert rows(Keyboard(here).type("@~/")) == ["~/", "notes.md", "x"]
+    assert rows(Keyboard(here).type("@~/.h"))[1:] == [".hidden"]
+    assert rows(Keyboard(here).type(f"@{tree}/A"))[1:] == ["A.md"]
+    assert rows(Keyboard(here).type("@~")) == ["~/"]
+    assert rows(Keyboard(here).type("@..")) == ["../"]
+    assert Keyboard(here).type("@/no/such/place/").popup == []
+
+
+async def test_what_is_picked_outside_is_sent_as_an_absolute_path(tree: Path, home: Path) -> None:
+    board = Keyboard(Desk(tree / "src")).type("read @~/no").press("enter")
+    assert board.text == "read [file:~/notes.md] "
+    assert board.send() == f"read {home}/notes.md "
+    assert Keyboard(Desk(tree / "src")).type("@../Zo").press("enter").send() == f"{tree}/Zoo "
+
+
+async def test_the_content_of_a_file_outside_is_attached_when_it_was_named(tree: Path, home: Path) -> None:
+    board = Keyboard(Desk(tree / "src")).type("!@~/no").press("enter")
+    assert board.text == "[content:notes.md] "
+    assert "my notes" in board.send()
+
+
+async def test_left_and_right_walk_outside_too(tree: Path) -> None:
+    board = Keyboard(Desk(tree / "src")).type("@../").press("left")
+    assert board.text == "@../../"
+    board = Keyboard(Desk(tree / "src")).type("@../Zo").press("right")
+    assert board.text == "@../Zoo/" and board.press("left").text == "@../"
+    assert Keyboard(Desk(tree)).type("@/").press("left").text == "@/"
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("see src/m", "see src/main.py"),
+        ("see src/d", "see src/deep/"),
+        ("see ./src/m", "see ./src/main.py"),
+        ("see a.m", "see A.md"),
+        ("see ~/no", "see ~/notes.md"),
+        ("see ~", "see ~/"),
+        ("see ..", "see ../"),
+        ("!cat src/m", "!cat src/main.py"),
+        ("!cat sp", "!cat sp\\ ace/"),
+        ("!cat sp\\ ace/f", "!cat sp\\ ace/file"),
+        ("see nothing/like", "see nothing/like"),
+        ("", ""),
+        ("word ", "word "),
+    ],
+)
+async def test_tab_completes_the_path_before_the_cursor(tree: Path, home: Path, typed: str, expected: str) -> None:
+    (tree / "sp ace").mkdir()
+    (tree / "sp ace" / "file").write_text("")
+    assert Keyboard(Desk(tree)).type(typed).press("tab").text == expected
+
+
+async def test_tab_goes_as_far_as_is_clear_and_then_offers_a_list(tree: Path) -> None:
+    for name in ("test_one.py", "test_two.py"):
+        (tree / "src" / name).write_text("")
+    board = Keyboard(Desk(tree)).type("see src/t").press("tab")
+    assert board.text == "see src/test_" and board.popup == []
+    board.press("tab")
+    assert rows(board) == ["test_one.py", "test_two.py"]
+    assert board.press("down", "tab").text == "see src/test_two.py" and board.popup == []
+    board = Keyboard(Desk(tree)).type("see src/test_").press("tab").type("o")
+    assert board.popup == [] and board.press("tab").text == "see src/test_one.py"
+    board = Keyboard(Desk(tree)).type("see src/test_").press("tab", "esc")
+    assert board.popup == [] and board.text == "see src/test_"
+
+
+async def test_tab_completes_in_the_middle_of_a_text(tree: Path) -> None:
+    board = Keyboard(Desk(tree)).type("see src/m now").press(*["left"] * 4, "tab")
+    assert board.text == "see src/main.py now"

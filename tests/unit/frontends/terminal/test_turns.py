@@ -1,0 +1,33 @@
+"""Before the agent is there: what is typed is kept, shown, and said when it arrives."""
+
+from __future__ import annotations
+
+from zot.frontends.terminal.turns import EarlyTurns
+from zot.provider.messages import ImageBlock
+from zot.tui.theme import built_in
+from zot.tui.width import visible
+
+THEME = built_in()
+
+
+def test_what_is_said_early_waits_in_order_and_is_shown() -> None:
+    redraws: list[None] = []
+    early = EarlyTurns(lambda: redraws.append(None))
+    image = ImageBlock("image/png", b"x")
+    early.submit("first\nrow", [image])
+    early.steer("second")
+    assert list(early.said) == [("first\nrow", (image,)), ("second", ())]
+    assert len(redraws) == 2
+    rows = [visible(row).strip() for row in early.queue_lines(THEME, 60)]
+    assert rows == ["sliding in: first↩row", "sliding in: second"]
+
+
+async def test_nothing_runs_and_nothing_is_lost_by_stopping() -> None:
+    early = EarlyTurns(lambda: None)
+    early.submit("kept")
+    early.cancel()
+    early.give_back()
+    early.take_back()
+    assert await early.stop()
+    assert not early.busy and not early.ready
+    assert [text for text, _ in early.said] == ["kept"]

@@ -1,0 +1,36 @@
+"""Installing what the first screen offers: the runtime by a command, then the weights."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from zot.errors import ZotError
+from zot.local_model.install import Offer, install
+
+
+async def installed(command: str) -> list[str]:
+    told: list[str] = []
+    offer = Offer("not-in-the-table", "a model", 1, command)
+    await install(offer, tell=told.append, complain=told.append, show=told.append)
+    return told
+
+
+async def test_the_command_is_told_and_sees_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary-0123456789")
+    command = f"sh -c 'env >{tmp_path}/seen'"
+    assert await installed(command) == [f"$ {command}"]
+    seen = (tmp_path / "seen").read_text()
+    assert f"PATH={os.environ['PATH']}" in seen and "canary" not in seen
+
+
+async def test_a_command_that_fails_is_named_with_its_last_complaint() -> None:
+    with pytest.raises(ZotError, match=r"^sh -c '.*': no room on the disk$"):
+        await installed("sh -c 'echo begin; echo ERROR: no room on the disk; exit 3'")
+
+
+async def test_an_installer_that_is_not_there_is_named() -> None:
+    with pytest.raises(ZotError, match="there is no pipx-of-nobody on PATH"):
+        await installed("pipx-of-nobody inject zot xllamacpp")

@@ -1,0 +1,68 @@
+"""A small model's commands: asked about where a person can answer, jailed where nobody can, else not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from zot.agent.config import NOBODY, FrontEnd, RunConfig
+from zot.errors import ZotError
+from zot.features.jail import setup
+from zot.local_model.safeguards import guard
+
+JAIL = object()
+
+
+@pytest.fixture(autouse=True)
+def jail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(setup, "confine", lambda *_: JAIL)
+
+
+def run(front_end: FrontEnd = NOBODY, mode: str = "", jail: Any = None, **config: Any) -> Any:
+    values = SimpleNamespace(permission_mode=mode, jail_roots=())
+    return SimpleNamespace(
+        config=RunConfig(**config),
+        settings=SimpleNamespace(values=values),
+        front_end=front_end,
+        home=Path("/home"),
+        workspace=SimpleNamespace(cwd=Path("/work"), jail=jail),
+        withheld=frozenset(),
+        held_mode="",
+    )
+
+
+def test_where_nobody_can_answer_commands_are_jailed() -> None:
+    made = run()
+    assert guard(made) == []
+    assert made.workspace.jail is JAIL and not made.held_mode and not made.withheld
+
+
+def test_where_a_person_can_answer_commands_are_asked_about() -> None:
+    made = run(FrontEnd(switches=True))
+    assert guard(made) == []
+    assert made.workspace.jail is None and made.held_mode == "accept-edits"
+
+
+def test_without_a_jail_there_is_no_bash_and_one_line_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_jail(*_: object) -> None:
+        raise ZotError("no jail: the kernel is too old")
+
+    monkeypatch.setattr(setup, "confine", no_jail)
+    made = run()
+    [line] = guard(made)
+    assert made.withheld == {"bash"} and "the kernel is too old" in line and "--permission-mode everything" in line
+
+
+@pytest.mark.parametrize("said", [{"permission_mode": "everything"}, {"mode": "ask"}, {"jail": "one of their own"}])
+def test_what_was_said_stands(said: dict[str, Any]) -> None:
+    made = run(**said)
+    assert guard(made) == [] and not made.held_mode and not made.withheld
+    assert made.workspace.jail == said.get("jail")
+
+
+def test_a_run_without_bash_needs_no_jail() -> None:
+    made = run(tools=("read",))
+    assert guard(made) == [] and made.workspace.jail is None

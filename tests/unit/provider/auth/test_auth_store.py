@@ -1,0 +1,219 @@
+"""``auth.json`` on a real disk, changed by real processes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.plain_user import plain_user
+from zot.errors import ConfigError, UsageError
+from zot.provider.auth.auth_store import AuthStore, OAuthToken
+
+TOKEN = OAuthToken(access_token="at", refresh_token="rt", token_type="Bearer", account_id="acc")
+
+
+def content(home: Path) -> dict[str, Any]:
+    return json.loads((home / "auth.json").read_text())
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_the_file_is_private_pretty_and_has_three_keys(tmp_path: Path) -> None:
+    """engine-113, iface-274: auth.json is created with mode 0600 in a folder of mode 0700, indented, with its three
+    fixed keys.
+    """
+    home = tmp_path / "new" / "home"
+    AuthStore(home).set_api_key("anthropic", "sk-1")
+    assert mode(home / "auth.json") == 0o600
+    assert mode(home) == 0o700
+    text = (home / "auth.json").read_text()
+    assert text.startswith('{\n  "anthropic": {\n    "api_key": "sk-1"\n  },\n  "openai": {},\n  "kimi": {}\n}')
+
+
+def test_a_save_replaces_the_file_as_a_whole(tmp_path: Path) -> None:
+    """engine-113: a reader who has the old file open still sees it whole, and no temporary file is left behind."""
+    store = AuthStore(tmp_path)
+    store.set_api_key("openai", "one")
+    with (tmp_path / "auth.json").open() as old:
+        store.set_api_key("openai", "two")
+        assert json.load(old)["openai"] == {"api_key": "one"}
+    assert {p.name for p in tmp_path.iterdir()} == {"auth.json", ".auth.json.lock"}
+
+
+def test_a_write_that_fails_is_an_error_naming_the_file(tmp_path: Path) -> None:
+    home = tmp_path / "file"
+    home.write_text("in the way")
+    with pytest.raises(ConfigError, match=r"auth\.json: cannot be written: Not a directory|File exists"):
+        AuthStore(home).set_api_key("openai", "k")
+
+
+def test_a_login_clears_the_key_and_a_key_clears_the_login(tmp_path: Path) -> None:
+    """engine-114: storing an OAuth login removes the API key, and storing a key removes the login."""
+    store = AuthStore(tmp_path)
+    store.set_api_key("openai", "sk")
+    store.set_oauth("openai", TOKEN)
+    assert store.entry("openai").method == "oauth"
+    assert "api_key" not in content(tmp_path)["openai"]
+    store.set_api_key("openai", "sk")
+    assert store.entry("openai").method == "apikey"
+    assert "oauth" not in content(tmp_path)["openai"]
+
+
+def test_clear_empties_only_that_provider(tmp_path: Path) -> None:
+    """engine-115: clearing a provider leaves the credentials of every other provider alone."""
+    store = AuthStore(tmp_path)
+    for provider in ("anthropic", "openai", "groq", "mistral"):
+        store.set_api_key(provider, provider)
+    store.clear("openai")
+    store.clear("groq")
+    assert store.stored() == {"anthropic": "apikey", "mistral": "apikey"}
+    assert content(tmp_path)["openai"] == {}
+
+
+def test_clearing_an_unknown_provider_is_an_error_that_names_the_stored_ones(tmp_path: Path) -> None:
+    store = AuthStore(tmp_path)
+    store.set_api_key("my-co", "k")
+    with pytest.raises(UsageError, match=r'"nope".*my-co'):
+        store.clear("nope")
+
+
+def test_no_file_means_no_credentials(tmp_path: Path) -> None:
+    """engine-116: a missing auth.json reads as no credentials, and reading does not create it."""
+    store = AuthStore(tmp_path / "absent")
+    assert store.entry("anthropic").method == ""
+    assert store.stored() == {}
+    assert not (tmp_path / "absent").exists()
+
+
+def test_other_providers_live_under_their_own_key(tmp_path: Path) -> None:
+    AuthStore(tmp_path).set_api_key("openrouter", "k")
+    assert content(tmp_path)["additional_api_key_creds"] == {"openrouter": {"api_key": "k"}}
+
+
+def test_unknown_keys_are_kept_at_every_level(tmp_path: Path) -> None:
+    before = {
+        "accounts": {"work": {"x": 1}},
+        "openai": {"api_key": "old", "note": "mine"},
+        "additional_api_key_creds": {"groq": {"api_key": "g", "note": 2}},
+        "future": [1, 2],
+    }
+    (tmp_path / "auth.json").write_text(json.dumps(before))
+    store = AuthStore(tmp_path)
+    store.set_api_key("openai", "new")
+    store.set_api_key("mistral", "m")
+    after = content(tmp_path)
+    assert after["accounts"] == before["accounts"]
+    assert after["future"] == [1, 2]
+    assert after["openai"] == {"note": "mine", "api_key": "new"}
+    assert after["additional_api_key_creds"]["groq"] == {"api_key": "g", "note": 2}
+
+
+@pytest.mark.parametrize("text", ['{"openai": ', "[]", "nonsense"])
+def test_an_unparseable_file_is_an_error_naming_it_and_is_never_overwritten(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "auth.json"
+    path.write_text(text)
+    store = AuthStore(tmp_path)
+    for action in (
+        lambda: store.entry("openai"),
+        lambda: store.set_api_key("openai", "k"),
+        lambda: store.clear("openai"),
+    ):
+        with pytest.raises(ConfigError, match=r"auth\.json"):
+            action()
+    assert path.read_text() == text
+
+
+def test_an_error_about_an_entry_names_the_provider_but_not_the_secret(tmp_path: Path) -> None:
+    (tmp_path / "auth.json").write_text('{"openai": {"oauth": {"access_token": 5, "refresh_token": "s3cret"}}}')
+    with pytest.raises(ConfigError, match="openai") as raised:
+        AuthStore(tmp_path).entry("openai")
+    assert "s3cret" not in str(raised.value)
+
+
+def test_a_file_open_to_others_is_tightened_with_one_notice(tmp_path: Path) -> None:
+    path = tmp_path / "auth.json"
+    path.write_text('{"openai": {"api_key": "k"}}')
+    path.chmod(0o644)
+    store = AuthStore(tmp_path)
+    assert store.entry("openai").api_key == "k"
+    store.entry("openai")
+    assert mode(path) == 0o600
+    (notice,) = store.notices
+    assert "644" in notice
+
+
+def test_a_symbolic_link_stays_one(tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles" / "auth.json"
+    real.parent.mkdir()
+    real.write_text("{}")
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "auth.json").symlink_to(real)
+    AuthStore(home).set_api_key("openai", "k")
+    assert (home / "auth.json").is_symlink()
+    assert json.loads(real.read_text())["openai"] == {"api_key": "k"}
+
+
+@pytest.mark.parametrize(
+    ("expiry", "now", "expired"),
+    [
+        ("", 1e12, False),
+        ("0001-01-01T00:00:00Z", 1e12, False),
+        ("1970-01-01T00:10:00Z", 539, False),
+        ("1970-01-01T00:10:00Z", 541, True),
+        ("1970-01-01T01:10:00.123456789+01:00", 541, True),
+    ],
+)
+def test_a_token_expires_a_minute_early(expiry: str, now: float, expired: bool) -> None:
+    assert OAuthToken(access_token="t", expiry=expiry).expired(now) is expired
+
+
+def test_two_processes_writing_at_once_lose_nothing(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from zot.provider.auth.auth_store import AuthStore\n"
+        "store = AuthStore(Path(sys.argv[1]))\n"
+        "for i in range(15): store.set_api_key(f'{sys.argv[2]}-{i}', 'k')\n"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path), name]) for name in ("a", "b")]
+    assert [writer.wait(60) for writer in writers] == [0, 0]
+    stored = AuthStore(tmp_path).stored()
+    assert set(stored) == {f"{name}-{i}" for name in ("a", "b") for i in range(15)}
+
+
+def test_a_writer_waits_for_the_lock_of_another_process(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from zot.system.files import locked\n"
+        "with locked(Path(sys.argv[1]) / 'auth.json'):\n"
+        "    print('held', flush=True); sys.stdin.readline()\n"
+    )
+    holder = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with holder:
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        writer = threading.Thread(target=AuthStore(tmp_path).set_api_key, args=("openai", "k"))
+        writer.start()
+        writer.join(0.2)
+        assert writer.is_alive()
+        assert not (tmp_path / "auth.json").exists()
+        holder.stdin.write("\n")
+        holder.stdin.flush()
+        writer.join(30)
+    assert AuthStore(tmp_path).entry("openai").api_key == "k"
+
+
+def test_a_file_we_may_not_read_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "auth.json").write_text("{}")
+    (tmp_path / "auth.json").chmod(0)
+    with plain_user(tmp_path), pytest.raises(ConfigError, match="cannot be read"):
+        AuthStore(tmp_path).entry("openai")

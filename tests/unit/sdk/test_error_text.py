@@ -1,0 +1,67 @@
+"""A program hears of options, never of flags it cannot type."""
+
+from __future__ import annotations
+
+import doctest
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.model_server import CallTools, FakeModelServer, Say
+from zot.cli.flags import FLAGS
+from zot.errors import ZotError
+from zot.sdk import Error, Options, Runtime, error_text
+
+Serve = Callable[..., FakeModelServer]
+Embed = Callable[..., Runtime]
+
+# Flags of modes and of people at a terminal: no sentence that a program can meet names them.
+OF_PEOPLE = {
+    "--jail-level",  # a program that wants it full asks the machine: `zot jail --check`
+    *("--print", "--json", "--stream", "--rpc", "--list-models", "--resume", "--no-session", "--ext-trace", "--stats"),
+    *("--theme", "--record", "--help", "--version", "--trust-project", "--permission-limit"),
+    *("--api-key-fd", "--session-file"),  # of whoever starts the process
+}
+
+
+def test_every_flag_has_its_option_or_is_of_people() -> None:
+    known = {name for flag in FLAGS for name in flag.names if name.startswith("--")}
+    aliases = {name for flag in FLAGS for name in flag.names[1:] if flag.names[0].startswith("--")}
+    assert known - set(error_text.OPTIONS) - OF_PEOPLE - aliases == set()
+    assert set(error_text.OPTIONS) - known == set()
+    assert {option.partition("=")[0] for option in error_text.OPTIONS.values()} <= set(Options.__annotations__)
+
+
+def test_the_examples_hold() -> None:
+    assert doctest.testmod(error_text).failed == 0
+
+
+WRONG: list[dict[str, Any]] = [
+    {"provider": "anthropic", "environ": {}},
+    {"provider": "nonsense"},
+    {"provider": "anthropic", "script": "x.json"},
+    {"provider": "anthropic", "api_key": "k", "model": "gpt-5"},
+    {"provider": "anthropic", "api_key": "k", "model": "nonsense-1"},
+    {"provider": "anthropic", "api_key": "k", "fallback_model": "openai/gpt-5", "environ": {}},
+    {"provider": "ollama"},
+    {"provider": "anthropic", "api_key": "k", "allowed_tools": ["nonsense"]},
+    {"provider": "anthropic", "api_key": "k", "session": "missing/file.jsonl"},
+    {"provider": "anthropic", "api_key": "k", "cwd": "/nonexistent"},
+    {"script": {"turns": [{"texts": "x"}]}},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+async def test_what_is_wrong_is_said_in_options(wrong: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(ZotError) as failed:
+        async with Runtime(**{"home": tmp_path, "cwd": tmp_path, "environ": {}, **wrong}) as zot:
+            await zot.ask("hi")
+    assert "--" not in str(failed.value).replace("`zot --list-models`", "") and str(failed.value)
+
+
+async def test_an_error_event_says_options_too(serve: Serve, embed: Embed) -> None:
+    async with embed(serve(CallTools([("bash", {"command": "true"})]), Say("x")), max_cost_usd=0.000001) as zot:
+        (error,) = [event async for event in zot.prompt("hi") if isinstance(event, Error)]
+    assert "max_cost_usd=" in error.message and "--" not in error.message

@@ -1,0 +1,40 @@
+"""Where workers are kept: a place that is being removed is nobody's, however far that has come."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from zot.swarm.worker_records import Order, Worker
+from zot.swarm.worker_store import Places
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from zot.swarm import worker_store
+def killed(path):
+    os.unlink(path / "meta.json")
+    os.kill(os.getpid(), 9)
+worker_store.remove_tree = killed
+worker_store.Places(Path(sys.argv[1])).remove(sys.argv[2])
+"""
+
+
+def worker(worker_store: Places) -> str:
+    place = worker_store.make("some task")
+    place.save(Worker(id=place.id, name="some", order=Order(task="some task", cwd="/")))
+    (place.directory / "tree").mkdir()
+    return place.id
+
+
+def test_a_removal_that_was_killed_leaves_no_worker_and_the_next_takes_the_rest_along(tmp_path: Path) -> None:
+    worker_store = Places(tmp_path)
+    killed, other = worker(worker_store), worker(worker_store)
+    assert subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), killed], timeout=30).returncode == -9
+    problems: list[str] = []
+    assert [one.id for one in worker_store.all(problems)] == [other] and problems == []
+    assert len(os.listdir(worker_store.agents)) == 2
+    assert worker_store.remove(other) == () and os.listdir(worker_store.agents) == []
+    assert worker_store.remove(other) == ()  # two at once

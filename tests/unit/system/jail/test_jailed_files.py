@@ -1,0 +1,142 @@
+"""Files beneath the roots of a jail: whatever links are on the way, none leads out."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from zot.system.jail import jailed_files, syscalls
+from zot.system.jail.jailed_files import Beneath, Outside, Protected
+from zot.system.jail.policy import policy_for
+
+
+@pytest.fixture(params=["openat2", "step by step"])
+def files(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Beneath]:
+    """A project with links of every kind; once as new kernels open files, once as old ones do."""
+    project = tmp_path / "b"
+    (project / "a" / "deep").mkdir(parents=True)
+    (project / ".git" / "hooks").mkdir(parents=True)
+    (project / "a" / "file").write_text("inside")
+    (tmp_path / "secret").write_text("outside")
+    (tmp_path / "bc").mkdir()
+    (tmp_path / "bc" / "secret").write_text("outside")
+    for name, target in {
+        "to-file": "../secret",
+        "to-directory": "..",
+        "absolute": str(tmp_path),
+        "nowhere": "../not-there-yet",
+        "chain": "to-directory",
+        "git": ".git",
+        "a/up": "../..",
+    }.items():
+        (project / name).symlink_to(target)
+    if request.param == "step by step":
+
+        def refuse(*_: object) -> int:
+            raise OSError(38, "Function not implemented")
+
+        monkeypatch.setattr(syscalls, "open_beneath", refuse)
+    made = Beneath(policy_for(project, home=str(tmp_path / "home")))
+    yield made
+    made.close()
+
+
+def read(files: Beneath, path: Path) -> str:
+    fd = files.open(path)
+    try:
+        return os.read(fd, 100).decode()
+    finally:
+        os.close(fd)
+
+
+def write(files: Beneath, path: Path) -> None:
+    with files.place(path, make=True) as place:
+        place.write_text("written")
+
+
+def test_paths_inside_are_opened_and_outside_are_not(files: Beneath, tmp_path: Path) -> None:
+    """engine-225: the jail refuses outside paths and `..`, and allows those inside."""
+    project = tmp_path / "b"
+    assert read(files, project / "a" / "file") == "inside"
+    assert read(files, project / "a" / "deep" / ".." / "file") == "inside"
+    for path in (tmp_path / "secret", project / ".." / "secret", Path("/etc/passwd"), project / "a" / "../../secret"):
+        with pytest.raises(Outside):
+            read(files, path)
+        with pytest.raises(Outside):
+            write(files, path)
+    write(files, project / "new" / "directories" / "file")
+    assert (project / "new" / "directories" / "file").read_text() == "written"
+
+
+@pytest.mark.parametrize("link", ["to-file", "to-directory/secret", "absolute/secret", "chain/secret", "a/up/secret"])
+def test_a_link_does_not_lead_out(files: Beneath, tmp_path: Path, link: str) -> None:
+    """engine-226: the jail refuses through a link."""
+    with pytest.raises(OSError, match=r"outside|Not a directory|symbolic"):
+        read(files, tmp_path / "b" / link)
+    with pytest.raises(OSError, match=r"outside|Not a directory|symbolic"):
+        write(files, tmp_path / "b" / link)
+    assert (tmp_path / "secret").read_text() == "outside"
+
+
+def test_a_link_to_nothing_does_not_make_something_outside(files: Beneath, tmp_path: Path) -> None:
+    """engine-226: and through a dangling link."""
+    with pytest.raises(OSError, match=r"outside|symbolic"):
+        write(files, tmp_path / "b" / "nowhere")
+    assert not (tmp_path / "not-there-yet").exists()
+
+
+def test_a_name_that_begins_alike_is_outside(files: Beneath, tmp_path: Path) -> None:
+    """engine-227: `/a/bc` is not inside `/a/b`."""
+    with pytest.raises(Outside):
+        read(files, tmp_path / "bc" / "secret")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [".zot/x", ".claude/settings.json", ".mcp.json", ".git", ".git/hooks/pre-commit", ".git/config", ".vscode/x"],
+)
+def test_what_others_would_run_is_not_written(files: Beneath, tmp_path: Path, name: str) -> None:
+    with pytest.raises(Protected, match="read-only in a jail"):
+        write(files, tmp_path / "b" / name)
+
+
+def test_a_protected_name_is_known_behind_a_link(files: Beneath, tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"read-only in a jail|Not a directory|symbolic"):
+        write(files, tmp_path / "b" / "git" / "hooks" / "pre-commit")
+    assert os.listdir(tmp_path / "b" / ".git" / "hooks") == []
+
+
+def test_a_directory_swapped_for_a_link_never_leaks(tmp_path: Path) -> None:
+    """A command that exchanges a directory and a link as fast as it can, against reads and writes."""
+    project = tmp_path / "b"
+    (project / "here").mkdir(parents=True)
+    (project / "here" / "secret").write_text("inside")
+    (tmp_path / "secret").write_text("outside")
+    (project / "link").symlink_to("..")
+    files, over = Beneath(policy_for(project, home=str(tmp_path / "home"))), threading.Event()
+
+    def swap() -> None:
+        libc = jailed_files.syscalls._libc
+        here, link = os.fsencode(project / "here"), os.fsencode(project / "link")
+        while not over.is_set():
+            libc.renameat2(-100, here, -100, link, 2)
+
+    racer = threading.Thread(target=swap)
+    racer.start()
+    try:
+        for _ in range(20_000):
+            with suppress(OSError):
+                assert read(files, project / "here" / "secret") != "outside"
+        for _ in range(2_000):
+            with suppress(OSError):
+                write(files, project / "here" / "secret")
+    finally:
+        over.set()
+        racer.join()
+        files.close()
+    assert (tmp_path / "secret").read_text() == "outside"

@@ -1,0 +1,23 @@
+"""Which variables are taken for secrets. The attack that prints them has the list."""
+
+from __future__ import annotations
+
+import pytest
+
+from attack.tools import HARMLESS, SECRETS
+from zot.system.secret_variables import looks_like_secret, matches
+
+
+@pytest.mark.parametrize("name", [*SECRETS, "MATRIX_ACCESS_TOKEN", "TOKEN", "PASSWORD", "SECRET_KEY", "my_db_password"])
+def test_a_secret_is_known_by_its_name(name: str) -> None:
+    assert looks_like_secret(name)
+
+
+@pytest.mark.parametrize("name", [*HARMLESS, "PATH", "KEYBOARD", "MAX_TOKENS", "CLAUDE_CODE_MAX_OUTPUT_TOKENS", "PWD"])
+def test_what_is_a_place_a_count_or_a_word_stays(name: str) -> None:
+    assert not looks_like_secret(name)
+
+
+def test_a_list_has_names_and_patterns() -> None:
+    assert matches("AWS_PROFILE", ["AWS_*"]) and matches("GH_TOKEN", ["GH_TOKEN"])
+    assert not matches("GH_TOKENS", ["GH_TOKEN"]) and not matches("aws_profile", ["AWS_*"])
