@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from zot.core.interceptors import TextVerdict, ToolVerdict, TurnVerdict
+from zot.core.interceptors import Interceptor, TextVerdict, ToolVerdict, TurnVerdict
 from zot.provider.messages import ToolCallBlock
 
 ALLOWED_TURN = TurnVerdict()
 ALLOWED_CALL = ToolVerdict()
 
 
-class FakeInterceptor:
+class FakeInterceptor(Interceptor):
     """Allows everything unless told otherwise; ``tool`` and ``text`` may be functions of what they judge."""
 
     def __init__(

@@ -83,7 +83,7 @@ async def compact_automatically(
     if state.interceptors:
         from zot.core.interceptors import reason_not_to_compact
 
-        if reason := await reason_not_to_compact(state.interceptors):
+        if reason := await reason_not_to_compact(state.interceptors, state.report_interceptor):
             run.emit(events.Notice(f"{why}, and it is not compacted: {reason}", "warn"))
             return False
     run.emit(events.Notice(f"{why}: compacting"))

@@ -1,22 +1,19 @@
-"""The interception seam: who may refuse a turn, refuse or rewrite a tool call, or change what is shown.
+"""Interceptors deny or rewrite tool calls, deny turns and prompts, and change what the user sees.
 
-Interceptors are asked one after another; each sees the previous one's rewrite, and the first refusal wins. Whoever
-allowed a call has seen the arguments it runs with: one whose answer was about others is asked again, through
-``before_tool_again`` if it has that method. More are theirs to have: ``after_tool`` adds to a result, ``before_stop``
-asks for more when the model is done, ``before_steering`` may refuse what the user adds meanwhile, or add to it, and
-``before_compaction`` may have the transcript left as it is. They must answer, not raise: an implementation that can
-fail decides itself whether failing denies. One that raises all the same denies, because a guard that broke cannot have
-allowed anything.
+They are asked in order; each sees the rewrite of the one before it, and the first denial wins. An interceptor whose
+answer was about other arguments is asked again with the final ones (``before_tool_again``). Implementations answer and
+do not raise: if one raises from a method that can deny, that counts as a denial, because a guard that failed has
+allowed nothing, and the failure is reported to the user.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
+from zot.errors import ZotError
 from zot.provider.messages import ToolCallBlock
 
 if TYPE_CHECKING:
@@ -29,6 +26,10 @@ CALL_REFUSED = "tool call refused by an extension"
 NO_AGREEMENT = "refused: those who may rewrite this call keep changing each other's arguments"
 
 _MOST_ROUNDS = 5
+
+
+class InterceptorFailed(ZotError):
+    """An interceptor could not answer; the text names it and goes to the model and to the user as it is."""
 
 
 class TurnVerdict(msgspec.Struct, frozen=True):
@@ -60,19 +61,50 @@ class PromptVerdict(msgspec.Struct, frozen=True):
     context: str = ""
 
 
-class Interceptor(Protocol):
+class Interceptor:
+    """Base class: each method allows everything, adds nothing and changes nothing."""
+
     @property
     def watches_text(self) -> bool:
-        """While true, assistant text is held back until ``before_message`` answered."""
-        ...
+        """While true, assistant text is withheld until ``before_message`` has answered."""
+        return False
 
-    async def before_turn(self, step: int) -> TurnVerdict: ...
+    async def before_turn(self, step: int) -> TurnVerdict:
+        return TurnVerdict()
 
     async def before_tool(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
-        """``origin`` names the extension that asked for the call; empty for the model's own."""
-        ...
+        """``origin`` names the extension that requested the call; empty for the model's own."""
+        return ToolVerdict()
 
-    async def before_message(self, text: str) -> TextVerdict: ...
+    async def before_tool_again(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
+        """The same call with arguments that another interceptor rewrote."""
+        return await self.before_tool(call, origin)
+
+    async def after_tool(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> str:
+        """Text to add to the result."""
+        return ""
+
+    async def before_message(self, text: str) -> TextVerdict:
+        return TextVerdict()
+
+    async def before_stop(self, text: str) -> str:
+        """What the model should do before it stops; empty lets it stop. ``text`` is its last answer."""
+        return ""
+
+    async def before_steering(self, text: str) -> PromptVerdict:
+        """May deny what the user adds to the running prompt, or add context to it."""
+        return PromptVerdict()
+
+    async def before_compaction(self) -> str:
+        """Why an automatic compaction must not happen; empty allows it."""
+        return ""
+
+    def for_child(self) -> Interceptor:
+        """The interceptor of a side conversation."""
+        return self
+
+
+OnFailure = Callable[[Interceptor, Exception], None]
 
 
 class Gate(Protocol):
@@ -95,27 +127,31 @@ class Gate(Protocol):
 _Verdict = TypeVar("_Verdict", TurnVerdict, ToolVerdict, TextVerdict, PromptVerdict)
 
 
-async def turn_refusal(interceptors: Sequence[Interceptor], step: int) -> str | None:
-    """Why this turn may not happen, or None."""
+def _ignore(interceptor: Interceptor, error: Exception) -> None:
+    pass
+
+
+async def turn_refusal(interceptors: Sequence[Interceptor], step: int, on_failure: OnFailure = _ignore) -> str | None:
+    """Why this turn is denied, or None."""
     for interceptor in interceptors:
-        verdict = await _ask(interceptor.before_turn(step), TurnVerdict)
+        verdict = await _verdict(interceptor, interceptor.before_turn(step), TurnVerdict, on_failure)
         if not verdict.allowed:
             return verdict.reason or TURN_REFUSED
     return None
 
 
 async def review_call(
-    interceptors: Sequence[Interceptor], call: ToolCallBlock, origin: str = ""
+    interceptors: Sequence[Interceptor], call: ToolCallBlock, origin: str = "", on_failure: OnFailure = _ignore
 ) -> ToolCallBlock | str:
-    """The call as it may run, perhaps with other arguments, or the reason why it may not."""
+    """The call as it may run, perhaps with other arguments, or the reason why it is denied."""
     asked = tuple(interceptors)
-    left: dict[int, ToolCallBlock] = {}  # by place: the call as that interceptor allowed or rewrote it
+    left: dict[int, ToolCallBlock] = {}  # by position: the call as that interceptor allowed or rewrote it
     for again in range(_MOST_ROUNDS):
         for place, interceptor in enumerate(asked):
             if left.get(place) is call:
                 continue
-            question = _asking_again(interceptor) if again else interceptor.before_tool
-            verdict = await _ask(question(call, origin), ToolVerdict)
+            question = interceptor.before_tool_again if again else interceptor.before_tool
+            verdict = await _verdict(interceptor, question(call, origin), ToolVerdict, on_failure)
             if not verdict.allowed:
                 return verdict.reason or CALL_REFUSED
             if verdict.args is not None:
@@ -129,79 +165,85 @@ async def review_call(
     return NO_AGREEMENT
 
 
-def _asking_again(interceptor: Interceptor) -> Callable[[ToolCallBlock, str], Awaitable[ToolVerdict]]:
-    """Few tell a second question from a first."""
-    return getattr(interceptor, "before_tool_again", interceptor.before_tool)
-
-
 def rewritten(call: ToolCallBlock, args: dict[str, Any]) -> ToolCallBlock:
-    """The same object when nothing has changed; compared as JSON, for to Python ``1`` and ``True`` are the same."""
+    """The same object if nothing changed; compared as JSON, because in Python ``1 == True``."""
     changed = call.with_args(args)
     return call if msgspec.json.encode(call.value).decode() == changed.arguments else changed
 
 
 async def added_to_result(
-    interceptors: Sequence[Interceptor], call: ToolCallBlock, result: ToolResult, origin: str = ""
+    interceptors: Sequence[Interceptor],
+    call: ToolCallBlock,
+    result: ToolResult,
+    origin: str = "",
+    on_failure: OnFailure = _ignore,
 ) -> str:
-    """What those who look at results have to say about this one."""
-    said: list[str] = []
+    """What interceptors add to this result."""
+    added: list[str] = []
     for interceptor in interceptors:
-        after: Callable[[ToolCallBlock, ToolResult, str], Awaitable[str]] | None
-        if (after := getattr(interceptor, "after_tool", None)) is not None:
-            try:
-                said.append(await after(call, result, origin))
-            except Exception as error:
-                said.append(f"[an interceptor failed: {error or type(error).__name__}]")
-    return "\n\n".join(filter(None, said))
+        try:
+            added.append(await interceptor.after_tool(call, result, origin))
+        except Exception as error:
+            on_failure(interceptor, error)
+            added.append(f"[an interceptor failed: {_cause(error)}]")
+    return "\n\n".join(filter(None, added))
 
 
-async def reason_to_go_on(interceptors: Sequence[Interceptor], text: str) -> str:
-    """What the model is asked to do although it is done; empty when nobody wants more. ``text`` is its last answer."""
+async def reason_to_go_on(interceptors: Sequence[Interceptor], text: str, on_failure: OnFailure = _ignore) -> str:
+    """What the model is asked to do before it stops; empty lets it stop. ``text`` is its last answer."""
     for interceptor in interceptors:
-        before: Callable[[str], Awaitable[str]] | None
-        if (before := getattr(interceptor, "before_stop", None)) is not None:
-            with suppress(Exception):  # one that broke wants nothing
-                if reason := await before(text):
-                    return reason
+        try:
+            if reason := await interceptor.before_stop(text):
+                return reason
+        except Exception as error:  # a failing interceptor requests nothing
+            on_failure(interceptor, error)
     return ""
 
 
-async def review_steering(interceptors: Sequence[Interceptor], text: str) -> PromptVerdict:
-    """Whether the user may add this to the running prompt, and what the model is told before it."""
+async def review_steering(
+    interceptors: Sequence[Interceptor], text: str, on_failure: OnFailure = _ignore
+) -> PromptVerdict:
+    """Whether the user may add this to the running prompt, and what the model reads before it."""
     contexts: list[str] = []
     for interceptor in interceptors:
-        before: Callable[[str], Awaitable[PromptVerdict]] | None
-        if (before := getattr(interceptor, "before_steering", None)) is not None:
-            verdict = await _ask(before(text), PromptVerdict)
-            if not verdict.allowed:
-                return verdict
-            contexts.append(verdict.context)
+        verdict = await _verdict(interceptor, interceptor.before_steering(text), PromptVerdict, on_failure)
+        if not verdict.allowed:
+            return verdict
+        contexts.append(verdict.context)
     return PromptVerdict(context="\n\n".join(filter(None, contexts)))
 
 
-async def reason_not_to_compact(interceptors: Sequence[Interceptor]) -> str:
-    """Why the transcript is to be left as it is; empty when nobody minds."""
+async def reason_not_to_compact(interceptors: Sequence[Interceptor], on_failure: OnFailure = _ignore) -> str:
+    """Why the transcript must not be compacted; empty allows it."""
     for interceptor in interceptors:
-        before: Callable[[], Awaitable[str]] | None
-        if (before := getattr(interceptor, "before_compaction", None)) is not None:
-            with suppress(Exception):  # one that broke minds nothing
-                if reason := await before():
-                    return reason
+        try:
+            if reason := await interceptor.before_compaction():
+                return reason
+        except Exception as error:  # a failing interceptor does not veto compaction
+            on_failure(interceptor, error)
     return ""
 
 
-async def review_text(interceptors: Sequence[Interceptor], text: str) -> str | None:
-    """The text the user may see, or None when nothing may be shown."""
+async def review_text(interceptors: Sequence[Interceptor], text: str, on_failure: OnFailure = _ignore) -> str | None:
+    """The text the user may see, or None if nothing may be shown."""
     for interceptor in interceptors:
-        verdict = await _ask(interceptor.before_message(text), TextVerdict)
+        verdict = await _verdict(interceptor, interceptor.before_message(text), TextVerdict, on_failure)
         if not verdict.allowed:
             return None
         text = verdict.replace_text or text
     return text
 
 
-async def _ask(question: Awaitable[_Verdict], verdict: type[_Verdict]) -> _Verdict:
+async def _verdict(
+    interceptor: Interceptor, question: Awaitable[_Verdict], verdict: type[_Verdict], on_failure: OnFailure
+) -> _Verdict:
     try:
         return await question
     except Exception as error:
-        return verdict(allowed=False, reason=f"an interceptor failed: {error or type(error).__name__}")
+        on_failure(interceptor, error)
+        named = str(error) if isinstance(error, InterceptorFailed) else f"an interceptor failed: {_cause(error)}"
+        return verdict(allowed=False, reason=named)
+
+
+def _cause(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -144,7 +144,7 @@ class Loop:
         from zot.core.interceptors import review_steering  # most runs have nobody to ask
 
         while new := [prompt for prompt in inputs.steering if id(prompt) not in self._steering]:
-            verdict = await review_steering(interceptors, new[0].text)
+            verdict = await review_steering(interceptors, new[0].text, self._state.report_interceptor)
             self._steering[id(new[0])] = (new[0], verdict.context)
             if not verdict.allowed:
                 inputs.withdraw(new[0])
@@ -165,7 +165,7 @@ class Loop:
             return False
         from zot.core.interceptors import reason_to_go_on
 
-        reason = await reason_to_go_on(interceptors, turn.said)
+        reason = await reason_to_go_on(interceptors, turn.said, self._state.report_interceptor)
         if reason:
             self._ask_for(reason)
         return bool(reason)

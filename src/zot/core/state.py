@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Seque
 from typing import TYPE_CHECKING, Any
 
 from zot.core.event_bus import Readers
-from zot.core.events import REPLACES, MessageAppended, TranscriptCompacted, UsageCounted
+from zot.core.events import REPLACES, Diagnostic, MessageAppended, TranscriptCompacted, UsageCounted
 from zot.core.pending_input import Inputs
 from zot.core.tool import Tool, ToolContext, ToolResult, spec_of
 from zot.provider.messages import Message, Usage
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 NOTHING_SPENT = Usage()
 _WORTH_TELLING = 4096  # tokens
+_MOST_REPORTED = 20  # different failures of interceptors
 
 System = Callable[[tuple[ToolSpec, ...]], str]
 SystemEditor = Callable[[str], Awaitable[str]]
@@ -79,6 +80,7 @@ class AgentState:
         self.revision = 0
         self._edited_system: tuple[str, str] | None = None
         self._system_rebuilds = 0
+        self._reported_interceptors: set[str] = set()
         self._before_messages: tuple[str, str, tuple[ToolSpec, ...]] | None = None
         self._transcript = list(messages)
         self.set_tools(tools)
@@ -141,6 +143,16 @@ class AgentState:
     async def perform(self, tool: Tool, args: dict[str, Any], context: ToolContext) -> ToolResult:
         """A tool's own work; every call that may run is run here."""
         return await tool.execute(args, context)
+
+    def report_interceptor(self, interceptor: Interceptor, error: Exception) -> None:
+        """Show the user once that an interceptor failed; what it was asked about is denied each time."""
+        from zot.core.interceptors import InterceptorFailed  # loaded: it raised
+
+        own = isinstance(error, InterceptorFailed)
+        text = str(error) if own else f"{type(interceptor).__name__} failed: {type(error).__name__}: {error}"
+        if text not in self._reported_interceptors and len(self._reported_interceptors) < _MOST_REPORTED:
+            self._reported_interceptors.add(text)
+            self.emit(Diagnostic(text))
 
     async def take_over(self, error: Exception) -> bool:
         """A model call failed: whether another model is in its place now."""

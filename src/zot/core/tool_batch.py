@@ -17,7 +17,7 @@ from zot.core.events import Checkpoint, ToolEnded, ToolReturned, ToolStarting
 from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.tool import Tool, ToolContext, ToolResult, changes_of, hunks_of, refused_of, text_result
-from zot.core.tool_calls import STOPPED, Blocked, Permitted, execute, permit
+from zot.core.tool_calls import STOPPED, Blocked, FinishedBeforeAbort, Permitted, execute, permit
 from zot.errors import ToolError
 from zot.provider.messages import Message, ToolCallBlock, ToolResultBlock, utc_now
 
@@ -100,8 +100,9 @@ class ToolRuns:
         asyncio.get_running_loop().call_soon(self._run.emit, Checkpoint())
         try:
             result = await execute(self._state, ready.permitted, self._context(ready))
-        except asyncio.CancelledError:
-            self._finish(ready.place, STOPPED)
+        except asyncio.CancelledError as cancelled:
+            done = cancelled.result if isinstance(cancelled, FinishedBeforeAbort) else STOPPED
+            self._finish(ready.place, done)
             if self._run.cancelled:
                 raise
             return  # the tool cancelled itself; the run goes on

@@ -33,6 +33,14 @@ class Permitted(msgspec.Struct, frozen=True):
     origin: str = ""
 
 
+class FinishedBeforeAbort(asyncio.CancelledError):
+    """The run was aborted after the tool had finished; ``result`` is what it returned."""
+
+    def __init__(self, result: ToolResult) -> None:
+        super().__init__()
+        self.result = result
+
+
 class Blocked(ToolError):
     """Somebody said no, as against a call that makes no sense."""
 
@@ -52,11 +60,20 @@ async def execute(state: AgentState, permitted: Permitted, context: ToolContext)
     call = permitted.call
     try:
         result = await _performed(state, permitted, context)
-        if state.interceptors and (added := await added_to_result(state.interceptors, call, result, permitted.origin)):
-            result = msgspec.structs.replace(result, content=(*result.content, TextBlock(f"\n{added}")))
     except asyncio.CancelledError:
         state.emit(ToolEnded(call, "cancelled", True, STOPPED, permitted.origin))
         raise
+    try:
+        added = ""
+        if state.interceptors:
+            report = state.report_interceptor
+            added = await added_to_result(state.interceptors, call, result, permitted.origin, report)
+    except asyncio.CancelledError as cancelled:
+        # The tool has finished: an abort while interceptors look at the result does not undo that.
+        state.emit(ToolEnded(call, _status(result), True, result, permitted.origin))
+        raise FinishedBeforeAbort(result) from cancelled
+    if added:
+        result = msgspec.structs.replace(result, content=(*result.content, TextBlock(f"\n{added}")))
     state.emit(ToolEnded(call, _status(result), True, result, permitted.origin))
     return result
 
@@ -80,7 +97,7 @@ async def _permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBl
         raise ToolError(f"unknown tool: {call.name}")
     arguments(call)  # nonsense is not worth a question
     for _ in range(_MOST_ROUNDS):
-        reviewed = await review_call(state.interceptors, call, origin)
+        reviewed = await review_call(state.interceptors, call, origin, state.report_interceptor)
         if isinstance(reviewed, str):
             state.emit(PermissionDecided(call, "denied", "policy", reviewed, origin))
             raise Blocked(reviewed)

@@ -79,7 +79,7 @@ class Turn:
             return None
         from zot.core.interceptors import turn_refusal  # most runs have nobody to ask
 
-        return await turn_refusal(self._state.interceptors, self._step)
+        return await turn_refusal(self._state.interceptors, self._step, self._state.report_interceptor)
 
     # --- listening
 
@@ -192,7 +192,7 @@ class Turn:
             return message
         from zot.core.interceptors import review_text
 
-        allowed = await review_text(self._watchers, text)
+        allowed = await review_text(self._watchers, text, self._state.report_interceptor)
         if allowed is None:
             return None
         return message if allowed == text else with_text(message, allowed)

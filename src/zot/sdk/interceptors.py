@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import msgspec
 
-from zot.core.interceptors import Interceptor, TextVerdict, ToolVerdict, TurnVerdict
+from zot.core.interceptors import Interceptor, InterceptorFailed, TextVerdict, ToolVerdict, TurnVerdict
 from zot.errors import UsageError
 from zot.provider.messages import ToolCallBlock
 
@@ -34,25 +34,14 @@ class Refuse(msgspec.Struct, frozen=True):
     reason: str
 
 
-class _Callables:
-    """Implements ``zot.core.interceptors.Interceptor`` for one callable of one kind."""
-
-    watches_text = False
+class _Callables(Interceptor):
+    """One callable of one kind as an interceptor."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
 
-    async def before_turn(self, step: int) -> TurnVerdict:
-        return TurnVerdict()
-
-    async def before_tool(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
-        return ToolVerdict()
-
-    async def before_message(self, text: str) -> TextVerdict:
-        return TextVerdict()
-
     async def _ask(self, question: Any) -> Any:
-        """The callable's answer; a failure is a refusal that names it."""
+        """The callable's answer; InterceptorFailed names it if it raises."""
         try:
             answer = self.function(question)
             return await answer if hasattr(answer, "__await__") else answer
@@ -60,7 +49,8 @@ class _Callables:
             raise
         except Exception as error:
             name = getattr(self.function, "__name__", type(self.function).__name__)
-            return Refuse(f"refused: the interceptor {name} failed: {error or type(error).__name__}")
+            cause = str(error) or type(error).__name__
+            raise InterceptorFailed(f"refused: the interceptor {name} failed: {cause}") from error
 
 
 class _BeforeTurn(_Callables):
@@ -89,7 +79,9 @@ class _BeforeTool(_Callables):
 
 
 class _BeforeMessage(_Callables):
-    watches_text = True
+    @property
+    def watches_text(self) -> bool:
+        return True
 
     async def before_message(self, text: str) -> TextVerdict:
         match await self._ask(text):
@@ -101,6 +93,20 @@ class _BeforeMessage(_Callables):
                 return TextVerdict(replace_text=words)
             case other:
                 return TextVerdict(False, _nonsense(other))
+
+
+class _Adapted(Interceptor):
+    """A caller's own object with some of an interceptor's methods; the others keep their defaults."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+        for name in vars(Interceptor):
+            if not name.startswith("_") and name != "watches_text" and hasattr(given, name):
+                setattr(self, name, getattr(given, name))
+
+    @property
+    def watches_text(self) -> bool:
+        return bool(getattr(self._given, "watches_text", False))
 
 
 def before_turn(function: Callable[[int], Any]) -> Interceptor:
@@ -126,8 +132,10 @@ def before_message(function: Callable[[str], Any]) -> Interceptor:
 
 def as_interceptor(given: Callable[..., Any] | Interceptor) -> Interceptor:
     """What was put into ``interceptors=``."""
+    if isinstance(given, Interceptor):
+        return given
     if hasattr(given, "before_tool"):
-        return cast("Interceptor", given)
+        return _Adapted(given)
     if not callable(given):
         raise UsageError(f"interceptors: {given!r} is not callable")
     return _BeforeTool(given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from tests.fakes.client import calls, says
@@ -10,8 +11,10 @@ from tests.fakes.tools import FakeTool
 from tests.unit.core.harness import heard, make_agent, of, results, words
 from zot.core import events
 from zot.core.agent import FirstCall
-from zot.core.interceptors import TextVerdict, ToolVerdict, TurnVerdict
+from zot.core.events import ToolEnded
+from zot.core.interceptors import Interceptor, TextVerdict, ToolVerdict, TurnVerdict
 from zot.core.permission_gate import Judged
+from zot.core.tool import ToolResult
 from zot.provider.messages import TextBlock, ToolCallBlock
 
 
@@ -218,3 +221,37 @@ async def test_nobody_is_asked_about_arguments_that_cannot_run() -> None:
     agent, _ = make_agent(calls(("bash", "{")), says("ok"), tools=[FakeTool()], interceptors=[guard])
     await heard(agent)
     assert "tool" not in [kind for kind, _ in guard.asked]
+
+
+async def test_failing_interceptor_denies_and_is_reported_once() -> None:
+    agent, _ = make_agent(
+        calls(("bash", {})),
+        calls(("bash", {})),
+        says("ok"),
+        tools=[tool := FakeTool()],
+        interceptors=[FakeInterceptor(tool=RuntimeError("guard crashed"))],
+    )
+    _, said = await heard(agent)
+    reports = [event.text for event in said if isinstance(event, events.Diagnostic)]
+    assert tool.ran == [] and reports == ["FakeInterceptor failed: RuntimeError: guard crashed"]
+
+
+async def test_abort_while_result_is_reviewed_keeps_the_result() -> None:
+    """A finished call is recorded as finished, although an interceptor still looks at its result."""
+    waiting = asyncio.Event()
+
+    class Slow(Interceptor):
+        async def after_tool(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> str:
+            waiting.set()
+            await asyncio.sleep(60)
+            return "never"
+
+    agent, _ = make_agent(calls(("bash", {})), says("ok"), tools=[FakeTool()], interceptors=[Slow()])
+    ended: list[ToolEnded] = []
+    agent.readers.add(lambda event: ended.append(event) if isinstance(event, ToolEnded) else None, ToolEnded)
+    running = asyncio.ensure_future(heard(agent))
+    await waiting.wait()
+    agent.abort()
+    outcome, said = await running
+    assert outcome.stop == "aborted" and [event.status for event in ended] == ["completed"]
+    assert "stopped before it finished" not in results(said)[0][2]

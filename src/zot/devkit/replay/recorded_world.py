@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import msgspec
 
-from zot.core.interceptors import PromptVerdict, TextVerdict, ToolVerdict, TurnVerdict
+from zot.core.interceptors import Interceptor, InterceptorFailed, PromptVerdict, TextVerdict, ToolVerdict, TurnVerdict
 from zot.core.permission_gate import Answer, Question
 from zot.core.permission_modes import Nature, Rule
 from zot.core.tool import Tool, ToolContext, ToolResult
@@ -146,13 +146,17 @@ class RecordedPeople:
         return msgspec.convert(line.fields["answer"], Answer)
 
 
-class RecordedInterceptor:
+class RecordedInterceptor(Interceptor):
     """One of the front end's: what it said when it did not just allow."""
 
     def __init__(self, conductor: Conductor, place: int, watches_text: bool) -> None:
         self._conductor = conductor
         self._place = place
-        self.watches_text = watches_text
+        self._watches_text = watches_text
+
+    @property
+    def watches_text(self) -> bool:
+        return self._watches_text
 
     async def before_turn(self, step: int) -> TurnVerdict:
         return await self._verdict("turn", TurnVerdict)
@@ -178,6 +182,8 @@ class RecordedInterceptor:
     async def _verdict(self, about: str, kind: Any) -> Any:
         await self._conductor.caught_up()
         line = self._conductor.at("verdict", who=self._place, about=about)
+        if line is not None and line.fields.get("failed"):
+            raise InterceptorFailed(str(line.fields["failed"]))
         return kind() if line is None else msgspec.convert(line.fields["verdict"], kind)
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from zot.core.interceptors import TextVerdict, ToolVerdict, TurnVerdict
+from zot.core.interceptors import Interceptor, TextVerdict, ToolVerdict, TurnVerdict
 from zot.errors import BadFrame, ExtensionCrashed, ExtensionError
 from zot.features.extensions.child import Child, new_id
 from zot.features.extensions.loader.discovery import LoadProblem
@@ -50,8 +50,8 @@ class Blocked(Exception):
         self.reason = reason
 
 
-class Interception:
-    """The host's side of ``core.interceptors.Interceptor``.
+class Interception(Interceptor):
+    """Asks the extensions that intercept.
 
     ``missing_guards`` are guards, by their manifest or by what was known of them, that could not be loaded at all.
     ``warn`` gets an extension's name and a line for the user.

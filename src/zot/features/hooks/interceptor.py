@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from zot.core import permission_gate
-from zot.core.interceptors import PromptVerdict, TextVerdict, ToolVerdict, TurnVerdict
+from zot.core.interceptors import Interceptor, PromptVerdict, ToolVerdict, TurnVerdict
 from zot.core.tool import ToolResult
 from zot.features.hooks.claude_format import CannotSay, claude_input, claude_response, zot_args
 from zot.features.hooks.hook_output import Answer, joined_context, joined_decision
@@ -24,10 +24,8 @@ _CANNOT_SAY = "refused: a hook changed the input into what zot cannot do"
 _NOBODY = "refused: a hook wants a person to be asked about this call, and nobody can be"
 
 
-class HookInterceptor:
+class HookInterceptor(Interceptor):
     """``stop_event`` is what the end of the work is called: that of a conversation beside another has its own name."""
-
-    watches_text = False
 
     def __init__(self, host: HookHost, stop_event: str = "Stop") -> None:
         self._host = host
@@ -44,9 +42,6 @@ class HookInterceptor:
         if step == 1:
             self._rounds = 0
         return TurnVerdict()
-
-    async def before_message(self, text: str) -> TextVerdict:
-        return TextVerdict()
 
     # --- before a call
 

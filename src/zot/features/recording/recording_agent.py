@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Sequence
 from contextlib import aclosing
 from operator import attrgetter
 from typing import Any
@@ -32,7 +32,7 @@ from zot.core.events import (
     ToolUseEnd,
     ToolUseStart,
 )
-from zot.core.interceptors import Interceptor, PromptVerdict, TextVerdict, ToolVerdict, TurnVerdict
+from zot.core.interceptors import Interceptor, InterceptorFailed, PromptVerdict, TextVerdict, ToolVerdict, TurnVerdict
 from zot.core.pending_input import Prompt
 from zot.core.permission_gate import ConfirmGate
 from zot.core.tool import Tool, ToolContext, ToolResult
@@ -298,7 +298,7 @@ def _recorded(interceptor: Interceptor, place: int, agent: RecordedAgent) -> Int
     return RecordedInterceptor(interceptor, place, agent) if own else interceptor
 
 
-class RecordedInterceptor:
+class RecordedInterceptor(Interceptor):
     """Only what is not a plain yes is recorded: most are asked about everything and have nothing to say."""
 
     def __init__(self, interceptor: Interceptor, place: int, agent: RecordedAgent) -> None:
@@ -317,38 +317,35 @@ class RecordedInterceptor:
         return await self._heard("tool", self.inner.before_tool(call, origin), ToolVerdict())
 
     async def before_tool_again(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
-        again: Callable[[ToolCallBlock, str], Awaitable[ToolVerdict]]
-        again = getattr(self.inner, "before_tool_again", self.inner.before_tool)
-        return await self._heard("tool", again(call, origin), ToolVerdict())
+        return await self._heard("tool", self.inner.before_tool_again(call, origin), ToolVerdict())
 
     async def before_message(self, text: str) -> TextVerdict:
         return await self._heard("message", self.inner.before_message(text), TextVerdict())
 
     async def after_tool(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> str:
-        after: Callable[[ToolCallBlock, ToolResult, str], Awaitable[str]] | None
-        after = getattr(self.inner, "after_tool", None)
-        return "" if after is None else await self._heard("result", after(call, result, origin), "")
+        return await self._heard("result", self.inner.after_tool(call, result, origin), "")
 
     async def before_stop(self, text: str) -> str:
-        before: Callable[[str], Awaitable[str]] | None = getattr(self.inner, "before_stop", None)
-        return "" if before is None else await self._heard("stop", before(text), "")
+        return await self._heard("stop", self.inner.before_stop(text), "")
 
     async def before_steering(self, text: str) -> PromptVerdict:
-        before: Callable[[str], Awaitable[PromptVerdict]] | None = getattr(self.inner, "before_steering", None)
-        return PromptVerdict() if before is None else await self._heard("steering", before(text), PromptVerdict())
+        return await self._heard("steering", self.inner.before_steering(text), PromptVerdict())
 
     async def before_compaction(self) -> str:
-        before: Callable[[], Awaitable[str]] | None = getattr(self.inner, "before_compaction", None)
-        return "" if before is None else await self._heard("compaction", before(), "")
+        return await self._heard("compaction", self.inner.before_compaction(), "")
 
-    def around(self, interceptor: Interceptor) -> RecordedInterceptor:
-        """The same around another: a conversation beside this one has hooks of its own name."""
-        return RecordedInterceptor(interceptor, self._place, self._agent)
+    def for_child(self) -> Interceptor:
+        return RecordedInterceptor(self.inner.for_child(), self._place, self._agent)
 
     async def _heard(self, about: str, question: Awaitable[Any], yes: Any) -> Any:
         asking = INSIDE.set(True)
         try:
             verdict = await question
+        except InterceptorFailed as error:
+            self._agent.recorder.of(
+                self._agent, "verdict", who=self._place, about=about, verdict=yes, failed=str(error)
+            )
+            raise
         finally:
             INSIDE.reset(asking)
         if verdict != yes:

@@ -5,15 +5,13 @@ Within a turn the answer is read to its end, because the provider would not wait
 
 from __future__ import annotations
 
-from zot.core.interceptors import TextVerdict, ToolVerdict, TurnVerdict
+from zot.core.interceptors import Interceptor, ToolVerdict, TurnVerdict
 from zot.frontends.rpc.writer import Writer
 from zot.provider.messages import ToolCallBlock
 
 
-class Pace:
+class Pace(Interceptor):
     """An interceptor that allows everything, in its time."""
-
-    watches_text = False
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
@@ -25,6 +23,3 @@ class Pace:
     async def before_tool(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
         await self._writer.room()
         return ToolVerdict()
-
-    async def before_message(self, text: str) -> TextVerdict:
-        return TextVerdict()
