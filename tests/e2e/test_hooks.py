@@ -358,7 +358,7 @@ async def test_an_agent_beside_and_an_extensions_own_call_are_bound(zot: Zot, se
     )
     async with build(config) as conversation:
         await conversation.child().say("look")
-        result = await conversation._agent.run_tool("read", {"path": "a.txt"}, "an-extension")
+        result = await conversation.agent.run_tool("read", {"path": "a.txt"}, "an-extension")
     assert "guarded" in last_result(server.requests[1]) and "private words" not in last_result(server.requests[1])
     assert result.is_error and "guarded" in str(result.content)
     assert (zot.project / "side-stopped").exists()

@@ -7,11 +7,16 @@ Four bytes of UTF-8 count as a token, which is near the truth for English and co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from zot.agent.system_prompt import SystemPrompt
 from zot.provider.messages import ImageBlock, Message, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.provider.model_call import Request, ToolSpec
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
 
 _BYTES = 4  # of a token
 _IMAGE = 1_500  # tokens of one that fills a screen
@@ -146,3 +151,12 @@ def _said_by(message: Message) -> str:
     if "compaction" in message.meta:
         return "summary of what was compacted"
     return "commands you ran with !" if "shell" in message.meta else "your prompts"
+
+
+def conversation_usage(conversation: Conversation) -> WindowUse:
+    """What fills the model's window now, by part."""
+    agent, compact_at = conversation.agent, conversation.settings.values.auto_compact_percent
+    request = agent.request()  # which builds the prompt
+    prompt = agent.system if isinstance(agent.system, SystemPrompt) else None
+    sections, left_out = (prompt.sections(agent.specs), prompt.left_out) if prompt is not None else ([], "")
+    return window_use(request, sections, conversation.extension_of, conversation.context_tokens, compact_at, left_out)

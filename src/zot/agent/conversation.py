@@ -1,28 +1,27 @@
-"""A conversation: the one door to a running agent. Modes, the RPC server, the SDK, slash commands and sub-agents hold
-it and nothing behind it.
+"""The public API of a running agent: front ends, RPC, SDK, slash commands and sub-agents use only this.
 
-It has every verb, one value for what holds at this moment (``present``) which others read instead of keeping a copy,
-and one stream of events out of it (``read``). ``build`` opens one; ``child`` makes another beside it on the same
-extensions, connections, guards and limits. Leaving ``build``'s block closes everything.
+It has prompting, the model, the session and the event stream; everything else joins it as a ``Feature`` (see
+``agent/features.py``) and is found with ``feature``. ``build`` creates one; ``child`` creates a side conversation with
+the same connections, guards and limits.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from zot.agent.feature import Feature, PromptDraft
+from zot.agent.features import FeatureSet
 from zot.agent.model_resolver import Launch, Query, Resolved, require_credential
-from zot.agent.services import Resources
+from zot.agent.services import Services
 from zot.agent.snapshot import Present
 from zot.agent.system_prompt import SystemPrompt
-from zot.agent.tools.registry import SWARM, SWARM_NAMES
+from zot.agent.toolset import ToolSet
 from zot.core.agent import Agent, FirstCall, Outcome
-from zot.core.event_bus import Reader
 from zot.core.events import (
     RECORDED,
     SHOWN,
@@ -35,224 +34,178 @@ from zot.core.events import (
     SessionFault,
     SessionStarted,
     UsageCounted,
-    UserMessage,
 )
 from zot.core.session.session import Session
 from zot.core.session.store import new_id
-from zot.core.tool import Tool
-from zot.errors import AgentBusy, CompactionFailed, UsageError, ZotError, in_words
+from zot.errors import AgentBusy, CompactionAborted, CompactionFailed, UsageError, ZotError
 from zot.provider.messages import ImageBlock, Message, Usage
 from zot.provider.model import REASONING_LEVELS, Model
 from zot.provider.model_call import Client
 
 if TYPE_CHECKING:
-    from zot.agent.context_usage import WindowUse
-    from zot.core.interceptors import Interceptor
+    from zot.core.event_bus import Reader
     from zot.core.pending_input import Prompt
     from zot.core.permission_gate import ConfirmGate
-    from zot.core.state import Guard
-    from zot.features.checkpoints.change_log import Event
-    from zot.features.checkpoints.change_recorder import Keeping
-    from zot.features.extensions.commands import CommandAnswer
-    from zot.features.extensions.host import ExtensionHost, ReloadStats
-    from zot.features.extensions.registry import CommandInfo
-    from zot.features.hooks.host import HookHost
-    from zot.features.hooks.interceptor import HookInterceptor
-    from zot.features.mcp.host import McpHost
-    from zot.features.templates.discovery import Template
-    from zot.swarm.model_agents import ModelSwarm
-    from zot.system.jail.jail import Jail
-    from zot.wire.events import JailState
-    from zot.wire.rpc_frames import Changes, McpServer, McpState, ModelInfo, Rewound, State
+    from zot.core.tool import Tool
 
 _T = TypeVar("_T")
+_F = TypeVar("_F", bound=Feature)
 
 
 class Conversation:
-    """``launch`` is the key and the address the run was started with, for as long as they hold. What conversations
-    share (settings, catalog, …) stands on it as it stands in ``resources``."""
+    """``launch`` is the key and the address the run was started with, for as long as they apply. ``agent`` is for
+    features only."""
 
-    def __init__(self, resources: Resources, agent: Agent, resolved: Resolved, session: Session | None) -> None:
-        self.resources = resources
-        self.home, self.settings, self.sessions = resources.home, resources.settings, resources.sessions
-        self.catalog, self.auth, self.pool = resources.catalog, resources.auth, resources.pool
-        self.workspace, self.skills = resources.workspace, resources.skills
-        self._agent = agent
+    def __init__(self, services: Services, agent: Agent, resolved: Resolved, session: Session | None) -> None:
+        self.services = services
+        self.home, self.settings, self.sessions = services.home, services.settings, services.sessions
+        self.catalog, self.auth, self.pool, self.workspace = (
+            services.catalog, services.auth, services.pool, services.workspace
+        )  # fmt: skip
+        self.agent = agent
         self.resolved = resolved
         self.session: Session | None = None
-        self.launch = Launch(resources.config, resolved.provider.id)
-        self._spent_before = agent.cost
-        self._stop_recording: Callable[[], None] | None = None
-        self._keeping: Keeping | None = None
-        self._changes: list[Event] | None = None  # of whoever collects them
-        self._said = ""  # when the last prompt was
-        self._asking: asyncio.Future[Any] | None = None  # hooks about a prompt, a model about its abilities
-        self._looked_at: Resolved | None = None  # whose abilities are known as far as they can be
-        self._permits: Guard | None = None
-        self._unrecorded = False  # the ledger cannot be written, and that was told
-        self.is_child = False  # beside another, whose jail it has
+        self.launch = Launch(services.config, resolved.provider.id)
+        self.features = FeatureSet()
+        self.toolset = ToolSet(services, self.features)
+        self.is_child = False  # a side conversation
+        self._usage_before = agent.cost
+        self._detach_session: Callable[[], None] | None = None
+        self._preparing: asyncio.Future[Any] | None = None  # features, before a prompt or a compaction
+        self._early: list[Diagnostic] | None = []  # until the conversation has started
         if session is not None:
             self._record(session)
+
+    # --- features
+
+    def feature(self, kind: type[_F]) -> _F | None:
+        """A feature of this conversation; None if it has not joined."""
+        return self.features.get(kind)
+
+    def notify(self, text: str, source: str = "") -> None:
+        """Show one line to the user, in every front end; before the start, as soon as it has started."""
+        event = Diagnostic(text, of_extension=source == "extensions", source=source)
+        if self._early is not None:
+            self._early.append(event)
+        else:
+            self.emit(event)
+
+    @property
+    def has_started(self) -> bool:
+        return self._early is None
+
+    async def start(self, problems: Iterable[str] = ()) -> None:
+        """All features have joined: report what was found so far, then start what they need."""
+        for feature in self.features:
+            feature.joined()
+        early, self._early = [*(Diagnostic(text) for text in problems), *(self._early or [])], None
+        for event in early:
+            self.emit(event)
+        for feature in self.features:
+            await feature.start()
+        self.emit(SessionStarted(self.agent.session_id))
+
+    @property
+    def system_prompt(self) -> SystemPrompt:
+        """For features that add sections."""
+        assert isinstance(self.agent.system, SystemPrompt)
+        return self.agent.system
 
     # --- what holds at this moment
 
     @property
     def present(self) -> Present:
+        agent = self.agent
         return Present(
             provider=self.resolved.provider.id,
-            model=self._agent.model.id,
-            reasoning=self._agent.reasoning,
-            session_id=self._agent.session_id,
+            model=agent.model.id,
+            reasoning=agent.reasoning,
+            session_id=agent.session_id,
             session_file=str(self.session.path) if self.session is not None else "",
-            directory=str(self.resources.workspace.cwd),
-            permission_mode=self._agent.gate.mode if self._agent.gate is not None else "everything",
+            directory=str(self.workspace.cwd),
+            permission_mode=agent.gate.mode if agent.gate is not None else "everything",
         )
 
     @property
     def busy(self) -> bool:
-        return self._agent.busy or self._asking is not None
+        return self.agent.busy or self._preparing is not None
 
     @property
     def model(self) -> Model:
-        """The catalogue row of the current model."""
-        return self._agent.model
+        """The catalog row of the current model."""
+        return self.agent.model
 
     def learn_window(self) -> None:
-        """Take the window of the current model from the catalogue, which has just been told it."""
-        model = self._agent.model
+        """Take the sizes of the current model from the catalog, which has just learned them."""
+        model = self.agent.model
         known = self.catalog.find(model.id, model.provider)
-        if known is not None and known.context_window != model.context_window:
+        if known is None:
+            return
+        if known.context_window != model.context_window:
             sizes = {"context_window": known.context_window, "max_output": known.max_output}
-            self._agent.model = msgspec.structs.replace(model, **sizes)
-        if known is not None and self.resolved.provider.local:
-            from zot.agent.local_model import shortcomings  # few have such a server
-
-            for text in shortcomings(self._agent.model if self._agent.model.tool_calls else known):
-                self.emit(Diagnostic(text))
+            self.agent.model = msgspec.structs.replace(model, **sizes)
+        for feature in self.features:
+            feature.model_updated(known)
 
     @property
     def gate(self) -> ConfirmGate | None:
-        """Who asks before tools run; None when nobody is asked and nobody can change that."""
-        from zot.core.permission_gate import ConfirmGate  # most runs ask nobody
+        """Asks before tools run; None if everything runs and that cannot change."""
+        from zot.core.permission_gate import ConfirmGate  # most headless runs ask nothing
 
-        return self._agent.gate if isinstance(self._agent.gate, ConfirmGate) else None
+        return self.agent.gate if isinstance(self.agent.gate, ConfirmGate) else None
 
     @property
     def context_tokens(self) -> int:
-        """How much of the model's window the last prompt took; 0 when it is unknown."""
-        return self._agent.last_context_tokens
-
-    def window_use(self) -> WindowUse:
-        """What fills the model's window now, by part."""
-        from zot.agent.context_usage import window_use  # people ask now and then
-
-        agent = self._agent
-        request, compact_at = agent.request(), self.settings.values.auto_compact_percent  # which settles the prompt
-        prompt = agent.system if isinstance(agent.system, SystemPrompt) else None
-        sections, left_out = (prompt.sections(agent.specs), prompt.left_out) if prompt is not None else ([], "")
-        return window_use(request, sections, self.extension_of, self.context_tokens, compact_at, left_out)
+        """How much of the model's window the last prompt took; 0 if unknown."""
+        return self.agent.last_context_tokens
 
     def tool(self, name: str) -> Tool | None:
-        return self._agent.toolbox.get(name)
+        return self.agent.toolbox.get(name)
 
     def extension_of(self, tool: str) -> str:
-        """The extension a tool belongs to; empty for zot's own."""
-        return str(getattr(self._agent.toolbox.get(tool), "extension", "") or "")
+        """The extension or server a tool belongs to; empty for zot's own."""
+        return str(getattr(self.agent.toolbox.get(tool), "extension", "") or "")
 
     @property
     def text_watched(self) -> bool:
-        """Whether an extension looks at what the model says before a person does; it is not asked about thoughts."""
-        return any(interceptor.watches_text for interceptor in self._agent.interceptors)
+        """Whether an interceptor withholds the model's text until it has seen it."""
+        return any(interceptor.watches_text for interceptor in self.agent.interceptors)
 
     @property
     def missing(self) -> str:
-        """Why no model can answer and what to do about it; empty when one can."""
+        """Why no model can answer and what to do about it; empty if one can."""
         return self.resolved.missing
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        return self._agent.messages
+        return self.agent.messages
 
     @property
     def unanswered(self) -> Message | None:
         """The user's last prompt if nothing followed it: its turn failed."""
-        return self._agent.unanswered
+        return self.agent.unanswered
 
     @property
     def cost(self) -> Usage:
-        """Tokens and money of everything so far, a resumed session's past included."""
-        return self._agent.cost
+        """Tokens and money of everything so far, including the past of a resumed session."""
+        return self.agent.cost
 
     def spent(self) -> Usage:
-        """What this run used, without what a resumed session had used before."""
-        return self._agent.cost - self._spent_before
-
-    def models(self) -> tuple[ModelInfo, ...]:
-        """The models of the current provider."""
-        from zot.wire.rpc_frames import ModelInfo  # nobody asks on the way to an answer
-
-        provider = self.resolved.provider
-        rows = [row for row in self.resources.catalog.rows() if row.provider == (provider.rows_of or provider.id)]
-        return tuple(
-            ModelInfo(
-                id=row.id,
-                provider=provider.id,
-                context_window=row.context_window,
-                max_output=row.max_output,
-                reasoning=bool(row.reasoning),
-            )
-            for row in rows
-        )
-
-    def mcp_servers(self, only: str = "") -> tuple[McpServer, ...]:
-        """The MCP servers of this run, or one of them, as they are now; nobody is started to be asked."""
-        host = self.resources.mcp
-        if host is None:
-            return ()
-        from zot.features.mcp.saying import as_told
-
-        return tuple(map(as_told, host.statuses(only)))
-
-    def hear_servers(self, reader: Callable[[McpState], None]) -> None:
-        """From now on, each time the state of an MCP server changes."""
-        from zot.wire.rpc_frames import McpState
-
-        def tell(name: str) -> None:
-            for server in self.mcp_servers(name):
-                reader(McpState(server=server))
-
-        if self.resources.mcp is not None:
-            self.resources.mcp.on_state = tell
-
-    def state(self, *, busy: bool | None = None) -> State:
-        """All of it as one value of the wire; a mode that queues work of its own knows better whether it is busy."""
-        from zot.wire.events import totals_of
-        from zot.wire.rpc_frames import State
-
-        present = self.present
-        return State(
-            provider=present.provider,
-            model=present.model,
-            cwd=present.directory,
-            message_count=len(self._agent.messages),
-            busy=self.busy if busy is None else busy,
-            usage=totals_of(self.cost),
-            permission_mode=present.permission_mode,
-            jail=self.jail_state(),
-        )
+        """What this run used."""
+        return self.agent.cost - self._usage_before
 
     # --- the stream
 
     def read(self, reader: Reader, *kinds: type[AgentEvent]) -> Callable[[], None]:
-        """Join the stream, behind those who are there: for these kinds of events, for what is shown if none is named.
-        Call what comes back to leave it."""
-        return self._agent.readers.add(reader, *(kinds or SHOWN))
+        """Subscribe, behind the subscribers there are: to these kinds of events, or to all that are shown. Call the
+        result to unsubscribe."""
+        return self.agent.readers.add(reader, *(kinds or SHOWN))
 
     def emit(self, event: AgentEvent) -> None:
         """Emit an event that does not come from the agent's own work."""
-        self._agent.tell(event)
+        self.agent.tell(event)
 
-    # --- talking
+    # --- prompting
 
     async def say(
         self,
@@ -263,186 +216,147 @@ class Conversation:
         first_call: FirstCall | None = None,
         instead: bool = False,
     ) -> Outcome:
-        """Say something and work until it is answered; how it ended comes back, what happened is in the stream.
+        """Prompt the model and work until it has answered; events show what happened.
 
         ``queued``: it waited in the queue and was announced then; ``first_call`` runs before the model is asked;
-        ``instead`` takes the place of a prompt that is still unanswered. The name of a prompt template behind a slash
-        is said as what the template makes of it."""
-        text = await self._meant(text)
-        if text.startswith("/"):
-            from zot.features.templates.expansion import answered_by, filled_text  # few prompts name one
-
-            template, text = filled_text(self, text)
-            if template is not None:
-                async with answered_by(self, template):
-                    return await self._say(text, images, queued, first_call, instead)
-        return await self._say(text, images, queued, first_call, instead)
-
-    async def _meant(self, text: str) -> str:
-        """A prompt of an MCP server, in its own words; what it names of a server's resources is read first."""
-        if self.resources.mcp is None or not (text.startswith("/mcp:") or ("@" in text and "://" in text)):
-            return text
-        from zot.features.mcp.saying import meant
-
-        return await meant(self, self.resources.mcp, text)
-
-    async def _say(
-        self, text: str, images: Sequence[ImageBlock], queued: bool, first_call: FirstCall | None, instead: bool
-    ) -> Outcome:
-        if self._looked_at is not self.resolved and not await self._look_at_model():
-            return Outcome("aborted")
-        if self.resources.hooks is not None and not self.is_child:
-            outcome = await self._ask_hooks(self.resources.hooks, text)
+        ``instead`` replaces a prompt that is still unanswered."""
+        draft = PromptDraft(text, images, replaces=instead)
+        try:
+            outcome = await self._prepare(draft)
             if outcome is not None:
                 return outcome
-        if not instead:
-            self._tell_of_planning()
-        return await self._agent.prompt(text, images, queued=queued, first_call=first_call, instead=instead)
+            return await self.agent.prompt(draft.text, images, queued=queued, first_call=first_call, instead=instead)
+        finally:
+            for undo in reversed(draft.cleanup):
+                await undo()
 
-    async def _ask_hooks(self, hooks: HookHost, text: str) -> Outcome | None:
-        """How it ended already, where a hook refused the prompt or somebody gave up waiting; else None."""
-        asked = await self._ask(hooks.before_prompt(text))
-        outcome = None
-        if asked.cancelled():
-            outcome = Outcome("aborted")
-        elif refusal := asked.result():
-            outcome = Outcome("error", refused=refusal)
-        if outcome is not None:
-            self.emit(Done())
-        return outcome
+    async def _prepare(self, draft: PromptDraft) -> Outcome | None:
+        """Let features change or deny the prompt; None if it goes on."""
+        asked = self.features.implementing("before_prompt", Feature)
+        if not asked:
+            return None
 
-    async def _ask(self, question: Coroutine[Any, Any, _T]) -> asyncio.Future[_T]:
-        """The end of a question that must be answered before a prompt; ``abort`` gives it up."""
-        self._must_be_idle()
-        asked = self._asking = asyncio.ensure_future(question)
+        async def ask_features() -> str:
+            for feature in asked:
+                if reason := await feature.before_prompt(draft):
+                    return reason
+            return ""
+
+        done = await self._run_abortable(ask_features())
+        if not done.cancelled() and not done.result():
+            return None
+        self.emit(Done())
+        return Outcome("aborted") if done.cancelled() else Outcome("error", refused=done.result())
+
+    async def _run_abortable(self, work: Coroutine[Any, Any, _T]) -> asyncio.Future[_T]:
+        """Work that has to end before the agent runs; ``abort`` cancels it."""
         try:
-            await asyncio.wait([asked])
+            self._must_be_idle()
+        except AgentBusy:
+            work.close()
+            raise
+        running = self._preparing = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait([running])
         except asyncio.CancelledError:
-            asked.cancel()
+            running.cancel()
             raise
         finally:
-            self._asking = None
-        return asked
-
-    async def _look_at_model(self) -> bool:
-        """A model on this machine that cannot call tools is held by a grammar from here on; False when somebody gave up
-        waiting for it to say."""
-        resolved = self.resolved
-        if not resolved.abilities_unsure or not self._agent.specs or self.is_child or self.busy:
-            return True
-        from zot.local_model.tool_support import held_if_unable  # few have such a server
-
-        asked = await self._ask(held_if_unable(resolved, self.resources))
-        if asked.cancelled():
-            self.emit(Done())
-            return False
-        self._looked_at = resolved
-        if (held := asked.result()) is not None:
-            self._looked_at = held
-            name = held.model.id
-            self.emit(Diagnostic(f"{name} cannot call tools by itself, as a small request showed: a grammar holds it"))
-            await self.adopt(held).aclose()
-        return True
+            self._preparing = None
+        return running
 
     async def proceed(self) -> Outcome:
         """Continue from the transcript as it stands."""
-        return await self._agent.proceed()
+        return await self.agent.proceed()
 
     @property
     def broke_off(self) -> bool:
-        """Whether the last word is an answer, so that a failed turn is one that broke off in the middle of it."""
-        messages = self._agent.messages
+        """Whether the last message is an answer, so that a failed turn failed in the middle of it."""
+        messages = self.agent.messages
         return bool(messages) and messages[-1].role == "assistant"
 
     async def go_on(self) -> Outcome:
-        """Continue an answer that broke off, from what is kept of it."""
-        return await self._agent.go_on()
+        """Continue an answer that was cut off, from what was kept of it."""
+        return await self.agent.go_on()
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         """Join the running prompt before its next model call."""
-        if text.startswith("/"):
-            from zot.features.templates.expansion import filled_text
-
-            _, text = filled_text(self, text)
-        self._agent.steer(text, images)
+        for feature in self.features:
+            text = feature.before_steering(text)
+        self.agent.steer(text, images)
 
     def queue(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
-        """Keep a prompt for later; whoever runs prompts takes it with ``take_queued``."""
-        self._agent.enqueue(text, images)
+        """Keep a prompt for later; the front end takes it with ``take_queued``."""
+        self.agent.enqueue(text, images)
 
     @property
     def queued(self) -> tuple[Prompt, ...]:
-        return self._agent.inputs.queued
+        return self.agent.inputs.queued
 
     @property
     def steering(self) -> tuple[Prompt, ...]:
-        return self._agent.inputs.steering
+        return self.agent.inputs.steering
 
     def take_queued(self) -> Prompt | None:
-        """The oldest queued prompt, to be said next."""
-        return self._agent.take_queued()
+        """The oldest queued prompt."""
+        return self.agent.take_queued()
 
     def take_back(self) -> Prompt | None:
         """The newest queued prompt, to be edited again."""
-        return self._agent.inputs.take_back()
+        return self.agent.inputs.take_back()
 
     def take_all(self) -> tuple[Prompt, ...]:
-        """Everything that was steered or queued and not said yet, oldest first."""
-        return self._agent.take_all()
+        """Everything steered or queued and not sent yet, oldest first."""
+        return self.agent.take_all()
 
     def abort(self) -> None:
-        """End whatever runs; nothing happens when it is idle or ending already."""
-        if self._asking is not None:
-            self._asking.cancel()
-        self._agent.abort()
+        """End whatever runs; nothing happens when idle."""
+        if self._preparing is not None:
+            self._preparing.cancel()
+        self.agent.abort()
 
     async def compact(self, focus: str = "") -> str:
         """Replace the transcript with a summary and return it; CompactionFailed or CompactionAborted change nothing.
         ``focus`` says what the summary should keep above all."""
-        hooks = self.resources.hooks
-        if hooks is not None and (refusal := await hooks.before_compaction("manual", focus)):
-            self.emit(Error(refusal))
-            self.emit(Done())
-            raise CompactionFailed(refusal)
-        return await self._agent.compact(focus=focus)
+        asked = self.features.implementing("before_compaction", Feature)
+
+        async def ask_features() -> str:
+            for feature in asked:
+                if reason := await feature.before_compaction(focus):
+                    return reason
+            return ""
+
+        if asked:
+            done = await self._run_abortable(ask_features())
+            if done.cancelled():
+                self.emit(Done())
+                raise CompactionAborted("compaction aborted")
+            if refusal := done.result():
+                self.emit(Error(refusal))
+                self.emit(Done())
+                raise CompactionFailed(refusal)
+        return await self.agent.compact(focus=focus)
+
+    async def wait_for_results(self) -> str:
+        """For front ends that end with the answer: what features submit as the next prompt; empty if nothing."""
+        for feature in self.features:
+            if text := await feature.wait_for_results():
+                return text
+        return ""
 
     def note_command(self, text: str, /, **values: object) -> None:
         """A slash command, or a command of another program, was given; a recording shows it."""
-        self._agent.note("command", text=text, **values)
+        self.agent.note("command", text=text, **values)
 
     def add(self, message: Message) -> None:
         """Add something the model should know with the next prompt, such as a command the user ran."""
-        self._agent.add(message)
+        self.agent.add(message)
 
-    # --- prompt templates
-
-    def templates(self) -> list[Template]:
-        """Those there are at this moment, by name, without their texts."""
-        from zot.features.templates.discovery import all_templates, places_of
-
-        found = all_templates(places_of(self), self.workspace.beneath, [])
-        if self.resources.mcp is None:
-            return found
-        from zot.features.mcp.saying import as_templates
-
-        return [*found, *as_templates(self.resources.mcp)]
-
-    def names_template(self, text: str) -> bool:
-        """Whether ``text``, said as it is, would be said as a template."""
-        from zot.features.templates.expansion import template_of
-
-        if self.resources.mcp is not None and text.startswith("/mcp:"):
-            from zot.features.mcp.saying import names_prompt
-
-            return names_prompt(self.resources.mcp, text)
-        return template_of(self, text) is not None
-
-    # --- permission
+    # --- tools and settings
 
     def set_permission_mode(self, mode: str) -> None:
-        """From the next tool call on, in conversations beside this one, too. UsageError for a mode that does not exist
-        or that is wider than this run may get. Whoever calls it acts for who began the run, never for a model or an
-        extension."""
+        """From the next tool call on, also in side conversations. UsageError for an unknown mode, or one wider than the
+        limit of this run. Callers act for the user, never for a model or an extension."""
         from zot.core.permission_modes import MODES, parse_mode, wider  # few runs change it
 
         wanted, gate = parse_mode(mode), self.gate
@@ -453,147 +367,19 @@ class Conversation:
             raise UsageError(f"the permission mode cannot be {wanted}: this run was started with the limit {limit}")
         gate.mode = wanted
 
-    def _tell_of_planning(self) -> None:
-        """The model learns with a prompt that it is to plan, and that it no longer is; nothing else of the modes is its
-        business. A compaction forgets it, and it is told again."""
-        gate = self._agent.gate
-        if gate is None or self.busy:
-            return
-        from zot.features.permissions.planning import note_due  # loaded with the gate
-
-        note = note_due(gate.mode, self._agent.messages)
-        if note is not None:
-            self._agent.add(note)
-
-    # --- extensions
-
-    @property
-    def extensions(self) -> ExtensionHost | None:
-        """Who runs them, for what only they have: panels, trust, statuses."""
-        return self.resources.extensions
-
-    def commands(self) -> list[CommandInfo]:
-        """The slash commands of extensions."""
-        return self.resources.extensions.commands() if self.resources.extensions is not None else []
-
-    async def run_command(self, name: str, args: str) -> CommandAnswer:
-        """Run an extension's slash command; what it answered is for the mode to act on."""
-        if self.resources.extensions is None:
-            raise UsageError(f"unknown command /{name}")
-        return await self.resources.extensions.run_command(name, args)
-
-    async def start_extensions(self) -> None:
-        """Start them and join them to the agent: from here on they see and may refuse everything."""
-        host, agent = self.resources.extensions, self._agent
-        if host is not None:
-            host.run_tool = agent.run_tool
-            host.on_tools_changed = self.refresh_tools
-            agent.interceptors.append(host.interceptor)
-            agent.readers.add(host.observe, *host.observed)
-            agent.system_editor = host.edit_system_prompt
-            await host.start()
-        self.emit(SessionStarted(agent.session_id))
-
-    async def find_extensions(self) -> bool:
-        """Whether there are any; those that came since the run began are started first."""
-        if self.resources.extensions is None:
-            from zot.agent.build import extension_host  # a run without extensions has no use for it
-
-            self.resources.extensions = extension_host(self.resources, lambda: self.present, self.emit)
-            if self.resources.extensions is not None:
-                await self.start_extensions()
-        return self.resources.extensions is not None
-
-    async def reload_extensions(self) -> ReloadStats | None:
-        """Restart all of them; the conversation continues. None when there are none. Needs an idle agent."""
-        if not await self.find_extensions() or self.resources.extensions is None:
-            return None
-        self._agent.note("reload")
-        stats = await self.resources.extensions.reload()
-        self._agent.rebuild_system()
-        return stats
-
-    def join_mcp(self, host: McpHost | None) -> None:
-        """The tools of MCP servers follow what the servers offer; where somebody stays, unknown ones are asked soon."""
-        if host is not None:
-            host.on_tools_changed = self.refresh_tools
-            if self.resources.front_end.switches:
-                host.begin()
-
-    def refresh_tools(self) -> None:
-        """The tools of this run as they are at this moment, for the next model call."""
-        self._agent.set_tools(self.resources.tools())
+    def refresh_tools(self, *, own: bool = False) -> None:
+        """Offer the tools there are now, from the next model call on; ``own``: also those of zot and the front end."""
+        if own:
+            self.toolset.rebuild(self.model)
+        self.agent.set_tools(self.toolset.current())
 
     def read_settings(self) -> None:
-        """What was changed in the settings and holds at once."""
-        self._agent.compact_at = self.settings.values.auto_compact_percent / 100
+        """Apply settings that take effect at once."""
+        self.agent.compact_at = self.settings.values.auto_compact_percent / 100
         if self.resolved.endpoint is not None and not self.resolved.script:
-            self._agent.client = self.resources.client_for(self.resolved)  # on the same connections, with its tries
-        self.hold_limits()
-        values = self.settings.values
-        wanted = values.auto_swarm_enabled or SWARM in values.tools
-        if self.resources.config.tools is None and wanted != any(
-            tool.name in SWARM_NAMES for tool in self.resources.own_tools
-        ):
-            from zot.agent.build import own_tools  # it is loaded: it made this conversation
-
-            self.resources.own_tools = own_tools(self.resources, self.model)
-            self.refresh_tools()
-
-    # --- agents the model starts
-
-    def make_swarm(self) -> ModelSwarm:
-        """Where somebody types, what its agents answered is said as if typed; elsewhere whoever runs this asks."""
-        from zot.swarm.model_agents import ModelSwarm  # few have one
-
-        surface = self.resources.front_end.surface
-        typed = surface is not None and surface.interactive
-        return ModelSwarm(self, (lambda text: surface.submit("swarm", text)) if surface and typed else None)
-
-    async def swarm_news(self) -> str:
-        """What agents of the model answered, waited for while some are at work; empty when there is nothing."""
-        return await self.resources.swarm.news() if self.resources.swarm is not None else ""
-
-    # --- money
-
-    def hold_limits(self) -> None:
-        """From the next model call on, the limits of what may be spent are those of the flag and the settings."""
-        values = self.settings.values
-        session = self.resources.config.max_cost or values.max_cost_session
-        self._agent.max_cost_usd = max(session, 0.0)
-        self._agent.guard = self._permits
-        if session or values.max_cost_day:
-            from zot.features.budget.spending_limits import Budget  # most runs have no limit
-
-            self._agent.guard = Budget(self, self._permits).stream
-
-    def ask_permits(self, permits: Guard | None) -> None:
-        """From the next model call on, each is made by ``permits``, within the limits of this run; None asks nobody."""
-        self._permits = permits
-        self.hold_limits()
-
-    def expect_spending(self, _: AgentEvent) -> None:
-        """A model call begins: the ledger is loaded and opened while it connects, not when it has answered."""
-        if not self.resources.has_ledger and self.model.source != "script":
-            asyncio.get_running_loop().call_soon(lambda: self.resources.ledger.prepare())
-
-    def note_spending(self, event: AgentEvent) -> None:
-        """What was paid for goes into the day's ledger, for the limits of other runs and for ``zot cost``."""
-        if not isinstance(event, UsageCounted) or self.model.source == "script" or event.usage == Usage():
-            return
-        from zot.features.budget.ledger import spent_row  # loaded since the request, see above
-
-        present, kept = self.present, self.session is not None
-        try:
-            self.resources.ledger.append(
-                spent_row(
-                    event.usage, present.provider, present.model, present.session_id, present.directory if kept else ""
-                )
-            )
-        except OSError as error:
-            if not self._unrecorded:
-                self._unrecorded = True
-                self.emit(Diagnostic(f"what this run costs cannot be added to the day's ledger: {in_words(error)}"))
+            self.agent.client = self.services.client_for(self.resolved)  # on the same connections, with its retries
+        for feature in self.features:
+            feature.settings_changed()
 
     # --- another model
 
@@ -601,52 +387,58 @@ class Conversation:
         """How hard the model thinks, from the next model call on."""
         if level not in REASONING_LEVELS:
             raise UsageError(f'unknown reasoning "{level}": expected one of {", ".join(REASONING_LEVELS)}')
-        self._agent.reasoning = level
+        self.agent.reasoning = level
 
     async def use_model(self, model: str, provider: str = "", *, logged_out: bool = False) -> None:
         """Continue with another model, of the current provider or of another; transcript and cost stay.
 
-        AgentBusy during work, UsageError for a model nobody has, NotLoggedIn without a credential (unless it may be
+        AgentBusy during work, UsageError for an unknown model, NotLoggedIn without a credential (unless it may be
         ``logged_out``); nothing changed then."""
-        query = self._model_query(model, provider)
-        # In a thread: a key may come from a program that takes its time.
-        resolved = await asyncio.to_thread(self.resources.resolve, query)
-        if not logged_out:
-            require_credential(resolved)
+        resolved = await self.find_model(model, provider, logged_out=logged_out)
         self._must_be_idle()
         await self.adopt(resolved).aclose()
 
+    async def find_model(self, model: str, provider: str = "", *, logged_out: bool = False) -> Resolved:
+        """A model that could answer; the errors are those of ``use_model``."""
+        query = self._model_query(model, provider)
+        # In a thread: a key may come from a slow program.
+        resolved = await asyncio.to_thread(self.services.resolve, query)
+        if not logged_out:
+            require_credential(resolved)
+        return resolved
+
     def use_model_at_once(self, model: str) -> None:
-        """The same for another model of the current provider, where the next command must not come in between."""
+        """The same for another model of the current provider, before the next command can come in between."""
         self._must_be_idle()
-        resolved = self.resources.resolve(self._model_query(model, ""))
+        resolved = self.services.resolve(self._model_query(model, ""))
         require_credential(resolved)
         self.adopt(resolved)
 
     def adopt(self, resolved: Resolved) -> Client:
         """Let this model answer, from the next model call on; returns the previous client, for the caller to close.
-        Whoever calls it knows that no model call is being made."""
-        before, was = self._agent.client, self._agent.model
-        self._agent.replace_model(self.resources.client_for(resolved), resolved.model)
+        The caller knows that no model call is being made."""
+        client, before = self.agent.client, self.agent.model
+        self.agent.replace_model(self.services.client_for(resolved), resolved.model)
         self.resolved = resolved
+        if not self.is_child:
+            self.services.resolved = resolved
         self.emit(ModelChanged(resolved.provider.id, resolved.model.id))
         for text in resolved.notices:
-            self.emit(Diagnostic(text))
-        if resolved.model.tool_calls != was.tool_calls:
-            from zot.local_model.safeguards import adapt  # few models are held by a grammar
-
-            for text in adapt(self):
-                self.emit(Diagnostic(text))
-        return before
+            self.notify(text)
+        if not self.is_child:
+            self.features.join_for_model(self)
+        for feature in self.features:
+            feature.model_changed(before)
+        return client
 
     def _model_query(self, model: str, provider: str) -> Query:
         current = self.resolved.provider
         if not provider and (own := self.settings.values.model_names.get(model)):
             from zot.agent.model_lookup import own_model  # few have such names
 
-            found = own_model(own, self.resources.catalog, current.id)
+            found = own_model(own, self.catalog, current.id)
             model, provider = found.model, found.provider
-        if not provider and self.resources.catalog.find(model, current.id) is None and not current.any_model:
+        if not provider and self.catalog.find(model, current.id) is None and not current.any_model:
             raise UsageError(f'unknown model "{model}" (provider="{current.id}")')
         return self.launch.query(provider or current.id, model)
 
@@ -654,243 +446,109 @@ class Conversation:
 
     async def open_session(self, path: Path) -> Session:
         """Continue a session file; SessionLocked, SessionCorrupt or SessionError leave everything as it is."""
-        session = await self.resources.sessions.load(path)
+        session = await self.sessions.load(path)
         try:
-            self._agent.set_messages(hydrated(session.messages))
+            self.agent.set_messages(hydrated(session.messages))
         except BaseException:
             session.close()
             raise
-        self._agent.seed_cost(session.cumulative)
+        self.agent.seed_cost(session.cumulative)
         self._switch(session)
         return session
 
     async def fork(self, row: int) -> Session:
-        """Continue in a new session that holds the first ``row`` messages of this one's file: what was said before a
-        prompt."""
-        from zot.core.session.fork import fork_at  # a rare wish
+        """Continue in a new session that has the first ``row`` messages of this one's file."""
+        from zot.core.session.fork import fork_at  # few runs fork
 
         if self.session is None:
             raise ZotError("there is no session to branch off from")
         self.session.flush()
-        path = await asyncio.to_thread(fork_at, self.resources.sessions, self.session.path, row)
+        path = await asyncio.to_thread(fork_at, self.sessions, self.session.path, row)
         return await self.open_session(path)
 
     def clear(self, messages: Iterable[Message] = ()) -> None:
         """Drop the transcript, or begin with this one. A session stays as it is and the next one begins; the cost
-        goes on counting."""
-        self._agent.set_messages(())
+        continues."""
+        self.agent.set_messages(())
         present = self.present
         kept = self.session is not None
-        self._switch(self.resources.sessions.create(present.provider, present.model) if kept else None)
+        self._switch(self.sessions.create(present.provider, present.model) if kept else None)
         for message in messages:
-            self._agent.add(message)
+            self.agent.add(message)
 
     def begin_session(self) -> None:
         """An empty conversation with the same model, tools and extensions; cost and context begin at zero."""
         self.clear()
-        self._agent.seed_cost(Usage())
+        self.agent.seed_cost(Usage())
 
     def _switch(self, session: Session | None) -> None:
         """The previous session is complete on disk when the next one begins."""
-        self.emit(SessionEnded(self._agent.session_id, "session_switch"))
-        self._said = ""
+        self.emit(SessionEnded(self.agent.session_id, "session_switch"))
         if self.session is not None:
             self.session.close()
         if session is not None:
             self._record(session)
         else:
-            self._agent.session_id = new_id()
-        self.emit(SessionStarted(self._agent.session_id))
+            self.agent.session_id = new_id()
+        self.emit(SessionStarted(self.agent.session_id))
 
     def _record(self, session: Session) -> None:
-        """From now on this session is the first reader of the agent."""
-        if self._stop_recording is not None:
-            self._stop_recording()
+        """The session is the first subscriber: nothing is shown before it is written."""
+        if self._detach_session is not None:
+            self._detach_session()
         session.on_failure = lambda text, lost: self.emit(SessionFault(text, lost))
-        self._stop_recording = self._agent.readers.add(session.read, *RECORDED, first=True)
-        self.session, self._agent.session_id = session, session.id
+        self._detach_session = self.agent.readers.add(session.read, *RECORDED, first=True)
+        self.session, self.agent.session_id = session, session.id
 
-    # --- what became of the files
-
-    @property
-    def keeping(self) -> Keeping | None:
-        """Who keeps what tools change; None where no session is kept, or the user wants nothing kept."""
-        capacity = self.settings.values.keep_changes_mb << 20
-        if self.session is None or not capacity:
-            return None
-        if self._keeping is None:
-            from zot.features.checkpoints.change_log import Place
-            from zot.features.checkpoints.change_recorder import Keeping  # many a run changes nothing
-
-            self._keeping = Keeping(
-                Place(self.home),
-                self.workspace.cwd,
-                lambda: self.session,
-                self._prompt_time,
-                lambda text: self.emit(Diagnostic(text)),
-                capacity,
-            )
-            config = self.resources.config
-            self._keeping.happened = self._changes
-            self._keeping.ours = tuple(map(os.path.realpath, filter(None, (config.record, config.ext_trace))))
-        return self._keeping
-
-    def collect_changes(self) -> list[Event]:
-        """A list that fills with what is changed from now on, oldest first, until the next one is asked for."""
-        self._changes = []
-        if self._keeping is not None:
-            self._keeping.happened = self._changes
-        return self._changes
-
-    async def file_changes(self, prompt: int = 0) -> Changes:
-        """What the prompt of this number, from 1, did to files; with 0 the whole session."""
-        from zot.features.checkpoints.rewind import changes_in, session_file  # a rare wish
-
-        return await asyncio.to_thread(changes_in, self, session_file(self), prompt)
-
-    async def rewind(
-        self, prompt: int, what: str = "both", *, overwrite: bool = False, dry_run: bool = False
-    ) -> Rewound:
-        """Go back to before the prompt of this number: ``both``, ``files`` or ``conversation``; 0 undoes the last
-        rewinding of files. What others changed is named, and overwritten only if wanted. Needs an idle agent."""
-        from zot.features.checkpoints.rewind import rewind
-
-        self._must_be_idle()
-        return await rewind(self, prompt, what, overwrite=overwrite, dry_run=dry_run)
-
-    def note_prompt(self, event: AgentEvent) -> None:
-        """What is changed from now on is changed for this prompt."""
-        if isinstance(event, UserMessage):
-            self._said = event.message.time
-
-    def _prompt_time(self) -> str:
-        if not self._said:  # a turn that goes on from a resumed session
-            from zot.core.session.turn_history import turns_in
-
-            turns = turns_in(list(enumerate(self.messages)))
-            self._said = turns[-1].prompt.time if turns else ""
-        return self._said
-
-    # --- a second agent
+    # --- a side conversation
 
     def child(
         self, *, messages: Iterable[Message] = (), tools: Iterable[Tool] | None = None, system: str | None = None
     ) -> Conversation:
-        """Another conversation beside this one: same model, connections, extensions, guards, gate and limits.
+        """A side conversation: same model, connections, guards, gate and limits.
 
         It keeps no session, and what it spends counts here. ``tools`` None are those of this conversation; ``system``
         None is the prompt this one has at this moment."""
-        agent = self._agent
-        child = agent.beside(
+        agent = self.agent
+        beside = agent.beside(
             messages=tuple(messages),
             tools=agent.tools if tools is None else tools,
             system=agent.system_text() if system is None else system,
         )
-
-        def count(event: AgentEvent) -> None:
-            if isinstance(event, UsageCounted):
-                agent.count_beside(event.usage)
-
-        if self.resources.mcp is not None:
-            self.resources.mcp.search_beside(child)
-        if self.resources.hooks is not None:
-            own = self.resources.hooks.interceptor
-            child.interceptors = [_beside(each, own) for each in child.interceptors]
-        child.guard = agent.guard
-        child.goes_on = True  # whoever made it is not asked either
-        child.readers.add(count, UsageCounted)
-        made = Conversation(self.resources, child, self.resolved, None)
-        made.is_child = True
-        return made
-
-    # --- the jail
-
-    @property
-    def jailed(self) -> str:
-        """What to call the jail: ``jailed (full)``, ``jailed (reduced, network)``; empty when there is none."""
-        jail = self.workspace.jail
-        return f"jailed ({jail.level}{', network' * jail.policy.network})" if jail is not None else ""
-
-    def jail_state(self) -> JailState | None:
-        """The jail as programs see it."""
-        jail = self.workspace.jail
-        if jail is None:
-            return None
-        from zot.wire.events import JailState
-
-        policy = jail.policy
-        return JailState(
-            level=jail.level,
-            network=policy.network,
-            read=(*policy.read, *policy.read_files),
-            write=(*policy.writable, *policy.write_files),
-            approve="outside" if self.resources.asks_outside else "",
-        )
-
-    def ask_outside(self) -> None:
-        """From the next call on, whether a person is asked about what is outside is what the flag and the settings say;
-        only a person's own keyboard gets here."""
-        self._must_own_the_jail()
-        if self.resources.outside is not None:
-            self.resources.outside.asks = bool(self.resources.config.approve or self.settings.values.approve)
-
-    def jail(self, *, network: bool = False) -> str:
-        """Confine what tools do from now on; ZotError where nothing can hold that. Flags' directories stay."""
-        from zot.features.jail.setup import confine, wanted
-
-        self._must_own_the_jail()
-        config, values = self.resources.config, self.settings.values
-        kind = "net" if network else "on"
-        asked = wanted(kind, config.jail_read, config.jail_write, config.jail_level, values)
-        self._use_jail(confine(self.workspace.cwd, self.resources.home, asked))
-        return self.jailed
-
-    def unjail(self) -> bool:
-        """A person's word, and nobody else's: whether there was a jail."""
-        self._must_own_the_jail()
-        was = self.workspace.jail is not None
-        self._use_jail(None)
-        return was
-
-    def _must_own_the_jail(self) -> None:
-        if self.is_child:
-            raise UsageError("a conversation beside another has its jail, and cannot change it")
-
-    def _use_jail(self, jail: Jail | None) -> None:
-        old, self.workspace.jail = self.workspace.jail, jail
-        if old is not None:
-            old.close()
+        beside.interceptors = [interceptor.for_child() for interceptor in beside.interceptors]
+        beside.guard = agent.guard
+        beside.goes_on = True  # the program that created it is not asked
+        beside.readers.add(lambda event: agent.count_beside(event.usage), UsageCounted)  # pyright: ignore
+        child = Conversation(self.services, beside, self.resolved, None)
+        child.is_child, child._early = True, None
+        for feature in self.features:
+            if (inherited := feature.for_child(child)) is not None:
+                child.features.add(inherited)
+        return child
 
     # --- the end
 
     async def aclose(self) -> None:
-        """Close in the order of what may be lost: the session first."""
-        self.emit(SessionEnded(self._agent.session_id, "shutdown"))
-        if self.resources.hooks is not None:
-            await self.resources.hooks.aclose()
+        """The session is closed before anything that may fail to stop."""
+        self.emit(SessionEnded(self.agent.session_id, "shutdown"))
+        for feature in self.features:
+            await feature.before_close()
         if self.session is not None:
             self.session.close()
-        if self._keeping is not None:
-            self._keeping.close()
-        await self.resources.aclose()
-        await self._agent.client.aclose()
+        await self.services.stop_jobs()
+        for feature in reversed(list(self.features)):
+            await feature.aclose()
+        await self.services.aclose()
+        await self.agent.client.aclose()
 
     def _must_be_idle(self) -> None:
         if self.busy:
             raise AgentBusy("agent is busy")
 
 
-def _beside(interceptor: Interceptor, hooks: HookInterceptor) -> Interceptor:
-    """Hooks know a conversation beside another by its own name; a recorder may stand around them."""
-    if interceptor is hooks:
-        return hooks.for_child()
-    around: Callable[[Interceptor], Interceptor] | None = getattr(interceptor, "around", None)
-    return around(hooks.for_child()) if around is not None and interceptor.inner is hooks else interceptor  # pyright: ignore
-
-
 def hydrated(messages: Sequence[Message]) -> tuple[Message, ...]:
     """What the model continues with: the last messages, and the summary of what came before them if there is one."""
-    from zot.core.session.resume import window  # only a conversation that goes on needs it
+    from zot.core.session.resume import window  # only a resumed conversation needs it
 
     tail = window(messages)
     first = messages[0] if messages else None

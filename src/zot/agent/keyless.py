@@ -15,17 +15,17 @@ from zot.provider.discovery import find_local_servers
 from zot.provider.http.pool import HttpPool
 
 if TYPE_CHECKING:
-    from zot.agent.services import Resources
+    from zot.agent.services import Services
 
 
-async def with_what_answers(resolved: Resolved, resources: Resources) -> Resolved:
+async def with_what_answers(resolved: Resolved, services: Services) -> Resolved:
     """What is missing, in one line still, with the first server that was found in place of the advice to have one."""
     if ANY_SERVER not in resolved.missing:
         return resolved
     pool = HttpPool()
     try:
-        providers = resources.catalog.providers().values()
-        found = await find_local_servers(pool, providers=providers, environ=resources.environ)
+        providers = services.catalog.providers().values()
+        found = await find_local_servers(pool, providers=providers, environ=services.environ)
     finally:
         await pool.aclose()
     if not found:

@@ -1,10 +1,9 @@
 """The system prompt of a session, built once and byte-identical while the tool set stays the same; a deferred tool that
 is activated joins the tools of a request, not this text.
 
-Order: identity (or the custom text in its place), tool summary, appended texts, context files, skill manifest, the
-jail if there is one, footer; one blank line between them. The date is that of the session's start, so that providers
-can cache the text. A small model on this machine gets a brief one (see ``brief_prompt``), as long as it is the one that
-answers.
+Order: identity (or the custom text in its place), tool summary, appended texts, context files, the sections of features
+(skills, then the jail), footer; one blank line between them. The date is that of the session's start, so that providers
+can cache the text. A feature may put a short prompt in its place, for small models.
 """
 
 from __future__ import annotations
@@ -12,18 +11,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 import zot
 from zot.agent.context_files import ContextFile
-from zot.features.skills.skill_tool import one_line
 from zot.provider.model_call import ToolSpec
 from zot.system.text_files import read_text
-
-if TYPE_CHECKING:
-    from zot.system.jail.jail import Jail
 
 _SYSTEM_BYTES = 256 << 10
 _SUMMARY_CHARACTERS = 120
@@ -55,8 +50,34 @@ class CustomText(msgspec.Struct, frozen=True):
     problems: list[str] = []
 
 
+class Section(NamedTuple):
+    """A feature's part of the prompt. With ``tool``, only while that tool is offered: without the tool that loads them
+    a list of skills would only mislead."""
+
+    order: int
+    kind: str
+    text: Callable[[], str]
+    tool: str = ""
+
+
+class ShortPrompt(Protocol):
+    """Takes the place of the whole prompt while it is active."""
+
+    def is_active(self) -> bool: ...
+
+    def text(self) -> str: ...
+
+    def sections(self) -> list[tuple[str, str, str]]:
+        """As ``SystemPrompt.sections``."""
+        ...
+
+    def truncation_notice(self) -> str:
+        """A line about what did not fit of the context files; empty if all of it did."""
+        ...
+
+
 class SystemPrompt:
-    """Call it with the tools of the next request to get the prompt's text."""
+    """Call it with the tools of the next request to get the prompt's text. ``short`` may replace it."""
 
     def __init__(
         self,
@@ -68,101 +89,85 @@ class SystemPrompt:
         context: Sequence[ContextFile] = (),
         skills: str = "",
         date: str = "",
-        jail: Callable[[], str] = lambda: "",
-        brief: Callable[[], bool] = lambda: False,
+        jail: Callable[[], str] | None = None,
     ) -> None:
-        self._cwd = cwd
-        self._custom = custom
-        self._given = {"cwd": cwd, "docs_index": docs_index, "custom": custom, "appends": appends, "skills": skills}
+        self.cwd, self.custom, self.context = cwd, custom, context
+        self.appends = [text.strip() for text in appends]
+        self.short: ShortPrompt | None = None
+        self._given = {"cwd": cwd, "docs_index": docs_index, "custom": custom, "appends": appends}
         self._date = date or time.strftime("%Y-%m-%d")
         self._first = _IDENTITY.format(index=docs_index) if custom is None else custom.strip()
-        self._appends = [text.strip() for text in appends]
-        self._context = context
-        self._middle = [*self._appends, *(part.section() for part in context)]
-        self._skills = skills
+        self._middle = [*self.appends, *(part.section() for part in context)]
         self._footer = f"Current date: {self._date}\nCurrent working directory: {cwd or '.'}\n"
-        self._jail = jail
-        self._jailed = jail()
-        self._brief = brief
-        self._was_brief: bool = brief()
-        self._brief_text = ""
-        self._specs: tuple[ToolSpec, ...] = ()
-        self._text = self._build(())
+        self._sections: list[Section] = []
+        self._built: tuple[object, ...] = ()
+        self._text = ""
+        if skills:
+            self.add_section("skills", lambda: skills, order=10, tool="skill")
+        if jail is not None:
+            self.add_section("jail", jail, order=20)
+
+    def add_section(self, kind: str, text: Callable[[], str], *, order: int, tool: str = "") -> None:
+        """Between the context files and the footer, by ``order``. ``text`` is called for every request."""
+        self._sections = sorted([*self._sections, Section(order, kind, text, tool)], key=lambda each: each.order)
 
     def __call__(self, specs: tuple[ToolSpec, ...]) -> str:
-        jailed, brief = self._jail(), self._brief()  # both come and go by a person's word
-        changed = specs is not self._specs and specs != self._specs
-        if changed or jailed != self._jailed or brief != self._was_brief:
-            self._specs, self._jailed, self._was_brief = specs, jailed, brief
-            self._text = self._build(specs)
+        short = self.short is not None and self.short.is_active()
+        state = (specs, short, *(section.text() for section in self._sections))
+        if state != self._built:
+            self._built, self._text = state, self._build(specs)
         return self._text
+
+    def section(self, kind: str) -> str:
+        """The text of a feature's section at this moment; empty if there is none."""
+        return next((section.text() for section in self._sections if section.kind == kind), "")
 
     @property
     def told(self) -> tuple[str, str]:
-        """What it says of the jail at this moment, and what it says in brief; both are empty for most."""
-        return self._jail(), self._in_brief() if self._brief() else ""
+        """The jail's section and the short prompt at this moment; both are empty for most."""
+        return self.section("jail"), self._short_text()
 
     def parts(self) -> dict[str, Any]:
         """What it was made from, for one like it elsewhere."""
-        brief = self._in_brief() if self._was_brief else ""
-        return {**self._given, "context": self._context, "date": self._date, "jail": self._jailed, "brief": brief}
+        own = {kind: self.section(kind) for kind in ("skills", "jail")}
+        return {**self._given, **own, "context": self.context, "date": self._date, "brief": self._short_text()}
 
     def sections(self, specs: tuple[ToolSpec, ...]) -> list[tuple[str, str, str]]:
         """What it is made of: a kind (``prompt``, ``tools``, ``file``, ``skills``), a name and the text of each."""
-        if self._was_brief:
-            from zot.local_model.short_prompt import nearest  # loaded with it
-
-            whole, file = self._in_brief(), nearest(self._context)
-            named = str(self._context[-1].path) if file else ""
-            return [("prompt", "", whole.replace(file, "", 1)), ("file", named, file)]
-        skills = self._skills if any(spec.name == "skill" for spec in specs) else ""
-        own = filter(None, [self._first, *self._appends, self._jailed, self._footer])
+        if self.short is not None and self.short.is_active():
+            return self.short.sections()
+        own = filter(None, [self._first, *self.appends, self.section("jail"), self._footer])
         return [
             ("prompt", "", "\n\n".join(own)),
             ("tools", "", tool_summary(specs)),
-            *(("file", str(part.path), part.section()) for part in self._context),
-            ("skills", "", skills),
+            *(("file", str(part.path), part.section()) for part in self.context),
+            *((part.kind, "", _shown(part, specs)) for part in self._sections if part.kind != "jail"),
         ]
 
     @property
     def left_out(self) -> str:
-        """A line about what did not fit of the context files; empty when all of it did."""
-        if not self._was_brief:
-            return ""
-        from zot.local_model.short_prompt import left_out  # loaded with it
+        """A line about what did not fit of the context files; empty if all of it did."""
+        return self.short.truncation_notice() if self.short is not None and self.short.is_active() else ""
 
-        return left_out(self._context)
-
-    def _in_brief(self) -> str:
-        """Made once: what the directory holds is told as it was at the start."""
-        if not self._brief_text:
-            from zot.local_model.short_prompt import brief_prompt  # of no use to larger models
-
-            self._brief_text = brief_prompt(self._cwd, self._custom, self._appends, self._context)
-        return self._brief_text
+    def _short_text(self) -> str:
+        return self.short.text() if self.short is not None and self.short.is_active() else ""
 
     def _build(self, specs: tuple[ToolSpec, ...]) -> str:
-        if self._was_brief:
-            return self._in_brief()
-        # Without the tool that loads them a list of skills would only mislead.
-        skills = self._skills if any(spec.name == "skill" for spec in specs) else ""
-        parts = [self._first, tool_summary(specs), *self._middle, skills, self._jailed, self._footer]
+        if short := self._short_text():
+            return short
+        own = (_shown(section, specs) for section in self._sections)
+        parts = [self._first, tool_summary(specs), *self._middle, *own, self._footer]
         return "\n\n".join(part for part in parts if part)
 
 
-def told_of(jail: Jail | None, *, asks: bool) -> str:
-    """What the model should know of its jail; empty when there is none."""
-    if jail is None:
-        return ""
-    policy = jail.policy
-    writable = ", ".join((*policy.writable, *policy.write_files))
-    network = "There is a network." if policy.network else "There is no network."
-    person = "the user is asked about it" if asks else "only the user can open it (/unjail)"
-    return (
-        f"Your tools run in a jail held by the operating system: only {writable} can be changed, the system can be "
-        f"read, HOME and /tmp are private. {network} What is outside is refused, and {person}. When a task needs "
-        "something outside, say so plainly; do not try to work round the jail."
-    )
+def _shown(section: Section, specs: tuple[ToolSpec, ...]) -> str:
+    return section.text() if not section.tool or any(spec.name == section.tool for spec in specs) else ""
+
+
+def one_line(text: str, limit: int) -> str:
+    """``text`` without line breaks and control characters, cut to ``limit`` characters."""
+    clean = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return clean if len(clean) <= limit else clean[: limit - 1].rstrip() + "…"
 
 
 def tool_summary(specs: Iterable[ToolSpec]) -> str:

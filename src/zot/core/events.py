@@ -169,11 +169,12 @@ class SessionFault(msgspec.Struct, frozen=True, tag="session_fault", omit_defaul
 
 
 class Diagnostic(msgspec.Struct, frozen=True, tag="diagnostic"):
-    """Something is not as it was asked for and the run goes on all the same: a setting, a fallback, a repaired session
-    or, ``of_extension``, an extension's fault."""
+    """Something is not as configured and the run continues: a setting, a fallback, a repaired session or,
+    ``of_extension``, an extension's fault. ``source`` names the feature that reports it."""
 
     text: str
     of_extension: bool = False
+    source: str = ""
 
 
 ShownEvent = (

@@ -95,6 +95,10 @@ class AgentState:
         """The tools sorted by name."""
         return tuple(self.toolbox.values())
 
+    def add_interceptor(self, interceptor: Interceptor) -> None:
+        """Ask it after those there are."""
+        self.interceptors.append(interceptor)
+
     def set_tools(self, tools: Iterable[Tool]) -> None:
         """Swap the tools; a step in progress keeps those it was started with."""
         self.toolbox = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}

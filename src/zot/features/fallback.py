@@ -8,43 +8,44 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from zot.agent.feature import Feature
 from zot.agent.model_resolver import Query, Resolved, require_credential
-from zot.core.events import Diagnostic
 from zot.errors import NotLoggedIn, UsageError
 from zot.provider.error_mapping import rescue_category
 from zot.provider.providers import canonical_id
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.core.state import Fallback
 
 
-def fallback(conversation: Conversation) -> Fallback:
-    """What the agent asks when its model failed; UsageError or NotLoggedIn name the flag."""
-    second = _resolved(conversation)
-    waiting, resources = [second], conversation.resources
-    resources.stand_in = (second.provider.id, second.model.id)
-    conversation.read_settings()  # with fewer tries
+class FallbackFeature(Feature):
+    name = "fallback"
 
-    async def take_over(error: Exception) -> bool:
-        if not waiting or rescue_category(error) in ("", "too_large"):
+    def join(self) -> None:
+        """UsageError or NotLoggedIn name the flag."""
+        self._second: Resolved | None = _resolved(self.conversation)
+        self.services.waiting_model = (self._second.provider.id, self._second.model.id)
+        self.conversation.read_settings()  # with fewer retries
+        self.conversation.agent.fallback = self._take_over
+
+    async def _take_over(self, error: Exception) -> bool:
+        second = self._second
+        if second is None or rescue_category(error) in ("", "too_large"):
             return False
-        waiting.clear()
-        resources.stand_in, present = None, conversation.present
+        self._second = self.services.waiting_model = None
+        present = self.conversation.present
         if (second.provider.id, second.model.id) == (present.provider, present.model):
-            return False  # a resumed session remembers it, or it was chosen since
+            return False  # a resumed session has it already, or it was chosen since
         failed, other = f"{present.provider}/{present.model}", f"{second.provider.id}/{second.model.id}"
-        conversation.emit(Diagnostic(f"model {failed} failed: {error}; going on with {other}"))
-        await conversation.adopt(second).aclose()
+        self.notify(f"model {failed} failed: {error}; going on with {other}")
+        await self.conversation.adopt(second).aclose()
         return True
-
-    return take_over
 
 
 def _resolved(conversation: Conversation) -> Resolved:
-    typed = conversation.resources.config.fallback_model
+    typed = conversation.services.config.fallback_model
     try:
-        resolved = conversation.resources.resolve(_query(conversation, typed))
+        resolved = conversation.services.resolve(_query(conversation, typed))
         require_credential(resolved)
     except NotLoggedIn as error:
         raise NotLoggedIn(f"--fallback-model {typed}: {error}") from error

@@ -1,51 +1,45 @@
-"""The model list is refreshed in the background, once, when a model is in use and the cache is stale.
+"""Refreshes the model list in the background, once, when a model is in use and the cache is stale.
 
-Only for the provider being talked to, only after its answer began, so that nothing is delayed and nobody is asked
-who was not asked already. A run that ends earlier gives the refresh up.
+Only for the current provider, and only after its answer began, so that nothing is delayed and no other server is
+contacted. A run that ends earlier cancels it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING
 
+from zot.agent.feature import Feature
 from zot.core.events import AgentEvent, AssistantStart
 
-if TYPE_CHECKING:
-    from zot.agent.conversation import Conversation
 
+class ModelRefreshFeature(Feature):
+    name = "model_refresh"
+    _task: asyncio.Task[None] | None = None
 
-class ModelRefresh:
-    """Owns at most one task; ``aclose`` ends it. An address typed by hand is not the provider's: not asked."""
+    def join(self) -> None:
+        self._unsubscribe = self.conversation.read(self._on_answer, AssistantStart)
 
-    def __init__(self, conversation: Conversation) -> None:
-        self._conversation = conversation
-        self._enabled = not conversation.resources.config.base_url and conversation.resolved.endpoint is not None
-        self._task: asyncio.Task[None] | None = None
-
-    def watch(self, event: AgentEvent) -> None:
-        if self._enabled and isinstance(event, AssistantStart):
-            self._enabled = False
-            self._task = asyncio.get_running_loop().create_task(self._refresh())
+    def _on_answer(self, event: AgentEvent) -> None:
+        self._unsubscribe()
+        self._task = asyncio.get_running_loop().create_task(self._refresh())
 
     async def _refresh(self) -> None:
         from zot.provider.discovery import refresh, targets
 
-        resources, provider = self._conversation.resources, self._conversation.resolved.provider
-        key = resources.config.api_key
-        asked = targets([provider], resources.auth, os.environ, in_use=provider.id, api_key=key)
-        models = await refresh(resources.pool, asked, resources.home)
+        services, provider = self.services, self.conversation.resolved.provider
+        asked = targets([provider], services.auth, os.environ, in_use=provider.id, api_key=services.config.api_key)
+        models = await refresh(services.pool, asked, services.home)
         if models is not None:
-            resources.catalog.learn(models)
-            self._conversation.learn_window()
-        if url := resources.settings.values.catalog_url:
+            services.catalog.learn(models)
+            self.conversation.learn_window()
+        if url := services.settings.values.catalog_url:
             from zot.provider.catalog_file import fetch_catalog
 
-            if await fetch_catalog(resources.pool, url, resources.home):
-                resources.catalog.reload()
+            if await fetch_catalog(services.pool, url, services.home):
+                services.catalog.reload()
 
-    async def aclose(self) -> None:
+    async def before_close(self) -> None:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

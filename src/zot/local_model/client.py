@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from pathlib import Path
 
 import msgspec
 
+from zot.agent.model_resolver import Resolved
 from zot.errors import BadRequest, TransportFailed, ZotError
 from zot.local_model.runtime_dir import Running
 from zot.local_model.server_manager import Runtime
-from zot.local_model.weights import Chosen
+from zot.local_model.weights import Chosen, chosen
 from zot.provider.dialects import dialect_for
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.http.pool import HttpPool
@@ -92,3 +94,26 @@ class LocalClient:
             f"{self.name}: the model's server ended before the answer did; the next request starts another one",
             provider=self.name,
         )
+
+
+class LocalClients:
+    """The clients of the local models that a run uses; each keeps its model's server while the run lasts."""
+
+    def __init__(self, pool: HttpPool) -> None:
+        self._pool = pool
+        self._clients: dict[Path, LocalClient] = {}
+
+    def client_for(self, resolved: Resolved) -> LocalClient:
+        """The client of this model; the servers of others are released."""
+        assert resolved.endpoint is not None
+        model = chosen(resolved.model.id)
+        if model.path not in self._clients:
+            self._clients[model.path] = LocalClient(model, resolved.api, resolved.endpoint, self._pool)
+        for path, other in self._clients.items():
+            if path != model.path:
+                other.rest()
+        return self._clients[model.path]
+
+    async def aclose(self) -> None:
+        for client in self._clients.values():
+            await client.aclose()

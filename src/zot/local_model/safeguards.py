@@ -13,28 +13,28 @@ from zot.errors import ZotError
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.agent.services import Resources
+    from zot.agent.services import Services
+    from zot.local_model.feature import LocalModelFeature
 
 ASKS = "accept-edits"  # edits in the project run, commands are asked about
 
 
-def guard(resources: Resources) -> list[str]:
+def guard(services: Services) -> list[str]:
     """Prepares the run for such a model; returns what there is to say about it."""
-    config, values, front_end = resources.config, resources.settings.values, resources.front_end
-    if config.permission_mode or values.permission_mode or resources.workspace.jail is not None:
+    config, values, front_end = services.config, services.settings.values, services.front_end
+    if config.permission_mode or values.permission_mode or services.workspace.jail is not None:
         return []
     if front_end.switches or front_end.confirmer is not None:
-        resources.held_mode = ASKS
+        services.constrained_mode = ASKS
         return []
     if config.tools is not None and "bash" not in config.tools:
         return []
-    from zot.features.jail.setup import confine, wanted  # most runs are free
+    from zot.features.jail.feature import create_jail  # most runs have none
 
-    asked = wanted("on", config.jail_read, config.jail_write, config.jail_level, values)
     try:
-        resources.workspace.jail = confine(resources.workspace.cwd, resources.home, asked)
+        services.workspace.jail = create_jail(services, "on")
     except ZotError as error:
-        resources.withheld = frozenset({"bash"})
+        services.withheld = frozenset({"bash"})
         return [
             "bash is not offered: where nobody can be asked, a small model's commands run in a jail, and there is"
             f" {error}; --permission-mode everything runs them all the same"
@@ -42,38 +42,33 @@ def guard(resources: Resources) -> list[str]:
     return []
 
 
-def adapt(conversation: Conversation) -> list[str]:
-    """Another model answers from now on, and either it or the one before it is held by a grammar, but not both: tools
-    and commands become what the new one needs. Returns what there is to say about it."""
-    resources, held = conversation.resources, conversation.model.tool_calls != ""
-    said = _guard_from_now_on(conversation) if held else _as_before(conversation)
-    if not conversation.is_child:  # a child has the tools it was made with
-        from zot.agent.build import own_tools  # it is loaded: it made this conversation
-
-        resources.own_tools = own_tools(resources, conversation.model)
-        conversation.refresh_tools()
+def adapt(conversation: Conversation, feature: LocalModelFeature) -> list[str]:
+    """Another model answers from now on, and either it or the one before it is constrained by a grammar, but not both:
+    tools and permissions become what the new one needs. Returns what to report."""
+    said = _narrow(conversation, feature) if conversation.model.tool_calls else _restore(conversation, feature)
+    conversation.refresh_tools(own=True)
     return said
 
 
-def _guard_from_now_on(conversation: Conversation) -> list[str]:
-    resources, gate = conversation.resources, conversation.gate
-    if (gate is not None and not gate.open) or resources.held_mode or resources.withheld:
+def _narrow(conversation: Conversation, feature: LocalModelFeature) -> list[str]:
+    services, gate = feature.services, conversation.gate
+    if (gate is not None and not gate.open) or services.constrained_mode or services.withheld:
         return []
-    said = guard(resources)
-    if gate is not None and resources.held_mode:
-        resources.narrowed, gate.mode = True, ASKS
+    said = guard(services)
+    if gate is not None and services.constrained_mode:
+        feature.narrowed, gate.mode = True, ASKS
         return [*said, f"{conversation.model.id} is a small model: commands are asked about from now on"]
     return said
 
 
-def _as_before(conversation: Conversation) -> list[str]:
-    """What was narrowed for a model that took over in mid-session is undone; what the run began with stands, and so
-    do a jail and a mode that somebody has chosen since."""
-    resources, gate = conversation.resources, conversation.gate
-    narrowed, resources.narrowed = resources.narrowed, False
-    resources.withheld = frozenset()
-    if gate is None or not gate.open:  # else somebody opened it for the small model, who may have it so again
-        resources.held_mode = ""
+def _restore(conversation: Conversation, feature: LocalModelFeature) -> list[str]:
+    """Undo what was narrowed in mid-session; what the run began with stands, and so do a jail and a mode that the user
+    has chosen since."""
+    services, gate = feature.services, conversation.gate
+    narrowed, feature.narrowed = feature.narrowed, False
+    services.withheld = frozenset()
+    if gate is None or not gate.open:  # else the user opened it for the small model, who may have it so again
+        services.constrained_mode = ""
     if gate is None or not narrowed or gate.mode != ASKS:
         return []
     gate.mode = "everything"

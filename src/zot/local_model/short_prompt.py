@@ -7,10 +7,11 @@ guesses names instead of looking; of the project's instructions only the beginni
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from zot.agent.context_files import ContextFile
+from zot.agent.system_prompt import SystemPrompt
 from zot.local_model.coaching.file_knowledge import LISTED, OPENING, RULES
 from zot.system.plural import counted
 
@@ -24,8 +25,33 @@ _BRIEF = OPENING + " You work step by step in the directory {cwd}."
 _RULES = RULES + " After a change, check it. Use final only when the task is really done."
 
 
-def brief_prompt(cwd: Path | None, custom: str | None, appends: Sequence[str], context: Sequence[ContextFile]) -> str:
-    """The tools come behind the first paragraph, from whoever knows how they are called."""
+class SmallModelPrompt:
+    """The ``ShortPrompt`` of a model that a grammar constrains."""
+
+    def __init__(self, prompt: SystemPrompt, is_active: Callable[[], bool]) -> None:
+        self._prompt = prompt
+        self.is_active = is_active
+        self._text = ""
+
+    def text(self) -> str:
+        """Built once: the directory's files are those of the start."""
+        prompt = self._prompt
+        self._text = self._text or build_short_prompt(prompt.cwd, prompt.custom, prompt.appends, prompt.context)
+        return self._text
+
+    def sections(self) -> list[tuple[str, str, str]]:
+        context, file = self._prompt.context, nearest(self._prompt.context)
+        named = str(context[-1].path) if file else ""
+        return [("prompt", "", self.text().replace(file, "", 1)), ("file", named, file)]
+
+    def truncation_notice(self) -> str:
+        return left_out(self._prompt.context)
+
+
+def build_short_prompt(
+    cwd: Path | None, custom: str | None, appends: Sequence[str], context: Sequence[ContextFile]
+) -> str:
+    """The tools come behind the first paragraph, from the dialect, which knows how they are called."""
     first = _BRIEF.format(cwd=cwd or ".") if custom is None else custom.strip()
     names = ", ".join(_names(cwd)) if cwd is not None else ""
     parts = [first, _RULES if custom is None else "", *appends, nearest(context), f"{LISTED}{names}" if names else ""]

@@ -15,7 +15,7 @@ from typing import Any, cast
 import msgspec
 
 from zot.agent.model_resolver import Resolved
-from zot.agent.services import Resources
+from zot.agent.services import Services
 from zot.errors import ProviderError
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.http.message import HttpRequest
@@ -40,13 +40,13 @@ class Found(msgspec.Struct, frozen=True):
     at: float
 
 
-async def held_if_unable(resolved: Resolved, resources: Resources) -> Resolved | None:
+async def held_if_unable(resolved: Resolved, services: Services) -> Resolved | None:
     """The same model held by a grammar, when it cannot call tools and its server knows grammars; else None."""
     endpoint = resolved.endpoint
     if endpoint is None:
         return None
     try:
-        ability = await _ability(endpoint, resolved.model.id, resources)
+        ability = await _ability(endpoint, resolved.model.id, services)
     except (ProviderError, OSError, TimeoutError):
         return None  # whoever cannot be asked will say so when the prompt comes
     if ability.calls is not False or not ability.grammar:
@@ -55,13 +55,13 @@ async def held_if_unable(resolved: Resolved, resources: Resources) -> Resolved |
     return msgspec.structs.replace(resolved, model=model, api="grammar", notices=[])
 
 
-async def _ability(endpoint: Endpoint, model: str, resources: Resources) -> Ability:
-    ask = _asker(resources, endpoint)
+async def _ability(endpoint: Endpoint, model: str, services: Services) -> Ability:
+    ask = _asker(services, endpoint)
     async with asyncio.timeout(_PROPS_S):
         server = await server_of(endpoint, ask)
     if not server:
         return Ability(None)
-    path, key = resources.home / FILE, f"{endpoint.base_url} {model}"
+    path, key = services.home / FILE, f"{endpoint.base_url} {model}"
     known = _read(path).get(key)
     if known is not None and known.server == server and (known.calls is not None or _is_recent(known)):
         return Ability(known.calls, known.grammar)
@@ -78,9 +78,9 @@ def _is_recent(known: Found) -> bool:
     return 0 <= time.time() - known.at < _TRY_AGAIN_S
 
 
-def _asker(resources: Resources, endpoint: Endpoint) -> Ask:
+def _asker(services: Services, endpoint: Endpoint) -> Ask:
     async def ask(request: HttpRequest) -> tuple[int, dict[str, Any]]:
-        response = await resources.pool.dispatch(request, insecure=endpoint.insecure, connect_timeout=_CONNECT_S)
+        response = await services.pool.dispatch(request, insecure=endpoint.insecure, connect_timeout=_CONNECT_S)
         try:
             value: Any = msgspec.json.decode(await response.read(_BODY_LIMIT))
         except (msgspec.DecodeError, UnicodeError, RecursionError):

@@ -17,6 +17,9 @@ from zot.core.events import AgentEvent, Diagnostic, SessionFault
 from zot.core.loop import Outcome
 from zot.core.permission_modes import Mode as PermissionMode
 from zot.errors import AgentBusy, AnswerAborted, RuntimeClosed, UsageError, ZotError
+from zot.features.checkpoints.feature import file_changes, rewind
+from zot.features.conversation_state import conversation_state, provider_models
+from zot.features.lookup import mcp
 from zot.provider.messages import ImageBlock
 from zot.provider.model import Reasoning
 from zot.sdk.error_text import for_programs
@@ -209,7 +212,7 @@ class Runtime:
         the last rewinding of files. What others changed meanwhile is named and left alone, unless ``overwrite``;
         ``dry_run`` only tells. Needs ``sessions``."""
         await self._settle()
-        return await self._open().rewind(prompt, what, overwrite=overwrite, dry_run=dry_run)
+        return await rewind(self._open(), prompt, what, overwrite=overwrite, dry_run=dry_run)
 
     async def clear(self) -> None:
         """Drop the transcript; the cost stays, and so does a session: the next one begins."""
@@ -263,7 +266,7 @@ class Runtime:
         return tuple(self._notices)
 
     def state(self) -> rpc_frames.State:
-        return self._entered().state(busy=self.busy)
+        return conversation_state(self._entered(), busy=self.busy)
 
     def messages(self) -> tuple[rpc_frames.Message, ...]:
         """The transcript as it is now."""
@@ -272,7 +275,7 @@ class Runtime:
     async def changes(self, prompt: int = 0) -> rpc_frames.Changes:
         """What the tools did to files during the prompt of this number, from 1, or without one in the whole session.
         Needs ``sessions``."""
-        return await self._open().file_changes(prompt)
+        return await file_changes(self._open(), prompt)
 
     def cost(self) -> rpc_frames.UsageTotals:
         """Tokens and money of everything so far."""
@@ -280,11 +283,12 @@ class Runtime:
 
     def models(self) -> tuple[rpc_frames.ModelInfo, ...]:
         """The models of the current provider."""
-        return self._entered().models()
+        return provider_models(self._entered())
 
     def mcp_servers(self) -> tuple[rpc_frames.McpServer, ...]:
         """The MCP servers of this runtime: state, tools, last error; nobody is started to be asked."""
-        return self._entered().mcp_servers()
+        feature = mcp(self._entered())
+        return feature.servers() if feature is not None else ()
 
     def list_models(self) -> tuple[rpc_frames.ModelInfo, ...]:
         """The older name of ``models``."""

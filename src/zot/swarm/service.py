@@ -294,7 +294,7 @@ def recorded(home: Path, id: str) -> SwarmWorker:
 
 def starter_of(conversation: Conversation) -> Starter:
     """A worker that a conversation starts gets its model, belongs to it, and may do no more than it may."""
-    present, resources = conversation.present, conversation.resources
+    present, resources = conversation.present, conversation.services
     script = resources.config.script if present.provider == "script" else ""
     return Starter(
         home=resources.home,

@@ -5,16 +5,14 @@ There are no such tools unless they are switched on, and none in an agent that w
 
 from __future__ import annotations
 
-import os
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from zot.agent.tools.registry import SWARM, LazyTool, Spec
+from zot.agent.tools.registry import LazyTool, Spec
 from zot.core.tool import Tool, ToolContext, ToolResult, text_result
 from zot.errors import ToolError, ZotError
 
 if TYPE_CHECKING:
-    from zot.agent.services import Resources
     from zot.swarm.model_agents import ModelSwarm
 
 AGENT_VARIABLE = "ZOT_SWARM_AGENT_ID"
@@ -71,16 +69,6 @@ SPECS = {
         "The agents you started: what each does, or how it ended.", {"type": "object", "properties": {}}, read_only=True
     ),
 }
-
-
-def is_wanted(resources: Resources) -> bool:
-    """Whether this run has them: named in ``--tools``, or switched on in the settings."""
-    if os.environ.get(AGENT_VARIABLE):
-        return False
-    named, values = resources.config.tools, resources.settings.values
-    if named is not None:
-        return SWARM in named
-    return values.auto_swarm_enabled or SWARM in values.tools
 
 
 def swarm_tools(swarm: Callable[[], ModelSwarm]) -> list[Tool]:

@@ -103,7 +103,7 @@ async def test_tools_that_change_in_mid_conversation_are_not_a_silent_loss(serve
     async with build(config) as conversation:
         conversation.read(lambda event: said.append(getattr(event, "text", "")), Notice)
         await conversation.say("work " * 8000)
-        conversation.resources.own_tools.pop()
+        conversation.toolset.own.pop()
         conversation.refresh_tools()
         await conversation.say("and now?")
         await conversation.say("and now?")

@@ -68,6 +68,8 @@ class Conductor:
 
     def rest(self) -> None: ...
 
+    def close(self) -> None: ...
+
     def put(self, type: str, fields: dict[str, Any]) -> None:
         """A line of the second run."""
         if self.over.done() or self._passed_over(type):

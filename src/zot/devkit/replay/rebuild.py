@@ -220,24 +220,37 @@ def apply_state(agent: RecordedAgent, state: dict[str, Any], people: RecordedPeo
 
 
 class _ReplayedPrompt(SystemPrompt):
-    """``told_in_brief`` names files of the recorded directory, which nobody reads here."""
+    """Its jail notice and its short prompt are what the recording says."""
 
     told_of_jail = told_in_brief = ""
 
     @property
     def told(self) -> tuple[str, str]:
-        """As it was told, a moment before the model changes for which it is brief."""
+        """As it was, briefly before the model changes for which it is short."""
         return self.told_of_jail, self.told_in_brief
 
-    def _in_brief(self) -> str:
-        return self.told_in_brief
+
+class _ReplayedShortPrompt:
+    """Names files of the recorded directory, which is not read here."""
+
+    def __init__(self, prompt: _ReplayedPrompt, is_active: Callable[[], bool]) -> None:
+        self._prompt = prompt
+        self.is_active = is_active
+
+    def text(self) -> str:
+        return self._prompt.told_in_brief
+
+    def sections(self) -> list[tuple[str, str, str]]:
+        return [("prompt", "", self.text())]
+
+    def truncation_notice(self) -> str:
+        return ""
 
 
-def _system(setup: Setup, brief: Callable[[], bool]) -> Callable[..., str]:
+def _system(setup: Setup, is_short: Callable[[], bool]) -> Callable[..., str]:
     parts = setup.get("system", dict[str, Any])
     if "text" in parts:
         return lambda *_: str(parts["text"])
-    made: list[_ReplayedPrompt] = []
     prompt = _ReplayedPrompt(
         cwd=Path(parts["cwd"]) if parts.get("cwd") else None,
         docs_index=Path(parts["docs_index"]),
@@ -246,12 +259,11 @@ def _system(setup: Setup, brief: Callable[[], bool]) -> Callable[..., str]:
         context=[ContextFile(Path(part["path"]), part["text"]) for part in parts.get("context", ())],
         skills=parts.get("skills", ""),
         date=parts.get("date", ""),
-        jail=lambda: made[0].told_of_jail if made else str(parts.get("jail", "")),
-        brief=brief,
     )
     prompt.told_in_brief = str(parts.get("brief", ""))
     prompt.told_of_jail = str(parts.get("jail", ""))
-    made.append(prompt)
+    prompt.add_section("jail", lambda: prompt.told_of_jail, order=20)
+    prompt.short = _ReplayedShortPrompt(prompt, is_short)
     return prompt
 
 

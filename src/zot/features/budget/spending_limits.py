@@ -21,17 +21,18 @@ from zot.provider.providers import is_loopback
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.core.state import Guard
+    from zot.features.budget.ledger import Ledger
 
 
 class Budget:
     """One for each run: conversations beside the first one ask the same. ``inner`` is asked after it, where somebody
     else has a word, too."""
 
-    def __init__(self, conversation: Conversation, inner: Guard | None = None) -> None:
+    def __init__(self, conversation: Conversation, ledger: Ledger, inner: Guard | None = None) -> None:
         self._conversation = conversation
         self._inner = inner
         self._estimate = Estimate()
-        self._ledger = conversation.resources.ledger
+        self._ledger = ledger
         self._claims = Claims(self._ledger)
         self._claimed = 0.0  # by requests of this process that are being made
 
@@ -66,8 +67,8 @@ class Budget:
     # --- the limits
 
     def _check_session(self, limit: float, least: float) -> None:
-        agents = self._conversation.resources.swarm
-        spent = self._conversation.cost.cost_usd + self._claimed + (agents.spent if agents is not None else 0.0)
+        elsewhere = sum(feature.spent() for feature in self._conversation.features)
+        spent = self._conversation.cost.cost_usd + self._claimed + elsewhere
         if limit < 0:
             raise CostLimitReached(f"{self._conversation.settings.path}: max_cost_session is no amount; correct it")
         if limit and (spent >= limit or spent + least > limit):
@@ -108,7 +109,7 @@ def cost_is_known(conversation: Conversation, model: Model) -> bool:
 def limits(conversation: Conversation) -> tuple[float, float]:
     """For the session and for the day; 0 is none. The flag comes before the setting."""
     values = conversation.settings.values
-    return conversation.resources.config.max_cost or values.max_cost_session, values.max_cost_day
+    return conversation.services.config.max_cost or values.max_cost_session, values.max_cost_day
 
 
 def _refusal(what: str, limit: float, spent: float, least: float, how: str) -> str:

@@ -18,6 +18,7 @@ from zot.features.checkpoints.object_store import Objects
 from zot.features.checkpoints.points import Point, points
 from zot.features.checkpoints.report_text import DONE, shown_path
 from zot.features.checkpoints.restore_plan import Item, Plan, Report, carry_out, plan
+from zot.features.lookup import change_recorder
 from zot.provider.messages import Message, TextBlock, utc_now
 from zot.wire import rpc_frames as wire
 
@@ -47,7 +48,7 @@ def session_file(conversation: Conversation) -> Path:
 
 def places(conversation: Conversation, path: Path) -> tuple[list[Turn], list[Point]]:
     """Every prompt with what it changed, and every rewinding."""
-    keeping, turns = conversation.keeping, turns_of(path)
+    keeping, turns = change_recorder(conversation), turns_of(path)
     if keeping is None:
         return turns, points(turns, [], Objects(path))
     return turns, points(turns, keeping.history(), keeping.place.objects)
@@ -71,13 +72,13 @@ def last_changing(events: Sequence[Event], turns: Sequence[Turn]) -> int:
 
 
 def plan_to(conversation: Conversation, point: Point) -> Plan:
-    keeping = conversation.keeping
+    keeping = change_recorder(conversation)
     return Plan(()) if keeping is None else plan(keeping.history(), point.key, keeping.place.objects)
 
 
 def restore_files(conversation: Conversation, point: Point, *, overwrite: bool) -> tuple[Report, list[Item]]:
     """Planned at this moment; what was done, and what was left alone or cannot be had."""
-    keeping, now = conversation.keeping, plan_to(conversation, point)
+    keeping, now = change_recorder(conversation), plan_to(conversation, point)
     if keeping is None:
         raise ZotError("nothing is kept of files")
     try:
@@ -144,7 +145,7 @@ def _file(item: Item, overwrite: bool) -> wire.RewoundFile:
 
 def changes_in(conversation: Conversation, path: Path, number: int) -> wire.Changes:
     """What prompt ``number`` did to the files, or with 0 the whole session; from what was kept when it happened."""
-    keeping = conversation.keeping
+    keeping = change_recorder(conversation)
     turns, found = places(conversation, path)
     if not 0 <= number <= len(turns):
         raise UsageError(f"there is no prompt {number}: there are {len(turns)}")

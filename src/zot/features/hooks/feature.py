@@ -1,33 +1,71 @@
-"""The configured hooks become the host of a run: what may run at once, what waits for a person, what is said."""
+"""Hooks in a conversation: creates the host of a run from its configuration, skipping untrusted hooks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from zot.agent.feature import Feature, PromptDraft
 from zot.features.hooks.config import Source, load
 from zot.features.hooks.host import HookHost
 from zot.features.trust import GuestTrust
 
 if TYPE_CHECKING:
-    from zot.agent.services import Resources
+    from zot.agent.conversation import Conversation
+    from zot.agent.services import Services
+    from zot.core.permission_gate import Answer, Question
 
 
-def hook_host_of(resources: Resources, tell: Callable[[str], None], problems: list[str]) -> HookHost | None:
+class HooksFeature(Feature):
+    """``host`` is None if no file has a hook."""
+
+    name = "hooks"
+
+    def __init__(self, conversation: Conversation) -> None:
+        super().__init__(conversation)
+        self.host: HookHost | None = None
+
+    def join(self) -> None:
+        problems: list[str] = []
+        self.host = hook_host_of(self.services, self._report, problems)
+        for text in problems:
+            self.notify(text)
+        if self.host is not None:
+            self.conversation.agent.add_interceptor(self.host.interceptor)
+            self.host.join(self.conversation)
+
+    def _report(self, text: str) -> None:
+        self.notify(text)
+
+    async def before_prompt(self, draft: PromptDraft) -> str:
+        return await self.host.before_prompt(draft.text) if self.host is not None else ""
+
+    async def before_compaction(self, focus: str) -> str:
+        return await self.host.before_compaction("manual", focus) if self.host is not None else ""
+
+    async def approve(self, question: Question) -> Answer | None:
+        return await self.host.interceptor.answer_gate(question) if self.host is not None else None
+
+    async def before_close(self) -> None:
+        if self.host is not None:
+            await self.host.aclose(by_user=self.services.front_end.may_log_in)
+
+
+def hook_host_of(services: Services, tell: Callable[[str], None], problems: list[str]) -> HookHost | None:
     """None when no file has a hook; ``problems`` are added to."""
-    values = resources.settings.values
+    values = services.settings.values
     remarks: dict[str, list[str]] = {}
-    found = load(resources.home, resources.workspace.cwd, problems, remarks)
-    waiting = untrusted_of(GuestTrust(resources.home), found, trust_project=resources.config.trust_project)
+    found = load(services.home, services.workspace.cwd, problems, remarks)
+    waiting = untrusted_of(GuestTrust(services.home), found, trust_project=services.config.trust_project)
     seen = {source.name for source in found if source.needs_trust and not any(source is other for other in waiting)}
     problems += [text for name, texts in remarks.items() if name not in seen for text in texts]  # else: when trusted
     if not found:
         return None
-    if not resources.front_end.may_log_in:
+    if not services.front_end.may_log_in:
         problems += [not_trusted(source) for source in waiting]
     host = HookHost(
         [source for source in found if not any(source is other for other in waiting)],
-        workspace=resources.workspace,
+        workspace=services.workspace,
         strict=values.hooks_strict,
         tell=tell,
     )

@@ -94,12 +94,13 @@ class HookHost:
         fields: dict[str, Any] | None = None,
         *,
         only: Source | None = None,
+        given: bytes = b"",
     ) -> list[Answer]:
-        """What the hooks of this event answered, those that are not waited for left out."""
+        """What the hooks of this event answered, without asynchronous ones; ``given`` is their input if known."""
         asked = [each for each in self._for(event, names, only) if self._fits(*each, names, fields or {})]
         if not asked:
             return []
-        given = self._given(event, fields or {})
+        given = given or self._given(event, fields or {})
         waited: list[tuple[Source, Hook]] = []
         for source, hook in asked:
             if hook.is_async:
@@ -265,7 +266,9 @@ class HookHost:
                 self._begun = True
                 self._begin(source)
             case SessionEnded(_, "session_switch"):
-                self._spawn(self.ask("SessionEnd", ("clear",), {"reason": "clear"}))
+                # The input is made now: a moment later the conversation is that of the next session.
+                given = self._given("SessionEnd", {"reason": "clear"})
+                self._spawn(self.ask("SessionEnd", ("clear",), {"reason": "clear"}, given=given))
             case CompactDone():
                 self._begin("compact")
             case _:
@@ -289,10 +292,10 @@ class HookHost:
 
         self._starting = self._spawn(begin())
 
-    async def aclose(self) -> None:
-        """The session ends: its hooks have a moment for it, and nothing of them is waited for afterwards."""
+    async def aclose(self, *, by_user: bool = False) -> None:
+        """Run the SessionEnd hooks, for at most END_S, then stop all that still run."""
         if self._begun and self.has("SessionEnd"):
-            reason = "prompt_input_exit" if self.conversation.resources.front_end.may_log_in else "other"
+            reason = "prompt_input_exit" if by_user else "other"
             with suppress(TimeoutError):
                 async with asyncio.timeout(END_S):
                     await self.ask("SessionEnd", (reason,), {"reason": reason})

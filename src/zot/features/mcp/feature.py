@@ -1,4 +1,4 @@
-"""The configured servers become the host of a run: what may run at once, what waits for a person's trust, what is said.
+"""MCP in a conversation: creates the host of a run from its configuration, skipping untrusted servers.
 
 The user's own files and ``--mcp-config`` are acts of the user, and plugins hand over what of theirs may run. What a
 project brings runs after exactly that entry was trusted, with its command before the person's eyes. Where nothing has
@@ -8,21 +8,121 @@ server is first thought of.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from zot import __version__
+from zot.agent.feature import Feature, PromptDraft
 from zot.errors import ConfigError
 from zot.features.mcp.host import McpHost
+from zot.features.mcp.tools import RESOURCE, SEARCH
 from zot.system.digest import sha256
 from zot.system.safe_open import read_whole
 
 if TYPE_CHECKING:
-    from zot.agent.services import Resources
+    from zot.agent.conversation import Conversation
+    from zot.agent.services import Services
+    from zot.core.tool import Tool
     from zot.features.mcp.config import Entry
+    from zot.features.templates.discovery import Template
+    from zot.system.jail.jail import Jail
+    from zot.wire.rpc_frames import McpServer, McpState
+
+
+class McpFeature(Feature):
+    """``host`` is None if no file has a server."""
+
+    name = "mcp"
+    tool_priority = 2
+
+    def __init__(self, conversation: Conversation, host: McpHost | None = None) -> None:
+        super().__init__(conversation)
+        self.host = host
+
+    def join(self) -> None:
+        problems: list[str] = []
+        self.host = mcp_host_of(self.services, self._report, problems)
+        for text in problems:
+            self.notify(text)
+        if self.host is not None:
+            self.host.on_tools_changed = self.conversation.refresh_tools
+
+    def _report(self, text: str) -> None:
+        self.notify(text)
+
+    async def start(self) -> None:
+        """Servers that were never listed are listed soon, in front ends that stay open."""
+        if self.host is not None and self.services.front_end.switches:
+            self.host.begin()
+
+    def for_child(self, child: Conversation) -> Feature | None:
+        if self.host is None:
+            return None
+        self.host.search_beside(child.agent)
+        return McpFeature(child, self.host)
+
+    def tools(self, taken: Collection[str]) -> list[Tool]:
+        return self.host.tools(taken) if self.host is not None else []
+
+    def tool_names(self) -> Iterable[str]:
+        return (*self.host.rows(), SEARCH, RESOURCE) if self.host is not None else ()
+
+    async def before_prompt(self, draft: PromptDraft) -> str:
+        """``/mcp:server:prompt`` becomes the server's text; resources that the prompt mentions are added before it."""
+        text = draft.text
+        if self.host is not None and (text.startswith("/mcp:") or ("@" in text and "://" in text)):
+            from zot.features.mcp.saying import meant
+
+            draft.text = await meant(self.conversation, self.host, text)
+        return ""
+
+    async def confine(self, jail: Jail | None) -> None:
+        """Servers that run are stopped; each starts in the new jail when it is used again."""
+        if self.host is not None:
+            await self.host.stop_servers()
+
+    # --- for front ends
+
+    def servers(self, only: str = "") -> tuple[McpServer, ...]:
+        """The servers, or one of them, as they are now; none is started."""
+        if self.host is None:
+            return ()
+        from zot.features.mcp.saying import as_told
+
+        return tuple(map(as_told, self.host.statuses(only)))
+
+    def on_state(self, send: Callable[[McpState], None]) -> None:
+        """Call ``send`` each time the state of a server changes."""
+        from zot.wire.rpc_frames import McpState
+
+        def changed(name: str) -> None:
+            for server in self.servers(name):
+                send(McpState(server=server))
+
+        if self.host is not None:
+            self.host.on_state = changed
+
+    def templates(self) -> list[Template]:
+        """Prompts of servers, for lists of prompt templates."""
+        if self.host is None:
+            return []
+        from zot.features.mcp.saying import as_templates
+
+        return as_templates(self.host)
+
+    def is_prompt(self, text: str) -> bool:
+        if self.host is None:
+            return False
+        from zot.features.mcp.saying import names_prompt
+
+        return names_prompt(self.host, text)
+
+    async def aclose(self) -> None:
+        if self.host is not None:
+            await self.host.stop()
 
 
 class Opening(msgspec.Struct, frozen=True):
@@ -32,61 +132,61 @@ class Opening(msgspec.Struct, frozen=True):
     description: str
 
 
-def mcp_host_of(resources: Resources, tell: Callable[[str], None], problems: list[str]) -> McpHost | None:
+def mcp_host_of(services: Services, tell: Callable[[str], None], problems: list[str]) -> McpHost | None:
     """None when no file has a server; ``problems`` are added to."""
-    places = _places(resources)
-    if not (resources.settings.values.mcp_pinned or _named(resources)):
-        known = _remembered(resources.home, places)
-        if known is not None and known.key == _key(resources, places):
-            return _host(resources, lambda: _entries(resources, [])[0], tell, known.description)
+    places = _places(services)
+    if not (services.settings.values.mcp_pinned or _named(services)):
+        known = _remembered(services.home, places)
+        if known is not None and known.key == _key(services, places):
+            return _host(services, lambda: _entries(services, [])[0], tell, known.description)
     found: list[str] = []
-    entries, waiting = _entries(resources, found)
+    entries, waiting = _entries(services, found)
     if not entries and not waiting:
         problems += found
         return None
-    host = _host(resources, entries, tell)
+    host = _host(services, entries, tell)
     host.untrusted = {entry.name: entry for entry in waiting}
     if not found and not waiting:
-        host.on_stop = lambda: _remember(resources, places, host)
-    if not resources.front_end.may_log_in:
+        host.on_stop = lambda: _remember(services, places, host)
+    if not services.front_end.may_log_in:
         found += [not_trusted(entry) for entry in host.untrusted.values()]
     problems += found
     return host
 
 
 def _host(
-    resources: Resources,
+    services: Services,
     entries: Mapping[str, Entry] | Callable[[], Mapping[str, Entry]],
     tell: Callable[[str], None],
     description: str = "",
 ) -> McpHost:
-    values = resources.settings.values
+    values = services.settings.values
     host = McpHost(
         entries,
-        home=resources.home,
-        workspace=resources.workspace,
+        home=services.home,
+        workspace=services.workspace,
         pins=values.mcp_pinned,
-        named=_named(resources),
+        named=_named(services),
         timeout_s=values.mcp_tool_timeout_s,
-        store=resources.auth,
+        store=services.auth,
         proxy=values.http_proxy,
         description=description,
         tell=tell,
     )
-    host.asked = resources.front_end.elicit
+    host.asked = services.front_end.elicit
     return host
 
 
-def _named(resources: Resources) -> tuple[str, ...]:
+def _named(services: Services) -> tuple[str, ...]:
     """What this run was told to have."""
-    return tuple(name for name in resources.config.tools or () if name.startswith("mcp__"))
+    return tuple(name for name in services.config.tools or () if name.startswith("mcp__"))
 
 
 # --- what a run before has left
 
 
-def _places(resources: Resources) -> list[Path]:
-    config, home, cwd = resources.config, resources.home, resources.workspace.cwd
+def _places(services: Services) -> list[Path]:
+    config, home, cwd = services.config, services.home, services.workspace.cwd
     own = [home / "mcp.json", home / "plugins.json", cwd / ".mcp.json", cwd / ".zot" / "mcp.json"] if config.mcp else []
     return [*own, *(cwd / typed for typed in config.mcp_config)]
 
@@ -102,10 +202,10 @@ def _remembered(home: Path, places: Sequence[Path]) -> Opening | None:
         return None
 
 
-def _key(resources: Resources, places: Sequence[Path]) -> str:
+def _key(services: Services, places: Sequence[Path]) -> str:
     """Everything that the sentence was made from: the files, whom the user trusts, the lists, this zot."""
-    parts = [__version__, str(resources.config.trust_project), str(_changed(resources.home / "mcp"))]
-    for path in (*places, resources.home / "trust.json"):
+    parts = [__version__, str(services.config.trust_project), str(_changed(services.home / "mcp"))]
+    for path in (*places, services.home / "trust.json"):
         try:
             parts.append(sha256(read_whole(path)))
         except OSError as error:
@@ -120,14 +220,14 @@ def _changed(folder: Path) -> int:
         return 0
 
 
-def _remember(resources: Resources, places: Sequence[Path], host: McpHost) -> None:
+def _remember(services: Services, places: Sequence[Path], host: McpHost) -> None:
     from zot.system.files import make_private_dir, write_atomic
 
-    path = _file(resources.home, places)
+    path = _file(services.home, places)
     try:
         make_private_dir(path.parent)
-        opening = Opening(_key(resources, places), host.described_now())
-        if opening != _remembered(resources.home, places):
+        opening = Opening(_key(services, places), host.described_now())
+        if opening != _remembered(services.home, places):
             write_atomic(path, msgspec.json.encode(opening))
     except OSError:
         return  # the next run reads everything again
@@ -136,24 +236,24 @@ def _remember(resources: Resources, places: Sequence[Path], host: McpHost) -> No
 # --- who may run
 
 
-def _entries(resources: Resources, problems: list[str]) -> tuple[dict[str, Entry], list[Entry]]:
+def _entries(services: Services, problems: list[str]) -> tuple[dict[str, Entry], list[Entry]]:
     """Those that may run, by name, and those that nobody has trusted."""
     from zot.features.mcp.config import by_name, load
 
-    config = resources.config
-    found = load(resources.home, resources.workspace.cwd, config.mcp_config, installed=config.mcp, problems=problems)
-    waiting = [] if config.trust_project else untrusted_of(resources, found, problems)
+    config = services.config
+    found = load(services.home, services.workspace.cwd, config.mcp_config, installed=config.mcp, problems=problems)
+    waiting = [] if config.trust_project else untrusted_of(services, found, problems)
     return by_name((entry for entry in found if not any(entry is other for other in waiting)), problems), waiting
 
 
-def untrusted_of(resources: Resources, found: Sequence[Entry], problems: list[str]) -> list[Entry]:
+def untrusted_of(services: Services, found: Sequence[Entry], problems: list[str]) -> list[Entry]:
     """What the project brings and nobody has trusted as it is now; all of it where that cannot be known."""
     asks = [entry for entry in found if needs_trust(entry) and entry.enabled]
     if not asks:
         return []
     from zot.features.trust import GuestTrust
 
-    trust, cwd = GuestTrust(resources.home), resources.workspace.cwd
+    trust, cwd = GuestTrust(services.home), services.workspace.cwd
     try:
         return [entry for entry in asks if not trust.is_trusted(cwd, "mcp", entry.name, entry.content())]
     except ConfigError as error:

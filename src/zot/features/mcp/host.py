@@ -195,6 +195,18 @@ class McpHost:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(BACKGROUND_S, self._list_in_background)
 
+    async def stop_servers(self) -> None:
+        """Stop those that run; each starts again when it is used."""
+        import asyncio
+
+        from zot.features.mcp.server import END_GRACE
+
+        running = [server.stop(END_GRACE) for server in self._servers.values()]
+        await asyncio.gather(*running, return_exceptions=True)
+        if self._pool is not None:
+            pool, self._pool = self._pool, None
+            await pool.aclose()
+
     async def stop(self) -> None:
         import asyncio
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zot.core.events import SYNTHETIC, Diagnostic
+from zot.core.events import SYNTHETIC
 from zot.errors import ZotError
 from zot.features.mcp.list_cache import clean
 from zot.features.mcp.prompts import PREFIX, command_names, prompt_text
@@ -29,13 +29,13 @@ async def meant(conversation: Conversation, host: McpHost, text: str) -> str:
         try:
             text = await prompt_text(host, name, typed.strip())
         except ZotError as error:
-            conversation.emit(Diagnostic(f"mcp: /{name}: {error}"))
+            conversation.notify(f"mcp: /{name}: {error}")
             return f"{text}\n\n(the prompt could not be had: {error})"
     for server, uri in mentions(host, text):
         try:
             blocks = await read(host, server, uri)
         except ZotError as error:
-            conversation.emit(Diagnostic(f"mcp: @{server}:{uri}: {error}"))
+            conversation.notify(f"mcp: @{server}:{uri}: {error}")
             continue
         said: list[Block] = [TextBlock(f"The resource {uri} of the MCP server {server}:"), *blocks]
         conversation.add(Message("user", tuple(said), utc_now(), {SYNTHETIC: "true"}))

@@ -1,42 +1,91 @@
-"""The gate of a run, made from what it was asked to be; a mode nobody knows is the narrowest that asks."""
+"""Permissions in a conversation: the gate that decides which tool calls run, are asked about or denied."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from zot.agent.feature import Feature, PromptDraft
 from zot.core.permission_gate import ConfirmGate
 from zot.core.permission_modes import MODES, Mode, parse_mode
 from zot.errors import UsageError
+from zot.features.lookup import asks_outside
 from zot.features.permissions.call_classifier import Natures
+from zot.features.permissions.planning import note_due
 from zot.features.permissions.saved_rules import KeptRules
 
 if TYPE_CHECKING:
-    from zot.agent.services import Resources
-    from zot.core.tool import Tool
+    from zot.agent.conversation import Conversation
+    from zot.core.permission_gate import Answer, Question
 
 
-def permission_gate(
-    resources: Resources, wanted: str, tool_of: Callable[[str], Tool | None], told: Callable[[str], None]
-) -> ConfirmGate:
-    """UsageError for a mode or a limit that does not exist."""
-    config, front_end = resources.config, resources.front_end
-    others = {tool.name for tool in front_end.tools}
-    resources.kept_rules = KeptRules(resources.home, resources.workspace.cwd, told)
-    return ConfirmGate(
-        front_end.confirmer,
-        mode=_mode(wanted or "everything", "permission mode"),
-        limit=_mode(config.permission_limit or "everything", "permission limit"),
-        nature=Natures(
-            resources.workspace,
-            resources.home,
-            lambda: {tool.name for tool in resources.own_tools} - others,
-            tool_of,
-            lambda: resources.asks_outside and resources.workspace.jail is not None,
-        ),
-        kept=resources.kept_rules,
-        asks_each=config.ask_each,
-    )
+class PermissionsFeature(Feature):
+    """``saved_rules`` are the answers the user chose to keep."""
+
+    name = "permissions"
+
+    def __init__(self, conversation: Conversation) -> None:
+        super().__init__(conversation)
+        self.saved_rules = KeptRules(conversation.home, conversation.workspace.cwd, self.notify)
+
+    def join(self) -> None:
+        """UsageError for a mode or a limit that does not exist."""
+        conversation, config, front_end = self.conversation, self.services.config, self.services.front_end
+        wanted = (
+            config.permission_mode or conversation.settings.values.permission_mode or self.services.constrained_mode
+        )
+        others = {tool.name for tool in front_end.tools}
+        gate = conversation.agent.gate = ConfirmGate(
+            front_end.confirmer,
+            mode=_mode(wanted or "everything", "permission mode"),
+            limit=_mode(config.permission_limit or "everything", "permission limit"),
+            nature=Natures(
+                conversation.workspace,
+                conversation.home,
+                lambda: {tool.name for tool in conversation.toolset.own} - others,
+                conversation.tool,
+                self._asks_outside,
+            ),
+            kept=self.saved_rules,
+            asks_each=config.ask_each,
+        )
+        if conversation.features.implementing("approve", Feature):
+            gate.stand_in = self._approve
+
+    def _asks_outside(self) -> bool:
+        return self.conversation.workspace.jail is not None and asks_outside(self.conversation)
+
+    async def _approve(self, question: Question) -> Answer | None:
+        """The first feature that answers in the user's place."""
+        for feature in self.conversation.features:
+            if (answer := await feature.approve(question)) is not None:
+                return answer
+        return None
+
+    def for_child(self, child: Conversation) -> Feature:
+        return _PlanModeNotes(child)
+
+    async def before_prompt(self, draft: PromptDraft) -> str:
+        add_plan_mode_note(self.conversation, draft)
+        return ""
+
+
+class _PlanModeNotes(Feature):
+    """The gate of a side conversation is its parent's; the model still learns of plan mode."""
+
+    name = "permissions"
+
+    async def before_prompt(self, draft: PromptDraft) -> str:
+        add_plan_mode_note(self.conversation, draft)
+        return ""
+
+
+def add_plan_mode_note(conversation: Conversation, draft: PromptDraft) -> None:
+    """The model learns with a prompt that plan mode began or ended; after a compaction it learns it again."""
+    gate = conversation.agent.gate
+    if gate is not None and not draft.replaces:
+        note = note_due(gate.mode, conversation.messages)
+        if note is not None:
+            conversation.add(note)
 
 
 def _mode(text: str, what: str) -> Mode:

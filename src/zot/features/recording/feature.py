@@ -7,18 +7,18 @@ import re
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from zot import __version__
 from zot.agent.conversation import Conversation
-from zot.agent.model_resolver import Resolved
-from zot.agent.services import Resources
+from zot.agent.feature import Feature
+from zot.agent.services import Services
 from zot.agent.system_prompt import SystemPrompt
 from zot.agent.tools.registry import Limits
 from zot.core.agent import Agent
-from zot.core.events import Diagnostic
+from zot.features.lookup import extension_host
 from zot.features.recording.frame_trace import TraceFile
 from zot.features.recording.journal_file import Journal, JournalFile
 from zot.features.recording.recorder import FORMAT, Recorder
@@ -32,51 +32,47 @@ _USER_INFO = re.compile(r"//[^/@\s]+@")
 _SURROUNDINGS = ("LANG", "LC_ALL", "TERM", "COLORTERM", "NO_COLOR", "SHELL", "TZ", "CI", "ZOT_HOME", "XDG_CACHE_HOME")
 
 
-def recorded_agent(
-    resources: Resources, resolved: Resolved, files: ExitStack, told: Callable[[str], None]
-) -> Callable[..., Agent]:
-    """What makes the agent of a run with ``--record``; the file is begun here, and ``files`` closes it."""
-    file = _file(resources.config.record, "--record", resources, resolved, told)
-    files.callback(file.close)
-    journal = Journal(file)
-    recorder = Recorder(journal)
+class RecordingFeature(Feature):
+    """The files are opened when the agent is created and closed after everything else."""
 
-    def end() -> None:
-        recorder.put("end")
-        journal.close()
+    name = "recording"
+    _trace: TraceFile | None = None
 
-    def make(**parts: Any) -> Agent:
-        recorder.put("header", **_header(resources, file.started))
-        files.callback(end)
-        return RecordedAgent(recorder, **parts)
+    @classmethod
+    def prepare(cls, services: Services) -> None:
+        if services.config.record:
+            services.create_agent = partial(_recorded_agent, services)
 
-    return make
+    def joined(self) -> None:
+        """Before anything is reported or started: a recording begins with what the agent begins with."""
+        conversation, agent, host = self.conversation, self.conversation.agent, extension_host(self.conversation)
+        if self.services.config.ext_trace:
+            self._trace = TraceFile(_file(self.services.config.ext_trace, "--ext-trace", self.services, self.notify))
+            if host is not None:
+                host.traces.append(self._trace)
+        if isinstance(agent, RecordedAgent):
+            recorder = agent.recorder
+            if isinstance(recorder.sink, Journal):
+                recorder.sink.file.on_failure = self.notify
+            recorder.put("setup", **_setup(conversation, agent))
+            if conversation.gate is not None:
+                recorder.watch(conversation.gate, agent)
+            if host is not None:
+                host.traces.append(recorder.frame)
+                host.ends.append(recorder)
+
+    async def aclose(self) -> None:
+        if self._trace is not None:
+            self._trace.close()
+        if isinstance(self.conversation.agent, RecordedAgent):
+            self.conversation.agent.recorder.close()
 
 
-def attach(conversation: Conversation, agent: Agent, files: ExitStack) -> None:
-    """Begins to listen, before extensions are started."""
-    resources, host = conversation.resources, conversation.extensions
-    if resources.config.ext_trace:
-        resolved = conversation.resolved
-        file = _file(
-            resources.config.ext_trace,
-            "--ext-trace",
-            resources,
-            resolved,
-            lambda text: conversation.emit(Diagnostic(text)),
-        )
-        trace = TraceFile(file)
-        files.callback(trace.close)
-        if host is not None:
-            host.traces.append(trace)
-    if isinstance(agent, RecordedAgent):
-        recorder = agent.recorder
-        recorder.put("setup", **_setup(conversation, agent))
-        if conversation.gate is not None:
-            recorder.watch(conversation.gate, agent)
-        if host is not None:
-            host.traces.append(recorder.frame)
-            host.ends.append(recorder)
+def _recorded_agent(services: Services, **parts: Any) -> Agent:
+    file = _file(services.config.record, "--record", services, lambda text: None)
+    recorder = Recorder(Journal(file))
+    recorder.put("header", **_header(services, file.started))
+    return RecordedAgent(recorder, **parts)
 
 
 def versions() -> dict[str, str]:
@@ -89,15 +85,15 @@ def versions() -> dict[str, str]:
     }
 
 
-def _header(resources: Resources, started: float) -> dict[str, Any]:
+def _header(services: Services, started: float) -> dict[str, Any]:
     """What ran, where and when; the clock lets times be told apart from seconds since the beginning."""
     environ = {name: value for name in _SURROUNDINGS if (value := os.environ.get(name))}
     return {
         "format": FORMAT,
         **versions(),
-        "argv": public_argv(resources.config.argv),
-        "cwd": str(resources.workspace.cwd),
-        "home": str(resources.home),
+        "argv": public_argv(services.config.argv),
+        "cwd": str(services.workspace.cwd),
+        "home": str(services.home),
         "environ": environ,
         "clock": {"wall": time.time(), "monotonic": started, "zone": time.strftime("%z")},
     }
@@ -105,20 +101,20 @@ def _header(resources: Resources, started: float) -> dict[str, Any]:
 
 def _setup(conversation: Conversation, agent: RecordedAgent) -> dict[str, Any]:
     """What the agent began with: enough to make one like it where none of its files are."""
-    resources, host, gate = conversation.resources, conversation.extensions, conversation.gate
+    services, host, gate = conversation.services, extension_host(conversation), conversation.gate
     system = agent.system
     setup: dict[str, Any] = {
         "provider": conversation.resolved.provider.id,
         "state": agent.begin(),
         "system": system.parts() if isinstance(system, SystemPrompt) else {"text": system(agent.specs)},
         "tools": own_specs(agent.tools),
-        "taken": [tool.name for tool in resources.own_tools],
-        "bash": _bash(resources),
-        "chosen": resources.tool_choice.names,
+        "taken": [tool.name for tool in conversation.toolset.own],
+        "bash": _bash(services),
+        "chosen": conversation.toolset.choice.names,
         "interceptors": [each.watches_text for each in agent.interceptors],
         "messages": agent.messages,
         "cost": agent.cost,
-        "fallback": bool(resources.config.fallback_model),
+        "fallback": bool(services.config.fallback_model),
     }
     if gate is not None:
         setup["gate"] = {"limit": gate.limit, "asks_each": gate.asks_each}
@@ -133,26 +129,26 @@ def _setup(conversation: Conversation, agent: RecordedAgent) -> dict[str, Any]:
     return setup
 
 
-def _bash(resources: Resources) -> dict[str, Any]:
+def _bash(services: Services) -> dict[str, Any]:
     """What the description of bash depends on."""
-    values = resources.settings.values
+    values = services.settings.values
     limits = Limits(int(values.bash_timeout_s), int(values.bash_timeout_max_s))
     return {"shell": find_program("bash") or "/bin/sh", "limits": limits}
 
 
-def _file(path: str, flag: str, resources: Resources, resolved: Resolved, told: Callable[[str], None]) -> JournalFile:
+def _file(path: str, flag: str, services: Services, told: Callable[[str], None]) -> JournalFile:
     place = Path(os.path.abspath(os.path.expanduser(path)))
-    return JournalFile(place, flag, told, known_secrets(resources, resolved))
+    return JournalFile(place, flag, told, known_secrets(services))
 
 
-def known_secrets(resources: Resources, resolved: Resolved) -> set[str]:
+def known_secrets(services: Services) -> set[str]:
     """Every credential this run can know: named by hand, in the environment, and stored by logging in."""
-    names = credential_variables(resources.catalog.providers().values())
-    places = (os.environ, resources.environ)
+    names = credential_variables(services.catalog.providers().values())
+    places = (os.environ, services.environ)
     found = {place[name] for place in places for name in place if name in names or looks_like_secret(name)}
-    found |= {resources.config.api_key, *resources.auth.secrets()}
-    if resolved.endpoint is not None:
-        found.add(resolved.endpoint.api_key)
+    found |= {services.config.api_key, *services.auth.secrets()}
+    if services.resolved.endpoint is not None:
+        found.add(services.resolved.endpoint.api_key)
     return {value for value in found if value}
 
 

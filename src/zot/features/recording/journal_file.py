@@ -34,7 +34,7 @@ class JournalFile:
     def __init__(self, path: Path, flag: str, on_failure: Callable[[str], None], secrets: Collection[str] = ()) -> None:
         self.started = monotonic()
         self._name = f"{flag} {path}"
-        self._on_failure = on_failure
+        self.on_failure = on_failure
         self._secrets = spellings(secrets)
         try:
             self._fd: int | None = open_to_replace(path)
@@ -63,7 +63,7 @@ class JournalFile:
                 rest = rest[os.write(self._fd, rest) :]
         except OSError as error:
             self.close()
-            self._on_failure(f"{self._name}: {error.strerror or error}; nothing more is written to it")
+            self.on_failure(f"{self._name}: {error.strerror or error}; nothing more is written to it")
 
     def close(self) -> None:
         if self._fd is not None:
@@ -79,14 +79,14 @@ class Journal:
     """
 
     def __init__(self, file: JournalFile) -> None:
-        self._file = file
+        self.file = file
         self._sum = ""
         self._waiting: list[_Waiting] = []
         self._wait = self._waiting.append
         self._planned = False
 
     def now(self) -> float:
-        return self._file.now()
+        return self.file.now()
 
     def put(self, type: str, fields: dict[str, Any]) -> None:
         self._wait((type, monotonic(), fields))
@@ -102,11 +102,11 @@ class Journal:
     def flush(self) -> None:
         if self._waiting:
             data, self._sum = seal_all(self._bodies(), self._sum)
-            self._file.write_data(data)
+            self.file.write_data(data)
 
     def close(self) -> None:
         self.flush()
-        self._file.close()
+        self.file.close()
 
     def _plan(self) -> None:
         with suppress(RuntimeError):  # in another thread: the next line of the agent's own takes it along
@@ -122,14 +122,14 @@ class Journal:
 
     def _bodies(self) -> list[bytes]:
         """Of all that waits, which then waits no longer; another thread may put a line meanwhile."""
-        waiting, started = self._waiting[:], self._file.started
+        waiting, started = self._waiting[:], self.file.started
         del self._waiting[: len(waiting)]
         lines = [{"type": type, "t": round(at - started, 6), **fields} for type, at, fields in waiting]
         try:
             data = _encoder.encode_lines(lines)
         except Exception:
             data = b"".join(map(_encoded_or_named, lines))
-        return self._file.without_secrets(data).split(b"\n")[:-1]
+        return self.file.without_secrets(data).split(b"\n")[:-1]
 
 
 def _encoded_or_named(line: dict[str, Any]) -> bytes:

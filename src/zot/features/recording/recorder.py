@@ -40,12 +40,14 @@ class Sink(Protocol):
 
     def now(self) -> float: ...
 
+    def close(self) -> None: ...
+
 
 class Recorder:
     """Every method is quick, and none raises."""
 
     def __init__(self, sink: Sink) -> None:
-        self._sink = sink
+        self.sink = sink
         self._put = sink.put
         self._frames = FrameLog()
         self._requests = 0
@@ -59,6 +61,10 @@ class Recorder:
 
     def put(self, type: str, **fields: Any) -> None:
         self._put(type, fields)
+
+    def close(self) -> None:
+        self.put("end")
+        self.sink.close()
 
     # --- the model
 
@@ -76,7 +82,7 @@ class Recorder:
             fields |= ((name, now) for name, was, now in zip(_BESIDE_MESSAGES, old, new, strict=True) if was != now)
         agent.note_changes()
         self._of(agent, "request", fields)
-        self._sink.rest()
+        self.sink.rest()
         return self._requests
 
     def streamed(self, agent: RecordedAgent, n: int, event: StreamEvent) -> None:
@@ -161,9 +167,9 @@ class Recorder:
 
     def frame(self, extension: str, direction: Direction, line: bytes) -> None:
         """An extension frame; a ``FrameTap``."""
-        traced = self._frames.frame(self._sink.now(), extension, direction, line)
+        traced = self._frames.frame(self.sink.now(), extension, direction, line)
         fields = {name: value for name in _FRAME if (value := getattr(traced, name)) not in (None, "", ())}
-        self._sink.put("frame", fields)
+        self.sink.put("frame", fields)
 
     def gone(self, extension: str, reason: str) -> None:
         """Its process can no longer be reached; ``reason`` is empty when it ended by itself."""

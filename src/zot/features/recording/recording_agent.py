@@ -62,9 +62,12 @@ class RecordedAgent(Agent):
         self._cancel_noted = False
         self._noted: tuple[Any, ...] = ()
         self._tools_noted: list[dict[str, Any]] | None = None
-        asked: Sequence[Interceptor] = parts.pop("interceptors", ())
-        super().__init__(**parts, interceptors=[_recorded(each, place, self) for place, each in enumerate(asked)])
+        super().__init__(**parts)
         self.readers.add(self._hear, *_TOLD, first=True)
+
+    def add_interceptor(self, interceptor: Interceptor) -> None:
+        """With its verdicts recorded; those of extensions follow from their frames."""
+        super().add_interceptor(RecordedInterceptor(interceptor, len(self.interceptors), self))
 
     # --- what others changed
 
@@ -290,12 +293,6 @@ def own_specs(tools: Iterable[Tool]) -> list[dict[str, Any]]:
 
 
 # --- interceptors of a front end
-
-
-def _recorded(interceptor: Interceptor, place: int, agent: RecordedAgent) -> Interceptor:
-    """One of a front end, with its verdicts recorded; a child's are its parent's, and so are those of extensions."""
-    own = not isinstance(interceptor, RecordedInterceptor) and agent.number == 1
-    return RecordedInterceptor(interceptor, place, agent) if own else interceptor
 
 
 class RecordedInterceptor(Interceptor):

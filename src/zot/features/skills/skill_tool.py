@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from zot.agent.system_prompt import one_line
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.features.skills.discovery import Skill, Skills
 from zot.system.text_files import reason_of
@@ -36,12 +37,6 @@ def manifest(skills: Skills) -> str:
         description = one_line(skill.description, _DESCRIPTION_CHARACTERS) or _NO_DESCRIPTION
         lines.append(f"- {one_line(skill.name, _NAME_CHARACTERS)} [{_pointer(skill, skills.user_home)}]: {description}")
     return "\n".join(lines)
-
-
-def one_line(text: str, limit: int) -> str:
-    """``text`` without line breaks and control characters, cut to ``limit`` characters."""
-    clean = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return clean if len(clean) <= limit else clean[: limit - 1].rstrip() + "…"
 
 
 def _pointer(skill: Skill, user_home: Path) -> str:

@@ -5,11 +5,8 @@ The model is that of this prompt alone; where there is none of that name, the cu
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from zot.core.events import Diagnostic
 from zot.errors import ZotError
 from zot.features.templates.discovery import Template, find, name_and_arguments, places_of
 from zot.features.templates.filling import filled
@@ -17,6 +14,8 @@ from zot.system.text_files import reason_of
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
+    from zot.agent.feature import PromptDraft
+    from zot.agent.model_resolver import Resolved
     from zot.provider.catalog import Catalog
 
 _SAME = ("inherit", "default")
@@ -30,7 +29,7 @@ def template_of(conversation: Conversation, text: str) -> Template | None:
     try:
         return find(named[0], places_of(conversation), conversation.workspace.beneath)
     except OSError as error:
-        conversation.emit(Diagnostic(f"template /{named[0]}: {reason_of(error)}"))
+        conversation.notify(f"template /{named[0]}: {reason_of(error)}")
         return None
 
 
@@ -43,29 +42,26 @@ def filled_text(conversation: Conversation, text: str) -> tuple[Template | None,
     return template, filled(template, named[1] if named is not None else "")
 
 
-@asynccontextmanager
-async def answered_by(conversation: Conversation, template: Template) -> AsyncGenerator[None]:
-    """The template's model answers inside, the one before it afterwards."""
+async def use_template_model(conversation: Conversation, template: Template, draft: PromptDraft) -> None:
+    """The template's model answers this prompt, the current one those after it."""
     before, wanted = conversation.resolved, template.model.strip()
-    if not wanted or wanted in _SAME or wanted == before.model.id or conversation.busy:
-        yield
+    if not wanted or wanted in _SAME or wanted == before.model.id:
         return
     try:
-        await _use(conversation, wanted)
+        chosen = await _find_model(conversation, wanted)
     except ZotError as error:
-        conversation.emit(
-            Diagnostic(f'/{template.name} asks for the model "{wanted}": {error}; {before.model.id} answers')
-        )
-        yield
+        conversation.notify(f'/{template.name} asks for the model "{wanted}": {error}; {before.model.id} answers')
         return
-    try:
-        yield
-    finally:
+    await conversation.adopt(chosen).aclose()
+
+    async def restore() -> None:
         if conversation.resolved is not before:
             await conversation.adopt(before).aclose()
 
+    draft.cleanup.append(restore)
 
-async def _use(conversation: Conversation, wanted: str) -> None:
+
+async def _find_model(conversation: Conversation, wanted: str) -> Resolved:
     from zot.agent.model_lookup import meant
 
     names, current = conversation.settings.values.model_names, conversation.resolved.provider
@@ -73,7 +69,7 @@ async def _use(conversation: Conversation, wanted: str) -> None:
     if wanted not in names and (known := _family(conversation.catalog, owner, wanted)):
         wanted = known
     found = meant(wanted, conversation.catalog, names, provider=current.id)
-    await conversation.use_model(found.model, found.provider)
+    return await conversation.find_model(found.model, found.provider)
 
 
 def _family(catalog: Catalog, provider: str, word: str) -> str:

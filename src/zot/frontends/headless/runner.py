@@ -111,9 +111,7 @@ class _Run:
             wake()
             if self._name == "json":
                 json = cast("JsonMode", self._mode)
-                json.begin(conversation.jail_state())
-                if conversation.resources.mcp is not None:
-                    conversation.hear_servers(json.tell)
+                _begin_json(json, conversation)
             if self._name == "stream":
                 shown = conversation.settings.values.show_thinking != "off"
                 cast("StreamMode", self._mode).shows_thinking = shown
@@ -121,12 +119,14 @@ class _Run:
             self._signals.on_signal = lambda: loop.call_soon_threadsafe(conversation.abort) and None
             if self._signals.exit_code:
                 return self._signals.exit_code
-            if piped and argument.startswith("/") and conversation.names_template(argument):
+            if piped and argument.startswith("/") and _is_template(conversation, argument):
                 prompt = join_prompt(argument, piped)
             started = time.monotonic()
             outcome = await conversation.say(prompt)
-            while outcome.error is None and not self._signals.exit_code and (news := await conversation.swarm_news()):
-                outcome = await conversation.say(news)
+            while outcome.error is None and not self._signals.exit_code:
+                if not (results := await conversation.wait_for_results()):
+                    break
+                outcome = await conversation.say(results)
             elapsed_ms = int((time.monotonic() - started) * 1000)
             if self._stats and self._verdict(outcome)[1] == 0:
                 self._unwritten = not write_stats(self._stats, conversation, elapsed_ms)
@@ -167,6 +167,21 @@ class _Run:
         if isinstance(outcome.error, CostLimitReached):
             return "cost_limit", 1
         return "error", 1
+
+
+def _begin_json(json: JsonMode, conversation: Conversation) -> None:
+    from zot.features.conversation_state import jail_state
+    from zot.features.lookup import mcp
+
+    json.begin(jail_state(conversation))
+    if (feature := mcp(conversation)) is not None:
+        feature.on_state(json.tell)
+
+
+def _is_template(conversation: Conversation, text: str) -> bool:
+    from zot.features.templates.feature import is_template
+
+    return is_template(conversation, text)
 
 
 def _report(outcome: Outcome, exit_code: int) -> None:

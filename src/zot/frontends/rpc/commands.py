@@ -15,6 +15,8 @@ import msgspec
 from zot import __version__
 from zot.agent.conversation import Conversation
 from zot.errors import AgentBusy, UsageError
+from zot.features.conversation_state import conversation_state, provider_models
+from zot.features.lookup import budget, extension_host, mcp
 from zot.frontends.pending_approvals import Approvals
 from zot.frontends.prompt_queue import Work, WorkQueue
 from zot.frontends.rpc.extension_ui import RpcSurface
@@ -152,24 +154,26 @@ class Commands:
 
             self._permits = Permits(self._writer, lambda model: cost_is_known(self._conversation, model))
             self._approvals.on_close.append(self._permits.close)
-        if self._permits is not None:
-            self._conversation.ask_permits(self._permits.stream if can_answer else None)
+        feature = budget(self._conversation)
+        if self._permits is not None and feature is not None:
+            feature.set_permit_guard(self._permits.stream if can_answer else None)
 
     def _abort(self, command: wire.Abort, reply: Reply) -> Any:
         self._queue.abort()
         return msgspec.UNSET
 
     def _get_state(self, command: wire.GetState, reply: Reply) -> wire.State:
-        return self._conversation.state(busy=self._queue.busy)
+        return conversation_state(self._conversation, busy=self._queue.busy)
 
     def _get_messages(self, command: wire.GetMessages, reply: Reply) -> wire.Messages:
         return wire.Messages(messages=tuple(map(message_of, self._conversation.messages)))
 
     def _get_models(self, command: wire.GetModels, reply: Reply) -> wire.Models:
-        return wire.Models(models=self._conversation.models())
+        return wire.Models(models=provider_models(self._conversation))
 
     def _get_mcp_servers(self, command: wire.GetMcpServers, reply: Reply) -> wire.McpServers:
-        return wire.McpServers(servers=self._conversation.mcp_servers())
+        feature = mcp(self._conversation)
+        return wire.McpServers(servers=feature.servers() if feature is not None else ())
 
     def _approve(self, command: wire.Approve, reply: Reply) -> Any:
         self._must_be_announced("approvals")
@@ -227,18 +231,22 @@ class Commands:
 
     def _get_changes(self, command: wire.GetChanges, reply: Reply) -> Any:
         """Beside what runs: it only reads."""
+        from zot.features.checkpoints.feature import file_changes
+
         self._queue.announce()
-        task = self._tasks.create_task(answer(self._conversation.file_changes(command.prompt), reply))
+        task = self._tasks.create_task(answer(file_changes(self._conversation, command.prompt), reply))
         task.add_done_callback(lambda _: self._queue.withdraw())
         return LATER
 
     def _rewind(self, command: wire.Rewind, reply: Reply) -> Any:
         """In the queue, so that a prompt sent behind it finds everything as it is then."""
+        from zot.features.checkpoints.feature import rewind
+
         self._must_be_idle()
 
         async def go_back() -> None:
             how = {"overwrite": command.overwrite, "dry_run": command.dry_run}
-            await answer(self._conversation.rewind(command.prompt, command.what, **how), reply)
+            await answer(rewind(self._conversation, command.prompt, command.what, **how), reply)
 
         self._queue.submit(Work(lambda: None, errand=go_back))
         return LATER
@@ -246,21 +254,25 @@ class Commands:
     # --- commands of extensions and prompt templates, for a client that announced the capability
 
     def _get_commands(self, command: wire.GetCommands, reply: Reply) -> wire.Commands:
+        from zot.features.templates.feature import templates
+
         self._must_be_announced("commands")
         listed = self._extensions.all() if self._extensions else ()
         taken = {info.name for info in listed}
-        templates = (
+        others = (
             wire.CommandInfo(name=t.name, description=t.description, extension="", arguments=t.hint)
-            for t in self._conversation.templates()
+            for t in templates(self._conversation)
             if t.name not in taken
         )
-        return wire.Commands(commands=(*listed, *templates))
+        return wire.Commands(commands=(*listed, *others))
 
     def _run_command(self, command: wire.RunCommand, reply: Reply) -> Any:
+        from zot.features.templates.feature import is_template
+
         self._must_be_announced("commands")
         name = command.name.removeprefix("/")
         text = f"/{name} {command.args}".rstrip()
-        if not (self._extensions and self._extensions.has(name)) and self._conversation.names_template(text):
+        if not (self._extensions and self._extensions.has(name)) and is_template(self._conversation, text):
             self._queue.submit(Work(lambda: reply(wire.CommandRun(action="prompt", started=True)), text))
             return LATER
         if self._extensions is None:
@@ -270,14 +282,14 @@ class Commands:
 
     def _panel_key(self, command: wire.PanelKey, reply: Reply) -> Any:
         self._must_be_announced("panels")
-        if self._conversation.extensions is not None:
-            self._conversation.extensions.panel_key(command.extension, command.panel_id, command.key, command.text)
+        if self._extensions is not None:
+            self._extensions.host.panel_key(command.extension, command.panel_id, command.key, command.text)
         return msgspec.UNSET
 
     def _panel_close(self, command: wire.PanelClose, reply: Reply) -> Any:
         self._must_be_announced("panels")
-        if self._conversation.extensions is not None:
-            self._conversation.extensions.panel_closed(command.extension, command.panel_id)
+        if self._extensions is not None:
+            self._extensions.host.panel_closed(command.extension, command.panel_id)
         return msgspec.UNSET
 
     # --- conditions
@@ -297,11 +309,12 @@ def _extension_commands(
     conversation: Conversation, queue: WorkQueue, surface: RpcSurface, tasks: asyncio.TaskGroup
 ) -> ExtensionCommands | None:
     """Imported only where extensions run: most servers have none."""
-    if conversation.extensions is None:
+    host = extension_host(conversation)
+    if host is None:
         return None
     from zot.frontends.rpc.extension_commands import ExtensionCommands
 
-    return ExtensionCommands(conversation.extensions, queue, surface, tasks)
+    return ExtensionCommands(host, queue, surface, tasks)
 
 
 _PONG = wire.Pong()

@@ -20,7 +20,7 @@ from zot.wire import rpc_frames as wire
 
 class ExtensionCommands:
     def __init__(self, host: ExtensionHost, queue: WorkQueue, surface: RpcSurface, tasks: asyncio.TaskGroup) -> None:
-        self._host = host
+        self.host = host
         self._surface = surface
         self._queue = queue
         self._tasks = tasks
@@ -29,11 +29,11 @@ class ExtensionCommands:
     def all(self) -> tuple[wire.CommandInfo, ...]:
         return tuple(
             wire.CommandInfo(name=info.name, description=info.description, extension=info.extension)
-            for info in self._host.commands()
+            for info in self.host.commands()
         )
 
     def has(self, name: str) -> bool:
-        return any(info.name == name for info in self._host.commands())
+        return any(info.name == name for info in self.host.commands())
 
     def start(self, command: wire.RunCommand, reply: Reply) -> None:
         """Run it beside everything else; the queue stays open for the work it may bring. UsageError when many run."""
@@ -59,7 +59,7 @@ class ExtensionCommands:
             reply.fail(str(error))
 
     async def _run(self, command: wire.RunCommand, reply: Reply) -> None:
-        answer = await self._host.run_command(command.name.removeprefix("/"), command.args)
+        answer = await self.host.run_command(command.name.removeprefix("/"), command.args)
         match answer:
             case CommandFailed(error):
                 reply.fail(error)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zot.agent.build import build
 from zot.agent.config import FrontEnd, RunConfig
 from zot.cli.flags import Flags
+from zot.features.lookup import mcp
 from zot.frontends.console import end_at_once, run_loop, say
 from zot.frontends.loop_watchdog import LoopGuard, LoopHeld
 from zot.frontends.pending_approvals import Approvals
@@ -24,6 +25,10 @@ from zot.frontends.rpc.pace import Pace
 from zot.frontends.rpc.server import Server
 from zot.frontends.rpc.writer import Writer
 from zot.system.gc_pause import wake
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.frontends.pending_questions import Elicitations
 
 AGENT_VARIABLE = "ZOT_SWARM_AGENT_ID"  # of a worker: without its driver it has no business
 _LAST_WORDS_S = 0.5  # what a slow reader gets after a signal
@@ -63,14 +68,14 @@ async def _serve(config: RunConfig, door: EarlyDoor, writer: Writer, stopped: _S
     front_end = FrontEnd(reader=queue.hear, interceptors=(Pace(writer),), surface=surface, switches=True)
     async with build(config, front_end) as conversation, asyncio.TaskGroup() as tasks:
         queue.conversation = conversation
-        outside = conversation.resources.outside if config.approve else None  # not by a setting: a client is no person
-        approvals = Approvals(conversation.gate, writer, config.permission_limit, outside)
-        elicitations = None
-        if conversation.resources.mcp is not None:
-            from zot.frontends.pending_questions import Elicitations  # few have servers that ask
+        outside = None
+        if config.approve:  # not by a setting: a client is no person
+            from zot.features.jail.feature import jail_of
 
-            elicitations = Elicitations(conversation.resources.mcp, writer)
-            conversation.hear_servers(writer.tell)
+            outside = jail_of(conversation).outside
+        approvals = Approvals(conversation.gate, writer, config.permission_limit, outside)
+        elicitations = _questions(conversation, writer)
+        if elicitations is not None:
             approvals.on_close.append(elicitations.close)
         commands = Commands(conversation, queue, approvals, elicitations, announced, surface, tasks, writer)
         server = Server(
@@ -86,6 +91,17 @@ async def _serve(config: RunConfig, door: EarlyDoor, writer: Writer, stopped: _S
         wake()
         stopped.watch(server)
         return await server.run(door.unread, door.at_end, spoken_to=door.answered > 0)
+
+
+def _questions(conversation: Conversation, writer: Writer) -> Elicitations | None:
+    """The client is told of MCP servers and answers their questions; imported only where there are some."""
+    feature = mcp(conversation)
+    if feature is None or feature.host is None:
+        return None
+    from zot.frontends.pending_questions import Elicitations
+
+    feature.on_state(writer.tell)
+    return Elicitations(feature.host, writer)
 
 
 async def _say_last_words(writer: Writer, code: int) -> None:

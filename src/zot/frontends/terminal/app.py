@@ -199,15 +199,18 @@ class App:
         self.desk.redraw()
 
     def _read_settings(self, conversation: Conversation) -> None:
+        from zot.features.lookup import extension_host
+
         settings = conversation.settings
         self._around.agent_arrived(conversation)
-        self._panels.owner = lambda: conversation.extensions or NoOwner()
+        self._panels.owner = lambda: extension_host(conversation) or NoOwner()
         self.looks.settings_read(conversation)
         self.desk.spawn(self.looks.watch())
         self._keymap.custom = CustomKeys(settings.values.keymap)
         self._keymap.slots = lambda: settings.values.quick_model_shortcuts
 
     def _make_context(self, conversation: Conversation) -> Context:
+        from zot.features import lookup
         from zot.frontends.terminal.dialogs.call_details import existing_in
         from zot.frontends.terminal.dialogs.confirm import Confirmations
         from zot.frontends.terminal.swarm.workers import Workers
@@ -225,15 +228,15 @@ class App:
         )
         confirmations = Confirmations(desk, self._dialogs, conversation, turns.cancel)
         confirmations.existing = existing_in(conversation.workspace)
-        if conversation.resources.outside is not None:
+        if (jail := lookup.jail(conversation)) is not None and jail.outside is not None:
             from zot.frontends.terminal.dialogs.outside_access import OutsideQuestions
 
-            conversation.resources.outside.asker = OutsideQuestions(desk, self._dialogs, confirmations)
-        if conversation.resources.mcp is not None:
+            jail.outside.asker = OutsideQuestions(desk, self._dialogs, confirmations)
+        if (host := lookup.mcp_host(conversation)) is not None:
             from zot.frontends.terminal.dialogs.question_form import ServerQuestions
 
             tell = self._transcript.diagnose
-            conversation.resources.mcp.asked = ServerQuestions(tell, self._dialogs, conversation.workspace)
+            host.asked = ServerQuestions(tell, self._dialogs, conversation.workspace)
         self.swarm = workers = Workers(conversation, desk, self._notes, confirmations)
         self._layout.bar = AgentBar(
             conversation,

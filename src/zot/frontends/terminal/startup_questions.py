@@ -29,8 +29,7 @@ async def greet(context: Context) -> None:
         from zot.frontends.terminal.commands.reload_ext import reload
 
         await reload(context)
-    if conversation.resources.hooks is not None:
-        await ask_about_hooks(conversation, context.dialogs)
+    await ask_about_hooks(conversation, context.dialogs)
     if flags.resume and not flags.session and not flags.continue_:
         context.commands.run("/sessions")
     elif conversation.missing:
@@ -48,7 +47,7 @@ async def _first_launch(context: Context) -> None:
 
     conversation = context.conversation
     providers = conversation.catalog.providers().values()
-    servers = await find_local_servers(conversation.pool, providers=providers, environ=conversation.resources.environ)
+    servers = await find_local_servers(conversation.pool, providers=providers, environ=conversation.services.environ)
     embedded = offer()
     chosen = await context.dialogs.ask(FirstLaunch(servers, embedded))
     if chosen == LOGIN:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from zot.core.events import Diagnostic
 from zot.errors import ConfigError, ExtensionError, in_words
 from zot.features.extensions.loader.data_dir import LOCK
+from zot.features.lookup import extension_host, hook_host, mcp_host
 from zot.frontends.terminal.dialogs.detail_pane import Evidence
 from zot.frontends.terminal.dialogs.dialog import Dialog
 from zot.system.visible_text import has_hidden, spelled
@@ -44,9 +45,9 @@ async def ask_about_trust(conversation: Conversation, flags: Flags, dialogs: Dia
 
 
 async def _ask_what_is_open(conversation: Conversation, flags: Flags, dialogs: Dialogs) -> bool:
-    if conversation.resources.mcp is not None and conversation.resources.mcp.untrusted:
-        await _ask_about_servers(conversation.resources.mcp, dialogs)
-    host = conversation.extensions
+    servers, host = mcp_host(conversation), extension_host(conversation)
+    if servers is not None and servers.untrusted:
+        await _ask_about_servers(servers, dialogs)
     if host is None or flags.no_ext:
         return False
     place = Path(conversation.present.directory)
@@ -67,7 +68,7 @@ async def _ask_about_servers(host: McpHost, dialogs: Dialogs) -> None:
 
 async def ask_about_hooks(conversation: Conversation, dialogs: Dialogs) -> None:
     """Ask about hooks nobody trusted as they are; those that are run from now on."""
-    hooks = conversation.resources.hooks
+    hooks = hook_host(conversation)
     if hooks is None or not hooks.untrusted:
         return
     from zot.features.trust import GuestTrust

@@ -106,6 +106,11 @@ class Jail:
         self._first: Jail = within._first if within is not None else self
         self._wider: list[Jail] = []
 
+    @property
+    def label(self) -> str:
+        """What to call it: ``jailed (full)``, ``jailed (reduced, network)``."""
+        return f"jailed ({self.level}{', network' * self.policy.network})"
+
     def wider(self, policy: Policy) -> Jail:
         """Another for the same project, beside this one: what runs in this one goes on."""
         made = Jail(policy, self._machine, self.home, self)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 import msgspec
 
 from zot.errors import ZotError
+from zot.features.lookup import extension_host
 from zot.frontends.terminal.commands import registry
 from zot.frontends.terminal.commands.registry import COMMANDS, Command
 from zot.frontends.terminal.extension_ui import disarmed
@@ -89,7 +90,9 @@ class Commands:
 
     async def _run_extensions(self, name: str, arguments: str) -> None:
         context = await self._context(typed=True)
-        _heed(context, await context.conversation.run_command(name, arguments))
+        from zot.features.extensions.feature import run_extension_command
+
+        _heed(context, await run_extension_command(context.conversation, name, arguments))
 
     async def _context(self, typed: bool) -> Context:
         context = await asyncio.shield(self._arrived)
@@ -118,7 +121,8 @@ class Commands:
 
     def of_extensions(self) -> list[tuple[str, str]]:
         """Name and description of each extension command, by name; without a description the extension is named."""
-        known = self._arrived.result().conversation.commands() if self._arrived.done() else []
+        host = extension_host(self._arrived.result().conversation) if self._arrived.done() else None
+        known = host.commands() if host is not None else []
         infos = sorted(known, key=lambda info: info.name)
         return [(one_line(info.name), one_line(info.description) or f"({one_line(info.extension)})") for info in infos]
 
@@ -127,11 +131,15 @@ class Commands:
         if not self._arrived.done():
             return []
         taken = {name.lower() for name, _ in self.of_extensions()}
-        found = self._arrived.result().conversation.templates()
+        from zot.features.templates.feature import templates
+
+        found = templates(self._arrived.result().conversation)
         return [item for item in found if registry.find(item.name.lower()) is None and item.name.lower() not in taken]
 
     def _is_template(self, text: str) -> bool:
-        return self._arrived.done() and self._arrived.result().conversation.names_template(text)
+        from zot.features.templates.feature import is_template
+
+        return self._arrived.done() and is_template(self._arrived.result().conversation, text)
 
     def slash_commands(self) -> Sequence[SlashCommand]:
         """What the editor's popup lists."""

@@ -21,9 +21,10 @@ _WIDEST_BAR = 60
 
 
 async def run(context: Context, arguments: str) -> None:
+    from zot.agent.context_usage import conversation_usage
     from zot.frontends.terminal.dialogs.text_dialogs import TextView
 
-    use = context.conversation.window_use()
+    use = conversation_usage(context.conversation)
     await context.dialogs.ask(TextView("context", lambda theme, width: context_rows(use, theme, width)))
 
 

@@ -26,12 +26,14 @@ def _limits(context: Context) -> str:
     """What may be spent, where that is limited."""
     from zot.features.budget.reservations import Claims
     from zot.features.budget.spending_limits import limits
+    from zot.features.lookup import budget
 
     session, day = limits(context.conversation)
     told = [f"this session may cost ${session:g}"] if session > 0 else []
     if day > 0:
         try:
-            spent = Claims(context.conversation.resources.ledger).spent_today()
+            feature = budget(context.conversation)
+            spent = Claims(feature.ledger).spent_today() if feature is not None else 0.0
             told.append(f"${spent:.4f} of ${day:g} are spent today")
         except OSError:
             told.append(f"all runs of a day may cost ${day:g}")

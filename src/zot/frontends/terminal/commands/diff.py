@@ -23,9 +23,10 @@ Shown = tuple["Counted", "list[Lines] | str"]
 
 
 async def run(context: Context, arguments: str) -> None:
+    from zot.features.lookup import change_recorder
     from zot.frontends.terminal.dialogs.text_dialogs import TextView
 
-    path, keeping = context.session_file(), context.conversation.keeping
+    path, keeping = context.session_file(), change_recorder(context.conversation)
     if path is None or keeping is None:
         raise ZotError("/diff: nothing is kept of files here")
     title, files = await asyncio.to_thread(_collect, keeping, path, arguments.lower())

@@ -38,7 +38,9 @@ async def run(context: Context, arguments: str) -> None:
 
 
 def _extensions(context: Context) -> list[ExtensionStatus]:
-    host = context.conversation.extensions
+    from zot.features.lookup import extension_host
+
+    host = extension_host(context.conversation)
     return host.statuses() if host is not None else []
 
 

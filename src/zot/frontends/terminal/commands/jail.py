@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from zot.errors import UsageError
+from zot.features.jail.feature import jail_of
 from zot.frontends.terminal.commands.command_context import Context
 
 _REDUCED = "; this machine holds less than the full jail: `zot doctor` says what is missing"
 
 
-def run(context: Context, arguments: str) -> None:
+async def run(context: Context, arguments: str) -> None:
     if arguments not in ("", "net"):
         raise UsageError(f'/jail "{arguments}": only /jail and /jail net')
-    name = context.conversation.jail(network=arguments == "net")
+    name = await jail_of(context.conversation).enter(network=arguments == "net")
     network = "the network" if arguments else "no network"
     less = _REDUCED if "reduced" in name else ""
     context.status.ok(f"{name}: tools have this directory and {network}; /unjail ends it{less}")

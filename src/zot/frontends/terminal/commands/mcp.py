@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zot.errors import UsageError, ZotError
+from zot.features.lookup import mcp_host
 from zot.frontends.terminal.commands.command_context import Context
 from zot.tui.sanitize import one_line, sanitize
 
@@ -17,7 +18,7 @@ _VERBS = ("start", "stop", "login", "trust")
 
 
 async def run(context: Context, arguments: str) -> None:
-    host = context.conversation.resources.mcp
+    host = mcp_host(context.conversation)
     if host is None:
         context.status.ok(_NONE)
         return
@@ -42,7 +43,7 @@ async def run(context: Context, arguments: str) -> None:
 def complete(context: Context, typed: str) -> list[Choice]:
     from zot.tui.widgets.select_list import Choice
 
-    host = context.conversation.resources.mcp
+    host = mcp_host(context.conversation)
     rows = host.statuses() if host is not None else []
     return [Choice(f"{verb} {row.name}", f"{verb} {one_line(row.name)}", row.state) for row in rows for verb in _VERBS]
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from zot.core.permission_modes import CYCLE, WORDS, Rule, wider
 from zot.errors import UsageError
+from zot.features.lookup import saved_rules
 from zot.frontends.terminal.commands.command_context import Context
 from zot.frontends.terminal.dialogs.picker import Picker
 from zot.tui.sanitize import one_line
@@ -47,7 +48,7 @@ def _picker(context: Context) -> Picker:
 
 
 def _kept(context: Context) -> list[tuple[int, Rule]]:
-    kept = context.conversation.resources.kept_rules
+    kept = saved_rules(context.conversation)
     return list(enumerate(kept())) if kept is not None else []
 
 
@@ -58,7 +59,7 @@ def _named(rule: Rule) -> str:
 
 
 def _forget(context: Context, number: int) -> None:
-    kept = context.conversation.resources.kept_rules
+    kept = saved_rules(context.conversation)
     rules = dict(_kept(context))
     if kept is None or number not in rules:
         raise UsageError("that answer is not kept any more")

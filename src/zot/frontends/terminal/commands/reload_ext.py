@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from zot.features.extensions.feature import ensure_extensions, reload_extensions
+from zot.features.lookup import extension_host
 from zot.frontends.terminal.commands.command_context import Context
 from zot.frontends.terminal.trust_dialogs import ask_about_trust
 
@@ -19,14 +21,16 @@ STATUS_S = 5.0
 
 
 async def run(context: Context, arguments: str) -> None:
-    if context.conversation.extensions is not None:
+    if extension_host(context.conversation) is not None:
         if context.typed:
             await ask_about_trust(context.conversation, context.flags, context.dialogs)
         await context.end_turn("/reload-ext")
         await reload(context)
         return
     await context.end_turn("/reload-ext")
-    if not await context.conversation.find_extensions():  # there were none when zot started; perhaps there are by now
+    if (
+        await ensure_extensions(context.conversation) is None
+    ):  # there were none when zot started; perhaps there are by now
         context.status.ok("there are no extensions")
         return
     await ask_about_trust(context.conversation, context.flags, context.dialogs)
@@ -37,7 +41,7 @@ async def reload(context: Context) -> None:
     """Without a question; says what came of it."""
     conversation, status = context.conversation, context.status
     status.ok("reloading extensions …")
-    stats = await conversation.reload_extensions()
+    stats = await reload_extensions(conversation)
     if stats is None:
         return
     context.looks.settings_read(conversation)  # extensions bring themes

@@ -61,16 +61,16 @@ def _credentials(context: Context) -> None:
     context.conversation.auth.keyring = context.conversation.settings.values.credential_store == "keyring"
 
 
-def _limits(context: Context) -> None:
-    context.conversation.hold_limits()
-
-
 def _approve(context: Context) -> None:
-    context.conversation.ask_outside()
+    from zot.features.jail.feature import jail_of
+
+    jail_of(context.conversation).apply_settings()
 
 
 def _patience(context: Context) -> None:
-    host = context.conversation.resources.mcp
+    from zot.features.lookup import mcp_host
+
+    host = mcp_host(context.conversation)
     if host is not None:
         host.timeout_s = context.conversation.settings.values.mcp_tool_timeout_s
 
@@ -86,8 +86,8 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("approve", "what a jailed call wanted outside", ("", "outside"), _approve),
     Row("retries", "try a failed model call again this often", (9, 20, 0, 3), _read_again),
-    Row("max_cost_session", "what a session may cost ($)", (0, 1, 5, 20, 100), _limits),
-    Row("max_cost_day", "what all runs may cost on one day ($)", (0, 5, 20, 100), _limits),
+    Row("max_cost_session", "what a session may cost ($)", (0, 1, 5, 20, 100), _read_again),
+    Row("max_cost_day", "what all runs may cost on one day ($)", (0, 5, 20, 100), _read_again),
     Row("show_thinking", "what the model thinks", ("folded", "open", "off")),
     Row("notify_after_s", "ring when a turn took this long (s)", (15, 60, 0)),
     Row("bell", "how zot calls you", ("on", "quiet", "off"), _bell),
@@ -124,7 +124,7 @@ def _shown_row(row: Row, value: Any) -> str:
         return f"{_shown(value)} (this terminal cannot)"
     if row.key == "approve":
         return "you are asked" if value else "stays refused"
-    if row.apply is _limits:
+    if row.key.startswith("max_cost_"):
         return f"${value:g}" if value > 0 else "no limit"
     return _shown(value)
 
@@ -217,7 +217,9 @@ async def _theme(context: Context) -> None:
 
 async def _pinned_servers(context: Context) -> None:
     """Each server is switched; what else the setting names, single tools say, stays until it is switched off."""
-    conversation, host = context.conversation, context.conversation.resources.mcp
+    from zot.features.lookup import mcp_host
+
+    conversation, host = context.conversation, mcp_host(context.conversation)
     selected = ""
     while True:
         pins = list(conversation.settings.values.mcp_pinned)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zot.frontends.terminal.commands.command_context import Context
@@ -12,7 +11,7 @@ from zot.tui.width import cut, pad, visible
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.features.skills.discovery import Skill, SkillFile, Skills
+    from zot.features.skills.discovery import Skill, Skills
 
 _NAME, _SOURCE, _ROWS = 20, 16, 12
 
@@ -41,21 +40,11 @@ _NONE = "no skills: put one in .zot/skills/NAME/SKILL.md; the write-zot-extensio
 
 def found_skills(conversation: Conversation) -> Skills:
     """As they are on disk now."""
-    from zot.features.skills.discovery import discover
-    from zot.system.files import is_missing, user_home
+    from zot.features.lookup import skills
+    from zot.features.skills.discovery import Skills
 
-    extra: list[SkillFile] = []
-    if conversation.extensions is not None:
-        from zot.features.extensions.loader.bundled_skills import skill_files
-
-        extra = skill_files(conversation.extensions.plan().entries)[0]
-    if not is_missing(conversation.home / "plugins.json"):
-        from zot.features.plugins.installed_plugins import in_use  # few have plugins
-
-        extra += [file for parts in in_use(conversation.home, []) for file in parts.skills]
-    return discover(
-        Path(conversation.present.directory), conversation.home, user_home(), extra, conversation.workspace.beneath
-    )
+    feature = skills(conversation)
+    return feature.discover() if feature is not None else Skills()
 
 
 def _choices(skills: Skills) -> list[Choice]:

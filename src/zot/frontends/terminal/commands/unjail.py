@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from zot.features.jail.feature import jail_of
 from zot.frontends.terminal.commands.command_context import Context
 
 
-def run(context: Context, arguments: str) -> None:
-    was = context.conversation.unjail()
+async def run(context: Context, arguments: str) -> None:
+    was = await jail_of(context.conversation).leave()
     context.status.ok("the jail is open: commands run with your own rights" if was else "the tools are not jailed")

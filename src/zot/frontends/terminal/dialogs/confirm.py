@@ -269,7 +269,9 @@ class Confirmations:
 
     async def _keep(self, question: Question, answer: Answer) -> None:
         """For later sessions in this project. If that fails, the answer holds for this one all the same."""
-        kept, call = self._conversation.resources.kept_rules, question.call
+        from zot.features.lookup import saved_rules  # loaded: it asks
+
+        kept, call = saved_rules(self._conversation), question.call
         rule = Rule(
             call.name,
             self._conversation.extension_of(call.name),

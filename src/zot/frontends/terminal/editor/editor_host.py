@@ -97,7 +97,9 @@ class TerminalSurroundings(Surroundings):
         self._vi_mode = lambda: conversation.settings.values.vi_mode
         self._environment = conversation.workspace.free_environment
         self._beneath = lambda: conversation.workspace.beneath
-        self._mcp = lambda: conversation.resources.mcp
+        from zot.features.lookup import mcp_host
+
+        self._mcp = lambda: mcp_host(conversation)
 
     @property
     def vi_mode(self) -> bool:

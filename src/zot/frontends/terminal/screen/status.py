@@ -121,9 +121,9 @@ class AgentBar:
         ).lines(theme, width)
 
     def _tags(self) -> tuple[str, ...]:
-        count = self._conversation.workspace.running_jobs
+        jail, count = self._conversation.workspace.jail, self._conversation.workspace.running_jobs
         jobs = f"{count} job{'s' if count > 1 else ''} running" if count else ""
-        return tuple(filter(None, (self._conversation.jailed, jobs, self._swarm())))
+        return tuple(filter(None, (jail.label if jail is not None else "", jobs, self._swarm())))
 
     def _model(self) -> str:
         if self._conversation.missing:

@@ -80,9 +80,10 @@ class Looks:
 
     def settings_read(self, conversation: Conversation) -> None:
         """Home, settings and extensions say which themes there are, and which one is wanted."""
+        from zot.features.lookup import extension_host
         from zot.frontends.terminal.themes import Themes, wanted
 
-        extensions, values = conversation.extensions, conversation.settings.values
+        extensions, values = extension_host(conversation), conversation.settings.values
         self._shelf = Themes(conversation.home, extensions.plan().entries if extensions is not None else ())
         self._images = values.inline_images_enabled
         self.choose(wanted(self._asked_for, os.environ, values.theme))

@@ -6,6 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
+from zot.features.lookup import change_recorder, checkpoints
 from zot.frontends.terminal.screen.call_summary import duration
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ class TurnMark:
         self._conversation = conversation
         self._began = time.monotonic()
         self._cost = conversation.cost.cost_usd
-        self._changes = conversation.collect_changes()
+        recorded = checkpoints(conversation)
+        self._changes = recorded.collect_changes() if recorded is not None else []
 
     async def line(self) -> str:
         """``3 files changed +41 −7 · worked for 2m13s · $0.04``; empty when there is nothing to tell."""
@@ -36,7 +38,7 @@ class TurnMark:
 
     async def _changed(self, events: list[Event]) -> str:
         """In a thread: comparing long files takes a moment, and keys are not to wait for it."""
-        keeping = self._conversation.keeping if events else None
+        keeping = change_recorder(self._conversation) if events else None
         if keeping is None:
             return ""
         from zot.features.checkpoints.diff import counted, differences, figures

@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from zot.errors import ZotError
 from zot.tui.sanitize import one_line
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from zot.frontends.terminal.screen.extension_notes import Notes
     from zot.frontends.terminal.screen.ui_services import Desk
     from zot.swarm.client import Event
+    from zot.swarm.feature import SwarmFeature
     from zot.swarm.git.worktrees import Diffstat
     from zot.swarm.service import Office
     from zot.wire.swarm_frames import SwarmStart, WorkerInfo
@@ -88,7 +89,7 @@ class Workers:
         from zot.swarm.info import info_of
         from zot.swarm.worker_store import Places
 
-        rows = map(info_of, Places(self._conversation.resources.home).all())
+        rows = map(info_of, Places(self._conversation.home).all())
         return [info for info in rows if not info.session or self.is_own(info)]
 
     def tag(self) -> str:
@@ -102,12 +103,16 @@ class Workers:
 
     def tool_ended(self) -> None:
         """The model may have started workers by it."""
-        if self._conversation.resources.swarm is not None and (self._office is None or not self._office.is_joined):
+        if self._model_started_some() and (self._office is None or not self._office.is_joined):
             self._desk.spawn(self._look())
+
+    def _model_started_some(self) -> bool:
+        feature = cast("SwarmFeature | None", self._conversation.features.named("swarm"))
+        return feature is not None and feature.agents is not None
 
     async def _look(self) -> None:
         """Listen, if somebody looks after workers of this conversation."""
-        if not (self._conversation.resources.home / "swarm" / "supervisor.lock").exists():
+        if not (self._conversation.home / "swarm" / "supervisor.lock").exists():
             return
         with suppress(ZotError):
             if await asyncio.to_thread(self._is_somebody_there):
@@ -118,7 +123,7 @@ class Workers:
         from zot.swarm.supervisor.runtime_dir import Room
         from zot.swarm.worker_store import Places
 
-        home = self._conversation.resources.home
+        home = self._conversation.home
         if not Room(home).is_alive():
             return False
         return any(worker.status in LIVE and self.is_own(info_of(worker)) for worker in Places(home).all())
@@ -265,7 +270,7 @@ class Workers:
     def _last_word(self, id: str) -> float:
         """When one that nobody here has watched said the last thing."""
         try:
-            return (self._conversation.resources.home / "swarm" / "agents" / id / "events.jsonl").stat().st_mtime
+            return (self._conversation.home / "swarm" / "agents" / id / "events.jsonl").stat().st_mtime
         except OSError:
             return time.time()
 

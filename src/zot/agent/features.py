@@ -1,0 +1,212 @@
+"""The features of a conversation, in one ordered table: name, class, and a cheap test whether a run needs it.
+
+The order is the order in which features join, so it is also the order of their interceptors and subscribers and of
+``before_prompt``: MCP prompts and templates are expanded before hooks review the text, hooks are asked before the front
+end's interceptors, and those before extensions. Features are closed in reverse. A test reads flags and settings or
+checks whether a file exists; the module of a feature is imported only if its test is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from zot.errors import ConfigError
+from zot.system.files import is_missing, read_bytes, user_home
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from zot.agent.feature import Feature
+    from zot.agent.services import Services
+
+    from zot.agent.conversation import Conversation  # isort: skip
+
+F = TypeVar("F", bound="Feature")
+
+
+class FeatureRow(NamedTuple):
+    """``early``: prepared before there is a conversation; ``depends_on_model``: tested again if the model changes."""
+
+    name: str
+    target: str
+    is_wanted: Callable[[Services], bool]
+    early: bool = False
+    depends_on_model: bool = False
+
+    def load(self) -> type[Feature]:
+        module, _, name = self.target.partition(":")
+        return getattr(import_module(module), name)
+
+
+# --- the tests
+
+
+def _always(services: Services) -> bool:
+    return True
+
+
+def _wants_fallback(services: Services) -> bool:
+    return bool(services.config.fallback_model)
+
+
+def _wants_recording(services: Services) -> bool:
+    return bool(services.config.record or services.config.ext_trace)
+
+
+def _wants_jail(services: Services) -> bool:
+    config, values = services.config, services.settings.values
+    flags = (config.jail, config.jail_read, config.jail_write, config.jail_level, config.approve)
+    return any(flags) or values.jail_by_default or bool(values.approve) or services.front_end.switches
+
+
+def _wants_checkpoints(services: Services) -> bool:
+    return services.config.keep_session and services.settings.values.keep_changes_mb > 0
+
+
+def _wants_mcp(services: Services) -> bool:
+    config, home, cwd = services.config, services.home, services.workspace.cwd
+    files = (home / "mcp.json", home / "plugins.json", cwd / ".mcp.json", cwd / ".zot" / "mcp.json")
+    return config.tools != () and bool(config.mcp_config or (config.mcp and not all(map(is_missing, files))))
+
+
+def _wants_local_model(services: Services) -> bool:
+    resolved = services.resolved
+    return bool(resolved.model.tool_calls or resolved.abilities_unsure or resolved.provider.local)
+
+
+def _wants_hooks(services: Services) -> bool:
+    if not services.settings.values.hooks:
+        return False
+    home, cwd = services.home, services.workspace.cwd
+    own = (home / "hooks.json", cwd / ".zot" / "hooks.json", home / "plugins.json")
+    claude = (cwd / ".claude" / "settings.json", cwd / ".claude" / "settings.local.json")
+    return not all(map(is_missing, own)) or any(
+        map(_may_have_hooks, (*claude, user_home() / ".claude" / "settings.json"))
+    )
+
+
+def _may_have_hooks(path: Path) -> bool:
+    """Also true for a file that cannot be read: the feature reports what is wrong with it."""
+    try:
+        return b'ooks"' in (read_bytes(path) or b"")
+    except ConfigError:
+        return True
+
+
+def _wants_front_end(services: Services) -> bool:
+    return bool(services.front_end.tools or services.front_end.interceptors)
+
+
+def _wants_permissions(services: Services) -> bool:
+    config = services.config
+    mode = config.permission_mode or services.settings.values.permission_mode or services.constrained_mode
+    return mode not in ("", "everything") or bool(config.permission_limit) or services.front_end.switches
+
+
+def _wants_extensions(services: Services) -> bool:
+    config, home, cwd = services.config, services.home, services.workspace.cwd
+    if config.ext or not config.installed_extensions:
+        return bool(config.ext)
+    # guards.json and trust.json: a guard that was there before and is missing now
+    files = (cwd / ".zot" / "extensions", home / "extensions", home / "guards.json", home / "trust.json")
+    return not all(map(is_missing, files))
+
+
+def _wants_plugins(services: Services) -> bool:
+    return not is_missing(services.home / "plugins.json")
+
+
+def _wants_skills(services: Services) -> bool:
+    return services.config.skills
+
+
+def _wants_swarm(services: Services) -> bool:
+    """Named in ``--tools``, or enabled in the settings; settings may change while a terminal is open."""
+    named, values = services.config.tools, services.settings.values
+    enabled = values.auto_swarm_enabled or "swarm" in values.tools or services.front_end.switches
+    return enabled if named is None else "swarm" in named
+
+
+def _wants_model_refresh(services: Services) -> bool:
+    """An address typed by hand is not the provider's: its list of models is not requested."""
+    return not services.config.base_url and services.resolved.endpoint is not None
+
+
+FEATURES = (
+    FeatureRow("recording", "zot.features.recording.feature:RecordingFeature", _wants_recording, early=True),
+    FeatureRow("jail", "zot.features.jail.feature:JailFeature", _wants_jail, early=True),
+    FeatureRow("checkpoints", "zot.features.checkpoints.feature:CheckpointsFeature", _wants_checkpoints),
+    FeatureRow("budget", "zot.features.budget.feature:BudgetFeature", _always),
+    FeatureRow("mcp", "zot.features.mcp.feature:McpFeature", _wants_mcp),
+    FeatureRow("templates", "zot.features.templates.feature:TemplatesFeature", _always),
+    FeatureRow("local_model", "zot.local_model.feature:LocalModelFeature", _wants_local_model, depends_on_model=True),
+    FeatureRow("hooks", "zot.features.hooks.feature:HooksFeature", _wants_hooks),
+    FeatureRow("front_end", "zot.features.front_end:FrontEndFeature", _wants_front_end),
+    FeatureRow("permissions", "zot.features.permissions.feature:PermissionsFeature", _wants_permissions),
+    FeatureRow("extensions", "zot.features.extensions.feature:ExtensionsFeature", _wants_extensions, early=True),
+    FeatureRow("plugins", "zot.features.plugins.feature:PluginsFeature", _wants_plugins),
+    FeatureRow("skills", "zot.features.skills.feature:SkillsFeature", _wants_skills),
+    FeatureRow("swarm", "zot.swarm.feature:SwarmFeature", _wants_swarm),
+    FeatureRow("model_refresh", "zot.features.model_refresh:ModelRefreshFeature", _wants_model_refresh),
+    FeatureRow("fallback", "zot.features.fallback:FallbackFeature", _wants_fallback),
+)
+
+
+def prepare_features(services: Services) -> None:
+    """Before there is a conversation; ZotError says what is wrong with a flag."""
+    for row in FEATURES:
+        if row.early and row.is_wanted(services):
+            row.load().prepare(services)
+
+
+class FeatureSet:
+    """The features of one conversation, in table order."""
+
+    def __init__(self) -> None:
+        self._joined: dict[str, Feature] = {}
+
+    def __iter__(self) -> Iterator[Feature]:
+        return iter(self._joined.values())
+
+    def join_all(self, conversation: Conversation) -> None:
+        for row in FEATURES:
+            self._join(row, conversation)
+
+    def join_for_model(self, conversation: Conversation) -> None:
+        """Features that the current model needs, and that have not joined yet."""
+        for row in FEATURES:
+            if row.depends_on_model:
+                self._join(row, conversation)
+
+    async def join_late(self, conversation: Conversation, kind: type[F]) -> F | None:
+        """A feature that had no reason to join when the conversation began; None if it still has none."""
+        row = next(row for row in FEATURES if row.name == kind.name)
+        if row.name not in self._joined and (joined := self._join(row, conversation)) is not None:
+            await joined.start()
+        return self.get(kind)
+
+    def _join(self, row: FeatureRow, conversation: Conversation) -> Feature | None:
+        if row.name in self._joined or not row.is_wanted(conversation.services):
+            return None
+        feature = self._joined[row.name] = row.load()(conversation)
+        order = {row.name: place for place, row in enumerate(FEATURES)}
+        self._joined = dict(sorted(self._joined.items(), key=lambda item: order[item[0]]))
+        feature.join()
+        return feature
+
+    def add(self, feature: Feature) -> None:
+        """One that a side conversation inherits."""
+        self._joined[feature.name] = feature
+
+    def get(self, kind: type[F]) -> F | None:
+        found = self._joined.get(kind.name)
+        return found if isinstance(found, kind) else None
+
+    def named(self, name: str) -> Feature | None:
+        return self._joined.get(name)
+
+    def implementing(self, method: str, base: type[Feature]) -> Collection[Feature]:
+        """Those that do more than the default: calling the others would cost time in every prompt."""
+        return [each for each in self if getattr(type(each), method) is not getattr(base, method)]

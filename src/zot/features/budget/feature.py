@@ -1,0 +1,81 @@
+"""The budget of a conversation: limits before each model call, and the ledger of what was spent."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from zot.agent.feature import Feature
+from zot.core.events import AgentEvent, TurnStart, UsageCounted
+from zot.errors import in_words
+from zot.provider.messages import Usage
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.core.state import Guard
+    from zot.features.budget.ledger import Ledger
+
+
+class BudgetFeature(Feature):
+    """``ledger`` is what all runs of this home spend; it is opened while the first request connects."""
+
+    name = "budget"
+
+    def __init__(self, conversation: Conversation) -> None:
+        super().__init__(conversation)
+        self._ledger: Ledger | None = None
+        self._permits: Guard | None = None
+        self._failed = False
+
+    def join(self) -> None:
+        self.settings_changed()
+        self.conversation.read(self._on_event, TurnStart, UsageCounted)
+
+    @property
+    def ledger(self) -> Ledger:
+        if self._ledger is None:
+            from zot.features.budget.ledger import Ledger
+
+            self._ledger = Ledger(self.conversation.home)
+        return self._ledger
+
+    def settings_changed(self) -> None:
+        """From the next model call on, the limits are those of the flag and the settings."""
+        conversation, values = self.conversation, self.conversation.settings.values
+        session = self.services.config.max_cost or values.max_cost_session
+        conversation.agent.max_cost_usd = max(session, 0.0)
+        conversation.agent.guard = self._permits
+        if session or values.max_cost_day:
+            from zot.features.budget.spending_limits import Budget
+
+            conversation.agent.guard = Budget(conversation, self.ledger, self._permits).stream
+
+    def set_permit_guard(self, permits: Guard | None) -> None:
+        """From the next model call on, each one needs a permit of the controlling program; None needs none."""
+        self._permits = permits
+        self.settings_changed()
+
+    def _on_event(self, event: AgentEvent) -> None:
+        if self.conversation.model.source == "script":
+            return
+        if not isinstance(event, UsageCounted):
+            if self._ledger is None:
+                asyncio.get_running_loop().call_soon(lambda: self.ledger.prepare())
+        elif event.usage != Usage():
+            self._record(event.usage)
+
+    def _record(self, usage: Usage) -> None:
+        from zot.features.budget.ledger import spent_row
+
+        present, saved = self.conversation.present, self.conversation.session is not None
+        directory = present.directory if saved else ""
+        try:
+            self.ledger.append(spent_row(usage, present.provider, present.model, present.session_id, directory))
+        except OSError as error:
+            if not self._failed:
+                self._failed = True
+                self.notify(f"cannot write the cost ledger: {in_words(error)}")
+
+    async def aclose(self) -> None:
+        if self._ledger is not None:
+            self._ledger.close()

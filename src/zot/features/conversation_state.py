@@ -1,0 +1,54 @@
+"""A conversation as values of the wire: its state, its jail and the models of its provider."""
+
+from __future__ import annotations
+
+from zot.agent.conversation import Conversation
+from zot.features.lookup import asks_outside
+from zot.wire.events import JailState, totals_of
+from zot.wire.rpc_frames import ModelInfo, State
+
+
+def conversation_state(conversation: Conversation, *, busy: bool) -> State:
+    """``busy`` comes from the caller, whose queue may hold more work."""
+    present = conversation.present
+    return State(
+        provider=present.provider,
+        model=present.model,
+        cwd=present.directory,
+        message_count=len(conversation.messages),
+        busy=busy,
+        usage=totals_of(conversation.cost),
+        permission_mode=present.permission_mode,
+        jail=jail_state(conversation),
+    )
+
+
+def jail_state(conversation: Conversation) -> JailState | None:
+    """The jail as programs see it; None if there is none."""
+    jail = conversation.workspace.jail
+    if jail is None:
+        return None
+    policy = jail.policy
+    return JailState(
+        level=jail.level,
+        network=policy.network,
+        read=(*policy.read, *policy.read_files),
+        write=(*policy.writable, *policy.write_files),
+        approve="outside" if asks_outside(conversation) else "",
+    )
+
+
+def provider_models(conversation: Conversation) -> tuple[ModelInfo, ...]:
+    """The models of the current provider."""
+    provider = conversation.resolved.provider
+    rows = [row for row in conversation.catalog.rows() if row.provider == (provider.rows_of or provider.id)]
+    return tuple(
+        ModelInfo(
+            id=row.id,
+            provider=provider.id,
+            context_window=row.context_window,
+            max_output=row.max_output,
+            reasoning=bool(row.reasoning),
+        )
+        for row in rows
+    )

@@ -1,0 +1,132 @@
+"""Extensions in a conversation: their host, which starts when the conversation does, and what front ends ask it for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from zot import __version__
+from zot.agent.feature import Feature
+from zot.core.tool import Tool
+from zot.errors import ExtensionError, NotThere, UsageError
+from zot.features.extensions.host import ExtensionHost
+from zot.features.extensions.loader.manifest import FILE, read_manifest
+from zot.features.extensions.loader.trust import TrustStore
+from zot.features.extensions.ui import HeadlessSurface
+from zot.features.lookup import extension_host
+from zot.wire.limits import READY_GRACE_EXPLICIT
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.agent.services import Services
+    from zot.features.extensions.commands import CommandAnswer
+    from zot.features.extensions.host import ReloadStats
+    from zot.features.skills.discovery import SkillFile
+
+
+class ExtensionsFeature(Feature):
+    name = "extensions"
+    tool_priority = 1
+
+    def __init__(self, conversation: Conversation) -> None:
+        super().__init__(conversation)
+        services, workspace = self.services, conversation.workspace
+        config = services.config
+        self.host = ExtensionHost(
+            home=conversation.home,
+            cwd=workspace.cwd,
+            surface=services.front_end.surface or HeadlessSurface(),
+            zot_version=__version__,
+            present=lambda: conversation.present,
+            on_fault=self.notify,
+            environment=workspace.child_environment,
+            granted=workspace.granted,
+            removed_credentials=workspace.removed_credentials(),
+            explicit=[_extension_path(path) for path in config.ext],
+            scan=config.installed_extensions,
+            trust=TrustStore(conversation.home),
+            trust_project=config.trust_project,
+            tool_timeout_s=services.settings.values.extension_tool_timeout_s,
+            explicit_grace_s=READY_GRACE_EXPLICIT if config.patient_with_ext else 0,
+        )
+
+    @classmethod
+    def prepare(cls, services: Services) -> None:
+        for path in services.config.ext:
+            _check_named_extension(path)
+
+    async def start(self) -> None:
+        """From here on extensions see and may deny everything."""
+        host, agent = self.host, self.conversation.agent
+        host.run_tool = agent.run_tool
+        host.on_tools_changed = self.conversation.refresh_tools
+        agent.interceptors.append(host.interceptor)
+        agent.readers.add(host.observe, *host.observed)
+        agent.system_editor = host.edit_system_prompt
+        await host.start()
+
+    def tools(self, taken: Collection[str]) -> list[Tool]:
+        return self.host.tools(taken)
+
+    def tool_names(self) -> Iterable[str]:
+        """Those that wait to be activated, too."""
+        return [name for status in self.host.statuses() for name in status.tools]
+
+    @property
+    def is_starting(self) -> bool:
+        return any(status.state != "gone" and status.ready_how != "frame" for status in self.host.statuses())
+
+    def skill_files(self) -> list[SkillFile]:
+        from zot.features.extensions.loader.bundled_skills import skill_files
+
+        files, problems = skill_files(self.host.plan().entries)
+        for text in problems:
+            self.notify(text)
+        return files
+
+    async def aclose(self) -> None:
+        await self.host.stop()
+
+
+async def run_extension_command(conversation: Conversation, name: str, args: str) -> CommandAnswer:
+    """Run an extension's slash command; the front end acts on its answer."""
+    host = extension_host(conversation)
+    if host is None:
+        raise UsageError(f"unknown command /{name}")
+    return await host.run_command(name, args)
+
+
+async def ensure_extensions(conversation: Conversation) -> ExtensionHost | None:
+    """The host; extensions that were installed since the run began are started first. None if there are none."""
+    feature = await conversation.features.join_late(conversation, ExtensionsFeature)
+    return feature.host if feature is not None else None
+
+
+async def reload_extensions(conversation: Conversation) -> ReloadStats | None:
+    """Restart all of them; the conversation continues. None if there are none. Needs an idle agent."""
+    host = await ensure_extensions(conversation)
+    if host is None:
+        return None
+    conversation.agent.note("reload")
+    stats = await host.reload()
+    conversation.agent.rebuild_system()
+    return stats
+
+
+def _extension_path(typed: str) -> Path:
+    return Path(os.path.abspath(os.path.expanduser(typed)))
+
+
+def _check_named_extension(typed: str) -> None:
+    """NotThere unless the path leads to an extension: a run without it would not be the run that was started."""
+    directory = _extension_path(typed)
+    try:
+        read_manifest(directory)
+    except ExtensionError as error:
+        where, reason = f"extension {directory}", str(error)
+        if directory.is_dir() and os.path.lexists(directory / FILE):
+            raise NotThere(f"{where}: {reason}; `zot ext check {directory}` tells all that is wrong") from error
+        reason = "is a file" if directory.is_file() else reason
+        raise NotThere(f"{where}: {reason}; name the directory that holds its {FILE}") from error

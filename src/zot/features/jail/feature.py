@@ -1,0 +1,136 @@
+"""The jail of a conversation: set up by flags and settings, entered and left by the user, and what may leave it.
+
+Only the launcher's flags, the user's own settings and the keyboard reach this: no project file, model, extension or
+program that drives zot. When the jail changes, every feature restarts what it runs, or the change is refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zot.agent.feature import Feature
+from zot.agent.toolset import bash_limits
+from zot.errors import UsageError, ZotError
+from zot.features.jail.setup import confine, wanted
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.agent.services import Services
+    from zot.core.tool import Tool
+    from zot.features.jail.outside_access import Outside
+    from zot.system.jail.jail import Jail
+
+
+class JailFeature(Feature):
+    """``outside`` asks the user about paths outside the jail, if that is enabled or can be."""
+
+    name = "jail"
+
+    def __init__(self, conversation: Conversation) -> None:
+        super().__init__(conversation)
+        self.outside: Outside | None = None
+
+    @classmethod
+    def prepare(cls, services: Services) -> None:
+        config, values = services.config, services.settings.values
+        flags = (config.jail, config.jail_read, config.jail_write, config.jail_level, config.approve)
+        if any(flags) or values.jail_by_default:
+            services.workspace.jail = create_jail(services, config.jail)
+
+    def join(self) -> None:
+        config, front_end = self.services.config, self.services.front_end
+        asks = bool(config.approve or self.conversation.settings.values.approve)
+        if asks or front_end.switches:
+            from zot.features.jail.outside_access import Outside
+
+            workspace = self.conversation.workspace
+            self.outside = Outside(workspace, self.conversation.home, self.notify, asks=asks)
+            self.outside.asker = front_end.outside
+        self.conversation.system_prompt.add_section("jail", self._notice, order=20)
+
+    def _notice(self) -> str:
+        return jail_notice(self.conversation.workspace.jail, asks=self.asks_outside)
+
+    @property
+    def asks_outside(self) -> bool:
+        """Whether the user is asked before a call reaches outside the jail."""
+        return self.outside is not None and self.outside.asks
+
+    def wrap_tool(self, tool: Tool) -> Tool:
+        if self.outside is None:
+            return tool
+        from zot.features.jail.outside_access import OfferingTool
+
+        limits = bash_limits(self.services.settings.values)
+        return OfferingTool(tool.name, self.conversation.workspace, limits, self.outside)
+
+    def apply_settings(self) -> None:
+        """From the next call on, outside paths are asked about as the flag and the settings say."""
+        if self.outside is not None:
+            self.outside.asks = bool(self.services.config.approve or self.conversation.settings.values.approve)
+
+    # --- entering and leaving
+
+    async def enter(self, *, network: bool = False) -> str:
+        """Confine what tools do from now on and return the jail's label; ZotError if nothing can enforce that."""
+        jail = create_jail(self.services, "net" if network else "on")
+        try:
+            await self._change(jail)
+        except BaseException:
+            jail.close()
+            raise
+        return jail.label
+
+    async def leave(self) -> bool:
+        """Whether there was a jail."""
+        if self.conversation.workspace.jail is None:
+            return False
+        await self._change(None)
+        return True
+
+    async def _change(self, jail: Jail | None) -> None:
+        workspace = self.conversation.workspace
+        if jail is not None and workspace.running_jobs:
+            raise ZotError("commands that run in the background are outside the jail; end them first (/jobs)")
+        before, workspace.jail = workspace.jail, jail
+        try:
+            for feature in self.conversation.features:
+                await feature.confine(jail)
+        except BaseException:
+            workspace.jail = before
+            raise
+        if before is not None:
+            before.close()
+
+    async def aclose(self) -> None:
+        if self.conversation.workspace.jail is not None:
+            self.conversation.workspace.jail.close()
+
+
+def create_jail(services: Services, kind: str) -> Jail:
+    config = services.config
+    asked = wanted(kind, config.jail_read, config.jail_write, config.jail_level, services.settings.values)
+    return confine(services.workspace.cwd, services.home, asked)
+
+
+def jail_of(conversation: Conversation) -> JailFeature:
+    """The jail's feature, for the user's own commands; UsageError in a side conversation, which has its parent's."""
+    feature = conversation.feature(JailFeature)
+    if feature is None:
+        raise UsageError("a side conversation has its parent's jail and cannot change it")
+    return feature
+
+
+def jail_notice(jail: Jail | None, *, asks: bool) -> str:
+    """What the model should know of its jail; empty if there is none."""
+    if jail is None:
+        return ""
+    policy = jail.policy
+    writable = ", ".join((*policy.writable, *policy.write_files))
+    network = "There is a network." if policy.network else "There is no network."
+    person = "the user is asked about it" if asks else "only the user can open it (/unjail)"
+    return (
+        f"Your tools run in a jail held by the operating system: only {writable} can be changed, the system can be "
+        f"read, HOME and /tmp are private. {network} What is outside is refused, and {person}. When a task needs "
+        "something outside, say so plainly; do not try to work round the jail."
+    )

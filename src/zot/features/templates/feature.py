@@ -1,0 +1,55 @@
+"""Prompt templates: ``/name`` is replaced by what the template file ``commands/name.md`` makes of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zot.agent.feature import Feature, PromptDraft
+from zot.features.lookup import mcp
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.features.templates.discovery import Template
+
+
+class TemplatesFeature(Feature):
+    """Nothing is read before a text begins with a slash."""
+
+    name = "templates"
+
+    def for_child(self, child: Conversation) -> Feature:
+        return TemplatesFeature(child)
+
+    async def before_prompt(self, draft: PromptDraft) -> str:
+        if draft.text.startswith("/"):
+            from zot.features.templates.expansion import filled_text, use_template_model
+
+            template, draft.text = filled_text(self.conversation, draft.text)
+            if template is not None:
+                await use_template_model(self.conversation, template, draft)
+        return ""
+
+    def before_steering(self, text: str) -> str:
+        if not text.startswith("/"):
+            return text
+        from zot.features.templates.expansion import filled_text
+
+        return filled_text(self.conversation, text)[1]
+
+
+def templates(conversation: Conversation) -> list[Template]:
+    """The templates there are at this moment, by name and without their texts, prompts of MCP servers included."""
+    from zot.features.templates.discovery import all_templates, places_of
+
+    found, servers = all_templates(places_of(conversation), conversation.workspace.beneath, []), mcp(conversation)
+    return found if servers is None else [*found, *servers.templates()]
+
+
+def is_template(conversation: Conversation, text: str) -> bool:
+    """Whether ``text`` would be sent as what a template or an MCP server makes of it."""
+    from zot.features.templates.expansion import template_of
+
+    servers = mcp(conversation)
+    if servers is not None and text.startswith("/mcp:"):
+        return servers.is_prompt(text)
+    return template_of(conversation, text) is not None
