@@ -10,6 +10,7 @@ import pytest
 from zot.agent.context_files import ContextFile
 from zot.agent.system_prompt import SystemPrompt, load_custom, tool_summary
 from zot.cli.verbs import docs
+from zot.local_model.short_prompt import SmallModelPrompt
 from zot.provider.model_call import ToolSpec
 
 CWD = Path("/srv/project")
@@ -153,7 +154,8 @@ def test_a_small_model_gets_a_brief_one_as_long_as_it_is_the_one_that_answers(tm
         path.mkdir() if name.endswith("/") else path.write_text("")
     small = [True]
     context = [ContextFile(Path("/a/AGENTS.md"), "FAR"), ContextFile(Path("/b/AGENTS.md"), "NEAR\n" + "long\n" * 900)]
-    made = prompt(cwd=tmp_path, context=context, skills="MANIFEST", brief=lambda: small[0])
+    made = prompt(cwd=tmp_path, context=context, skills="MANIFEST")
+    made.short = SmallModelPrompt(made, lambda: small[0])
     text = made(TOOLS)
     assert text == made(TOOLS) and len(text) < 2000
     assert "Files: a.txt, b.py, src/c.py, empty/" in text or "Files: a.txt, b.py, empty/, src/c.py" in text

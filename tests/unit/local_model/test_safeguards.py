@@ -10,7 +10,7 @@ import pytest
 
 from zot.agent.config import NOBODY, FrontEnd, RunConfig
 from zot.errors import ZotError
-from zot.features.jail import setup
+from zot.features.jail import feature
 from zot.local_model.safeguards import guard
 
 JAIL = object()
@@ -18,7 +18,7 @@ JAIL = object()
 
 @pytest.fixture(autouse=True)
 def jail(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(setup, "confine", lambda *_: JAIL)
+    monkeypatch.setattr(feature, "confine", lambda *_: JAIL)
 
 
 def run(front_end: FrontEnd = NOBODY, mode: str = "", jail: Any = None, **config: Any) -> Any:
@@ -30,27 +30,27 @@ def run(front_end: FrontEnd = NOBODY, mode: str = "", jail: Any = None, **config
         home=Path("/home"),
         workspace=SimpleNamespace(cwd=Path("/work"), jail=jail),
         withheld=frozenset(),
-        held_mode="",
+        constrained_mode="",
     )
 
 
 def test_where_nobody_can_answer_commands_are_jailed() -> None:
     made = run()
     assert guard(made) == []
-    assert made.workspace.jail is JAIL and not made.held_mode and not made.withheld
+    assert made.workspace.jail is JAIL and not made.constrained_mode and not made.withheld
 
 
 def test_where_a_person_can_answer_commands_are_asked_about() -> None:
     made = run(FrontEnd(switches=True))
     assert guard(made) == []
-    assert made.workspace.jail is None and made.held_mode == "accept-edits"
+    assert made.workspace.jail is None and made.constrained_mode == "accept-edits"
 
 
 def test_without_a_jail_there_is_no_bash_and_one_line_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_jail(*_: object) -> None:
         raise ZotError("no jail: the kernel is too old")
 
-    monkeypatch.setattr(setup, "confine", no_jail)
+    monkeypatch.setattr(feature, "confine", no_jail)
     made = run()
     [line] = guard(made)
     assert made.withheld == {"bash"} and "the kernel is too old" in line and "--permission-mode everything" in line
@@ -59,7 +59,7 @@ def test_without_a_jail_there_is_no_bash_and_one_line_says_why(monkeypatch: pyte
 @pytest.mark.parametrize("said", [{"permission_mode": "everything"}, {"mode": "ask"}, {"jail": "one of their own"}])
 def test_what_was_said_stands(said: dict[str, Any]) -> None:
     made = run(**said)
-    assert guard(made) == [] and not made.held_mode and not made.withheld
+    assert guard(made) == [] and not made.constrained_mode and not made.withheld
     assert made.workspace.jail == said.get("jail")
 
 
