@@ -36,12 +36,6 @@ VERBS = {
     "update": "zot.cli.verbs.update",
 }
 
-# First words that have, or will have, a meaning of their own: never taken for a prompt.
-RESERVED = (
-    *("telegram-bot", "tg", "matrix-bot", "mx", "continuous"),
-    *("run", "pack", "inspect", "verify"),
-)
-
 
 def run(argv: list[str]) -> int:
     """The exit code of one command line."""
@@ -82,8 +76,6 @@ def _dispatch(argv: list[str]) -> int:
     word = argv[0] if argv else ""
     if word in VERBS:
         return 0 if _helped(argv) else _verb(word, argv[1:])
-    if word in RESERVED:
-        raise ZotError(f"`zot {word}` is not available in this version")
     if word == "help" and (len(argv) == 1 or argv[1] in (*VERBS, "rpc")):  # `zot help me …` is a prompt
         argv = [*argv[1:3], "--help"]
         return _dispatch(argv)
