@@ -221,7 +221,7 @@ def test_a_missing_session_file_is_an_error_in_every_mode(zot: Zot, serve, mode:
     """iface-024: a missing `--session` file exits 1 in every mode, and no request is sent."""
     server = serve([Say("ok")])
     ran = zot(mode, "x", "--session", "nowhere.jsonl")
-    assert (ran.code, ran.out) == (1, "")
+    assert ran.code == 1 and ran.types == (["error", "done"] if mode == "--json" else [])
     assert "nowhere.jsonl" in ran.err
     assert server.requests == []
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from zot.cli.flags import Flags, parse
-from zot.errors import NotThere, UsageError, ZotError, in_words
+from zot.errors import NotThere, OutputFailed, UsageError, ZotError, in_words
 from zot.system.gc_pause import rest
 from zot.system.process_setup import claim, open_missing_streams
 
@@ -46,22 +46,13 @@ def run(argv: list[str]) -> int:
         if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]  `zot rpc >&-` has none
             sys.stdout.flush()  # what cannot be written is told here, not by Python while it shuts down
         return code
-    except NotThere as error:
-        return _fail(str(error), 2)
-    except UsageError as error:
-        verb = f" {argv[0]}" if argv and argv[0] in (*VERBS, "rpc") else ""
-        return _fail(f"{error} (see zot{verb} --help)")
-    except ZotError as error:
-        return _fail(str(error))
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         _silence_stdout()
         return 141
-    except OSError as error:
-        return _refused_by_the_system(error)
-    except ExceptionGroup as group:
-        return _refused_by_the_system(_only_os_error(group))
+    except (ZotError, OSError, ExceptionGroup) as error:
+        return _fail(error, argv)
 
 
 def _fail_to_write() -> None:
@@ -173,27 +164,57 @@ def leave(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _fail(text: str, code: int = 1) -> int:
+def _fail(error: ZotError | OSError | ExceptionGroup[Exception], argv: list[str]) -> int:
+    """Report the error on stderr, and with --json on stdout also; the exit code."""
     from zot.frontends.console import say
 
+    text = _explain(error, argv)
+    code = 2 if isinstance(error, NotThere) else 1
     say(text)
-    return code
+    if isinstance(error, OutputFailed) or not _is_json_run(argv):
+        return code
+    from zot.frontends.headless.json_mode import write_failure
+
+    return write_failure(text, code)
 
 
-def _refused_by_the_system(error: OSError) -> int:
-    """A disk, a limit or a device: told by the file, or else by the part of zot that could not go on."""
+def _is_json_run(argv: list[str]) -> bool:
+    """Whether the command line has the mode --json, also if its other flags are wrong."""
+    if argv and argv[0] in (*VERBS, "rpc"):
+        return False
+    try:
+        flags = parse(argv)
+    except UsageError:
+        return "--json" in argv
+    return flags.mode == "json" and not (flags.help or flags.version or flags.list_models)
+
+
+def _explain(error: ZotError | OSError | ExceptionGroup[Exception], argv: list[str]) -> str:
+    """The error in one line, without the name of the program."""
+    if isinstance(error, ExceptionGroup):
+        return _explain_os_error(_only_os_error(error))
+    if isinstance(error, OSError):
+        return _explain_os_error(error)
+    if isinstance(error, UsageError) and not isinstance(error, NotThere):
+        verb = f" {argv[0]}" if argv and argv[0] in (*VERBS, "rpc") else ""
+        return f"{error} (see zot{verb} --help)"
+    return str(error)
+
+
+def _explain_os_error(error: OSError) -> str:
+    """A disk, a limit or a device: names the file, or else the module that failed."""
     if isinstance(error, FileNotFoundError) and _directory_is_gone():
-        return _fail("the directory zot was started in is gone; change to one that is there, or name one with --cwd")
+        return "the directory zot was started in is gone; change to one that is there, or name one with --cwd"
     innermost = error.__traceback__
     while innermost is not None and innermost.tb_next is not None:
         innermost = innermost.tb_next
     module = str(innermost.tb_frame.f_globals.get("__name__", "")) if innermost is not None else ""
     if error.filename is not None:
-        return _fail(in_words(error))
+        return in_words(error)
     if ".cli." in module:  # what happens there is printing
         _silence_stdout()
-        return _fail(f"cannot write to stdout: {in_words(error)}")
-    return _fail(f"cannot go on: {in_words(error)} ({module})")
+        return f"cannot write to stdout: {in_words(error)}"
+    return f"cannot go on: {in_words(error)} ({module})"
 
 
 def _directory_is_gone() -> bool:

@@ -101,8 +101,14 @@ class _Run:
             return await self._answer(prompt, piped, argument)
         except asyncio.CancelledError:
             if self._signals.exit_code:  # while extensions were starting
-                return self._signals.exit_code
+                return self._finish_signalled()
             raise
+
+    def _finish_signalled(self) -> int:
+        """A signal arrived before the prompt was sent."""
+        code = self._signals.exit_code
+        self._mode.finish(REASONS[code], code)
+        return code
 
     async def _answer(self, prompt: str, piped: str, argument: str) -> int:
         if self._config.ask_each:
@@ -120,7 +126,7 @@ class _Run:
             loop = asyncio.get_running_loop()
             self._signals.on_signal = lambda: loop.call_soon_threadsafe(conversation.abort) and None
             if self._signals.exit_code:
-                return self._signals.exit_code
+                return self._finish_signalled()
             if piped and argument.startswith("/") and conversation.names_template(argument):
                 prompt = join_prompt(argument, piped)
             started = time.monotonic()
@@ -157,7 +163,7 @@ class _Run:
         if signalled:
             return REASONS[signalled], signalled
         if outcome.refused:
-            return "blocked", 0 if self._name == "json" else 1
+            return "blocked", 1
         if outcome.error is None and self._unsaved:
             return "session_fault", 1
         if outcome.error is None:
