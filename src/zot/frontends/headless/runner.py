@@ -32,6 +32,7 @@ from zot.frontends.console import (
     run_loop,
     say,
 )
+from zot.frontends.headless.extension_ui import StderrExtensionUI
 from zot.system.gc_pause import wake
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class _Run:
     async def _answer(self, prompt: str, piped: str, argument: str) -> int:
         if self._config.ask_each:
             say("--no-yolo: every tool call is denied, because nobody can be asked in this mode")
-        async with build(self._config, FrontEnd(reader=self._hear)) as conversation:
+        async with build(self._config, FrontEnd(reader=self._hear, surface=StderrExtensionUI())) as conversation:
             wake()
             if self._name == "json":
                 json = cast("JsonMode", self._mode)

@@ -29,8 +29,10 @@ def run_plain(flags: Flags) -> int:
 async def _main(flags: Flags) -> int:
     from zot.agent.build import build
     from zot.agent.config import FrontEnd
+    from zot.frontends.headless.extension_ui import StderrExtensionUI
 
-    async with build(flags.config(), FrontEnd(reader=_Reader(Stdout()).hear)) as conversation:
+    front_end = FrontEnd(reader=_Reader(Stdout()).hear, surface=StderrExtensionUI())
+    async with build(flags.config(), front_end) as conversation:
         wake()
         print(_GREETING, flush=True)
         if flags.prompt:
