@@ -129,12 +129,27 @@ def _mode(flags: Flags) -> int:
     if mode:
         from zot.frontends.headless.runner import run_headless
 
-        leave(run_headless(flags, mode))
+        config = flags.config(patient_with_ext=True)
+        leave(run_headless(config, mode, flags.prompt, stats=flags.stats, resume=flags.resume))
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         raise ZotError('the interactive mode needs a terminal; for pipes and files use zot -p "PROMPT"')
-    from zot.frontends.terminal.lifecycle import run as run_interactive
+    return _terminal(flags)
 
-    return run_interactive(flags)
+
+def _terminal(flags: Flags) -> int:
+    from zot.frontends.terminal.lifecycle import run
+    from zot.frontends.terminal.options import TerminalOptions
+
+    return run(
+        TerminalOptions(
+            create_config=flags.config,
+            cwd=flags.cwd,
+            prompt=flags.prompt,
+            theme=flags.theme,
+            keep_session=not flags.no_session,
+            resume=flags.resume and not flags.session and not flags.continue_,
+        )
+    )
 
 
 def _rpc(flags: Flags) -> int:
@@ -147,7 +162,9 @@ def _rpc(flags: Flags) -> int:
     # Imported after the door is open: it answers pings meanwhile.
     from zot.frontends.rpc.runner import run_rpc
 
-    return run_rpc(flags, door)
+    # Sessions are off unless one is named.
+    keep = not flags.no_session and bool(flags.session or flags.session_file or flags.continue_)
+    return run_rpc(flags.config(keep_session=keep), door)
 
 
 def leave(code: int) -> NoReturn:

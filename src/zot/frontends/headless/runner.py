@@ -10,11 +10,12 @@ import os
 import time
 from typing import TYPE_CHECKING, cast
 
+import msgspec
+
 from zot import __version__
 from zot.agent.build import build, working_directory
 from zot.agent.config import FrontEnd, RunConfig
 from zot.agent.conversation import Conversation
-from zot.cli.flags import Flags
 from zot.core.agent import Outcome
 from zot.core.events import AgentEvent, Diagnostic, Notice, RetryWait, SessionFault
 from zot.errors import CostLimitReached, NotThere, StepLimitReached, UsageError
@@ -43,21 +44,23 @@ if TYPE_CHECKING:
     Mode = JsonMode | StreamMode | PrintMode  # they are told each event, and how the run ended
 
 
-def run_headless(flags: Flags, name: str) -> int:
-    """The exit code: 0, 1, 130 (SIGINT), 143 (SIGTERM), 129 (SIGHUP) or 141 (stdout closed)."""
-    session = _chosen_session(flags) if flags.resume else flags.session
+def run_headless(config: RunConfig, name: str, argument: str, *, stats: str = "", resume: bool = False) -> int:
+    """``name``: print, json or stream; ``argument``: the prompt of the command line. With ``resume`` the user chooses
+    the session. The exit code: 0, 1, 130 (SIGINT), 143 (SIGTERM), 129 (SIGHUP) or 141 (stdout closed)."""
+    if resume and config.keep_session and not (config.session or config.continue_session):
+        config = msgspec.structs.replace(config, session=_choose_session(config))
     piped = read_piped() if is_piped() else ""
-    prompt = join_prompt(piped, flags.prompt)
+    prompt = join_prompt(piped, argument)
     if not prompt:
         raise UsageError(f"{name} mode requires a prompt (argument or stdin)")
-    if flags.stats and not os.path.isdir(folder := os.path.dirname(os.path.abspath(flags.stats))):
-        raise NotThere(f"--stats {flags.stats}: there is no directory {folder}; make it, or name another file")
+    if stats and not os.path.isdir(folder := os.path.dirname(os.path.abspath(stats))):
+        raise NotThere(f"--stats {stats}: there is no directory {folder}; make it, or name another file")
     stdout = Stdout()
     signals = Signals(stdout)
-    run = _Run(flags.config(session=session, patient_with_ext=True), name, flags.stats, _mode(name, stdout), signals)
+    run = _Run(config, name, stats, _mode(name, stdout), signals)
     try:
         with signals.installed():
-            return run_loop(run.answer(prompt, piped, flags.prompt.strip()))
+            return run_loop(run.answer(prompt, piped, argument.strip()))
     except StdoutClosed:
         return 141
     except Interrupted as interrupted:
@@ -212,17 +215,15 @@ def write_stats(path: str, conversation: Conversation, elapsed_ms: int) -> bool:
     return True
 
 
-def _chosen_session(flags: Flags) -> str:
+def _choose_session(config: RunConfig) -> str:
     """``--resume`` without a screen: ask on stderr, read a number from stdin; the session to continue."""
     import sys
 
-    from zot.cli.verbs.sessions import choose
     from zot.core.session.store import SessionStore
+    from zot.frontends.session_picker import choose
     from zot.system.files import zot_home
 
-    if flags.no_session or flags.session or flags.continue_:
-        return flags.session
-    store = SessionStore(zot_home(), working_directory(flags.cwd), __version__)
+    store = SessionStore(zot_home(), working_directory(config.cwd), __version__)
     path = choose(store, _read_line, sys.stderr.write)
     return str(path) if path is not None else ""
 
