@@ -15,7 +15,10 @@ from zot.system.process_setup import claim, open_missing_streams
 
 TYPE_CHECKING = False  # importing `typing` for it would cost more than all of this
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import NoReturn
+
+    from zot.features.extensions.loader.discovery import Entry
 
 VERBS = {
     "auth": "zot.cli.verbs.auth",
@@ -113,9 +116,7 @@ def _flags(flags: Flags) -> int:
 
 def _mode(flags: Flags) -> int:
     if flags.theme:
-        from zot.cli.named_theme import check
-
-        check(flags)
+        _check_theme(flags)
     rest()
     claim()
     if flags.mode == "rpc":
@@ -134,6 +135,38 @@ def _mode(flags: Flags) -> int:
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         raise ZotError('the interactive mode needs a terminal; for pipes and files use zot -p "PROMPT"')
     return _terminal(flags)
+
+
+def _check_theme(flags: Flags) -> None:
+    """NotThere if --theme names no theme, in every mode. A missing theme of the settings or of ZOT_THEME is no error:
+    it may have been removed with an extension. Extensions are read only if no other theme has the name."""
+    from zot.frontends.terminal.themes import Themes
+    from zot.system.files import zot_home
+
+    home = zot_home()
+    if Themes(home).has(flags.theme):
+        return
+    themes = Themes(home, _extensions(flags, home))
+    if not themes.has(flags.theme):
+        names = ", ".join(choice.label for choice in themes.choices())
+        raise NotThere(f"--theme {flags.theme}: there is no such theme; there are {names}, or the path of a .json file")
+
+
+def _extensions(flags: Flags, home: Path) -> list[Entry]:
+    from pathlib import Path
+
+    from zot.agent.build import working_directory
+    from zot.features.extensions.loader.discovery import discover
+    from zot.features.extensions.loader.trust import TrustStore
+
+    return discover(
+        explicit=[Path(path) for path in flags.ext],
+        cwd=working_directory(flags.cwd),
+        home=home,
+        scan=not flags.no_ext,
+        trust=TrustStore(home),
+        trust_project=flags.trust_project,
+    ).entries
 
 
 def _terminal(flags: Flags) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import msgspec
 
@@ -17,7 +17,7 @@ from zot.agent.build import build, working_directory
 from zot.agent.config import FrontEnd, RunConfig
 from zot.agent.conversation import Conversation
 from zot.core.agent import Outcome
-from zot.core.events import AgentEvent, Diagnostic, Notice, RetryWait, SessionFault
+from zot.core.events import AgentEvent, AssistantMessage, Diagnostic, Notice, RetryWait, SessionFault
 from zot.errors import CostLimitReached, NotThere, StepLimitReached, UsageError
 from zot.frontends.console import (
     REASONS,
@@ -25,6 +25,7 @@ from zot.frontends.console import (
     Signals,
     Stdout,
     StdoutClosed,
+    TextOutput,
     is_piped,
     join_prompt,
     print_line,
@@ -38,10 +39,7 @@ from zot.system.gc_pause import wake
 
 if TYPE_CHECKING:
     from zot.frontends.headless.json_mode import JsonMode
-    from zot.frontends.headless.print_mode import PrintMode
     from zot.frontends.headless.stream_mode import StreamMode
-
-    Mode = JsonMode | StreamMode | PrintMode  # they are told each event, and how the run ended
 
 
 def run_headless(config: RunConfig, name: str, argument: str, *, stats: str = "", resume: bool = False) -> int:
@@ -78,9 +76,28 @@ def _mode(name: str, stdout: Stdout) -> Mode:
 
             return StreamMode(stdout)
         case _:
-            from zot.frontends.headless.print_mode import PrintMode
-
             return PrintMode(stdout)
+
+
+class PrintMode:
+    """``-p``: prints the last message with text, and nothing else, when the run succeeded."""
+
+    def __init__(self, stdout: Stdout) -> None:
+        self._output = TextOutput(stdout)
+        self._text = ""
+
+    def emit(self, event: AgentEvent) -> None:
+        if isinstance(event, AssistantMessage) and (text := event.message.text()):
+            self._text = text
+
+    def finish(self, reason: str, exit_code: int) -> None:
+        # an answer that could not be saved is printed also
+        if (exit_code == 0 or reason == "session_fault") and self._text:
+            self._output.write(self._text.rstrip("\n") + "\n")
+            self._output.close()
+
+
+Mode: TypeAlias = "JsonMode | StreamMode | PrintMode"  # each gets every event and the end of the run
 
 
 class _Run:

@@ -18,9 +18,8 @@ from zot.frontends.prompt_queue import WorkQueue
 from zot.frontends.rpc.commands import Commands
 from zot.frontends.rpc.early_ping import EarlyDoor
 from zot.frontends.rpc.extension_ui import RpcSurface
-from zot.frontends.rpc.pace import Pace
 from zot.frontends.rpc.server import Server
-from zot.frontends.rpc.writer import Writer
+from zot.frontends.rpc.writer import Backpressure, Writer
 from zot.system.gc_pause import wake
 
 AGENT_VARIABLE = "ZOT_SWARM_AGENT_ID"  # of a worker: without its driver it has no business
@@ -57,7 +56,7 @@ async def _run(config: RunConfig, door: EarlyDoor) -> int:
 async def _serve(config: RunConfig, door: EarlyDoor, writer: Writer, stopped: _Stopped) -> int:
     announced: set[str] = set()
     surface, queue = RpcSurface(writer, announced), WorkQueue(writer)
-    front_end = FrontEnd(reader=queue.hear, interceptors=(Pace(writer),), surface=surface, switches=True)
+    front_end = FrontEnd(reader=queue.hear, interceptors=(Backpressure(writer),), surface=surface, switches=True)
     async with build(config, front_end) as conversation, asyncio.TaskGroup() as tasks:
         queue.conversation = conversation
         outside = conversation.resources.outside if config.approve else None  # not by a setting: a client is no person
