@@ -109,7 +109,7 @@ _HOLDS = {
     "cannot be interrupted": "try: time.sleep(0.01)\n        except BaseException: pass",
 }
 _MODES = {
-    "-p": ("from zot.frontends.headless.print_mode import PrintMode", "PrintMode.emit", ("-p", "go")),
+    "-p": ("from zot.frontends.headless.runner import PrintMode", "PrintMode.emit", ("-p", "go")),
     "--json": ("from zot.frontends.headless.json_mode import JsonMode", "JsonMode.emit", ("--json", "go")),
     "--stream": ("from zot.frontends.headless.stream_mode import StreamMode", "StreamMode.emit", ("--stream", "go")),
     "rpc": ("from zot.frontends.rpc.commands import Commands", "Commands.do", ("rpc",)),

@@ -10,8 +10,9 @@ import msgspec
 from fuzz.cases import cut
 from fuzz.reader import holds, reader, text_of
 from tests.unit.provider.dialects.grammar.gbnf_reader import Gbnf
+from zot.local_model.coaching.advice import advise
 from zot.provider.dialects.dialect import Endpoint
-from zot.provider.dialects.grammar.dialect import GrammarDialect, body
+from zot.provider.dialects.grammar.dialect import GrammarDialect
 from zot.provider.http.sse import SseEvent
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, ToolResultBlock, user_message
 from zot.provider.model import Model
@@ -29,6 +30,7 @@ TOOLS = tuple(
     ToolSpec(name, "", {"type": "object", "properties": dict.fromkeys(names, _TEXT), "required": list(names)})
     for name, names in _SCHEMAS.items()
 )
+DIALECT = GrammarDialect(advise)
 MODEL = Model(id="m", provider="p", max_output=100)
 ENDPOINT = Endpoint(provider="p", base_url="http://a", api_key="k")
 LISTED = "Be good.\n\nFiles: a.py, b/c.md, test_a.py"
@@ -56,7 +58,7 @@ def _request(prompt: str, steps: Sequence[tuple[str, dict[str, str], str, bool]]
 
 
 def _heard(request: Request, pieces: Sequence[str], finish: str) -> tuple[str, Finished]:
-    decoder = GrammarDialect().decoder(request, ENDPOINT)
+    decoder = DIALECT.decoder(request, ENDPOINT)
     chunks: list[dict[str, object]] = [{"delta": {"content": piece}} for piece in pieces]
     lines = [msgspec.json.encode({"choices": [chunk]}) for chunk in [*chunks, {"delta": {}, "finish_reason": finish}]]
     events = [event for line in [*lines, b"[DONE]"] for event in decoder.feed(SseEvent("", line))]
@@ -112,7 +114,7 @@ def _task(data: bytes, rng: random.Random) -> None:
     rng.shuffle(steps)
     for count in (0, rng.randrange(1, len(steps) + 1)):
         request = _request(text, steps[:count])
-        wire = body(request)
-        holds(wire == body(request), "the same request, the same turn")
+        wire = DIALECT.body(request)
+        holds(wire == DIALECT.body(request), "the same request, the same turn")
         Gbnf(wire["grammar"])
         holds(sum(len(message["content"]) for message in wire["messages"]) < 40_000, "a prompt of reasonable length")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from generate import api, extension, jail, man_page, rpc, rules, user_pages
 from zot.cli.verbs import completions
-from zot.cli.verbs.docs import check_index
+from zot.frontends.docs_index import check_index
 
 ROOT = Path(__file__).parent.parent
 FILES: dict[str, Callable[[], str]] = {

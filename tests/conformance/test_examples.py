@@ -30,7 +30,7 @@ class Example:
 
     def __init__(self, name: str, place: Path) -> None:
         self.directory = place / name
-        copy_extension(read_manifest(EXAMPLES / name), self.directory)
+        copy_extension(read_manifest(EXAMPLES / name), self.directory, print)
         for written in (EXAMPLES / ".gitignore").read_text(encoding="utf-8").splitlines()[1:]:
             (self.directory / written).unlink(missing_ok=True)  # somebody has tried the example where it is
         self.environment = {**os.environ, **toolchains.environment()}

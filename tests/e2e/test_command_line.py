@@ -221,7 +221,7 @@ def test_a_missing_session_file_is_an_error_in_every_mode(zot: Zot, serve, mode:
     """iface-024: a missing `--session` file exits 1 in every mode, and no request is sent."""
     server = serve([Say("ok")])
     ran = zot(mode, "x", "--session", "nowhere.jsonl")
-    assert (ran.code, ran.out) == (1, "")
+    assert ran.code == 1 and ran.types == (["error", "done"] if mode == "--json" else [])
     assert "nowhere.jsonl" in ran.err
     assert server.requests == []
 
@@ -271,11 +271,16 @@ def test_everything_after_two_dashes_is_prompt(zot: Zot, serve) -> None:
     assert "--not a flag" in json.dumps(server.requests[0].json["messages"])
 
 
-@pytest.mark.parametrize("word", ["run", "tg", "pack", "verify"])
-def test_a_reserved_first_word_is_never_a_prompt(zot: Zot, word: str) -> None:
-    ran = zot(word, "something")
-    assert ran.code == 1
-    assert "not available" in ran.err
+@pytest.mark.parametrize("prompt", ["run the tests", "verify that it works", "inspect main.py", "pack it", "tg me"])
+def test_first_word_that_is_no_verb_is_a_prompt(zot: Zot, prompt: str) -> None:
+    """`zot run the tests` is a prompt: only the names of verbs have another meaning."""
+    (zot.project / "script.json").write_text('{"turns": [{"text": "done"}]}')
+    process = zot.start(*prompt.split(), "--json", "--provider", "script", "--script", "script.json")
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (0, b"")
+    events = [json.loads(line) for line in out.splitlines()]
+    assert events[0]["content"] == [{"type": "text", "text": prompt}]
+    assert events[-1] == {"type": "done", "reason": "end_turn", "exit_code": 0}
 
 
 def test_a_bad_models_json_is_reported_and_left_alone(zot: Zot, serve) -> None:

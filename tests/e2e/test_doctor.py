@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.conftest import Zot
 from tests.e2e.extension_places import in_project, installed
 from tests.fakes.plain_user import plain_user
-from zot.cli.verbs.home_check import home_problems
+from zot.frontends.doctor_report import home_problems
 
 CRASHES = "raise SystemExit(3)"
 SOUND = """\

@@ -111,16 +111,18 @@ def test_notes_and_faults_are_lines_on_stderr_only(zot: Zot, serve: Any, tmp_pat
     ]
 
 
-def test_a_blocked_turn_fails_print_mode_and_not_json_mode(zot: Zot, serve: Any, tmp_path: Path) -> None:
-    """ext-081: a blocked turn sends no request; print mode fails and JSON mode does not."""
+def test_blocked_turn_fails_in_every_mode(zot: Zot, serve: Any, tmp_path: Path) -> None:
+    """ext-081: a blocked turn sends no request, and -p, --stream and --json exit with the same code."""
     server = serve([])
     body = BLOCKING.format("turn_start", "closed")
     directory = write_extension(tmp_path, "office", body)
-    printed, streamed = (zot(mode, "go", "-e", str(directory)) for mode in ("-p", "--json"))
+    printed, streamed, events = (zot(mode, "go", "-e", str(directory)) for mode in ("-p", "--stream", "--json"))
     assert (printed.code, printed.out, printed.err) == (1, "", "zot: closed\n")
-    assert streamed.code == 0 and server.requests == []
-    ends = [event for event in streamed.events if event["type"] == "turn_end"]
+    assert (streamed.code, streamed.out, streamed.err) == (1, "", "zot: closed\n")
+    assert (events.code, events.err) == (1, "zot: closed\n") and server.requests == []
+    ends = [event for event in events.events if event["type"] == "turn_end"]
     assert ends == [{"type": "turn_end", "stop": "error", "error": "closed"}]
+    assert events.events[-1] == {"type": "done", "reason": "blocked", "exit_code": 1}
 
 
 def test_a_redactor_lets_nothing_of_the_original_out(zot: Zot, serve: Any, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import Zot
+from tests.fakes.extensions import write_extension
 from tests.fakes.model_server import CallTools, Refuse, Say, Silent, Slow
 
 DIALECTS = {
@@ -63,8 +64,57 @@ def test_piped_input_is_the_prompt(zot: Zot, serve) -> None:
 def test_no_prompt_at_all_asks_for_one(zot: Zot, mode: str) -> None:
     """iface-032: an empty input exits 1 and asks for a prompt."""
     ran = zot(mode, stdin="  \n")
-    assert (ran.code, ran.out) == (1, "")
+    assert ran.code == 1 and ran.types == (["error", "done"] if mode == "--json" else [])
     assert "requires a prompt" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "named"),
+    [
+        (("--provider", "anthropic", "--model", "nosuch", "--api-key", "k"), 1, "nosuch"),
+        (("--provider", "anthropic"), 1, "ANTHROPIC_API_KEY"),
+        (("--ext", "nosuch"), 2, "nosuch"),
+        (("--provider", "script", "--tools", "nosuch"), 2, "nosuch"),
+        (("--theme", "nosuch"), 2, "nosuch"),
+        (("--cwd", "nosuch"), 1, "nosuch"),
+        (("--session", "nosuch"), 1, "nosuch"),
+        (("--temperature", "3"), 1, "--temperature"),
+    ],
+)
+def test_json_run_that_cannot_start_ends_with_done(zot: Zot, flags: tuple[str, ...], code: int, named: str) -> None:
+    """An error before there is a conversation is an `error` line, and `done` is the last one in that case also."""
+    ran, printed = zot("--json", "hi", *flags), zot("-p", "hi", *flags)
+    assert (ran.code, ran.err) == (printed.code, printed.err) and ran.code == code
+    error, done = ran.events
+    assert error == {"type": "error", "message": ran.err.removeprefix("zot: ").rstrip("\n")}
+    assert named in error["message"]
+    assert done == {"type": "done", "reason": "error", "exit_code": code}
+    assert printed.out == ""
+
+
+def test_json_run_on_a_locked_session_ends_with_done(zot: Zot, serve) -> None:
+    serve([Slow("ok" * 200, 0.05)])
+    first = zot.start("--json", "hi", "--session-file", "s.jsonl")
+    try:
+        wait_for(zot.project / "s.jsonl")
+        ran = zot("--json", "hi", "--session-file", "s.jsonl")
+    finally:
+        first.kill()
+        first.communicate()
+    assert ran.code == 1 and ran.types == ["error", "done"]
+    assert ran.events[0]["message"] in ran.err
+
+
+def test_json_run_stopped_while_extensions_start_ends_with_done(zot: Zot, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    body = f"import pathlib, time\npathlib.Path({str(started)!r}).touch()\ntime.sleep(60)"
+    directory = write_extension(tmp_path, "slow", body)
+    process = zot.start("--json", "hi", "--provider", "script", "--ext", str(directory))
+    wait_for(started)
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=30)
+    assert process.returncode == 143
+    assert json.loads(out) == {"type": "done", "reason": "terminated", "exit_code": 143}
 
 
 def test_piped_text_comes_first_then_a_newline_then_the_argument(zot: Zot, serve) -> None:

@@ -253,10 +253,10 @@ def test_a_prompt_can_be_refused_and_added_to(zot: Zot, serve: Any) -> None:
     assert "today is Friday" in texts and "remember the milk" in texts and texts.endswith("hi")
     own(zot, UserPromptSubmit=[entry("grep -q secret && { echo no secrets >&2; exit 2; }; exit 0")])
     server = serve([])
-    ran = zot("-p", "a secret")
-    assert ran.code == 1 and "no secrets" in ran.err and not server.requests
-    ran = zot("--json", "a secret")
-    assert ran.events[-1]["type"] == "done" or "done" in ran.types
+    for mode in ("-p", "--stream", "--json"):
+        ran = zot(mode, "a secret")
+        assert ran.code == 1 and "no secrets" in ran.err and not server.requests, mode
+    assert ran.events[-1] == {"type": "done", "reason": "blocked", "exit_code": 1}
 
 
 def test_stop_asks_for_more_once(zot: Zot, serve: Any) -> None:

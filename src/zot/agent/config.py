@@ -85,7 +85,7 @@ class FrontEnd(msgspec.Struct, frozen=True):
     configuration chooses among zot's own; ``interceptors`` are asked before extensions; ``confirmer`` answers what
     the permission mode asks and may be attached to the gate later; ``outside``, in a run with ``approve``, answers what
     a jailed call wanted outside, and may be attached later, too; ``switches`` says that the mode may change while it
-    runs. ``surface`` is where extensions may show things; without one their notes are lines on stderr. ``elicit``
+    runs. ``surface`` is where extensions may show things; without one they show nothing. ``elicit``
     answers what MCP servers ask, and may be attached later. With ``may_log_in`` a missing credential is not an error:
     the conversation opens and refuses to talk until there is one.
     With ``offers_to_go_on`` an answer that broke off is left to it, and to the person in front of it; else the model is

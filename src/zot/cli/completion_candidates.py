@@ -157,7 +157,7 @@ def _here(kind: str, given: dict[str, str]) -> Iterator[tuple[str, str]]:
 
         yield from ((model.name, str(model.path)) for model in installed())
     elif kind == verb_table.TOPIC:
-        from zot.cli.verbs.docs import pages
+        from zot.frontends.docs_index import pages
 
         yield from ((page.topic, page.about) for page in pages())
     elif kind == verb_table.WORKER:

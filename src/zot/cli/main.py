@@ -9,13 +9,16 @@ from __future__ import annotations
 import sys
 
 from zot.cli.flags import Flags, parse
-from zot.errors import NotThere, UsageError, ZotError, in_words
+from zot.errors import NotThere, OutputFailed, UsageError, ZotError, in_words
 from zot.system.gc_pause import rest
 from zot.system.process_setup import claim, open_missing_streams
 
 TYPE_CHECKING = False  # importing `typing` for it would cost more than all of this
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import NoReturn
+
+    from zot.features.extensions.loader.discovery import Entry
 
 VERBS = {
     "auth": "zot.cli.verbs.auth",
@@ -36,12 +39,6 @@ VERBS = {
     "update": "zot.cli.verbs.update",
 }
 
-# First words that have, or will have, a meaning of their own: never taken for a prompt.
-RESERVED = (
-    *("telegram-bot", "tg", "matrix-bot", "mx", "continuous"),
-    *("run", "pack", "inspect", "verify"),
-)
-
 
 def run(argv: list[str]) -> int:
     """The exit code of one command line."""
@@ -52,22 +49,13 @@ def run(argv: list[str]) -> int:
         if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]  `zot rpc >&-` has none
             sys.stdout.flush()  # what cannot be written is told here, not by Python while it shuts down
         return code
-    except NotThere as error:
-        return _fail(str(error), 2)
-    except UsageError as error:
-        verb = f" {argv[0]}" if argv and argv[0] in (*VERBS, "rpc") else ""
-        return _fail(f"{error} (see zot{verb} --help)")
-    except ZotError as error:
-        return _fail(str(error))
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         _silence_stdout()
         return 141
-    except OSError as error:
-        return _refused_by_the_system(error)
-    except ExceptionGroup as group:
-        return _refused_by_the_system(_only_os_error(group))
+    except (ZotError, OSError, ExceptionGroup) as error:
+        return _fail(error, argv)
 
 
 def _fail_to_write() -> None:
@@ -82,8 +70,6 @@ def _dispatch(argv: list[str]) -> int:
     word = argv[0] if argv else ""
     if word in VERBS:
         return 0 if _helped(argv) else _verb(word, argv[1:])
-    if word in RESERVED:
-        raise ZotError(f"`zot {word}` is not available in this version")
     if word == "help" and (len(argv) == 1 or argv[1] in (*VERBS, "rpc")):  # `zot help me …` is a prompt
         argv = [*argv[1:3], "--help"]
         return _dispatch(argv)
@@ -130,9 +116,7 @@ def _flags(flags: Flags) -> int:
 
 def _mode(flags: Flags) -> int:
     if flags.theme:
-        from zot.cli.named_theme import check
-
-        check(flags)
+        _check_theme(flags)
     rest()
     claim()
     if flags.mode == "rpc":
@@ -146,12 +130,59 @@ def _mode(flags: Flags) -> int:
     if mode:
         from zot.frontends.headless.runner import run_headless
 
-        leave(run_headless(flags, mode))
+        config = flags.config(patient_with_ext=True)
+        leave(run_headless(config, mode, flags.prompt, stats=flags.stats, resume=flags.resume))
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         raise ZotError('the interactive mode needs a terminal; for pipes and files use zot -p "PROMPT"')
-    from zot.frontends.terminal.lifecycle import run as run_interactive
+    return _terminal(flags)
 
-    return run_interactive(flags)
+
+def _check_theme(flags: Flags) -> None:
+    """NotThere if --theme names no theme, in every mode. A missing theme of the settings or of ZOT_THEME is no error:
+    it may have been removed with an extension. Extensions are read only if no other theme has the name."""
+    from zot.frontends.terminal.themes import Themes
+    from zot.system.files import zot_home
+
+    home = zot_home()
+    if Themes(home).has(flags.theme):
+        return
+    themes = Themes(home, _extensions(flags, home))
+    if not themes.has(flags.theme):
+        names = ", ".join(choice.label for choice in themes.choices())
+        raise NotThere(f"--theme {flags.theme}: there is no such theme; there are {names}, or the path of a .json file")
+
+
+def _extensions(flags: Flags, home: Path) -> list[Entry]:
+    from pathlib import Path
+
+    from zot.agent.build import working_directory
+    from zot.features.extensions.loader.discovery import discover
+    from zot.features.extensions.loader.trust import TrustStore
+
+    return discover(
+        explicit=[Path(path) for path in flags.ext],
+        cwd=working_directory(flags.cwd),
+        home=home,
+        scan=not flags.no_ext,
+        trust=TrustStore(home),
+        trust_project=flags.trust_project,
+    ).entries
+
+
+def _terminal(flags: Flags) -> int:
+    from zot.frontends.terminal.lifecycle import run
+    from zot.frontends.terminal.options import TerminalOptions
+
+    return run(
+        TerminalOptions(
+            create_config=flags.config,
+            cwd=flags.cwd,
+            prompt=flags.prompt,
+            theme=flags.theme,
+            keep_session=not flags.no_session,
+            resume=flags.resume and not flags.session and not flags.continue_,
+        )
+    )
 
 
 def _rpc(flags: Flags) -> int:
@@ -164,7 +195,9 @@ def _rpc(flags: Flags) -> int:
     # Imported after the door is open: it answers pings meanwhile.
     from zot.frontends.rpc.runner import run_rpc
 
-    return run_rpc(flags, door)
+    # Sessions are off unless one is named.
+    keep = not flags.no_session and bool(flags.session or flags.session_file or flags.continue_)
+    return run_rpc(flags.config(keep_session=keep), door)
 
 
 def leave(code: int) -> NoReturn:
@@ -181,27 +214,57 @@ def leave(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _fail(text: str, code: int = 1) -> int:
+def _fail(error: ZotError | OSError | ExceptionGroup[Exception], argv: list[str]) -> int:
+    """Report the error on stderr, and with --json on stdout also; the exit code."""
     from zot.frontends.console import say
 
+    text = _explain(error, argv)
+    code = 2 if isinstance(error, NotThere) else 1
     say(text)
-    return code
+    if isinstance(error, OutputFailed) or not _is_json_run(argv):
+        return code
+    from zot.frontends.headless.json_mode import write_failure
+
+    return write_failure(text, code)
 
 
-def _refused_by_the_system(error: OSError) -> int:
-    """A disk, a limit or a device: told by the file, or else by the part of zot that could not go on."""
+def _is_json_run(argv: list[str]) -> bool:
+    """Whether the command line has the mode --json, also if its other flags are wrong."""
+    if argv and argv[0] in (*VERBS, "rpc"):
+        return False
+    try:
+        flags = parse(argv)
+    except UsageError:
+        return "--json" in argv
+    return flags.mode == "json" and not (flags.help or flags.version or flags.list_models)
+
+
+def _explain(error: ZotError | OSError | ExceptionGroup[Exception], argv: list[str]) -> str:
+    """The error in one line, without the name of the program."""
+    if isinstance(error, ExceptionGroup):
+        return _explain_os_error(_only_os_error(error))
+    if isinstance(error, OSError):
+        return _explain_os_error(error)
+    if isinstance(error, UsageError) and not isinstance(error, NotThere):
+        verb = f" {argv[0]}" if argv and argv[0] in (*VERBS, "rpc") else ""
+        return f"{error} (see zot{verb} --help)"
+    return str(error)
+
+
+def _explain_os_error(error: OSError) -> str:
+    """A disk, a limit or a device: names the file, or else the module that failed."""
     if isinstance(error, FileNotFoundError) and _directory_is_gone():
-        return _fail("the directory zot was started in is gone; change to one that is there, or name one with --cwd")
+        return "the directory zot was started in is gone; change to one that is there, or name one with --cwd"
     innermost = error.__traceback__
     while innermost is not None and innermost.tb_next is not None:
         innermost = innermost.tb_next
     module = str(innermost.tb_frame.f_globals.get("__name__", "")) if innermost is not None else ""
     if error.filename is not None:
-        return _fail(in_words(error))
+        return in_words(error)
     if ".cli." in module:  # what happens there is printing
         _silence_stdout()
-        return _fail(f"cannot write to stdout: {in_words(error)}")
-    return _fail(f"cannot go on: {in_words(error)} ({module})")
+        return f"cannot write to stdout: {in_words(error)}"
+    return f"cannot go on: {in_words(error)} ({module})"
 
 
 def _directory_is_gone() -> bool:

@@ -8,6 +8,7 @@ says so and waits for the next change.
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import threading
 import time
@@ -23,9 +24,9 @@ from zot.devkit.conformance.results import Report
 from zot.devkit.conformance.runner import check_extension
 from zot.devkit.live_trace import read_typed
 from zot.devkit.scripted_host import Place, ScriptHost, started
-from zot.devkit.trace_reader import summary_of
-from zot.devkit.watch import Watch
+from zot.devkit.trace_reader import read_frames, summary_of
 from zot.errors import BadFrame, ExtensionError
+from zot.features.extensions.loader.legacy_data import looks_like_data
 from zot.features.extensions.loader.manifest import Manifest, read_manifest
 from zot.features.recording.frame_trace import FrameLog
 from zot.system.safe_open import reading
@@ -34,6 +35,51 @@ from zot.wire.extension_codec import encode
 
 LOOK_S = 0.2
 CHECK_TIMEOUT_S = 10.0
+_PASSED_OVER = {"node_modules", "__pycache__", "venv"}
+_MOST = 20_000  # files
+
+Marks = dict[str, tuple[int, int]]
+
+
+class Watch:
+    """Reports changed files of an extension once writing has stopped. Its data files are not watched: a program that
+    stores state beside itself would be restarted again and again."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._known = self._look()
+        self._seen = self._known
+
+    def changed(self) -> list[str]:
+        """Names of what is new, gone or different since this was last answered; empty while it goes on changing."""
+        now = self._look()
+        at_rest, self._seen = now == self._seen, now
+        if not at_rest or now == self._known:
+            return []
+        before, self._known = self._known, now
+        return sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+
+    def _look(self) -> Marks:
+        manifest = self._manifest()
+        found: Marks = {}
+        for folder, folders, names in os.walk(self._directory):
+            folders[:] = [name for name in folders if name not in _PASSED_OVER and not name.startswith(".")]
+            for path in (Path(folder, name) for name in names):
+                try:
+                    if not looks_like_data(path, manifest):
+                        status = path.stat()
+                        found[str(path.relative_to(self._directory))] = status.st_mtime_ns, status.st_size
+                except OSError:
+                    continue  # gone in this moment
+            if len(found) > _MOST:
+                break
+        return found
+
+    def _manifest(self) -> Manifest:
+        try:
+            return read_manifest(self._directory)
+        except ExtensionError:
+            return Manifest("", self._directory)
 
 
 class Wishes(msgspec.Struct, frozen=True):
@@ -234,3 +280,53 @@ class _Life:
         now = time.monotonic() - self._host.started
         for line in lines:
             self._loop.tell(f"{now:9.3f} {self._name} ! {line.decode('utf-8', 'replace')}")
+
+
+class PromptLoop:
+    """Runs ``zot -p`` with the extension again at every change and shows the frames; ``words`` are its other
+    arguments."""
+
+    def __init__(
+        self, directory: Path, scratch: Path, words: list[str], tell: Callable[[str], None], *, once: bool = False
+    ) -> None:
+        self._directory = directory
+        self._scratch = scratch
+        self._words = words
+        self._tell = tell
+        self._once = once
+        self._watch = Watch(directory)
+        self._runs = 0
+
+    async def run(self) -> int:
+        """Until interrupted; with ``once`` the exit status of one run."""
+        while True:
+            status, changed = await self._one_run()
+            if self._once:
+                return status
+            if not changed:
+                self._tell("waiting for a change …")
+            while not changed:
+                await asyncio.sleep(LOOK_S)
+                changed = self._watch.changed()
+            self._tell(f"↻ {', '.join(changed[:5])}{' …' if len(changed) > 5 else ''}: running again")
+
+    async def _one_run(self) -> tuple[int, list[str]]:
+        self._runs += 1
+        trace = self._scratch / f"trace-{self._runs}.jsonl"
+        words = ("-m", "zot", "--ext", str(self._directory), "--ext-trace", str(trace), *self._words)
+        child = await asyncio.create_subprocess_exec(sys.executable, *words, stdin=asyncio.subprocess.DEVNULL)
+        changed: list[str] = []
+        try:
+            while child.returncode is None and not changed:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_S):
+                        await child.wait()
+                changed = self._watch.changed()
+        finally:
+            if child.returncode is None:
+                child.terminate()
+                await child.wait()
+        if trace.exists():
+            for _, traced in read_frames(trace):
+                self._tell(summary_of(traced))
+        return child.returncode or 0, changed

@@ -15,7 +15,6 @@ from typing import Any, cast
 import msgspec
 
 from zot.agent.settings import Settings, Values
-from zot.cli.verbs.doctor import report as doctor_report
 from zot.core import events
 from zot.core.session.records import MessageRow, message_of
 from zot.core.session.session_file import read_lines
@@ -25,6 +24,7 @@ from zot.features.export.redaction import Redaction
 from zot.features.recording.feature import versions
 from zot.features.recording.journal_file import encoded, plain
 from zot.features.recording.reader import Recording
+from zot.frontends.doctor_report import report as doctor_report
 from zot.provider.messages import Message
 from zot.system.checksummed_lines import RECORDING_FORMAT, sealed
 from zot.system.safe_open import reading

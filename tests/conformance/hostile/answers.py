@@ -15,6 +15,7 @@ from zot.features.mcp.param_headers import fault
 from zot.features.mcp.protocol import fields, read_message
 from zot.features.mcp.tool_results import converted
 from zot.features.mcp.tool_schemas import usable
+from zot.local_model.coaching.advice import advise
 from zot.local_model.coaching.prompts import for_file
 from zot.local_model.coaching.quoting import likely_lines
 from zot.local_model.coaching.task import read_task
@@ -229,7 +230,7 @@ rows(
 SPOKEN = '{"choices":[{"delta":{"content":"%s"}}]}'
 rows(
     "events of a model held by a grammar",
-    answers(GrammarDialect()),
+    answers(GrammarDialect(advise)),
     texts=repeated(SPOKEN % "a"),
     braces=repeated(SPOKEN % "{"),
     blanks=repeated(SPOKEN % " "),

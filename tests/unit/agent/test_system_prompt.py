@@ -9,7 +9,7 @@ import pytest
 
 from zot.agent.context_files import ContextFile
 from zot.agent.system_prompt import SystemPrompt, load_custom, tool_summary
-from zot.cli.verbs import docs
+from zot.frontends import docs_index
 from zot.local_model.short_prompt import SmallModelPrompt
 from zot.provider.model_call import ToolSpec
 
@@ -21,7 +21,7 @@ TOOLS = (BASH, READ, SKILL)
 
 
 def prompt(**changes: object) -> SystemPrompt:
-    settings: dict[str, object] = {"cwd": CWD, "docs_index": docs.index_path(), "date": "2026-02-03"}
+    settings: dict[str, object] = {"cwd": CWD, "docs_index": docs_index.index_path(), "date": "2026-02-03"}
     return SystemPrompt(**(settings | changes))  # pyright: ignore[reportArgumentType]  # a keyword table
 
 

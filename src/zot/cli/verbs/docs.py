@@ -1,36 +1,12 @@
-"""``zot docs``: the user documentation, shipped inside the package and readable without network or credential.
-
-``index.md`` is the table of contents: one line per page, ``- [topic](file): what it is about``. Pages and index
-are held together by ``check_index``; the decision records are for contributors and are not topics.
-"""
+"""``zot docs``: the user documentation, shipped inside the package and readable without network or credential."""
 
 from __future__ import annotations
 
 import re
 import sys
-from pathlib import Path
 
-import msgspec
-
-from zot.agent.system_prompt import docs_root as root
 from zot.cli.output import tell
-
-_LINE = r"^- \[([^\]]+)\]\(([^)]+)\): (.+)$"
-_NOT_TOPICS = ("decisions",)
-
-
-class Page(msgspec.Struct, frozen=True):
-    topic: str
-    file: str
-    about: str
-
-
-def index_path() -> Path:
-    return root() / "index.md"
-
-
-def pages() -> list[Page]:
-    return [Page(*match) for match in re.findall(_LINE, index_path().read_text("utf-8"), re.MULTILINE)]
+from zot.frontends.docs_index import Page, index_path, pages, root
 
 
 def run(argv: list[str]) -> int:
@@ -44,18 +20,6 @@ def run(argv: list[str]) -> int:
     topics = ", ".join(page.topic for page in pages())
     tell(f"zot: there is no documentation topic {topic!r}; topics: {topics}")
     return 1
-
-
-def check_index() -> list[str]:
-    """What is wrong between the index and the pages; empty when each names the other exactly once."""
-    listed = [page.file for page in pages()]
-    topics = [page.topic for page in pages()]
-    standing = {path for path in _page_files() if path.split("/")[0] not in _NOT_TOPICS}
-    return [
-        *(f"docs/{path} is not in docs/index.md" for path in sorted(standing - set(listed))),
-        *(f"docs/index.md names {path}, which does not exist" for path in sorted(set(listed) - standing)),
-        *(f"docs/index.md lists {item} twice" for item in sorted(_repeated(listed) | _repeated(topics))),
-    ]
 
 
 def _show_page(page: Page, part: str) -> int:
@@ -80,12 +44,3 @@ def _show(text: bytes) -> int:
     sys.stdout.buffer.write(text)
     sys.stdout.buffer.flush()
     return 0
-
-
-def _page_files() -> set[str]:
-    top = root()
-    return {str(path.relative_to(top)) for path in top.rglob("*.md")} - {"index.md"}
-
-
-def _repeated(items: list[str]) -> set[str]:
-    return {item for item in items if items.count(item) > 1}

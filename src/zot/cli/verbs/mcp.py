@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zot.cli.arguments import Arguments, parse, verb_of
 from zot.cli.output import show, show_spelled, tell
@@ -22,6 +23,9 @@ from zot.features.mcp.feature import needs_trust
 from zot.features.mcp.list_cache import forget, recall
 from zot.features.trust import GuestTrust
 from zot.system.files import zot_home
+
+if TYPE_CHECKING:
+    from zot.features.mcp.host import McpHost
 
 
 class Desk:
@@ -242,9 +246,59 @@ def _require_trust(desk: Desk, entry: Entry) -> None:
 def _test(desk: Desk, arguments: Arguments) -> int:
     entry = desk.named(arguments.words[0])
     _require_trust(desk, entry)
-    from zot.features.mcp.trying import trial
+    return asyncio.run(_try(desk.home, desk.cwd, entry))
 
-    return asyncio.run(trial(desk.home, desk.cwd, entry))
+
+def host_for(home: Path, cwd: Path, entry: Entry) -> McpHost:
+    """A host of this one server, outside any run."""
+    from zot.agent.settings import Settings
+    from zot.agent.tools.workspace import Workspace
+    from zot.features.mcp.host import McpHost
+    from zot.provider.auth.auth_store import AuthStore
+    from zot.provider.catalog import Catalog
+    from zot.provider.providers import credential_variables
+
+    values = Settings(home).values
+    credentials = credential_variables(Catalog(home).providers().values())
+    workspace = Workspace(cwd, credentials=credentials, passthrough=values.env_passthrough)
+    return McpHost(
+        {entry.name: entry},
+        home=home,
+        workspace=workspace,
+        store=AuthStore(home, keyring=values.credential_store == "keyring"),
+        proxy=values.http_proxy,
+        tell=lambda text: tell(f"zot: {text}"),
+    )
+
+
+async def _try(home: Path, cwd: Path, entry: Entry) -> int:
+    """Start it, list its tools, stop it; prints each step. The exit code: 0 when it answered."""
+    from zot.features.mcp.protocol import McpError
+
+    forget(home, entry)  # what it says now counts
+    host = host_for(home, cwd, entry)
+    server = host.running(entry.name)
+    began = time.monotonic()
+    tell(f"starting {entry.shown(values=False)}")
+    try:
+        tools = await server.tools()
+    except McpError as error:
+        tell(f"failed: {server.error or error}")
+        if server.log.exists():
+            tell(f"its log: {server.log}")
+        return 1
+    finally:
+        await asyncio.shield(host.stop())
+    listed = server.listed
+    if listed is None:
+        tell(f"failed: {server.error or 'it did not say what it has'}")
+        return 1
+    for name in server.missing:
+        tell(f"not set: {name}")
+    show(f"{entry.name}: {listed.about or 'unnamed'}, MCP {listed.version}, {time.monotonic() - began:.2f} s")
+    for tool in tools:
+        show(f"  {tool.name}: {' '.join(tool.description.split())[:100]}")
+    return 0
 
 
 _Command = Callable[[Desk, Arguments], int]

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from zot.agent.settings import Settings
 from zot.agent.tools.workspace import Workspace
 from zot.cli.output import show, tell
+from zot.cli.verbs.mcp import host_for
 from zot.errors import ZotError
 from zot.features.login.browser import has_browser, open_in_browser
 from zot.features.mcp.config import Entry, expanded
 from zot.features.mcp.list_cache import forget
 from zot.features.mcp.oauth import log_in
 from zot.features.mcp.protocol import McpError, NeedsLogin
-from zot.features.mcp.trying import host_for
 from zot.provider.http.pool import HttpPool
 from zot.system.password_prompt import Lines
 

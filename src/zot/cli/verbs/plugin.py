@@ -52,7 +52,7 @@ def _install(arguments: Arguments) -> int:
         remove_if_dead(os.fspath(stale))
     with held_directory(folder / f"{_STAGING}{os.urandom(4).hex()}") as place:
         staged = Path(place) / "plugin"
-        commit = fetch_files(source, staged)
+        commit = fetch_files(source, staged, tell)
         manifest = read_manifest(staged)
         if manifest.name in index_file(home).load().plugins and not arguments.has("--force"):
             raise ZotError(f"a plugin {manifest.name} is installed; --force replaces it")

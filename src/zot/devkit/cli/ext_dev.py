@@ -15,8 +15,7 @@ from zot.cli.arguments import parse
 from zot.cli.verb_table import options
 from zot.devkit.cli.ext_check import lines
 from zot.devkit.conformance.results import Report
-from zot.devkit.dev_loop import DevLoop, Wishes
-from zot.devkit.prompt_loop import PromptLoop
+from zot.devkit.dev_loop import DevLoop, PromptLoop, Wishes
 from zot.errors import UsageError
 from zot.features.extensions.loader.manifest import FILE
 from zot.frontends.console import run_loop

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from zot.cli.arguments import parse
+from zot.cli.output import tell
 from zot.cli.verb_table import options
 from zot.devkit.live_trace import LiveTrace
 from zot.devkit.trace_reader import follow_frames, read_frames, summary_of
@@ -54,12 +55,12 @@ def run(argv: list[str]) -> int:
 def _extension(word: str) -> Manifest:
     """A name means what is installed; only a path, or a word that is no such name, means a directory here."""
     if os.sep not in word and (found := [item for item in all_installed() if word in (item.name, item.directory.name)]):
-        return _installed(find(word) if len(found) > 1 else found[0])
+        return _installed(find(word, tell) if len(found) > 1 else found[0])
     if (Path(word) / FILE).is_file():
         return read_manifest(Path(word))
     if os.sep in word:
         raise UsageError(f'"{word}" is neither an extension\'s directory nor a trace file')
-    return _installed(find(word))
+    return _installed(find(word, tell))
 
 
 def _installed(item: Installed) -> Manifest:

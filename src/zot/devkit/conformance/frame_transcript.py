@@ -7,11 +7,11 @@ is not told as two.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal, cast, get_args
 
 import msgspec
 
-from zot.devkit.wording import in_words
 from zot.errors import BadFrame, nearest
 from zot.system import strict_json
 from zot.wire.extension_codec import UnknownFrame, decode_child
@@ -24,6 +24,8 @@ from zot.wire.extension_frames import (
     ToolCall,
     ToolResult,
 )
+
+_TYPE_NAMES = {"str": "a string", "array": "a list", "bool": "true or false", "int": "a number", "object": "an object"}
 
 Kind = Literal["command", "tool", "intercept"]
 Asking = CommandInvoked | ToolCall | EventIntercept
@@ -186,7 +188,7 @@ def _bad(line: bytes, reason: str) -> tuple[ChildFrame | None, Fault]:
         return None, Fault("framing-only-frames", reason)
     if not isinstance(value.get("id"), str | None):
         return _with_text_id(value), Fault("answers-string-ids", "`id` is not a string")
-    return None, Fault("framing-key-types", in_words(reason))
+    return None, Fault("framing-key-types", json_type_error(reason))
 
 
 def _not_json(line: bytes, reason: str) -> Fault | None:
@@ -236,3 +238,13 @@ def _with_text_id(value: dict[str, Any]) -> ChildFrame | None:
         return decode_child(msgspec.json.encode({**value, "id": str(value["id"])}))
     except BadFrame:
         return None
+
+
+def json_type_error(reason: str) -> str:
+    """``Expected `str | null`, got `int` - at `$.name``` as ``"name": expected a string, got a number``."""
+    wanted, _, place = reason.partition(" - at `$")
+    if not wanted.startswith(("Expected `", "Object missing")):
+        return reason
+    wanted = wanted.replace(" | null", "").replace("`", "").replace("Expected ", "expected ")
+    words = re.sub(r"\w+", lambda word: _TYPE_NAMES.get(word[0], word[0]), wanted)
+    return f'"{place.strip("`.")}": {words}' if place else words

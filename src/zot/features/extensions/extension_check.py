@@ -1,6 +1,6 @@
-"""What ``zot doctor`` says of extensions: each one that is installed, its trust, and whether it starts.
+"""Checks every installed extension: manifest, trust, and whether it starts; for `zot doctor` and `zot ext doctor`.
 
-Yours and those you trusted are started as a run starts them and stopped again; what is not trusted is named, never run.
+Global and trusted extensions are started as a run starts them and stopped again. Untrusted ones are never started.
 """
 
 from __future__ import annotations
@@ -9,13 +9,77 @@ from pathlib import Path
 
 import msgspec
 
-from zot.cli.verbs.ext.doctor import Findings, examine
-from zot.errors import ZotError
+from zot import __version__
+from zot.agent.settings import Settings
+from zot.agent.snapshot import Present
+from zot.agent.tools.registry import DEFAULT_TOOLS
+from zot.agent.tools.workspace import Workspace
+from zot.features.extensions.host import ExtensionHost
 from zot.features.extensions.install.installed import Installed, all_installed
-from zot.features.extensions.loader.discovery import discover
-from zot.features.extensions.loader.trust import TrustStore, undecided
+from zot.features.extensions.loader.discovery import STAGING, Discovery, discover, global_dir
+from zot.features.extensions.loader.trust import TrustStore, Untrusted, undecided
 from zot.features.extensions.registry import ExtensionStatus
-from zot.frontends.console import run_loop
+from zot.features.extensions.ui import SilentSurface
+from zot.provider.catalog import Catalog
+from zot.provider.providers import credential_variables
+
+_EXPLICIT_GRACE_S = 10.0
+
+
+class Findings(msgspec.Struct):
+    discovery: Discovery
+    statuses: list[ExtensionStatus]
+    load_errors: list[str]
+    untrusted: list[Untrusted]
+    removed: list[str]
+    """credential variables the children did not get"""
+    leftovers: list[Path]
+    """directories that a killed install or removal left behind"""
+
+    @property
+    def problems(self) -> list[str]:
+        """Extensions that could not be loaded, and those that did not become ready."""
+        told = " ".join(self.load_errors)
+        silent = [item for item in self.statuses if item.state != "ready" and str(item.directory) not in told]
+        lines = [f"extension {item.name}: {'; '.join(item.faults) or 'it did not become ready'}" for item in silent]
+        return [*self.load_errors, *lines]
+
+
+async def examine(home: Path, cwd: Path, explicit: list[Path]) -> Findings:
+    """Start the extensions of a run, ``explicit`` ones also, and stop them again."""
+    settings, trust = Settings(home), TrustStore(home)
+    credentials = credential_variables(Catalog(home).providers().values())
+    workspace = Workspace(cwd, credentials=credentials, passthrough=settings.values.env_passthrough)
+    host = ExtensionHost(
+        home=home,
+        cwd=cwd,
+        surface=SilentSurface(),  # all it would say is in the findings
+        zot_version=__version__,
+        present=lambda: Present(settings.values.provider, settings.values.model, "", "", "", str(cwd)),
+        on_fault=lambda text: None,
+        environment=workspace.child_environment,
+        granted=workspace.granted,
+        removed_credentials=workspace.removed_credentials(),
+        explicit=explicit,
+        scan=True,
+        trust=trust,
+        explicit_grace_s=_EXPLICIT_GRACE_S,
+        remember_guards=False,
+    )
+    try:
+        await host.start()
+        host.tools((*DEFAULT_TOOLS, *settings.values.tools, "skill"))  # tells which names the built-ins have
+        statuses = host.statuses()
+    finally:
+        await host.stop()
+    return Findings(
+        host.plan(),
+        statuses,
+        list(host.diagnostics.load_errors),
+        undecided(cwd, trust),
+        workspace.removed_credentials(),
+        sorted(global_dir(home).glob(f"{STAGING}*")),
+    )
 
 
 class Checked(msgspec.Struct, frozen=True):
@@ -38,15 +102,11 @@ class Extensions(msgspec.Struct, frozen=True):
     problems: list[str]
 
 
-def check_extensions(home: Path, cwd: Path, running: list[ExtensionStatus] | None = None) -> Extensions:
-    """``running``: those of a conversation that goes on, which are looked at instead of starting others."""
+def check_extensions(home: Path, cwd: Path, findings: Findings) -> Extensions:
+    """The state and the problems of each installed extension."""
     from zot.features.extensions.loader.bundled_skills import skill_files
 
     installed = all_installed(home, cwd)
-    try:
-        findings = run_loop(examine(home, cwd, [])) if running is None else _looked_at(home, cwd, running)
-    except (ZotError, OSError) as error:
-        return Extensions([], [], [f"extensions: {error}"])
     checked = [_checked(item, findings) for item in installed]
     problems = [f"extension {item.name} ({item.directory}): {item.problem}" for item in checked if item.problem]
     named = {item.directory for item in checked if item.problem}
@@ -57,7 +117,8 @@ def check_extensions(home: Path, cwd: Path, running: list[ExtensionStatus] | Non
     return Extensions(checked, [*findings.discovery.notes, *map(_leftover, findings.leftovers)], problems)
 
 
-def _looked_at(home: Path, cwd: Path, running: list[ExtensionStatus]) -> Findings:
+def running_findings(home: Path, cwd: Path, running: list[ExtensionStatus]) -> Findings:
+    """The findings of an open conversation, whose extensions run already: none is started."""
     trust = TrustStore(home)
     found = discover(explicit=(), cwd=cwd, home=home, scan=True, trust=trust, trust_project=False)
     return Findings(found, running, [], undecided(cwd, trust), [], [])

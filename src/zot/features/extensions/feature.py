@@ -14,7 +14,7 @@ from zot.errors import ExtensionError, NotThere, UsageError
 from zot.features.extensions.host import ExtensionHost
 from zot.features.extensions.loader.manifest import FILE, read_manifest
 from zot.features.extensions.loader.trust import TrustStore
-from zot.features.extensions.ui import HeadlessSurface
+from zot.features.extensions.ui import SilentSurface
 from zot.features.lookup import extension_host
 from zot.wire.limits import READY_GRACE_EXPLICIT
 
@@ -37,7 +37,7 @@ class ExtensionsFeature(Feature):
         self.host = ExtensionHost(
             home=conversation.home,
             cwd=workspace.cwd,
-            surface=services.front_end.surface or HeadlessSurface(),
+            surface=services.front_end.surface or SilentSurface(),
             zot_version=__version__,
             present=lambda: conversation.present,
             on_fault=self.notify,

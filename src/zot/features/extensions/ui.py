@@ -6,9 +6,10 @@ slash command answers does not pass here: it is a value, and ``commands`` has it
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from zot.wire.extension_frames import Panel
+if TYPE_CHECKING:
+    from zot.wire.extension_frames import Panel
 
 LEVELS = ("info", "success", "warn", "error")
 
@@ -60,12 +61,3 @@ class SilentSurface:
     def render_panel(self, extension: str, panel: Panel) -> None: ...
 
     def close_panel(self, extension: str, panel_id: str) -> None: ...
-
-
-class HeadlessSurface(SilentSurface):
-    """Where there is no screen: notes are lines on stderr."""
-
-    def notify(self, extension: str, level: str, message: str) -> None:
-        from zot.frontends.console import print_line  # only when something is shown
-
-        print_line(f"[{extension}] {level if level in LEVELS else 'info'}: {message}")

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import msgspec
 
-from zot.core.events import AgentEvent, Done
-from zot.frontends.console import Stdout
+from zot.core.events import AgentEvent, Done, Error
+from zot.errors import OutputFailed
+from zot.frontends.console import Stdout, StdoutClosed
 from zot.wire.events import JailState, encode
 
 
@@ -46,3 +47,16 @@ class JsonMode:
 
     def finish(self, reason: str, exit_code: int) -> None:
         self._stdout.write(msgspec.json.encode(DoneLine(reason, exit_code)) + b"\n")
+
+
+def write_failure(message: str, exit_code: int) -> int:
+    """An ``error`` line and ``done``, for a run that failed before it had a conversation; the exit code."""
+    mode = JsonMode(Stdout())
+    try:
+        mode.emit(Error(message))
+        mode.finish("error", exit_code)
+    except StdoutClosed:
+        return 141
+    except OutputFailed:
+        pass  # the error itself is on stderr
+    return exit_code

@@ -8,15 +8,16 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+import msgspec
 
 from zot import __version__
 from zot.agent.build import build, working_directory
 from zot.agent.config import FrontEnd, RunConfig
 from zot.agent.conversation import Conversation
-from zot.cli.flags import Flags
 from zot.core.agent import Outcome
-from zot.core.events import AgentEvent, Diagnostic, Notice, RetryWait, SessionFault
+from zot.core.events import AgentEvent, AssistantMessage, Diagnostic, Notice, RetryWait, SessionFault
 from zot.errors import CostLimitReached, NotThere, StepLimitReached, UsageError
 from zot.frontends.console import (
     REASONS,
@@ -24,6 +25,7 @@ from zot.frontends.console import (
     Signals,
     Stdout,
     StdoutClosed,
+    TextOutput,
     is_piped,
     join_prompt,
     print_line,
@@ -32,31 +34,31 @@ from zot.frontends.console import (
     run_loop,
     say,
 )
+from zot.frontends.headless.extension_ui import StderrExtensionUI
 from zot.system.gc_pause import wake
 
 if TYPE_CHECKING:
     from zot.frontends.headless.json_mode import JsonMode
-    from zot.frontends.headless.print_mode import PrintMode
     from zot.frontends.headless.stream_mode import StreamMode
 
-    Mode = JsonMode | StreamMode | PrintMode  # they are told each event, and how the run ended
 
-
-def run_headless(flags: Flags, name: str) -> int:
-    """The exit code: 0, 1, 130 (SIGINT), 143 (SIGTERM), 129 (SIGHUP) or 141 (stdout closed)."""
-    session = _chosen_session(flags) if flags.resume else flags.session
+def run_headless(config: RunConfig, name: str, argument: str, *, stats: str = "", resume: bool = False) -> int:
+    """``name``: print, json or stream; ``argument``: the prompt of the command line. With ``resume`` the user chooses
+    the session. The exit code: 0, 1, 130 (SIGINT), 143 (SIGTERM), 129 (SIGHUP) or 141 (stdout closed)."""
+    if resume and config.keep_session and not (config.session or config.continue_session):
+        config = msgspec.structs.replace(config, session=_choose_session(config))
     piped = read_piped() if is_piped() else ""
-    prompt = join_prompt(piped, flags.prompt)
+    prompt = join_prompt(piped, argument)
     if not prompt:
         raise UsageError(f"{name} mode requires a prompt (argument or stdin)")
-    if flags.stats and not os.path.isdir(folder := os.path.dirname(os.path.abspath(flags.stats))):
-        raise NotThere(f"--stats {flags.stats}: there is no directory {folder}; make it, or name another file")
+    if stats and not os.path.isdir(folder := os.path.dirname(os.path.abspath(stats))):
+        raise NotThere(f"--stats {stats}: there is no directory {folder}; make it, or name another file")
     stdout = Stdout()
     signals = Signals(stdout)
-    run = _Run(flags.config(session=session, patient_with_ext=True), name, flags.stats, _mode(name, stdout), signals)
+    run = _Run(config, name, stats, _mode(name, stdout), signals)
     try:
         with signals.installed():
-            return run_loop(run.answer(prompt, piped, flags.prompt.strip()))
+            return run_loop(run.answer(prompt, piped, argument.strip()))
     except StdoutClosed:
         return 141
     except Interrupted as interrupted:
@@ -74,9 +76,28 @@ def _mode(name: str, stdout: Stdout) -> Mode:
 
             return StreamMode(stdout)
         case _:
-            from zot.frontends.headless.print_mode import PrintMode
-
             return PrintMode(stdout)
+
+
+class PrintMode:
+    """``-p``: prints the last message with text, and nothing else, when the run succeeded."""
+
+    def __init__(self, stdout: Stdout) -> None:
+        self._output = TextOutput(stdout)
+        self._text = ""
+
+    def emit(self, event: AgentEvent) -> None:
+        if isinstance(event, AssistantMessage) and (text := event.message.text()):
+            self._text = text
+
+    def finish(self, reason: str, exit_code: int) -> None:
+        # an answer that could not be saved is printed also
+        if (exit_code == 0 or reason == "session_fault") and self._text:
+            self._output.write(self._text.rstrip("\n") + "\n")
+            self._output.close()
+
+
+Mode: TypeAlias = "JsonMode | StreamMode | PrintMode"  # each gets every event and the end of the run
 
 
 class _Run:
@@ -101,13 +122,19 @@ class _Run:
             return await self._answer(prompt, piped, argument)
         except asyncio.CancelledError:
             if self._signals.exit_code:  # while extensions were starting
-                return self._signals.exit_code
+                return self._finish_signalled()
             raise
+
+    def _finish_signalled(self) -> int:
+        """A signal arrived before the prompt was sent."""
+        code = self._signals.exit_code
+        self._mode.finish(REASONS[code], code)
+        return code
 
     async def _answer(self, prompt: str, piped: str, argument: str) -> int:
         if self._config.ask_each:
             say("--no-yolo: every tool call is denied, because nobody can be asked in this mode")
-        async with build(self._config, FrontEnd(reader=self._hear)) as conversation:
+        async with build(self._config, FrontEnd(reader=self._hear, surface=StderrExtensionUI())) as conversation:
             wake()
             if self._name == "json":
                 json = cast("JsonMode", self._mode)
@@ -118,7 +145,7 @@ class _Run:
             loop = asyncio.get_running_loop()
             self._signals.on_signal = lambda: loop.call_soon_threadsafe(conversation.abort) and None
             if self._signals.exit_code:
-                return self._signals.exit_code
+                return self._finish_signalled()
             if piped and argument.startswith("/") and _is_template(conversation, argument):
                 prompt = join_prompt(argument, piped)
             started = time.monotonic()
@@ -157,7 +184,7 @@ class _Run:
         if signalled:
             return REASONS[signalled], signalled
         if outcome.refused:
-            return "blocked", 0 if self._name == "json" else 1
+            return "blocked", 1
         if outcome.error is None and self._unsaved:
             return "session_fault", 1
         if outcome.error is None:
@@ -220,17 +247,15 @@ def write_stats(path: str, conversation: Conversation, elapsed_ms: int) -> bool:
     return True
 
 
-def _chosen_session(flags: Flags) -> str:
+def _choose_session(config: RunConfig) -> str:
     """``--resume`` without a screen: ask on stderr, read a number from stdin; the session to continue."""
     import sys
 
-    from zot.cli.verbs.sessions import choose
     from zot.core.session.store import SessionStore
+    from zot.frontends.session_picker import choose
     from zot.system.files import zot_home
 
-    if flags.no_session or flags.session or flags.continue_:
-        return flags.session
-    store = SessionStore(zot_home(), working_directory(flags.cwd), __version__)
+    store = SessionStore(zot_home(), working_directory(config.cwd), __version__)
     path = choose(store, _read_line, sys.stderr.write)
     return str(path) if path is not None else ""
 

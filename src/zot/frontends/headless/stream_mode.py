@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+import sys
 
 from zot.core.events import (
     AgentEvent,
@@ -16,8 +17,7 @@ from zot.core.events import (
 from zot.core.permission_gate import preview
 from zot.frontends.console import Stdout, TextOutput, say
 
-if TYPE_CHECKING:
-    from zot.frontends.headless.thoughts import Thoughts
+_DIM, _PLAIN = "\x1b[2m", "\x1b[22m"
 
 
 class StreamMode:
@@ -28,7 +28,7 @@ class StreamMode:
         self._output = TextOutput(stdout)
         self._open_line = False
         self._names: dict[str, str] = {}
-        self._thoughts: Thoughts | None = None
+        self._thoughts: ThinkingOutput | None = None
         self.shows_thinking = True
 
     def emit(self, event: AgentEvent) -> None:
@@ -53,9 +53,7 @@ class StreamMode:
 
     def _think(self, delta: str) -> None:
         if self._thoughts is None:
-            from zot.frontends.headless.thoughts import Thoughts  # most runs have none to show
-
-            self._thoughts = Thoughts()
+            self._thoughts = ThinkingOutput()
         self._end_line()
         self._thoughts.add(delta)
 
@@ -72,3 +70,40 @@ class StreamMode:
         if self._open_line:
             self._output.write("\n")
             self._open_line = False
+
+
+class ThinkingOutput:
+    """The model's thoughts on stderr while they arrive: dim on a terminal, plain in a file, one line each."""
+
+    def __init__(self) -> None:
+        from zot.tui.sanitize import Sanitizer  # most runs have no thoughts
+
+        dim = sys.stderr.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+        self._marks = (_DIM, _PLAIN) if dim else ("", "")
+        self._sanitizer = Sanitizer()
+        self._open = False
+
+    def add(self, text: str) -> None:
+        from zot.tui.width import visible
+
+        shown = visible(self._sanitizer.feed(text))
+        if not self._open:
+            shown = shown.lstrip("\n")
+        if shown:
+            self._open = True
+            self._write(shown)
+
+    def end(self) -> None:
+        if self._open:
+            from zot.tui.width import visible
+
+            self._write(visible(self._sanitizer.close()) + "\n")
+            self._open = False
+
+    def _write(self, text: str) -> None:
+        before, after = self._marks
+        try:
+            sys.stderr.write(f"{before}{text}{after}" if text.strip() else text)
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            pass  # stderr is closed

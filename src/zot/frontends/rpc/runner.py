@@ -1,7 +1,6 @@
 """``zot rpc``: build the agent, serve one client on stdin and stdout, leave nothing behind.
 
-Sessions are off unless ``--session``, ``--session-file`` or ``--continue`` is given. The early door answers pings until
-the server is ready to read, extensions included.
+The early door answers pings until the server is ready to read, extensions included.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from zot.agent.build import build
 from zot.agent.config import FrontEnd, RunConfig
-from zot.cli.flags import Flags
 from zot.features.lookup import mcp
 from zot.frontends.console import end_at_once, run_loop, say
 from zot.frontends.loop_watchdog import LoopGuard, LoopHeld
@@ -21,9 +19,8 @@ from zot.frontends.prompt_queue import WorkQueue
 from zot.frontends.rpc.commands import Commands
 from zot.frontends.rpc.early_ping import EarlyDoor
 from zot.frontends.rpc.extension_ui import RpcSurface
-from zot.frontends.rpc.pace import Pace
 from zot.frontends.rpc.server import Server
-from zot.frontends.rpc.writer import Writer
+from zot.frontends.rpc.writer import Backpressure, Writer
 from zot.system.gc_pause import wake
 
 if TYPE_CHECKING:
@@ -34,10 +31,9 @@ AGENT_VARIABLE = "ZOT_SWARM_AGENT_ID"  # of a worker: without its driver it has 
 _LAST_WORDS_S = 0.5  # what a slow reader gets after a signal
 
 
-def run_rpc(flags: Flags, door: EarlyDoor) -> int:
+def run_rpc(config: RunConfig, door: EarlyDoor) -> int:
     """The exit code: 0, 1, or 128 and the number of the signal that ended it."""
-    keep = not flags.no_session and bool(flags.session or flags.session_file or flags.continue_)
-    return run_loop(_run(flags.config(keep_session=keep), door))
+    return run_loop(_run(config, door))
 
 
 async def _run(config: RunConfig, door: EarlyDoor) -> int:
@@ -65,7 +61,7 @@ async def _run(config: RunConfig, door: EarlyDoor) -> int:
 async def _serve(config: RunConfig, door: EarlyDoor, writer: Writer, stopped: _Stopped) -> int:
     announced: set[str] = set()
     surface, queue = RpcSurface(writer, announced), WorkQueue(writer)
-    front_end = FrontEnd(reader=queue.hear, interceptors=(Pace(writer),), surface=surface, switches=True)
+    front_end = FrontEnd(reader=queue.hear, interceptors=(Backpressure(writer),), surface=surface, switches=True)
     async with build(config, front_end) as conversation, asyncio.TaskGroup() as tasks:
         queue.conversation = conversation
         outside = None

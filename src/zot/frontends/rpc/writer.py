@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.core import events as ev
+from zot.core.interceptors import Interceptor, ToolVerdict, TurnVerdict
 from zot.wire import rpc_frames as wire
 from zot.wire.events import encode
 
 if TYPE_CHECKING:
+    from zot.provider.messages import ToolCallBlock
     from zot.wire.swarm_frames import SwarmEvent, SwarmUpdate
 
 MERGE_ABOVE = 1024 * 1024
@@ -257,3 +259,19 @@ class _Joined:
         if self._kind is ev.ToolUseArgs:
             return _encode(wire.ToolUseArgs(id=self._id, delta=text, merged=merged))
         return _encode(wire.ToolProgress(id=self._id, text=text, merged=merged, dropped=self._dropped))
+
+
+class Backpressure(Interceptor):
+    """An interceptor that delays each turn and each tool while the client has too much to read. Within a turn the
+    answer is read to its end, because the provider would not wait; its deltas are merged instead."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    async def before_turn(self, step: int) -> TurnVerdict:
+        await self._writer.room()
+        return TurnVerdict()
+
+    async def before_tool(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
+        await self._writer.room()
+        return ToolVerdict()

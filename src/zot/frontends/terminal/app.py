@@ -41,9 +41,9 @@ from zot.frontends.terminal.turns import EarlyTurns, Speaking, Turns
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.cli.flags import Flags
     from zot.core.agent import Outcome
     from zot.core.events import AgentEvent
+    from zot.frontends.terminal.options import TerminalOptions
     from zot.frontends.terminal.swarm.workers import Workers
     from zot.provider.messages import ImageBlock
     from zot.tui.keys import Key
@@ -53,20 +53,20 @@ if TYPE_CHECKING:
 class App:
     """``leaving`` is set when it is over; ``surface`` is what extensions may do to the screen."""
 
-    def __init__(self, flags: Flags, terminal: Terminal) -> None:
-        self._flags = flags
+    def __init__(self, options: TerminalOptions, terminal: Terminal) -> None:
+        self._options = options
         self.exit_code = 0
         self.leaving = asyncio.Event()
         self.lost: list[str] = []  # what to say about the session when the terminal is given back
         self._notices: list[str] = []  # of the start, shown below what was said before
         self.swarm: Workers | None = None  # comes with the agent
-        directory = Path(flags.cwd or os.getcwd()).absolute()
-        keeps_sessions = not flags.no_session
+        directory = Path(options.cwd or os.getcwd()).absolute()
+        keeps_sessions = options.keep_session
 
         # Services that stand alone.
         self.screen = Screen(terminal)
         self._notes = Notes()
-        self.looks = Looks(terminal, self.screen.invalidate, self._notes, flags.theme)
+        self.looks = Looks(terminal, self.screen.invalidate, self._notes, options.theme)
         status = StatusLine(self.screen.invalidate)
         self.tasks = Tasks(status.error, lambda text: self._transcript.error(text))
         self.desk = desk = Desk(terminal, self.screen, self.looks, status, self.tasks)
@@ -191,9 +191,9 @@ class App:
         self._show(conversation)
         self.turns = self._layout.turns = self._keymap.turns = context.turns
         self._commands.agent_arrived(context)
-        self.desk.spawn(greet(context))
-        if self._flags.prompt:
-            self._editor.insert(self._flags.prompt)
+        self.desk.spawn(greet(context, resume=self._options.resume))
+        if self._options.prompt:
+            self._editor.insert(self._options.prompt)
         for text, images in self._early.said:
             self.turns.submit(text, images)
         self.desk.redraw()
@@ -253,7 +253,6 @@ class App:
         context = Context(
             **msgspec.structs.asdict(self._commands.early),
             conversation=conversation,
-            flags=self._flags,
             turns=turns,
             transcript=self._transcript,
             editor=self._editor,

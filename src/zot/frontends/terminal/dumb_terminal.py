@@ -16,25 +16,27 @@ from zot.tui.width import visible
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.cli.flags import Flags
+    from zot.frontends.terminal.options import TerminalOptions
 
 _GREETING = f"zot {__version__} on a plain terminal: type a prompt, ctrl+c cancels, ctrl+d quits"
 
 
-def run_plain(flags: Flags) -> int:
+def run_plain(options: TerminalOptions) -> int:
     """The exit code."""
-    return run_loop(_main(flags))
+    return run_loop(_main(options))
 
 
-async def _main(flags: Flags) -> int:
+async def _main(options: TerminalOptions) -> int:
     from zot.agent.build import build
     from zot.agent.config import FrontEnd
+    from zot.frontends.headless.extension_ui import StderrExtensionUI
 
-    async with build(flags.config(), FrontEnd(reader=_Reader(Stdout()).hear)) as conversation:
+    front_end = FrontEnd(reader=_Reader(Stdout()).hear, surface=StderrExtensionUI())
+    async with build(options.create_config(), front_end) as conversation:
         wake()
         print(_GREETING, flush=True)
-        if flags.prompt:
-            await _answer(conversation, flags.prompt)
+        if options.prompt:
+            await _answer(conversation, options.prompt)
         while (line := await asyncio.to_thread(_ask)) is not None:
             if line in ("/exit", "/quit"):
                 break

@@ -12,30 +12,32 @@ import signal
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from zot.frontends.loop_watchdog import LoopGuard, LoopHeld
 from zot.system.gc_pause import wake
 from zot.tui.highlight import warm_up
 from zot.tui.terminal import Terminal
 
 if TYPE_CHECKING:
-    from zot.cli.flags import Flags
     from zot.frontends.terminal.app import App
+    from zot.frontends.terminal.options import TerminalOptions
     from zot.provider.messages import Message
 
 _WARM_UP_S = 0.3
 
 
-def run(flags: Flags) -> int:
+def run(options: TerminalOptions) -> int:
     terminal = Terminal()
     if terminal.term in ("dumb", ""):
         from zot.frontends.terminal.dumb_terminal import run_plain
 
-        return run_plain(flags)
+        return run_plain(options)
     from zot.frontends.terminal.app import App
 
     with terminal.raw():
         terminal.ask()
-        exit_code, session, lost, left = _run(flags, terminal, App)
+        exit_code, session, lost, left = _run(options, terminal, App)
     for text in lost:
         from zot.frontends.console import say
 
@@ -51,13 +53,13 @@ def run(flags: Flags) -> int:
     return exit_code
 
 
-def _run(flags: Flags, terminal: Terminal, make: type[App]) -> tuple[int, str, list[str], str]:
+def _run(options: TerminalOptions, terminal: Terminal, make: type[App]) -> tuple[int, str, list[str], str]:
     """The exit code, the file of the session to continue, what of it was lost, and who goes on working."""
     from zot.frontends.console import run_loop
 
     guards: list[LoopGuard] = []
     try:
-        return run_loop(_main(flags, terminal, make, guards))
+        return run_loop(_main(options, terminal, make, guards))
     except asyncio.CancelledError:  # what held the loop was what everything else was waiting for
         return (
             next((guard.exit_code for guard in guards), 0) or 130,
@@ -80,9 +82,9 @@ def _end_at_once(terminal: Terminal, code: int) -> None:
 
 
 async def _main(
-    flags: Flags, terminal: Terminal, make: type[App], guards: list[LoopGuard]
+    options: TerminalOptions, terminal: Terminal, make: type[App], guards: list[LoopGuard]
 ) -> tuple[int, str, list[str], str]:
-    app = make(flags, terminal)
+    app = make(options, terminal)
     loop = asyncio.get_running_loop()
     terminal.attach(loop)
     terminal.on_closed = lambda: app.leave(129)
@@ -95,7 +97,7 @@ async def _main(
     app.keyboard.attach()
     app.screen.paint()
     try:
-        session = await _live(app, flags, guard)
+        session = await _live(app, options, guard)
         return app.exit_code, session, app.lost, _left_at_work(app)
     finally:
         app.keyboard.detach()
@@ -118,11 +120,12 @@ def _report(app: App, context: dict[str, Any]) -> None:
         app.tasks.report_bug(error, context["message"])
 
 
-async def _live(app: App, flags: Flags, guard: LoopGuard) -> str:
+async def _live(app: App, options: TerminalOptions, guard: LoopGuard) -> str:
     """Until it is over; the file of the session there was last."""
     # In a thread: the imports take a tenth of a second, and keys are not to wait for them.
     build, front_end = await asyncio.to_thread(_import_build, app)
-    async with build(flags.config(ask_each=False), front_end) as conversation:
+    config = msgspec.structs.replace(options.create_config(), ask_each=False)  # a user is here to ask
+    async with build(config, front_end) as conversation:
         await app.looks.answered()
         guard.watch_keys(lambda: app.keyboard.reads, app.keyboard.take)
         await _ready_to_show(conversation.messages)

@@ -23,14 +23,14 @@ LOGIN, LATER, INSTALL = "login", "later", "install"
 _MODELS = 5
 
 
-async def greet(context: Context) -> None:
-    conversation, flags = context.conversation, context.flags
-    if await ask_about_trust(conversation, flags, context.dialogs):
+async def greet(context: Context, *, resume: bool) -> None:
+    conversation = context.conversation
+    if await ask_about_trust(conversation, context.dialogs):
         from zot.frontends.terminal.commands.reload_ext import reload
 
         await reload(context)
     await ask_about_hooks(conversation, context.dialogs)
-    if flags.resume and not flags.session and not flags.continue_:
+    if resume:
         context.commands.run("/sessions")
     elif conversation.missing:
         await _first_launch(context)

@@ -26,7 +26,6 @@ from zot.tui.widgets.select_list import Choice, SelectList
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.cli.flags import Flags
     from zot.features.extensions.host import ExtensionHost
     from zot.features.extensions.loader.trust import Untrusted
     from zot.features.extensions.loader.widened import Widened
@@ -38,20 +37,20 @@ if TYPE_CHECKING:
 TRUST, EDITING, SKIP = "trust", "editing", "skip"
 
 
-async def ask_about_trust(conversation: Conversation, flags: Flags, dialogs: Dialogs) -> bool:
+async def ask_about_trust(conversation: Conversation, dialogs: Dialogs) -> bool:
     """Ask if there is something to ask; whether an extension may run now that could not before."""
     async with dialogs.about_trust:
-        return await _ask_what_is_open(conversation, flags, dialogs)
+        return await _ask_what_is_open(conversation, dialogs)
 
 
-async def _ask_what_is_open(conversation: Conversation, flags: Flags, dialogs: Dialogs) -> bool:
-    servers, host = mcp_host(conversation), extension_host(conversation)
+async def _ask_what_is_open(conversation: Conversation, dialogs: Dialogs) -> bool:
+    servers, host, config = mcp_host(conversation), extension_host(conversation), conversation.services.config
     if servers is not None and servers.untrusted:
         await _ask_about_servers(servers, dialogs)
-    if host is None or flags.no_ext:
+    if host is None or not config.installed_extensions:
         return False
     place = Path(conversation.present.directory)
-    trusted = not flags.trust_project and await _ask_about_project(host, place, dialogs)
+    trusted = not config.trust_project and await _ask_about_project(host, place, dialogs)
     return await _ask_about_more(host, dialogs) or trusted
 
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import msgspec
-
 from zot.local_model.coaching.file_knowledge import Step, is_test, listed_files
 from zot.local_model.coaching.next_step import BUILT_IN, Edit, lead
-from zot.local_model.coaching.prompts import Ask, for_step
+from zot.local_model.coaching.prompts import for_step, own_instructions
 from zot.local_model.coaching.run_history import history_of
 from zot.local_model.coaching.task import Task, read_task
 from zot.provider.dialects.grammar.gbnf import json_text
+from zot.provider.dialects.grammar.turn_advice import Advice, Choices, FreshPrompt
 from zot.provider.model_call import Request
 
 MOST_STEPS = 20  # of one prompt
@@ -31,46 +30,25 @@ _LONGEST_COMMAND = 200
 _LONGEST_QUESTION = 300
 _MOST_MENTIONED = 2
 
-Choices = dict[str, dict[str, tuple[str, ...]]]
-
-
-class Advice(msgspec.Struct, frozen=True):
-    """For the next turn: ``only`` these tools, if it is not None, but none of those ``withheld``; whether the model may
-    end, or must, and with which words; how freely it chooses. ``choices`` are the values an argument may have;
-    ``files`` those whose lines an edit may replace, but for the ``fixed`` ones, and one at a time with ``single``;
-    ``notes`` are said behind the results of the last prompt. Where the step is led, ``ask`` is the prompt, in place of
-    the transcript, and ``earlier`` what was asked and answered before."""
-
-    only: tuple[str, ...] | None = None
-    withheld: frozenset[str] = frozenset()
-    choices: Choices = {}
-    final: bool = True
-    must_end: bool = False
-    opening: str = ""
-    temperature: float = 0.0
-    files: dict[str, str] = {}
-    fixed: frozenset[str] = frozenset()
-    single: bool = False
-    notes: tuple[str, ...] = ()
-    ask: Ask | None = None
-    earlier: tuple[str, str] = ("", "")
-
 
 def advise(request: Request) -> Advice:
+    """The ``Advisor`` of the grammar dialect."""
     history = history_of(request.messages)
     task = read_task(history.prompt)
     listed = listed_files(request.system)
     tools = frozenset(tool.name for tool in request.tools)
     move = lead(task, history, listed, tools)
-    if isinstance(move, Ask):
-        return Advice(ask=move, earlier=history.earlier, temperature=move.temperature)
+    own = own_instructions(request.system)
+    if isinstance(move, FreshPrompt):
+        return Advice(prompt=move, instructions=own, earlier=history.earlier, temperature=move.temperature)
     watch = _Watch(task, listed, tools)
     notes = tuple([watch.note(step) for step in history.steps])
     if isinstance(move, Edit):
         return Advice(only=("edit",), files={move.path: history.files[move.path]}, final=False, notes=notes)
     if move is not None:
-        ask = for_step(task.text, move.tool, [value for values in move.choices.values() for value in values])
-        return Advice(only=(move.tool,), choices={move.tool: move.choices}, final=False, notes=notes, ask=ask)
+        prompt = for_step(task.text, move.tool, [value for values in move.choices.values() for value in values])
+        choices = {move.tool: move.choices}
+        return Advice(only=(move.tool,), choices=choices, final=False, notes=notes, prompt=prompt, instructions=own)
     return watch.advice(history.files, notes)
 
 

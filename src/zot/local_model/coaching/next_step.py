@@ -13,9 +13,10 @@ from collections.abc import Sequence
 import msgspec
 
 from zot.local_model.coaching.file_knowledge import is_test
-from zot.local_model.coaching.prompts import Ask, for_answer, for_command, for_file, for_report, shown_output
+from zot.local_model.coaching.prompts import for_answer, for_command, for_file, for_report, shown_output
 from zot.local_model.coaching.run_history import History, Run, broken
 from zot.local_model.coaching.task import Task
+from zot.provider.dialects.grammar.turn_advice import FreshPrompt
 
 BUILT_IN = frozenset({"read", "write", "edit", "bash", "glob", "grep"})
 MOST_STEPS = 30
@@ -48,7 +49,7 @@ class Edit(msgspec.Struct, frozen=True):
     path: str
 
 
-Move = Call | Edit | Ask | None
+Move = Call | Edit | FreshPrompt | None
 
 
 def lead(task: Task, history: History, listed: Sequence[str], tools: frozenset[str]) -> Move:
@@ -195,7 +196,7 @@ class _Lead:
             return Edit(path)
         return self._write(path, tries, failing)
 
-    def _write(self, path: str, tries: int, failing: Run | None) -> Ask:
+    def _write(self, path: str, tries: int, failing: Run | None) -> FreshPrompt:
         """Always from what the file held at first: a wrong attempt is no better place to start."""
         others = [name for name in [*self._named, *self._tests([path])] if name != path]
         known = {name: self._history.before[name] for name in others if name in self._history.before}
@@ -270,7 +271,7 @@ class _Lead:
 
     # --- the end
 
-    def _report(self, check: Run | None = None) -> Ask:
+    def _report(self, check: Run | None = None) -> FreshPrompt:
         history = self._history
         changed = [path for path in history.tries if history.is_changed(path)]
         done = [

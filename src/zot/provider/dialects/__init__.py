@@ -20,10 +20,18 @@ DIALECTS = {
     "grammar": ("grammar.dialect", "GrammarDialect"),
 }
 
+# A function that a dialect is created with, as ``module:name``. It may live in a layer above, which this one never
+# imports by itself.
+_ARGUMENTS = {"grammar": "zot.local_model.coaching.advice:advise"}
+
 
 def dialect_for(api: str) -> Dialect:
     """A dialect of one's own: it remembers what its last request said. ``api`` must be a row of the table."""
     from importlib import import_module
 
     file, name = DIALECTS[api]
-    return getattr(import_module(f"{__name__}.{file}"), name)()
+    create = getattr(import_module(f"{__name__}.{file}"), name)
+    if api not in _ARGUMENTS:
+        return create()
+    module, _, function = _ARGUMENTS[api].partition(":")
+    return create(getattr(import_module(module), function))

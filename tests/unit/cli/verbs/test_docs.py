@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from zot.cli.verbs import docs
+from zot.frontends import docs_index
 
 ROOT = Path(__file__).parents[4]
 
@@ -19,15 +20,15 @@ ROOT = Path(__file__).parents[4]
 def test_without_a_topic_the_index_is_printed(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     """iface-315: `zot docs` prints the index."""
     assert docs.run([]) == 0
-    assert capfdbinary.readouterr() == (docs.index_path().read_bytes(), b"")
+    assert capfdbinary.readouterr() == (docs_index.index_path().read_bytes(), b"")
 
 
 def test_each_topic_prints_its_page(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     """iface-315: `zot docs TOPIC` prints that page, byte for byte."""
-    assert len(docs.pages()) >= 5
-    for page in docs.pages():
+    assert len(docs_index.pages()) >= 5
+    for page in docs_index.pages():
         assert docs.run([page.topic]) == 0
-        assert capfdbinary.readouterr() == ((docs.root() / page.file).read_bytes(), b"")
+        assert capfdbinary.readouterr() == ((docs_index.root() / page.file).read_bytes(), b"")
 
 
 def test_a_topic_may_be_named_by_its_file_and_in_capitals(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -41,36 +42,11 @@ def test_an_unknown_topic_is_an_error_that_names_the_topics(capfd: pytest.Captur
     assert docs.run(["sklls"]) == 1
     out, err = capfd.readouterr()
     assert out == "" and err.startswith("zot: ") and "'sklls'" in err
-    assert all(page.topic in err for page in docs.pages())
-
-
-def test_index_and_pages_agree() -> None:
-    """engine-255: every page is in the index, and every entry of the index has its page."""
-    assert docs.check_index() == []
-
-
-def test_the_check_finds_a_page_without_an_entry_an_entry_without_a_page_and_doubles(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """engine-255: the check finds a page without an entry, an entry without a page, and anything listed twice."""
-    (tmp_path / "guides").mkdir()
-    (tmp_path / "decisions").mkdir()
-    (tmp_path / "guides/new.md").write_text("x")
-    (tmp_path / "guides/old.md").write_text("x")
-    (tmp_path / "decisions/001.md").write_text("not a topic")
-    entry = "- [old](guides/old.md): x\n"
-    (tmp_path / "index.md").write_text(entry + entry + "- [gone](guides/gone.md): x\n")
-    monkeypatch.setattr(docs, "root", lambda: tmp_path)
-    assert docs.check_index() == [
-        "docs/guides/new.md is not in docs/index.md",
-        "docs/index.md names guides/gone.md, which does not exist",
-        "docs/index.md lists guides/old.md twice",
-        "docs/index.md lists old twice",
-    ]
+    assert all(page.topic in err for page in docs_index.pages())
 
 
 def test_every_link_between_pages_leads_somewhere() -> None:
-    for page in docs.root().rglob("*.md"):
+    for page in docs_index.root().rglob("*.md"):
         for link in re.findall(r"\]\(([^)#:]+\.md)[^)]*\)", page.read_text("utf-8")):
             assert (page.parent / link).exists(), f"{page.name} links to {link}"
 
@@ -98,16 +74,18 @@ def from_wheel(wheel: Path, code: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_wheel_holds_every_page_and_prints_them_outside_the_repository(wheel: Path) -> None:
     """engine-255: from an installed wheel, outside the repository, every page is printed."""
-    for topic, file in [("", "index.md"), *((page.topic, page.file) for page in docs.pages())]:
+    for topic, file in [("", "index.md"), *((page.topic, page.file) for page in docs_index.pages())]:
         arguments = [topic] if topic else []
         run = from_wheel(wheel, f"from zot.cli.verbs.docs import run; sys.exit(run({arguments!r}))")
         assert (run.returncode, run.stderr) == (0, "")
-        assert run.stdout == (docs.root() / file).read_text("utf-8")
+        assert run.stdout == (docs_index.root() / file).read_text("utf-8")
 
 
 def test_the_wheels_own_index_is_complete_and_lies_in_the_package(wheel: Path) -> None:
     """engine-255, engine-256: the wheel's own index is complete and lies inside the package."""
-    run = from_wheel(wheel, "from zot.cli.verbs import docs; print(docs.index_path(), docs.check_index())")
+    run = from_wheel(
+        wheel, "from zot.frontends import docs_index; print(docs_index.index_path(), docs_index.check_index())"
+    )
     assert run.stdout == f"{wheel / 'zot/docs/index.md'} []\n"
 
 
@@ -128,7 +106,7 @@ def test_the_wheel_holds_the_built_in_skills(wheel: Path) -> None:
 
 
 def test_the_scripted_example_of_the_first_steps_runs_as_it_stands(tmp_path: Path) -> None:
-    page = (docs.root() / "guides/first-steps.md").read_text("utf-8")
+    page = (docs_index.root() / "guides/first-steps.md").read_text("utf-8")
     example = re.search(r"```sh\n(cat > answers\.json .*?)```", page, re.DOTALL)
     assert example is not None
     zot = f'#!/bin/sh\nexec {sys.executable} -m zot "$@" </dev/null\n'

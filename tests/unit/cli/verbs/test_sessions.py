@@ -12,9 +12,10 @@ import pytest
 
 from tests.unit.core.session.conversation import assistant, reopened, saved, texts, user
 from zot.cli import main
-from zot.cli.verbs.sessions import choose, run
+from zot.cli.verbs.sessions import run
 from zot.core.session.store import SessionStore
 from zot.errors import UsageError
+from zot.frontends.session_picker import choose
 from zot.provider.messages import Usage
 
 

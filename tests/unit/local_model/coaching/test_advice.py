@@ -9,11 +9,13 @@ import msgspec
 
 from tests.unit.provider.dialects.grammar.test_actions import BUILT_IN
 from tests.unit.provider.samples import MODEL, assistant, result, results, user
-from zot.local_model.coaching.advice import MOST_STEPS, Advice, advise
-from zot.provider.dialects.grammar.dialect import body
+from zot.local_model.coaching.advice import MOST_STEPS, advise
+from zot.provider.dialects.grammar.dialect import GrammarDialect
+from zot.provider.dialects.grammar.turn_advice import Advice
 from zot.provider.messages import Message, ToolCallBlock
 from zot.provider.model_call import Request
 
+DIALECT = GrammarDialect(advise)
 PASSES = "OK\n[exit 0]"
 FAILS = "FAILED (failures=1)\n[exit 1]"
 
@@ -45,7 +47,7 @@ def test_the_same_action_again_is_told_and_its_tool_withheld() -> None:
 
 def test_a_model_that_goes_on_repeating_must_end() -> None:
     assert advice(READ, READ, READ, READ).must_end
-    assert "a-read" not in body(request(READ, READ, READ, READ))["grammar"]
+    assert "a-read" not in DIALECT.body(request(READ, READ, READ, READ))["grammar"]
 
 
 def test_a_read_after_a_change_is_no_repetition() -> None:
@@ -111,7 +113,7 @@ def test_files_are_known_as_they_are_after_edits() -> None:
 
 def test_the_prompt_only_grows() -> None:
     steps = [RUN, READ, READ, EDIT, RUN, step("bash", PASSES, command="make test")]
-    prompts = [body(request(*steps[:count]))["messages"] for count in range(len(steps) + 1)]
+    prompts = [DIALECT.body(request(*steps[:count]))["messages"] for count in range(len(steps) + 1)]
     for shorter, longer in pairwise(prompts):
         assert longer[: len(shorter)] == shorter
 
@@ -119,20 +121,20 @@ def test_the_prompt_only_grows() -> None:
 def test_results_are_cut_to_the_window_with_head_and_tail() -> None:
     lines = "".join(f"line {i}\n" for i in range(20_000))
     small = msgspec.structs.replace(request(step("read", lines, path="a")), model=MODEL)
-    text = body(small)["messages"][-1]["content"]
+    text = DIALECT.body(small)["messages"][-1]["content"]
     assert len(text) < 8192 and "line 0\n" in text and "line 19999" in text and "left out" in text
 
 
 def test_a_long_conversation_keeps_the_task_and_the_last_results() -> None:
     steps = [step("read", f"{i} " + "x" * 3000, path=f"{i}.py") for i in range(20)]
-    messages = body(request(*steps))["messages"]
+    messages = DIALECT.body(request(*steps))["messages"]
     assert messages[1]["content"] == "Make the tests pass."
     assert "left out]" in messages[3]["content"] and messages[-1]["content"].startswith("19 ")
     assert sum(len(message["content"]) for message in messages) < 8192 * 3
 
 
 def test_without_tools_it_is_a_plain_conversation() -> None:
-    plain = body(Request(model=MODEL, system="S", messages=(user("hi"), assistant("ho"), user("well?"))))
+    plain = DIALECT.body(Request(model=MODEL, system="S", messages=(user("hi"), assistant("ho"), user("well?"))))
     assert "grammar" not in plain
     assert [message["content"] for message in plain["messages"]] == ["S", "hi", "ho", "well?"]
 
@@ -140,7 +142,7 @@ def test_without_tools_it_is_a_plain_conversation() -> None:
 def test_the_example_shows_only_tools_there_are() -> None:
     whole = request()
     only_bash = msgspec.structs.replace(whole, tools=(BUILT_IN["bash"],))
-    with_all, with_one = (body(one)["messages"][0]["content"] for one in (whole, only_bash))
+    with_all, with_one = (DIALECT.body(one)["messages"][0]["content"] for one in (whole, only_bash))
     assert with_all.endswith('you: {"tool": "read", "path": "list.txt"}\n…')
     assert '"read"' not in with_one and '"glob"' not in with_one and "Example" not in with_one
 
@@ -152,7 +154,7 @@ def test_what_was_changed_as_asked_is_not_changed_again() -> None:
     assert left.choices == {"read": {"path": ("b.py",)}} and not left.final
     several = advice(READ, EDIT, task="Set x to 3 everywhere.")
     assert several.only == ("edit",) and several.final and several.fixed == {"x = 3"}
-    assert '"x = 3\\n"' not in body(request(READ, EDIT, task="Set x to 3 everywhere."))["grammar"]
+    assert '"x = 3\\n"' not in DIALECT.body(request(READ, EDIT, task="Set x to 3 everywhere."))["grammar"]
 
 
 def test_a_command_that_ran_no_tests_has_not_passed() -> None:

@@ -7,13 +7,14 @@ import pytest
 from tests.unit.local_model.coaching.test_advice import request, step
 from tests.unit.provider.dialects.grammar.test_actions import BUILT_IN
 from tests.unit.provider.samples import assistant, user
-from zot.local_model.coaching.advice import Advice, advise
+from zot.local_model.coaching.advice import advise
 from zot.local_model.coaching.next_step import MOST_TRIES
-from zot.local_model.coaching.prompts import Ask
-from zot.provider.dialects.grammar.dialect import body
+from zot.provider.dialects.grammar.dialect import GrammarDialect
+from zot.provider.dialects.grammar.turn_advice import Advice, FreshPrompt
 from zot.provider.messages import Message
 from zot.provider.model_call import Request, ToolSpec
 
+DIALECT = GrammarDialect(advise)
 TEST = "import unittest\nfrom a import x\n"
 FAILS = "FAIL: test_x\nAssertionError: 1 != 3\n\n[exit 1]  Took 0.1s"
 PASSES = "OK\n\n[exit 0]  Took 0.1s"
@@ -27,10 +28,10 @@ def turn(task: str, *steps: Steps, files: str = "a.py, test_a.py") -> Advice:
     return advise(request(*steps, task=task, system=f"Be good.\n\nFiles: {files}"))
 
 
-def fresh(task: str, *steps: Steps, files: str = "a.py, test_a.py") -> Ask:
+def fresh(task: str, *steps: Steps, files: str = "a.py, test_a.py") -> FreshPrompt:
     advice = turn(task, *steps, files=files)
-    assert advice.ask is not None and advice.only is None, advice
-    return advice.ask
+    assert advice.prompt is not None and advice.only is None, advice
+    return advice.prompt
 
 
 def settled(task: str, *steps: Steps, files: str = "a.py, test_a.py") -> dict[str, dict[str, tuple[str, ...]]]:
@@ -69,7 +70,7 @@ def test_a_small_project_is_read_for_a_question_the_likely_files_first() -> None
     assert settled(task, files=files) == {"read": {"path": ("SECURITY.md",)}}
     both = (step("read", "Tell Ada.\n", path="SECURITY.md"), step("read", "x\n", path="main.py"))
     assert "Tell Ada." in fresh(task, *both, files=files).said
-    assert turn(task, files="src/, main.py").ask is None  # nobody knows what else there is
+    assert turn(task, files="src/, main.py").prompt is None  # nobody knows what else there is
 
 
 def test_the_lines_a_question_is_about_are_shown_again() -> None:
@@ -161,7 +162,7 @@ def test_what_is_mended_is_tried_first_and_after_each_change() -> None:
     assert settled(task, TESTS) == check
     assert settled(task, TESTS, RUN) == {"read": {"path": ("a.py",)}}
     by_line = turn(task, TESTS, RUN, CODE)
-    assert by_line.only == ("edit",) and by_line.ask is None and by_line.files == {"a.py": "x = 1\n"}
+    assert by_line.only == ("edit",) and by_line.prompt is None and by_line.files == {"a.py": "x = 1\n"}
     edit = step("edit", "diff", path="a.py", edits=[{"oldText": "x = 1", "newText": "x = 2"}])
     assert settled(task, TESTS, RUN, CODE, edit) == check
     ask = fresh(task, TESTS, RUN, CODE, edit, RUN)
@@ -207,7 +208,7 @@ def test_nothing_is_written_that_was_not_looked_at() -> None:
     kept = fresh(task, step("read", "*.log\n", path=".gitignore"))
     assert kept.args == {"path": ".gitignore"} and "*.log" in kept.said
     cut = step("read", "x\n... [truncated at 2000 lines]\n... [the file has 3000 lines; …]\n", path=".gitignore")
-    assert turn(task, cut).ask is None
+    assert turn(task, cut).prompt is None
     empty = step("read", "[the file is empty]\n", path=".gitignore")
     assert fresh(task, empty).tool == "write"
 
@@ -215,7 +216,7 @@ def test_nothing_is_written_that_was_not_looked_at() -> None:
 def test_a_large_file_is_left_to_the_model_and_its_edits() -> None:
     large = step("read", "x = 1\n" * 500, path="a.py")
     advice = turn("Set x in a.py to 3.", large)
-    assert advice.ask is None and "edit" in body(request(large, task="Set x in a.py to 3."))["grammar"]
+    assert advice.prompt is None and "edit" in DIALECT.body(request(large, task="Set x in a.py to 3."))["grammar"]
 
 
 # --- what holds for all of them
@@ -229,7 +230,7 @@ def test_tools_of_others_are_not_passed_over() -> None:
         messages=(user("What is the weather?"),),
         tools=(*BUILT_IN.values(), weather),
     )
-    assert advise(asked).ask is None and "a-weather" in body(asked)["grammar"]
+    assert advise(asked).prompt is None and "a-weather" in DIALECT.body(asked)["grammar"]
 
 
 def test_instructions_and_what_was_said_before_are_in_a_fresh_prompt() -> None:
@@ -238,16 +239,16 @@ def test_instructions_and_what_was_said_before_are_in_a_fresh_prompt() -> None:
     followed = Request(
         model=prompt.model, system=prompt.system, messages=(*earlier, *prompt.messages), tools=prompt.tools
     )
-    system, *before, asked = body(followed)["messages"]
+    system, *before, asked = DIALECT.body(followed)["messages"]
     assert "Answer in rhymes." in system["content"] and "Files:" not in system["content"]
     assert [said["content"] for said in before] == ["What is y?", "It is 2."] and "x = 1" in asked["content"]
 
 
 def test_a_user_who_refuses_is_not_asked_for_ever() -> None:
     refused = step("write", "the user refused", failed=True, path="a.py", content="x = 3\n")
-    assert turn("Set x in a.py to 3.", CODE, refused, refused).ask is None
+    assert turn("Set x in a.py to 3.", CODE, refused, refused).prompt is None
 
 
 @pytest.mark.parametrize("task", ["", "hello", "Grüß mich", "x" * 5000, "`" * 200, "?" * 3000, "a/" * 2000])
 def test_words_that_tell_nothing_leave_it_to_the_model(task: str) -> None:
-    assert turn(task, files="src/, …").ask is None
+    assert turn(task, files="src/, …").prompt is None

@@ -11,52 +11,22 @@ import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import msgspec
-
-from zot import __version__
-from zot.agent.settings import Settings
-from zot.agent.snapshot import Present
-from zot.agent.tools.registry import DEFAULT_TOOLS
-from zot.agent.tools.workspace import Workspace
 from zot.cli.arguments import parse
 from zot.cli.output import show_spelled
 from zot.cli.verb_table import options
-from zot.features.extensions.host import ExtensionHost
+from zot.features.extensions.extension_check import Findings, examine
 from zot.features.extensions.install.installed import all_installed
-from zot.features.extensions.loader.discovery import STAGING, Discovery, Entry, global_dir
-from zot.features.extensions.loader.trust import TrustStore, Untrusted, undecided
+from zot.features.extensions.loader.discovery import Entry
+from zot.features.extensions.loader.trust import Untrusted
 from zot.features.extensions.registry import ExtensionStatus
-from zot.features.extensions.ui import SilentSurface
 from zot.features.process_log import last_words
 from zot.frontends.console import run_loop
-from zot.provider.catalog import Catalog
-from zot.provider.providers import credential_variables
 from zot.system.files import zot_home
 from zot.system.visible_text import spelled
 from zot.tui.sanitize import one_line
 
 _READY = {"frame": "ready", "idle": "assumed ready: it sent no `ready`", "grace": "timed out: not ready after 3 s"}
-_EXPLICIT_GRACE_S = 10.0
 _LAST_LINES = 5
-
-
-class Findings(msgspec.Struct):
-    discovery: Discovery
-    statuses: list[ExtensionStatus]
-    load_errors: list[str]
-    untrusted: list[Untrusted]
-    removed: list[str]
-    """Credential variables the children did not get."""
-    leftovers: list[Path]
-    """What a killed install or removal left behind."""
-
-    @property
-    def problems(self) -> list[str]:
-        """What could not be loaded, and what was and did not come up."""
-        told = " ".join(self.load_errors)
-        silent = [item for item in self.statuses if item.state != "ready" and str(item.directory) not in told]
-        lines = [f"extension {item.name}: {'; '.join(item.faults) or 'it did not become ready'}" for item in silent]
-        return [*self.load_errors, *lines]
 
 
 def run(argv: list[str]) -> int:
@@ -104,42 +74,6 @@ def _keep_named(findings: Findings, names: set[str], paths: list[Path]) -> None:
     findings.load_errors = [line for line in findings.load_errors if concerns(line)]
     findings.untrusted = [entry for entry in findings.untrusted if str(entry.directory) in places]
     findings.leftovers = []
-
-
-async def examine(home: Path, cwd: Path, explicit: list[Path]) -> Findings:
-    settings, trust = Settings(home), TrustStore(home)
-    credentials = credential_variables(Catalog(home).providers().values())
-    workspace = Workspace(cwd, credentials=credentials, passthrough=settings.values.env_passthrough)
-    host = ExtensionHost(
-        home=home,
-        cwd=cwd,
-        surface=SilentSurface(),  # all it would say is in the findings
-        zot_version=__version__,
-        present=lambda: Present(settings.values.provider, settings.values.model, "", "", "", str(cwd)),
-        on_fault=lambda text: None,
-        environment=workspace.child_environment,
-        granted=workspace.granted,
-        removed_credentials=workspace.removed_credentials(),
-        explicit=explicit,
-        scan=True,
-        trust=trust,
-        explicit_grace_s=_EXPLICIT_GRACE_S,
-        remember_guards=False,
-    )
-    try:
-        await host.start()
-        host.tools((*DEFAULT_TOOLS, *settings.values.tools, "skill"))  # tells which names the built-ins have
-        statuses = host.statuses()
-    finally:
-        await host.stop()
-    return Findings(
-        host.plan(),
-        statuses,
-        list(host.diagnostics.load_errors),
-        undecided(cwd, trust),
-        workspace.removed_credentials(),
-        sorted(global_dir(home).glob(f"{STAGING}*")),
-    )
 
 
 def report(findings: Findings) -> Iterator[str]:

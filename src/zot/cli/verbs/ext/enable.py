@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 from zot.cli.arguments import parse
 from zot.cli.output import tell
 from zot.errors import ZotError
 from zot.features.extensions.install.installed import find
+from zot.features.extensions.install.place import set_enabled
 from zot.features.extensions.loader.guard_registry import forget
 from zot.features.extensions.loader.lock_file import LockFile
 from zot.features.extensions.loader.manifest import FILE, read_manifest
 from zot.features.extensions.loader.trust import TrustStore
 from zot.system.digest import sha256
-from zot.system.files import write_atomic, zot_home
-from zot.system.safe_open import read_whole
+from zot.system.files import zot_home
 
 
 def enable(argv: list[str]) -> int:
@@ -27,7 +24,7 @@ def disable(argv: list[str]) -> int:
 
 
 def _switch(argv: list[str], enabled: bool) -> int:
-    item = find(parse(argv, {}, least=1, most=1, what="the name").words[0])
+    item = find(parse(argv, {}, least=1, most=1, what="the name").words[0], tell)
     read_manifest(item.directory)  # a broken one says here what is wrong with it
     trust = TrustStore(zot_home())
     record = trust.record(item.directory) if trust.is_trusted(item.directory) else None
@@ -44,14 +41,3 @@ def _switch(argv: list[str], enabled: bool) -> int:
         trust.trust(item.directory, record.files | {FILE: sha256(written)}, unconfined=None)
     tell(f"{'enabled' if enabled else 'disabled'} {item.name} ({item.directory})")
     return 0
-
-
-def set_enabled(path: Path, enabled: bool) -> bytes:
-    """What was written. Through the standard library: it keeps numbers of any size as they are."""
-    fields = json.loads(read_whole(path).decode("utf-8-sig"))
-    data = json.dumps({**fields, "enabled": enabled}, indent=2, ensure_ascii=False).encode() + b"\n"
-    try:
-        write_atomic(path, data, mode=path.stat().st_mode & 0o777)
-    except OSError as error:
-        raise ZotError(f"{path} cannot be written: {error.strerror or error}") from error
-    return data

@@ -27,7 +27,7 @@ def run(argv: list[str]) -> int:
     if not typed.has("--force"):
         refuse_existing(name)
     with staging(name) as place:
-        manifest = put(place, source, fetch(source, place))
+        manifest = put(place, source, fetch(source, place, tell), tell)
     _report(manifest)
     return 0
 

@@ -37,7 +37,7 @@ def run(argv: list[str]) -> int:
         raise UsageError("--keep-data or --delete-data, not both")
     if delete_data and _is_only_data(name):
         return _delete_left_data(name, arguments.has("--yes", "-y"))
-    item = find(name)
+    item = find(name, tell)
     if not (arguments.has("--yes", "-y") or ask(f"remove {item.name} ({item.directory})? [y/N]") in ("y", "Y")):
         tell("aborted")
         return 0

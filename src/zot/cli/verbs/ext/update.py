@@ -41,7 +41,7 @@ def run(argv: list[str]) -> int:
     typed = parse(argv, options("ext update"), least=0)
     if typed.words and typed.has("--all"):
         raise UsageError("give names or --all, not both")
-    items = [find(name) for name in typed.words] if typed.words else _all()
+    items = [find(name, tell) for name in typed.words] if typed.words else _all()
     if not items:
         tell("nothing to update: no extension is installed")
     wishes = _Wishes(typed.has("--force"), typed.has("--dry-run"))
@@ -78,7 +78,7 @@ def _update(item: Installed, record: Record | None, wishes: _Wishes) -> None:
     if record is None:
         raise ZotError(_why_unknown(item))
     with staging(item.directory.name) as place:
-        fetched = fetch(record.source, place)
+        fetched = fetch(record.source, place, tell)
         if item.manifest and _is_same(item.directory, place, record):
             _pin_first(item.manifest, record)
             tell(f"{item.name} is up to date ({_version(item.manifest.version, record.commit)})")
@@ -94,7 +94,7 @@ def _update(item: Installed, record: Record | None, wishes: _Wishes) -> None:
             return
         if more and not wishes.force:
             _ask_for(item, more)
-        manifest = put(place, record.source, fetched)
+        manifest = put(place, record.source, fetched, tell)
     tell(f"updated {manifest.name}: {change}")
     if manifest.has_process and not os.access(_program(manifest), os.X_OK):
         report_exec(manifest)

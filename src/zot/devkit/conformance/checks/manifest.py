@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from zot.devkit.conformance.checks.program import is_runnable
+from zot.devkit.conformance.frame_transcript import json_type_error
 from zot.devkit.conformance.results import Check, Verdicts
-from zot.devkit.wording import in_words
 from zot.errors import ExtensionError, nearest
 from zot.features.extensions.loader.manifest import FILE, KEYS, Manifest, read_manifest
 from zot.system import strict_json
@@ -150,7 +150,7 @@ def _explain(reason: str, data: bytes, verdicts: Verdicts) -> None:
     if not data.strip():
         verdicts.failed("manifest-json", f"{FILE} is empty")
     elif text.startswith("Expected `"):
-        verdicts.failed("manifest-key-types", in_words(text), data)
+        verdicts.failed("manifest-key-types", json_type_error(text), data)
     elif text.startswith('"permissions'):
         verdicts.failed("manifest-permissions", text, data)
     elif '"name"' in text or "the name " in text:

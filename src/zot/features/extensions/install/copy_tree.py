@@ -14,7 +14,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from zot.cli.output import tell
 from zot.features.extensions.loader.data_dir import RECORD
 from zot.features.extensions.loader.legacy_data import ignored_names, is_among, looks_like_data
 from zot.features.extensions.loader.manifest import Manifest
@@ -24,9 +23,10 @@ _PROGRESS_STEP = 200  # files
 _LEFT_BEHIND = {".git", "__pycache__", RECORD}
 
 Skip = Callable[[Path], bool]
+Notify = Callable[[str], None]  # a line for the user
 
 
-def copy_extension(manifest: Manifest, destination: Path) -> None:
+def copy_extension(manifest: Manifest, destination: Path, notify: Notify) -> None:
     """``destination`` must not exist. OSError leaves a part behind; the caller removes it."""
     source = manifest.directory
     ignored = ignored_names(source)
@@ -41,15 +41,15 @@ def copy_extension(manifest: Manifest, destination: Path) -> None:
             return True
         return False
 
-    copy_tree(source, destination, repository_of(source), skip)
+    copy_tree(source, destination, repository_of(source), skip, notify)
     if left_out:
         more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
-        tell(f"left out, because git ignores it: {', '.join(left_out[:5])}{more}")
+        notify(f"left out, because git ignores it: {', '.join(left_out[:5])}{more}")
 
 
-def copy_tree(source: Path, destination: Path, repository: Path, skip: Skip) -> None:
+def copy_tree(source: Path, destination: Path, repository: Path, skip: Skip, notify: Notify) -> None:
     progress = _Progress()
-    _Copying(Path(os.path.realpath(source)), repository, skip, progress).copy_dir(source, destination)
+    _Copying(Path(os.path.realpath(source)), repository, skip, notify, progress).copy_dir(source, destination)
     progress.close()
 
 
@@ -60,10 +60,11 @@ def repository_of(directory: Path) -> Path:
 
 
 class _Copying:
-    def __init__(self, root: Path, repository: Path, skip: Skip, progress: _Progress) -> None:
+    def __init__(self, root: Path, repository: Path, skip: Skip, notify: Notify, progress: _Progress) -> None:
         self._root = root
         self._repository = repository
         self._skip = skip
+        self._notify = notify
         self._progress = progress
         self._above: list[str] = []
 
@@ -88,7 +89,7 @@ class _Copying:
             target.chmod(stat.S_IMODE(entry.stat().st_mode) & 0o700)
             self._progress.add(entry.stat().st_size)
         else:
-            tell(f"left out {entry.path}: not a file, directory or link")
+            self._notify(f"left out {entry.path}: not a file, directory or link")
 
     def _leads_into_repository(self, path: str) -> bool:
         """Out of the extension, but not out of the checkout it came in; never round in a circle."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
-from zot.cli.output import tell
 from zot.errors import ExtensionError, UsageError, ZotError
 from zot.features.extensions.loader.discovery import Scope, candidates, global_dir, project_dir
 from zot.features.extensions.loader.manifest import Manifest, check_name, read_manifest
@@ -34,15 +34,15 @@ def all_installed(home: Path | None = None, cwd: Path | None = None) -> list[Ins
     return sorted(found, key=lambda item: (item.scope != "project", item.name, str(item.directory)))
 
 
-def find(name: str) -> Installed:
-    """The one installation ``name`` means; several are listed and nothing is chosen."""
+def find(name: str, notify: Callable[[str], None]) -> Installed:
+    """The one installation with this name; several are listed with ``notify``, and ZotError is raised."""
     typed_name(name)
     matches = [item for item in all_installed() if name in (item.name, item.directory.name)]
     if not matches:
         raise ZotError(f'no extension named "{name}" is installed; see `zot ext list`')
     if len(matches) > 1:
         for item in matches:
-            tell(f"  {item.scope}  {item.directory}")
+            notify(f"  {item.scope}  {item.directory}")
         raise ZotError(f'"{name}" matches {len(matches)} installations, listed above; nothing was changed')
     return matches[0]
 

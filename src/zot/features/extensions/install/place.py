@@ -6,6 +6,7 @@ program lie beside the new one, and what was disabled stays disabled. The files 
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections.abc import Generator
@@ -13,10 +14,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
-from zot.cli.output import tell
-from zot.cli.verbs.ext.enable import set_enabled
 from zot.errors import ExtensionError, ZotError
 from zot.features.extensions.bytecode_cache import compile_ahead
+from zot.features.extensions.install.copy_tree import Notify
 from zot.features.extensions.install.install_record import changed_here, read_record, write_record, written_later
 from zot.features.extensions.install.source import Fetched, Source
 from zot.features.extensions.loader.data_dir import data_dir, make_data_dir
@@ -24,7 +24,8 @@ from zot.features.extensions.loader.discovery import STAGING, global_dir
 from zot.features.extensions.loader.legacy_data import copy_file, looks_like_data, old_data
 from zot.features.extensions.loader.lock_file import LockFile, pins_of
 from zot.features.extensions.loader.manifest import FILE, Manifest, read_manifest
-from zot.system.files import make_private_dir, sync_dir, zot_home
+from zot.system.files import make_private_dir, sync_dir, write_atomic, zot_home
+from zot.system.safe_open import read_whole
 from zot.system.swapping import swap
 from zot.system.temp_files import held_directory, remove_if_dead
 
@@ -42,7 +43,7 @@ def staging(name: str) -> Generator[Path]:
         yield place / name
 
 
-def put(built: Path, source: Source, fetched: Fetched) -> Manifest:
+def put(built: Path, source: Source, fetched: Fetched, notify: Notify) -> Manifest:
     """The staged directory becomes the installed one, also where there is one already."""
     destination = global_dir(zot_home()) / built.name
     names = write_record(built, source, fetched.commit)
@@ -57,7 +58,7 @@ def put(built: Path, source: Source, fetched: Fetched) -> Manifest:
         built.rename(destination)
     else:
         if old:
-            _carry_over(old, built)
+            _carry_over(old, built, notify)
         pins = pins_of(built, names)
         lock.announce(built.name, pins)
         swap(built, destination)
@@ -65,16 +66,16 @@ def put(built: Path, source: Source, fetched: Fetched) -> Manifest:
     manifest = read_manifest(destination)
     lock.accept(destination.name, manifest.permissions, pins)
     if old and old.name != manifest.name:
-        _rename_data(old, manifest)
+        _rename_data(old, manifest, notify)
     compile_ahead(manifest, zot_home())
     return manifest
 
 
-def _carry_over(old: Manifest, built: Path) -> None:
+def _carry_over(old: Manifest, built: Path, notify: Notify) -> None:
     """Files written beside the old program, and whether it was enabled."""
-    told = old.has_process and make_data_dir(old, "global", data_dir(old, "global", Path.cwd(), zot_home()))
-    if told:
-        tell(told)
+    notice = old.has_process and make_data_dir(old, "global", data_dir(old, "global", Path.cwd(), zot_home()))
+    if notice:
+        notify(notice)
     for name in _kept(old, built):
         target = built / name
         make_private_dir(target.parent)
@@ -86,6 +87,17 @@ def _carry_over(old: Manifest, built: Path) -> None:
             _keep(old.directory / name, target)
     if not old.enabled:
         set_enabled(built / FILE, False)
+
+
+def set_enabled(path: Path, enabled: bool) -> bytes:
+    """Change one key of a manifest; returns the bytes written. ``json`` keeps numbers of any size unchanged."""
+    fields = json.loads(read_whole(path).decode("utf-8-sig"))
+    data = json.dumps({**fields, "enabled": enabled}, indent=2, ensure_ascii=False).encode() + b"\n"
+    try:
+        write_atomic(path, data, mode=path.stat().st_mode & 0o777)
+    except OSError as error:
+        raise ZotError(f"{path} cannot be written: {error.strerror or error}") from error
+    return data
 
 
 def _keep(path: Path, target: Path) -> None:
@@ -107,11 +119,11 @@ def _kept(old: Manifest, built: Path) -> list[str]:
     return [name for name in (*later, *data) if name != program]
 
 
-def _rename_data(old: Manifest, new: Manifest) -> None:
+def _rename_data(old: Manifest, new: Manifest, notify: Notify) -> None:
     before, after = (data_dir(manifest, "global", Path.cwd(), zot_home()) for manifest in (old, new))
     if before.is_dir() and not after.exists():
         before.rename(after)
-        tell(f"{old.name} is called {new.name} now; its data is in {after}")
+        notify(f"{old.name} is called {new.name} now; its data is in {after}")
 
 
 def _manifest(directory: Path) -> Manifest | None:

@@ -17,9 +17,8 @@ from urllib.parse import unquote
 
 import msgspec
 
-from zot.cli.output import tell
 from zot.errors import ExtensionError, UsageError, ZotError, in_words
-from zot.features.extensions.install.copy_tree import copy_extension, copy_tree, repository_of
+from zot.features.extensions.install.copy_tree import Notify, copy_extension, copy_tree, repository_of
 from zot.features.extensions.install.installed import typed_name
 from zot.features.extensions.loader.manifest import FILE, Manifest, read_manifest
 from zot.system.files import find_program
@@ -76,33 +75,33 @@ def is_git_url(source: str) -> bool:
     return "://" in source or source.startswith("git@") or source.endswith(".git")
 
 
-def fetch(source: Source, target: Path) -> Fetched:
+def fetch(source: Source, target: Path, notify: Notify) -> Fetched:
     """Put it into ``target``, which does not exist yet; the caller removes what a failure leaves."""
     if source.kind == "path":
-        return _copy(Path(source.place), target)
+        return _copy(Path(source.place), target, notify)
     if not source.subdir:
-        _clone(source, target)
+        _clone(source, target, notify)
         return Fetched(_checked(target), _commit(target))
     clone = target.with_name(f"{target.name}.clone")
-    _clone(source, clone)
+    _clone(source, clone, notify)
     inside = clone / source.subdir
     if not inside.is_dir() or not inside.resolve().is_relative_to(clone.resolve()):
         raise ZotError(f"{source.place} has no directory {source.subdir}; nothing was installed")
-    copy_tree(inside, target, clone.resolve(), lambda path: path.name == ".git")
+    copy_tree(inside, target, clone.resolve(), lambda path: path.name == ".git", notify)
     commit = _commit(clone)
     shutil.rmtree(clone)
     return Fetched(_checked(target), commit)
 
 
-def fetch_files(source: Source, target: Path) -> str:
+def fetch_files(source: Source, target: Path, notify: Notify) -> str:
     """The same for a directory of any kind: its files, without those of git, and the commit they are of."""
     if source.kind == "git":
         clone = target.with_name(f"{target.name}.clone")
-        _clone(source, clone)
+        _clone(source, clone, notify)
         inside, commit = clone / source.subdir, _commit(clone)
         if not inside.is_dir() or not inside.resolve().is_relative_to(clone.resolve()):
             raise ZotError(f"{source.place} has no directory {source.subdir}; nothing was installed")
-        copy_tree(inside, target, clone.resolve(), lambda path: path.name == ".git")
+        copy_tree(inside, target, clone.resolve(), lambda path: path.name == ".git", notify)
         shutil.rmtree(clone)
         return commit
     place = Path(source.place)
@@ -110,9 +109,9 @@ def fetch_files(source: Source, target: Path) -> str:
         raise ZotError(f"{place} is not a directory (a git URL has a scheme, or ends in .git)")
     if target.parent.resolve().is_relative_to(place.resolve()):
         raise ZotError(f"{place} contains the place it would be installed to")
-    tell(f"copying {place} …")
+    notify(f"copying {place} …")
     try:
-        copy_tree(place, target, repository_of(place), lambda path: path.name in (".git", "__pycache__"))
+        copy_tree(place, target, repository_of(place), lambda path: path.name in (".git", "__pycache__"), notify)
     except OSError as error:
         raise ZotError(f"copying {place} failed and was rolled back: {in_words(error)}") from error
     return ""
@@ -141,23 +140,23 @@ def _checked_subdir(subdir: str) -> str:
     return "/".join(parts)
 
 
-def _copy(source: Path, target: Path) -> Fetched:
+def _copy(source: Path, target: Path, notify: Notify) -> Fetched:
     if not source.is_dir():
         raise ZotError(f"{source} is not a directory (a git URL has a scheme, or ends in .git)")
     if not os.path.lexists(source / FILE):
         raise ZotError(f"{source} has no {FILE}; nothing was installed")
     if target.parent.resolve().is_relative_to(source.resolve()):
         raise ZotError(f"{source} contains the place it would be installed to")
-    tell(f"copying {source} …")
+    notify(f"copying {source} …")
     try:
-        copy_extension(_checked(source), target)
+        copy_extension(_checked(source), target, notify)
     except OSError as error:
         raise ZotError(f"copying {source} failed and was rolled back: {in_words(error)}") from error
     return Fetched(_checked(target))
 
 
-def _clone(source: Source, target: Path) -> None:
-    tell(f"cloning {source.told} …")
+def _clone(source: Source, target: Path, notify: Notify) -> None:
+    notify(f"cloning {source.told} …")
     progress = "--progress" if sys.stderr.isatty() else "--quiet"
     git = _git()
     by_commit = _COMMIT.fullmatch(source.ref) is not None

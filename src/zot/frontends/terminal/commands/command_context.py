@@ -15,7 +15,6 @@ from zot.errors import ZotError
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.cli.flags import Flags
     from zot.features.templates.discovery import Template
     from zot.frontends.terminal.commands.registry import Command
     from zot.frontends.terminal.dialogs.confirm import Confirmations
@@ -61,7 +60,6 @@ class Context(EarlyContext, frozen=True, kw_only=True):
     """``typed`` is False when an extension runs the command in a person's place."""
 
     conversation: Conversation
-    flags: Flags
     turns: Turns
     transcript: Transcript
     editor: Editor

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 async def run(context: Context, arguments: str) -> None:
-    from zot.cli.verbs.doctor import report
+    from zot.frontends.doctor_report import report
     from zot.frontends.terminal.dialogs.text_dialogs import TextView
 
     conversation, running = context.conversation, _extensions(context)

@@ -23,7 +23,7 @@ STATUS_S = 5.0
 async def run(context: Context, arguments: str) -> None:
     if extension_host(context.conversation) is not None:
         if context.typed:
-            await ask_about_trust(context.conversation, context.flags, context.dialogs)
+            await ask_about_trust(context.conversation, context.dialogs)
         await context.end_turn("/reload-ext")
         await reload(context)
         return
@@ -33,7 +33,7 @@ async def run(context: Context, arguments: str) -> None:
     ):  # there were none when zot started; perhaps there are by now
         context.status.ok("there are no extensions")
         return
-    await ask_about_trust(context.conversation, context.flags, context.dialogs)
+    await ask_about_trust(context.conversation, context.dialogs)
     await reload(context)
 
 

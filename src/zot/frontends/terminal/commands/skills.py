@@ -19,7 +19,7 @@ _NAME, _SOURCE, _ROWS = 20, 16, 12
 async def run(context: Context, arguments: str) -> None:
     from zot.frontends.terminal.dialogs.picker import Picker
 
-    if context.flags.no_skills:
+    if not context.conversation.services.config.skills:
         context.status.ok("zot was started without skills (--no-skill)")
         return
     skills, selected = found_skills(context.conversation), arguments

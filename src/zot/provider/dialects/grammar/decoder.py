@@ -11,9 +11,9 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from zot.local_model.coaching.advice import Advice, advise
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.dialects.grammar.actions import FENCE, FINAL, OTHER_FENCE, Shape, shape_of
+from zot.provider.dialects.grammar.turn_advice import Advice
 from zot.provider.dialects.openai_chat import OpenAIChatDecoder
 from zot.provider.dialects.response_builder import BAD_JSON, ToolPart
 from zot.provider.model_call import Request, StreamEvent, ToolArgs, ToolStarted
@@ -31,7 +31,7 @@ _FENCED = re.compile(rf"({FENCE}|{OTHER_FENCE})[^\n]*\n")
 class GrammarDecoder(OpenAIChatDecoder):
     """Assembles one streamed action."""
 
-    def __init__(self, request: Request, endpoint: Endpoint) -> None:
+    def __init__(self, request: Request, endpoint: Endpoint, advice: Advice) -> None:
         super().__init__(request, endpoint)
         self._shapes = {tool.name: shape_of(tool) for tool in request.tools}
         self._state: Literal["start", "final", "answer", "call", "over"] = "start" if request.tools else "answer"
@@ -40,9 +40,8 @@ class GrammarDecoder(OpenAIChatDecoder):
         self._action: ToolPart | None = None
         self._shape = Shape("", {}, ())
         self._quoted = False  # the answer is a string of JSON
-        advice = advise(request) if request.tools else Advice()
-        self._ask = advice.ask if advice.only is None else None
-        if self._ask is not None and self._ask.tool:
+        self._prompt = advice.prompt if advice.only is None else None
+        if self._prompt is not None and self._prompt.tool:
             self._state = "call"
 
     @property
@@ -50,8 +49,8 @@ class GrammarDecoder(OpenAIChatDecoder):
         return super().progress + len(self._buffer) + len(self._written)
 
     def _say(self, text: str, out: list[StreamEvent]) -> None:
-        if self._state == "call" and self._action is None and self._ask is not None and text:
-            self._begin(self._ask.tool, out)
+        if self._state == "call" and self._action is None and self._prompt is not None and text:
+            self._begin(self._prompt.tool, out)
         if self._state in ("call", "over"):
             self._written.append(text)
             return
@@ -123,8 +122,8 @@ class GrammarDecoder(OpenAIChatDecoder):
         arguments: dict[str, Any] = {}
         if self._finish != "length":
             text = "".join(self._written)
-            asked = self._ask if self._ask and self._ask.tool else None
-            arguments = dict(asked.call_args(text)) if asked else read_action(text, self._shape)
+            prompt = self._prompt if self._prompt and self._prompt.tool else None
+            arguments = dict(prompt.call_args(text)) if prompt else read_action(text, self._shape)
         self._finish = "stop"
         spelled = msgspec.json.encode(arguments).decode()
         action.pieces.append(spelled)

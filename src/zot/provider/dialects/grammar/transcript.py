@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from zot.local_model.coaching.advice import Advice
-from zot.local_model.coaching.prompts import cut
 from zot.provider.dialects.grammar.action_grammar import final_said
 from zot.provider.dialects.grammar.actions import Shape, in_order, shape_of
+from zot.provider.dialects.grammar.turn_advice import Advice, cut
 from zot.provider.dialects.request_parts import joined
 from zot.provider.messages import ImageBlock, Message, ToolCallBlock, ToolResultBlock
 from zot.provider.model_call import Request, ToolSpec

@@ -7,11 +7,14 @@ import pytest
 from tests.unit.local_model.coaching.test_advice import request, step
 from tests.unit.provider.dialects.grammar.gbnf_reader import BadGrammar, Gbnf
 from tests.unit.provider.dialects.grammar.test_actions import BUILT_IN
-from zot.local_model.coaching.prompts import Ask, for_answer, for_command, for_file, for_report
+from zot.local_model.coaching.advice import advise
+from zot.local_model.coaching.prompts import for_answer, for_command, for_file, for_report
 from zot.provider.dialects.grammar.action_grammar import action_grammar
-from zot.provider.dialects.grammar.dialect import body
+from zot.provider.dialects.grammar.dialect import GrammarDialect
+from zot.provider.dialects.grammar.turn_advice import FreshPrompt
 from zot.provider.model_call import ToolSpec
 
+DIALECT = GrammarDialect(advise)
 NASTY = 'é"\\`[]^-{}\t\x01\x7f\u2028😀'
 
 
@@ -88,7 +91,7 @@ BLOCK = "```python\nx = 2\n\ny = `a`\n```"
         (for_report("Set x.", "Done.", "I changed "), ["I changed x."], ["x was changed."]),
     ],
 )
-def test_fresh_prompts(ask: Ask, good: list[str], bad: list[str]) -> None:
+def test_fresh_prompts(ask: FreshPrompt, good: list[str], bad: list[str]) -> None:
     grammar = Gbnf(ask.grammar())
     assert [text for text in good if not grammar.accepts(text)] == []
     assert [text for text in bad if grammar.accepts(text)] == []
@@ -118,4 +121,4 @@ def test_every_turn_of_a_conversation(task: str, files: str) -> None:
         step("edit", "are the same", failed=True, path="a.py", edits=[]),
     ]
     for count in range(len(steps) + 1):
-        Gbnf(body(request(*steps[:count], task=task, system=f"Be good.{files}"))["grammar"])
+        Gbnf(DIALECT.body(request(*steps[:count], task=task, system=f"Be good.{files}"))["grammar"])

@@ -13,10 +13,12 @@ import pytest
 
 from tests.unit.local_model.coaching.test_advice import request, step
 from tests.unit.provider.samples import ENDPOINT
-from zot.provider.dialects.grammar.dialect import GrammarDialect, body
+from zot.local_model.coaching.advice import advise
+from zot.provider.dialects.grammar.dialect import GrammarDialect
 from zot.provider.http.sse import SseParser
 from zot.provider.model_call import Finished, Request, StreamEvent, ToolEnded, ToolStarted
 
+DIALECT = GrammarDialect(advise)
 STREAMS = Path(__file__).parent / "streams"
 LISTED = "Be good.\n\nFiles: settings.ini, notes.txt"
 INI = step("read", "[network]\nretries = 30\ntimeout = 30\n", path="settings.ini")
@@ -34,7 +36,7 @@ SHORT = {"cut": 12}  # tokens
 
 def heard(name: str, size: int) -> list[StreamEvent]:
     data = (STREAMS / f"{name}.sse").read_bytes()
-    parser, decoder = SseParser(), GrammarDialect().decoder(REQUESTS[name], ENDPOINT)
+    parser, decoder = SseParser(), DIALECT.decoder(REQUESTS[name], ENDPOINT)
     pieces = [data[at : at + size] for at in range(0, len(data), size)]
     events = [event for piece in pieces for event in parser.feed(piece)] + parser.close()
     return [made for event in events for made in decoder.feed(event)] + decoder.end_of_input()
@@ -80,7 +82,7 @@ def record(address: str, key: str) -> None:
 
     STREAMS.mkdir(exist_ok=True)
     for name, asked in REQUESTS.items():
-        wire = body(asked) | {"model": "local"} | ({"max_tokens": SHORT[name]} if name in SHORT else {})
+        wire = DIALECT.body(asked) | {"model": "local"} | ({"max_tokens": SHORT[name]} if name in SHORT else {})
         headers = {"content-type": "application/json", "authorization": f"Bearer {key}"}
         with urlopen(Post(f"{address}/v1/chat/completions", json.dumps(wire).encode(), headers)) as answer:
             (STREAMS / f"{name}.sse").write_bytes(answer.read())

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.provider.dialects.grammar.test_actions import BUILT_IN
 from tests.unit.provider.samples import ENDPOINT, MODEL, user
 from zot.errors import TransportFailed
-from zot.provider.dialects.grammar.dialect import GrammarDialect
+from zot.provider.dialects import dialect_for
 from zot.provider.http.sse import SseEvent
 from zot.provider.model_call import Finished, Request, StreamEvent, TextDelta, ToolArgs, ToolEnded, ToolStarted
 
@@ -19,7 +19,7 @@ REQUEST = Request(model=MODEL, messages=(user("hi"),), tools=tuple(BUILT_IN.valu
 
 def heard(text: str, finish: str = "stop", size: int = 3, *, done: bool = True) -> list[StreamEvent]:
     """What the decoder makes of a text that comes in pieces of this size."""
-    decoder = GrammarDialect().decoder(REQUEST, ENDPOINT)
+    decoder = dialect_for("grammar").decoder(REQUEST, ENDPOINT)
     chunks = [{"choices": [{"delta": {"content": None}}]}]
     chunks += [{"choices": [{"delta": {"content": text[at : at + size]}}]} for at in range(0, len(text), size)]
     chunks += [{"choices": [{"delta": {}, "finish_reason": finish}]}] if done else []

@@ -1,0 +1,52 @@
+"""The index of the documentation that ships inside the package.
+
+``index.md`` has one line per page, ``- [topic](file): what it is about``. ``check_index`` compares it with the pages.
+Decision records are for contributors and are not topics.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from zot.agent.system_prompt import docs_root as root
+
+_LINE = r"^- \[([^\]]+)\]\(([^)]+)\): (.+)$"
+_NOT_TOPICS = ("decisions",)
+
+
+class Page(msgspec.Struct, frozen=True):
+    topic: str
+    file: str
+    about: str
+
+
+def index_path() -> Path:
+    return root() / "index.md"
+
+
+def pages() -> list[Page]:
+    return [Page(*match) for match in re.findall(_LINE, index_path().read_text("utf-8"), re.MULTILINE)]
+
+
+def check_index() -> list[str]:
+    """What is wrong between the index and the pages; empty when each names the other exactly once."""
+    listed = [page.file for page in pages()]
+    topics = [page.topic for page in pages()]
+    standing = {path for path in _page_files() if path.split("/")[0] not in _NOT_TOPICS}
+    return [
+        *(f"docs/{path} is not in docs/index.md" for path in sorted(standing - set(listed))),
+        *(f"docs/index.md names {path}, which does not exist" for path in sorted(set(listed) - standing)),
+        *(f"docs/index.md lists {item} twice" for item in sorted(_repeated(listed) | _repeated(topics))),
+    ]
+
+
+def _page_files() -> set[str]:
+    top = root()
+    return {str(path.relative_to(top)) for path in top.rglob("*.md")} - {"index.md"}
+
+
+def _repeated(items: list[str]) -> set[str]:
+    return {item for item in items if items.count(item) > 1}

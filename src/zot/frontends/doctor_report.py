@@ -1,0 +1,223 @@
+"""The report of ``zot doctor``, ``/doctor`` and ``zot report``: this installation, its settings, and all problems.
+
+It opens no connection, runs no key command and no untrusted program, and changes no setting.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from zot import __version__
+from zot.agent import context_files
+from zot.agent.settings import Settings
+from zot.agent.tools.registry import unknown_extras
+from zot.agent.tools.workspace import Workspace
+from zot.errors import ZotError
+from zot.features.extensions.extension_check import (
+    Checked,
+    Extensions,
+    check_extensions,
+    examine,
+    running_findings,
+)
+from zot.features.extensions.registry import ExtensionStatus
+from zot.features.hooks.guest_check import guest_facts, guest_problems
+from zot.features.mcp.mcp_check import mcp_problems, mcp_words
+from zot.features.skills.discovery import discover
+from zot.frontends.console import run_loop
+from zot.frontends.docs_index import check_index, index_path
+from zot.frontends.terminal.themes import theme_problems
+from zot.provider.auth.auth_store import AuthStore
+from zot.provider.catalog import Catalog
+from zot.provider.providers import Provider, credential_variables
+from zot.system.files import find_program, user_home
+from zot.system.installation import installation
+
+_WRITTEN = ("sessions", "logs", "history", "extensions")
+
+
+class Report(msgspec.Struct, frozen=True):
+    ok: bool
+    facts: dict[str, str]
+    extensions: list[Checked]
+    notes: list[str]
+    problems: list[str]
+
+    @property
+    def lines(self) -> list[str]:
+        return [f"{label:12} {value}" for label, value in self.facts.items()]
+
+
+def report(home: Path, cwd: Path, running: list[ExtensionStatus] | None = None) -> Report:
+    """``running``: the extensions of an open conversation, which are reported instead of starting others."""
+    problems = [*home_problems(home)]
+    usable = can_be_entered(home)  # else each file in it would be reported as missing
+    facts = dict(_facts(home, usable=usable))
+    extensions = Extensions([], [], []) if problems else _extensions(home, cwd, running)
+    if usable:
+        problems += [*_problems(home, cwd), *extensions.problems]
+    return Report(not problems, facts, extensions.checked, extensions.notes, problems)
+
+
+def _extensions(home: Path, cwd: Path, running: list[ExtensionStatus] | None) -> Extensions:
+    try:
+        findings = run_loop(examine(home, cwd, [])) if running is None else running_findings(home, cwd, running)
+    except (ZotError, OSError) as error:
+        return Extensions([], [], [f"extensions: {error}"])
+    return check_extensions(home, cwd, findings)
+
+
+def _facts(home: Path, *, usable: bool) -> Iterator[tuple[str, str]]:
+    yield "zot", f"{__version__}, Python {sys.version.split()[0]}"
+    here = installation()
+    yield "installed", f"{here.how}, {here.place}"
+    yield "home", f"{home}{' (not created yet)' if usable and not home.is_dir() else ''}"
+    yield "docs", str(index_path())
+    yield "shell", find_program("bash") or find_program("sh") or "none: the bash tool cannot work"
+    yield "jail", _jail()
+    yield "search", find_program("rg") or "built-in (ripgrep is not on PATH)"
+    if not usable:
+        return
+    catalog = Catalog(home)
+    yield "models", f"{len(catalog.rows())} known, {len(catalog.providers())} providers"
+    yield "credentials", ", ".join(_credentials(catalog, AuthStore(home))) or "none"
+    if servers := mcp_words(home, Path.cwd()):
+        yield "mcp", servers
+    yield from guest_facts(home, Path.cwd())
+    if withheld := _withheld(home, catalog):
+        names = ", ".join(withheld)
+        yield (
+            "withheld",
+            f"{names}: commands and extensions do not get them, unless named in env_passthrough",
+        )
+
+
+def _jail() -> str:
+    """What this machine can hold, tried out now."""
+    from zot.system.jail.jail import look
+
+    machine = look(find_program)
+    what = {"full": "full (bubblewrap)", "reduced": "reduced (Landlock)", "": "none"}[machine.level]
+    return f"{what}{f': {machine.why}' if machine.why else ''}"
+
+
+def _credentials(catalog: Catalog, store: AuthStore) -> Iterator[str]:
+    """Which providers have one and where it is; never the value."""
+    for provider in catalog.providers().values():
+        if variable := next((name for name in provider.env if os.environ.get(name)), ""):
+            yield f"{provider.id} ({variable})"
+        elif _stored(provider, store):
+            yield f"{provider.id} (auth.json)"
+
+
+def _withheld(home: Path, catalog: Catalog) -> list[str]:
+    credentials = credential_variables(catalog.providers().values())
+    return Workspace(
+        Path.cwd(), credentials=credentials, passthrough=Settings(home).values.env_passthrough
+    ).removed_credentials()
+
+
+def _stored(provider: Provider, store: AuthStore) -> bool:
+    try:
+        entry = store.shape(provider.id)
+    except ZotError:
+        return False  # reported once, among the problems
+    return bool(entry.api_key or entry.oauth or entry.keyring)
+
+
+def _problems(home: Path, cwd: Path) -> Iterator[str]:
+    yield from Settings(home).problems
+    yield from Settings(home).near_misses()
+    yield from unknown_extras(Settings(home))
+    yield from Catalog(home).problems
+    store = AuthStore(home)
+    try:
+        store.everything()
+    except ZotError as error:
+        yield str(error)
+    yield from store.notices
+    yield from discover(cwd, home, user_home()).problems
+    yield from context_files.load(cwd, home).problems
+    yield from mcp_problems(home, cwd)
+    yield from guest_problems(home, cwd)
+    yield from theme_problems(home, Settings(home).values.theme)
+    yield from (f"documentation: {problem}" for problem in check_index())
+    yield from (f"set aside: {path}" for path in _set_aside(home))
+
+
+def _set_aside(home: Path) -> list[Path]:
+    """Files that could not be read once and were kept: nothing is lost, but somebody should look."""
+    return sorted([*home.glob("*.bad*"), *home.glob("sessions/*/*.bad")])
+
+
+# --- the home directory
+
+
+def home_problems(home: Path) -> Iterator[str]:
+    """One line for each thing that is in the way, with what to do about it."""
+    try:
+        there = os.path.lexists(home)
+        kind = home.is_dir()
+    except OSError as error:
+        yield f"{home} cannot be entered: {error.strerror}; make it yours, or set ZOT_HOME to another place"
+        return
+    if not there:
+        yield from _cannot_be_made(home)
+        return
+    if not kind:
+        yield f"{home} is zot's home and is not a directory; move it away, or set ZOT_HOME to another place"
+        return
+    if blocked := _blocked(home):
+        yield f"{home} {blocked}: settings, sessions and logs cannot be kept; change its mode or set ZOT_HOME"
+        return
+    yield from (
+        f"{place} {blocked}"
+        for name in _WRITTEN
+        if os.path.lexists(place := home / name)
+        and (blocked := _blocked(place) if place.is_dir() else "is not a directory")
+    )
+    if (free := os.statvfs(home)).f_bavail * free.f_frsize < 1 << 20:
+        yield f"the disk of {home} is full: sessions cannot be saved"
+
+
+def can_be_entered(home: Path) -> bool:
+    """Or made: whether there is anything to be said about what is in it."""
+    try:
+        os.stat(f"{home}/.")
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _cannot_be_made(home: Path) -> Iterator[str]:
+    there = next(parent for parent in home.parents if os.path.lexists(parent))
+    if not there.is_dir() or not _may(there, os.W_OK | os.X_OK):
+        yield f"{home} cannot be made: {there} is not writable for you; set HOME or ZOT_HOME to a place that is yours"
+
+
+def _blocked(place: Path) -> str:
+    if _may(place, os.R_OK | os.W_OK | os.X_OK):
+        return ""
+    owner = place.stat().st_uid
+    return "cannot be written" if owner == os.geteuid() else f"belongs to another user ({_user(owner)})"
+
+
+def _may(place: Path, mode: int) -> bool:
+    """As the one who would write: the effective user, where the system can tell."""
+    return os.access(place, mode, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _user(number: int) -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"uid {number}"

@@ -1,0 +1,53 @@
+"""Choose a session without a screen: rows on stderr, a number from stdin. `zot sessions list` prints the same rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from zot.core.session.store import SessionStore
+from zot.core.session.summary import Summary
+from zot.errors import UsageError
+
+_LABEL_MAX = 60
+
+
+def choose(store: SessionStore, read_line: Callable[[], str], write: Callable[[str], object]) -> Path | None:
+    """``--resume`` without a screen: list, read a number. None when there is nothing to resume."""
+    summaries = store.summaries()
+    if not summaries:
+        write("no earlier session in this directory; starting a new one\n")
+        return None
+    write("".join(f"{row(number, summary)}\n" for number, summary in enumerate(summaries, 1)))
+    write(f"resume which one (1-{len(summaries)})? ")
+    answer = read_line().strip()
+    if not answer.isdecimal() or not 1 <= int(answer) <= len(summaries):
+        raise UsageError(f'"{plain(answer)}" is not one of the sessions 1 to {len(summaries)}')
+    return Path(summaries[int(answer) - 1].path)
+
+
+def row(number: int, summary: Summary) -> str:
+    """Number, age, model, count of messages, cost, id and the title or the first words."""
+    return (
+        f"{number:>3}  {_age(summary.modified):>5}  {_short(summary.model, 28):<28}  {summary.messages:>5} msg  "
+        f"${summary.cost_usd:<8.3f}  {plain(summary.id[:8]):<8}  {_short(summary.label)}"
+    )
+
+
+def plain(text: str) -> str:
+    """Text that came from a model or a file, without anything a terminal would obey."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def _short(text: str, limit: int = _LABEL_MAX) -> str:
+    text = plain(text)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _age(modified: float) -> str:
+    seconds = max(0, int(time.time() - modified))
+    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds >= size:
+            return f"{seconds // size}{unit}"
+    return "now"

@@ -1,0 +1,118 @@
+"""The advice for one turn of a weak model, and the prompt that may replace its transcript.
+
+``GrammarDialect`` gets an ``Advisor``, a pure function of the request, and sends what its advice allows. How the advice
+comes about is not the dialect's concern: see ``local_model/coaching``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from zot.provider.dialects.grammar.actions import FENCE, language_of
+from zot.provider.dialects.grammar.gbnf import Grammar, literal
+from zot.provider.model_call import Request
+
+_ROLES = ("user", "assistant")
+_SHORT, _SOME, _LONG = 200, 300, 1024  # tokens of an answer, and of files
+_EARLIER = 600  # characters of what was said before
+
+# Text that begins as an answer does: no JSON, no block.
+_FIRST = r"[^`{\x5b\x00-\x20\x7f]"
+_FEW = r"[^\x00]{0,600}"  # such a model may go on for ever
+_TEXT = f"{_FIRST} [^\\x00]*"
+_SENTENCE = r"[^`\n\x00]{10,200}"
+_COMMAND = r"[^`#\n\x00\x20] [^`\n\x00]{0,300}"
+
+Choices = dict[str, dict[str, tuple[str, ...]]]
+
+
+class FreshPrompt(msgspec.Struct, frozen=True):
+    """One message in place of the transcript. Without a ``tool`` the reply is the answer; with one it is a block whose
+    text becomes the argument ``into``, beside ``args``. ``opening`` begins the answer, or the sentence before the
+    block."""
+
+    system: str
+    said: str
+    tool: str = ""
+    args: dict[str, str] = {}
+    into: str = ""
+    opening: str = ""
+    temperature: float = 0.0
+    examples: tuple[tuple[str, str], ...] = ()
+    bare: bool = False  # the reply is the text, without a block around it
+
+    @property
+    def longest(self) -> int:
+        if self.into != "content":
+            return _SHORT
+        return min(_LONG, _SOME + len(self.said) // 3)
+
+    def messages(self, instructions: Sequence[str], earlier: tuple[str, str]) -> list[dict[str, Any]]:
+        """After the instructions of the user and the project, and the exchange before this one."""
+        own = "\n\n".join([self.system, *instructions])
+        before = [*self.examples, *([earlier] if all(earlier) else [])]
+        turns = [(role, cut(text, _EARLIER)) for pair in before for role, text in zip(_ROLES, pair, strict=True)]
+        return [{"role": role, "content": text} for role, text in [("system", own), *turns, ("user", self.said)]]
+
+    def grammar(self) -> str:
+        grammar = Grammar({})
+        if not self.tool:
+            return grammar.text(f"{literal(self.opening) if self.opening else _FIRST} {_FEW}")
+        if self.into == "command":
+            return grammar.text(f'"{FENCE}bash\\n" {_COMMAND} "\\n{FENCE}"')
+        if self.bare:
+            return grammar.text(_TEXT)
+        said = f'{literal(self.opening)} {_SENTENCE} "\\n\\n" ' if self.opening else ""
+        return grammar.text(f'{said}"{FENCE}" {literal(language_of(self.args))} "\\n" lines "{FENCE}"')
+
+    def call_args(self, reply: str) -> dict[str, str]:
+        """The arguments of the call; none when the reply is not such a block."""
+        if self.bare:
+            return {**self.args, self.into: f"{reply.strip()}\n"}
+        _, fence, rest = reply.partition(FENCE)
+        rest = rest.partition("\n")[2]
+        end = rest.find(f"\n{FENCE}") + 1
+        if not fence or not (end or rest.startswith(FENCE)):
+            return {}
+        text = rest[:end]
+        return {**self.args, self.into: text.strip() if self.into == "command" else text}
+
+
+class Advice(msgspec.Struct, frozen=True):
+    """For the next turn: ``only`` these tools, if it is not None, but none of those ``withheld``; whether the model may
+    end, or must, and with which words; how freely it chooses. ``choices`` are the values an argument may have;
+    ``files`` those whose lines an edit may replace, but for the ``fixed`` ones, and one at a time with ``single``;
+    ``notes`` follow the results of the last prompt. ``prompt`` replaces the transcript; the ``instructions`` of the
+    user and the project and the ``earlier`` exchange come before it."""
+
+    only: tuple[str, ...] | None = None
+    withheld: frozenset[str] = frozenset()
+    choices: Choices = {}
+    final: bool = True
+    must_end: bool = False
+    opening: str = ""
+    temperature: float = 0.0
+    files: dict[str, str] = {}
+    fixed: frozenset[str] = frozenset()
+    single: bool = False
+    notes: tuple[str, ...] = ()
+    prompt: FreshPrompt | None = None
+    instructions: tuple[str, ...] = ()
+    earlier: tuple[str, str] = ("", "")
+
+
+Advisor = Callable[[Request], Advice]
+
+
+def cut(text: str, limit: int) -> str:
+    """Head and tail of what is too long, in whole lines where there are some."""
+    if len(text) <= limit:
+        return text
+    head, tail = text[: limit * 2 // 3], text[-(limit // 3) :]
+    head = head[: head.rfind("\n") + 1] or head
+    tail = tail[tail.find("\n") + 1 :] or tail
+    left_out = len(text) - len(head) - len(tail)
+    return f"{head.rstrip()}\n[… {left_out} characters left out …]\n{tail}"
