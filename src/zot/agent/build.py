@@ -392,7 +392,7 @@ def extension_host(
     if not config.ext and not (scan and (not all(map(is_missing, places)) or _misses_a_guard(home, cwd))):
         return None
     from zot.features.extensions.host import ExtensionHost
-    from zot.features.extensions.loader.trust import TrustStore
+    from zot.features.extensions.loader.extension_trust import ExtensionTrust
     from zot.features.extensions.ui import HeadlessSurface
     from zot.wire.limits import READY_GRACE_EXPLICIT
 
@@ -408,7 +408,7 @@ def extension_host(
         removed_credentials=workspace.removed_credentials(),
         explicit=[_extension_path(path) for path in config.ext],
         scan=scan,
-        trust=TrustStore(home),
+        trust=ExtensionTrust(home),
         trust_project=config.trust_project,
         tool_timeout_s=resources.settings.values.extension_tool_timeout_s,
         explicit_grace_s=READY_GRACE_EXPLICIT if config.patient_with_ext else 0,
@@ -473,6 +473,6 @@ def _misses_a_guard(home: Path, cwd: Path) -> bool:
     """Whether a guard of this project was trusted: it is missed even when the project has no extensions any more."""
     if is_missing(home / "trust.json"):
         return False
-    from zot.features.extensions.loader.trust import TrustStore
+    from zot.features.extensions.loader.extension_trust import ExtensionTrust
 
-    return any(record.guard for record in TrustStore(home).of_project(cwd).values())
+    return any(record.guard for record in ExtensionTrust(home).project_records(cwd).values())

@@ -42,8 +42,8 @@ from zot.features.extensions.host import ExtensionHost
 from zot.features.extensions.jail_policy import Confined
 from zot.features.extensions.loader.declared_permissions import Permissions
 from zot.features.extensions.loader.discovery import Discovery, Entry, LoadProblem
+from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.loader.manifest import Manifest
-from zot.features.extensions.loader.trust import TrustStore
 from zot.features.extensions.ui import SilentSurface
 from zot.features.recording.reader import Recording
 from zot.features.recording.recorder import Recorder
@@ -304,7 +304,7 @@ class RecordedHost(ExtensionHost):
             removed_credentials=(),
             explicit=(),
             scan=False,
-            trust=TrustStore(home),
+            trust=ExtensionTrust(home),
             tool_timeout_s=float(setup.fields.get("tool_timeout_s", 60.0)),
             remember_guards=False,
         )

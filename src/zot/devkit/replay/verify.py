@@ -25,7 +25,7 @@ from zot.devkit.replay.rebuild import RecordedHost, Setup, apply_state, made_too
 from zot.devkit.replay.recorded_world import RecordedPeople, frame_of
 from zot.errors import ConfigError, ZotError
 from zot.features.extensions.host import ExtensionHost
-from zot.features.extensions.loader.trust import TrustStore
+from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.ui import SilentSurface
 from zot.features.recording.reader import Line, Recording
 from zot.features.recording.recorder import Recorder
@@ -371,7 +371,7 @@ def live_host(directories: list[Path], home: Path, cwd: Path, present: Callable[
         removed_credentials=(),
         explicit=directories,
         scan=False,
-        trust=TrustStore(home),
+        trust=ExtensionTrust(home),
         remember_guards=False,
     )
 

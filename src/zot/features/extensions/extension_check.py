@@ -13,7 +13,7 @@ from zot.cli.verbs.ext.doctor import Findings, examine
 from zot.errors import ZotError
 from zot.features.extensions.install.installed import Installed, all_installed
 from zot.features.extensions.loader.discovery import discover
-from zot.features.extensions.loader.trust import TrustStore, undecided
+from zot.features.extensions.loader.extension_trust import ExtensionTrust, untrusted_extensions
 from zot.features.extensions.registry import ExtensionStatus
 from zot.frontends.console import run_loop
 
@@ -58,9 +58,9 @@ def check_extensions(home: Path, cwd: Path, running: list[ExtensionStatus] | Non
 
 
 def _looked_at(home: Path, cwd: Path, running: list[ExtensionStatus]) -> Findings:
-    trust = TrustStore(home)
+    trust = ExtensionTrust(home)
     found = discover(explicit=(), cwd=cwd, home=home, scan=True, trust=trust, trust_project=False)
-    return Findings(found, running, [], undecided(cwd, trust), [], [])
+    return Findings(found, running, [], untrusted_extensions(cwd, trust), [], [])
 
 
 def _checked(item: Installed, findings: Findings) -> Checked:

@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from zot.core.events import AgentEvent, CompactDone, SessionEnded, SessionStarted
+from zot.errors import ConfigError, in_words
 from zot.features.hooks.claude_format import MODES, NAMES
 from zot.features.hooks.config import Hook, Source, digest_of
 from zot.features.hooks.hook_output import Answer, answer_of, joined_context
 from zot.features.hooks.hook_process import run_hook
+from zot.features.trust import TrustStore, Untrusted
 from zot.system.files import find_program
 
 if TYPE_CHECKING:
@@ -43,12 +45,14 @@ class HookHost:
     conversation: Conversation
 
     def __init__(
-        self, sources: Sequence[Source], *, workspace: Workspace, strict: bool, tell: Callable[[str], None]
+        self, sources: Sequence[Source], *, home: Path, workspace: Workspace, strict: bool, tell: Callable[[str], None]
     ) -> None:
         from zot.features.hooks.interceptor import HookInterceptor  # which needs this module
 
         self.interceptor = HookInterceptor(self)
         self.untrusted: list[Source] = []
+        self._home = home
+        self._listed: dict[str, bytes] = {}  # the content of untrusted sources when they were shown
         self._workspace = workspace
         self._strict = strict
         self._tell = tell
@@ -68,8 +72,30 @@ class HookHost:
             for path, digest in source.scripts().items():
                 self._scripts[path] = (digest, _signature(path))
 
-    def adopt(self, source: Source) -> None:
-        """A person trusts it: it runs from now on."""
+    # --- trust (features.trust.TrustSubject)
+
+    def untrusted_items(self) -> list[Untrusted]:
+        self._listed = {source.name: source.content() for source in self.untrusted}
+        return [as_untrusted(source) for source in self.untrusted]
+
+    async def trust_items(self, items: Sequence[Untrusted], *, save: bool = True) -> None:
+        names = {item.name for item in items}
+        agreed: list[tuple[Source, bytes]] = []
+        for source in [source for source in self.untrusted if source.name in names]:
+            seen = self._listed[source.name]
+            if source.content() != seen:
+                self._tell(f"hooks: {source.name} changed while you looked at it; it is not trusted")
+                continue
+            self._trust_source(source)  # before the answer is saved: they guard a prompt that is sent meanwhile
+            agreed.append((source, seen))
+        store = TrustStore(self._home)
+        for source, seen in agreed if save else ():
+            try:
+                await asyncio.to_thread(store.trust, source.project, "hooks", source.name, seen)
+            except (ConfigError, OSError) as error:
+                self._tell(f"hooks: {source.name} runs now, and is asked about again: {in_words(error)}")
+
+    def _trust_source(self, source: Source) -> None:
         self.untrusted = [each for each in self.untrusted if each is not source]
         self._take(source)
         if self._begun and any(hook.event == "SessionStart" for hook in source.hooks):
@@ -348,3 +374,13 @@ def _signature(path: str) -> Signature | None:
     except OSError:
         return None
     return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def as_untrusted(source: Source) -> Untrusted:
+    return Untrusted(
+        kind="hooks",
+        name=source.name,
+        source=source.file,
+        runs=tuple(hook.shown() for hook in source.hooks),
+        details=tuple(f"script {path}" for path in source.scripts()),
+    )

@@ -151,9 +151,9 @@ def untrusted_of(resources: Resources, found: Sequence[Entry], problems: list[st
     asks = [entry for entry in found if needs_trust(entry) and entry.enabled]
     if not asks:
         return []
-    from zot.features.trust import GuestTrust
+    from zot.features.trust import TrustStore
 
-    trust, cwd = GuestTrust(resources.home), resources.workspace.cwd
+    trust, cwd = TrustStore(resources.home), resources.workspace.cwd
     try:
         return [entry for entry in asks if not trust.is_trusted(cwd, "mcp", entry.name, entry.content())]
     except ConfigError as error:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from zot.features.mcp.server import Server
     from zot.features.mcp.session import Ask
     from zot.features.mcp.transport import Link
+    from zot.features.trust import Untrusted
     from zot.provider.auth.auth_store import AuthStore
     from zot.provider.auth.oauth.login_progress import Tell
     from zot.provider.http.pool import HttpPool
@@ -353,13 +354,34 @@ class McpHost:
     def log_of(self, name: str) -> Path:
         return self.running(name).log
 
-    def trust(self, name: str) -> None:
-        """A person has seen what it runs, and it may from now on."""
+    # --- trust (features.trust.TrustSubject)
+
+    def untrusted_items(self) -> list[Untrusted]:
+        from zot.features.trust import Untrusted
+
+        return [
+            Untrusted(kind="mcp", name=entry.name, source=entry.file, runs=(entry.shown(),))
+            for entry in self.untrusted.values()
+        ]
+
+    async def trust_items(self, items: Sequence[Untrusted], *, save: bool = True) -> None:
+        from zot.errors import ConfigError, in_words
+
+        for item in items:
+            try:
+                if item.name in self.untrusted:
+                    self.trust(item.name, save=save)
+            except (ConfigError, OSError) as error:
+                self.note(f"{item.name} was not trusted: {in_words(error)}")
+
+    def trust(self, name: str, *, save: bool = True) -> None:
+        """The user has seen what it runs, and it may from now on; without ``save`` in this run."""
         from zot.features.mcp.list_cache import recall
-        from zot.features.trust import GuestTrust
+        from zot.features.trust import TrustStore
 
         entry = self.untrusted.pop(name)
-        GuestTrust(self.home).trust(self._workspace.cwd, "mcp", name, entry.content())
+        if save:
+            TrustStore(self.home).trust(self._workspace.cwd, "mcp", name, entry.content())
         known = self._known()
         known.entries[name] = entry
         known.lists[name] = recall(self.home, entry)
@@ -369,6 +391,8 @@ class McpHost:
         self.on_state(name)
         if self._stays:
             self.begin()
+
+    # --- logging in
 
     async def log_in(self, name: str, tell: Tell) -> None:
         """With a browser; LoginFailed says why not."""

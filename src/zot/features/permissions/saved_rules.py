@@ -16,6 +16,7 @@ import msgspec
 
 from zot.core.permission_modes import Rule
 from zot.errors import ConfigError, in_words
+from zot.features.trust import project_key
 from zot.system.files import locked, read_bytes, write_atomic
 
 _MOST = 1_000  # rules of one project; beyond that something else wrote them
@@ -31,7 +32,7 @@ class KeptRules:
 
     def __init__(self, home: Path, cwd: Path, told: Callable[[str], None]) -> None:
         self.path = home / "permissions.json"
-        self._project = os.fsencode(os.path.realpath(cwd)).decode("utf-8", "backslashreplace")
+        self._project = project_key(cwd)
         self._told = told
         self._read: list[Rule] | None = None
 

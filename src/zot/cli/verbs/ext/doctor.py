@@ -24,7 +24,7 @@ from zot.cli.verb_table import options
 from zot.features.extensions.host import ExtensionHost
 from zot.features.extensions.install.installed import all_installed
 from zot.features.extensions.loader.discovery import STAGING, Discovery, Entry, global_dir
-from zot.features.extensions.loader.trust import TrustStore, Untrusted, undecided
+from zot.features.extensions.loader.extension_trust import ExtensionTrust, UntrustedExtension, untrusted_extensions
 from zot.features.extensions.registry import ExtensionStatus
 from zot.features.extensions.ui import SilentSurface
 from zot.features.process_log import last_words
@@ -44,7 +44,7 @@ class Findings(msgspec.Struct):
     discovery: Discovery
     statuses: list[ExtensionStatus]
     load_errors: list[str]
-    untrusted: list[Untrusted]
+    untrusted: list[UntrustedExtension]
     removed: list[str]
     """Credential variables the children did not get."""
     leftovers: list[Path]
@@ -107,7 +107,7 @@ def _keep_named(findings: Findings, names: set[str], paths: list[Path]) -> None:
 
 
 async def examine(home: Path, cwd: Path, explicit: list[Path]) -> Findings:
-    settings, trust = Settings(home), TrustStore(home)
+    settings, trust = Settings(home), ExtensionTrust(home)
     credentials = credential_variables(Catalog(home).providers().values())
     workspace = Workspace(cwd, credentials=credentials, passthrough=settings.values.env_passthrough)
     host = ExtensionHost(
@@ -136,7 +136,7 @@ async def examine(home: Path, cwd: Path, explicit: list[Path]) -> Findings:
         host.plan(),
         statuses,
         list(host.diagnostics.load_errors),
-        undecided(cwd, trust),
+        untrusted_extensions(cwd, trust),
         workspace.removed_credentials(),
         sorted(global_dir(home).glob(f"{STAGING}*")),
     )
@@ -194,7 +194,7 @@ def _names(active: tuple[str, ...], shadowed: tuple[str, ...], mark: str) -> str
     return ", ".join(words) or "-"
 
 
-def _untrusted_line(entry: Untrusted) -> str:
+def _untrusted_line(entry: UntrustedExtension) -> str:
     command = shlex.join((entry.exec, *entry.args))
     may = "; ".join(entry.permissions)
     why = f"changed: {', '.join(entry.changes)}" if entry.changes else "new"

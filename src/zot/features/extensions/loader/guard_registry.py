@@ -8,7 +8,6 @@ their trust.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection
 from pathlib import Path
 
@@ -24,11 +23,7 @@ class KnownGuards(msgspec.Struct, frozen=True):
     guards: frozenset[str] = frozenset()
     """Names of directories in the user's own extensions."""
     paths: frozenset[str] = frozenset()
-    """Elsewhere, by ``path_key``: those that were named with ``--ext`` or run under ``--trust-project``."""
-
-
-def path_key(directory: Path) -> str:
-    return os.fsencode(os.path.realpath(directory)).decode("utf-8", "backslashreplace")
+    """Elsewhere, by ``project_key``: those that were named with ``--ext`` or run under ``--trust-project``."""
 
 
 def known_guards(home: Path) -> KnownGuards:
