@@ -16,9 +16,9 @@ from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
-from zot.features.json_store import StructFile
 from zot.system.digest import sha256
 from zot.system.files import locked
+from zot.system.json_store import JsonStore
 
 EntryKind = Literal["mcp", "hooks", "commands", "plugin"]
 UntrustedKind = Literal["extension", "mcp", "hooks"]
@@ -97,12 +97,12 @@ class TrustStore:
 
     def load(self, part: type[T]) -> T:
         """The fields of the file that ``part`` has."""
-        return StructFile(self.path, part, ADVICE).load()
+        return JsonStore(self.path, part, ADVICE).load()
 
     @contextmanager
     def edit(self) -> Generator[TrustFile]:
         """The whole file, to be changed in the block. OSError when it cannot be written."""
-        with StructFile(self.path, TrustFile, ADVICE).changing() as file:
+        with JsonStore(self.path, TrustFile, ADVICE).edit() as file:
             yield file
 
     @contextmanager
