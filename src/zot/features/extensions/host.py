@@ -19,7 +19,7 @@ from zot.core.tool import Tool
 from zot.errors import ConfigError, ExtensionError, in_words
 from zot.features.child_process import start_process
 from zot.features.extensions.child import Child
-from zot.features.extensions.child_group import BackgroundTasks, Children
+from zot.features.extensions.child_group import Children
 from zot.features.extensions.commands import CommandAnswer, Commands
 from zot.features.extensions.event_fanout import OBSERVED, Fanout
 from zot.features.extensions.inbound_requests import ChildRequests, Panels
@@ -40,6 +40,7 @@ from zot.features.extensions.tools import ExtensionTool
 from zot.features.extensions.ui import Surface
 from zot.features.process_log import Diagnostics
 from zot.features.trust import Untrusted, project_key
+from zot.system.background_tasks import BackgroundTasks
 from zot.wire import extension_frames, limits
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ from zot.features.hooks.config import Hook, Source, digest_of
 from zot.features.hooks.hook_output import Answer, answer_of, joined_context
 from zot.features.hooks.hook_process import run_hook
 from zot.features.trust import TrustStore, Untrusted
+from zot.system.background_tasks import BackgroundTasks
 from zot.system.files import find_program
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class HookHost:
         self._tell = tell
         self._sources: list[Source] = []
         self._scripts: dict[str, tuple[str, Signature | None]] = {}  # as they were trusted, and as last looked at
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = BackgroundTasks()
         self._starting: asyncio.Task[None] | None = None
         self._start_context = self._env_file = ""
         self._begun = False
@@ -129,7 +130,7 @@ class HookHost:
         waited: list[tuple[Source, Hook]] = []
         for source, hook in asked:
             if hook.is_async:
-                self._spawn(self._run_aside(source, hook, given))
+                self._tasks.start(self._run_aside(source, hook, given))
             else:
                 waited.append((source, hook))
         if len(waited) == 1:
@@ -234,12 +235,6 @@ class HookHost:
                     self._scripts[path] = (digest, now)
         return ""
 
-    def _spawn(self, work: Any) -> asyncio.Task[Any]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
     def warn(self, text: str) -> None:
         self._tell(text)
 
@@ -291,7 +286,7 @@ class HookHost:
                 self._begun = True
                 self._begin(source)
             case SessionEnded(_, "session_switch"):
-                self._spawn(self.ask("SessionEnd", ("clear",), {"reason": "clear"}))
+                self._tasks.start(self.ask("SessionEnd", ("clear",), {"reason": "clear"}))
             case CompactDone():
                 self._begin("compact")
             case _:
@@ -313,7 +308,7 @@ class HookHost:
                 self._workspace.added.update(exported(file.read(_ENV_BYTES).decode("utf-8", "replace")))
             self._start_context = "\n\n".join(filter(None, (self._start_context, joined_context(answers))))
 
-        self._starting = self._spawn(begin())
+        self._starting = self._tasks.start(begin())
 
     async def aclose(self) -> None:
         """The session ends: its hooks have a moment for it, and nothing of them is waited for afterwards."""
@@ -322,11 +317,7 @@ class HookHost:
             with suppress(TimeoutError):
                 async with asyncio.timeout(END_S):
                     await self.ask("SessionEnd", (reason,), {"reason": reason})
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await self._tasks.aclose()
 
 
 def argv_of(hook: Hook, env: Mapping[str, str]) -> list[str]:

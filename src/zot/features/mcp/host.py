@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from zot.agent.tools.workspace import Workspace
     from zot.core.agent import Agent
-    from zot.features.extensions.child_group import BackgroundTasks
     from zot.features.mcp.config import Entry
     from zot.features.mcp.list_cache import Listed, ResourceRow, ToolRow
     from zot.features.mcp.server import Server
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from zot.provider.auth.auth_store import AuthStore
     from zot.provider.auth.oauth.login_progress import Tell
     from zot.provider.http.pool import HttpPool
+    from zot.system.background_tasks import BackgroundTasks
 
 SEARCH_S = 20.0  # how long a search waits for servers that were never asked
 BACKGROUND_S = 1.0  # after the start, in modes that stay
@@ -276,7 +276,7 @@ class McpHost:
     @property
     def tasks(self) -> BackgroundTasks:
         if self._tasks is None:
-            from zot.features.extensions.child_group import BackgroundTasks
+            from zot.system.background_tasks import BackgroundTasks
 
             self._tasks = BackgroundTasks(self._on_bug)
         return self._tasks
