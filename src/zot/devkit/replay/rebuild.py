@@ -36,7 +36,7 @@ from zot.devkit.replay.recorded_world import (
     RecordedTool,
 )
 from zot.errors import ConfigError
-from zot.features.child_process import ExtensionProcess
+from zot.features.child_process import JsonLineProcess
 from zot.features.extensions.child import Child
 from zot.features.extensions.host import ExtensionHost
 from zot.features.extensions.jail_policy import Confined
@@ -342,13 +342,11 @@ class RecordedHost(ExtensionHost):
         if child := self._children.find(name):
             child.send_line(line)
 
-    def _start_recorded(
-        self, argv: list[str], *, receive: Callable[[bytes | None], None], **_: Any
-    ) -> ExtensionProcess:
+    def _start_recorded(self, argv: list[str], *, receive: Callable[[bytes | None], None], **_: Any) -> JsonLineProcess:
         name = str(cast("Any", receive).__self__.name)  # the child's own method
         process = self.processes[name] = RecordedProcess(name, receive, self._conductor)
         self._conductor.advance_soon()
-        return cast("ExtensionProcess", process)
+        return cast("JsonLineProcess", process)
 
 
 def _acknowledgements(recording: Recording) -> dict[str, dict[str, Any]]:

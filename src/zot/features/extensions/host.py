@@ -20,6 +20,7 @@ from zot.errors import ConfigError, ExtensionError, in_words
 from zot.features.child_process import start_process
 from zot.features.extensions.child import Child
 from zot.features.extensions.child_group import Children
+from zot.features.extensions.child_log import Diagnostics
 from zot.features.extensions.commands import CommandAnswer, Commands
 from zot.features.extensions.event_fanout import OBSERVED, Fanout
 from zot.features.extensions.inbound_requests import ChildRequests, Panels
@@ -38,7 +39,6 @@ from zot.features.extensions.registry import (
 )
 from zot.features.extensions.tools import ExtensionTool
 from zot.features.extensions.ui import Surface
-from zot.features.process_log import Diagnostics
 from zot.features.trust import Untrusted, project_key
 from zot.system.background_tasks import BackgroundTasks
 from zot.wire import extension_frames, limits

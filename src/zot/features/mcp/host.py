@@ -304,7 +304,7 @@ class McpHost:
 
     def _start_process(self, entry: Entry, server: Server) -> Link:
         from zot.errors import ExtensionError
-        from zot.features.extensions.loader.manifest import resolve_exec
+        from zot.features.child_process import resolve_exec
         from zot.features.mcp.protocol import McpError
         from zot.features.mcp.server import working_directory
         from zot.features.mcp.stdio_transport import StdioLink

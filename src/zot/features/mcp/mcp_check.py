@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from zot.errors import ConfigError, ExtensionError
-from zot.features.extensions.loader.manifest import resolve_exec
+from zot.features.child_process import resolve_exec
 from zot.features.mcp.config import Entry, by_name, expanded, load
 from zot.features.mcp.feature import needs_trust
 from zot.features.mcp.list_cache import recall

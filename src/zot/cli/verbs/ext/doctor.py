@@ -27,7 +27,7 @@ from zot.features.extensions.loader.discovery import STAGING, Discovery, Entry, 
 from zot.features.extensions.loader.extension_trust import ExtensionTrust, UntrustedExtension, untrusted_extensions
 from zot.features.extensions.registry import ExtensionStatus
 from zot.features.extensions.ui import SilentSurface
-from zot.features.process_log import last_words
+from zot.features.process_log import last_output
 from zot.frontends.console import run_loop
 from zot.provider.catalog import Catalog
 from zot.provider.providers import credential_variables
@@ -180,7 +180,7 @@ def _details(entry: Entry, status: ExtensionStatus | None) -> Iterator[tuple[str
     if status.log_path:
         yield "log", str(status.log_path)
         if status.state != "ready":
-            yield from (("", one_line(line)) for line in last_words(status.log_path)[-_LAST_LINES:])
+            yield from (("", one_line(line)) for line in last_output(status.log_path)[-_LAST_LINES:])
 
 
 def _state(status: ExtensionStatus) -> str:
