@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar
@@ -138,8 +138,31 @@ class TrustSubject(Protocol):
         """What waits for the user's decision. It may read many files: call it in a thread."""
         ...
 
+    def accept_items(self, items: Sequence[Untrusted]) -> None:
+        """The user agreed: guards and hooks among them apply to a prompt that is sent from this moment on."""
+        ...
+
     async def trust_items(self, items: Sequence[Untrusted], *, save: bool = True) -> None:
-        """Let these run, exactly as they were listed; without ``save`` until this process ends.
+        """Let accepted items run, exactly as they were listed; without ``save`` until this process ends.
 
         The feature reports what it could not trust."""
         ...
+
+
+async def list_untrusted(subjects: Iterable[TrustSubject | None]) -> list[tuple[TrustSubject, list[Untrusted]]]:
+    """Everything that waits for a decision, with the feature to hand the answer to; features without any are left out.
+
+    None stands for a feature that this run does not have."""
+    import asyncio
+
+    present = [subject for subject in subjects if subject is not None]
+    found = [(subject, await asyncio.to_thread(subject.untrusted_items)) for subject in present]
+    return [(subject, items) for subject, items in found if items]
+
+
+async def trust_all(found: Sequence[tuple[TrustSubject, list[Untrusted]]], *, save: bool = True) -> None:
+    """Trust what ``list_untrusted`` found. Everything is accepted before the first record is written."""
+    for subject, items in found:
+        subject.accept_items(items)
+    for subject, items in found:
+        await subject.trust_items(items, save=save)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from zot.errors import ConfigError
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
-from zot.features.trust import TrustStore, path_key, project_key
+from zot.features.trust import TrustStore, Untrusted, list_untrusted, path_key, project_key, trust_all
 from zot.system.digest import sha256
 
 
@@ -92,3 +94,34 @@ def test_damaged_file_is_an_error_and_is_not_overwritten(tmp_path: Path) -> None
     with pytest.raises(ConfigError, match="delete it to trust nothing"):
         TrustStore(tmp_path).trust(tmp_path, "mcp", "files", b"run")
     assert (tmp_path / "trust.json").read_text() == '{"guests": 3}'
+
+
+class Subject:
+    """Writes its calls into ``calls``; trusting takes time."""
+
+    def __init__(self, name: str, calls: list[str], count: int = 1) -> None:
+        self.name, self.calls = name, calls
+        self.items = [Untrusted(kind="hooks", name=f"{name} {n}", source="", runs=()) for n in range(count)]
+
+    def untrusted_items(self) -> list[Untrusted]:
+        return self.items
+
+    def accept_items(self, items: Sequence[Untrusted]) -> None:
+        self.calls += [f"accept {item.name}" for item in items]
+
+    async def trust_items(self, items: Sequence[Untrusted], *, save: bool = True) -> None:
+        await asyncio.sleep(0)
+        self.calls += [f"trust {item.name} {save}" for item in items]
+
+
+async def test_everything_is_accepted_before_anything_is_saved() -> None:
+    """A prompt sent right after the answer meets every guard and hook, however long saving takes."""
+    calls: list[str] = []
+    found = await list_untrusted((Subject("one", calls), None, Subject("none", calls, 0), Subject("two", calls)))
+    assert [item.name for _, items in found for item in items] == ["one 0", "two 0"]
+    work = trust_all(found, save=False)
+    with pytest.raises(StopIteration):
+        while True:
+            work.send(None)
+            assert calls[:2] == ["accept one 0", "accept two 0"]
+    assert calls[2:] == ["trust one 0 False", "trust two 0 False"]

@@ -239,12 +239,15 @@ class ExtensionHost:
         self._listed = {str(extension.directory): extension for extension in found}
         return [extension.as_item() for extension in found]
 
+    def accept_items(self, items: Sequence[Untrusted]) -> None:
+        """Until a reload has started them, a guard among them refuses tool calls."""
+        for item in items:
+            if item.guard:
+                self.expect_guard(Path(item.source))
+
     async def trust_items(self, items: Sequence[Untrusted], *, save: bool = True) -> None:
-        """They run after a reload; until then a guard among them refuses tool calls."""
+        """They run after a reload."""
         found = [self._listed[item.source] for item in items]
-        for extension in found:
-            if extension.guard:  # a prompt may be sent before it runs, and while the others are stopped for that
-                self.expect_guard(extension.directory)
         for extension in found:
             try:
                 if save:  # what was shown, whatever lies there by now

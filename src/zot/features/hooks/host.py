@@ -54,6 +54,7 @@ class HookHost:
         self.untrusted: list[Source] = []
         self._home = home
         self._listed: dict[str, bytes] = {}  # the content of untrusted sources when they were shown
+        self._accepted: list[Source] = []
         self._workspace = workspace
         self._strict = strict
         self._tell = tell
@@ -79,20 +80,21 @@ class HookHost:
         self._listed = {source.name: source.content() for source in self.untrusted}
         return [as_untrusted(source) for source in self.untrusted]
 
-    async def trust_items(self, items: Sequence[Untrusted], *, save: bool = True) -> None:
+    def accept_items(self, items: Sequence[Untrusted]) -> None:
         names = {item.name for item in items}
-        agreed: list[tuple[Source, bytes]] = []
         for source in [source for source in self.untrusted if source.name in names]:
-            seen = self._listed[source.name]
-            if source.content() != seen:
+            if source.content() != self._listed[source.name]:
                 self._tell(f"hooks: {source.name} changed while you looked at it; it is not trusted")
                 continue
-            self._trust_source(source)  # before the answer is saved: they guard a prompt that is sent meanwhile
-            agreed.append((source, seen))
+            self._trust_source(source)
+            self._accepted.append(source)
+
+    async def trust_items(self, items: Sequence[Untrusted], *, save: bool = True) -> None:
+        accepted, self._accepted = self._accepted, []
         store = TrustStore(self._home)
-        for source, seen in agreed if save else ():
+        for source in accepted if save else ():
             try:
-                await asyncio.to_thread(store.trust, source.project, "hooks", source.name, seen)
+                await asyncio.to_thread(store.trust, source.project, "hooks", source.name, self._listed[source.name])
             except (ConfigError, OSError) as error:
                 self._tell(f"hooks: {source.name} runs now, and is asked about again: {in_words(error)}")
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from zot.cli.flags import Flags
     from zot.features.extensions.host import ExtensionHost
     from zot.features.extensions.loader.widened import Widened
-    from zot.features.trust import TrustSubject, Untrusted, UntrustedKind
+    from zot.features.trust import Untrusted, UntrustedKind
     from zot.frontends.terminal.dialogs.dialog import Dialogs
 
 TRUST, EDITING, SKIP = "trust", "editing", "skip"
@@ -47,18 +47,15 @@ async def _ask_what_is_open(conversation: Conversation, flags: Flags, dialogs: D
 
 async def _ask_about_project(conversation: Conversation, dialogs: Dialogs) -> bool:
     """One question about all extensions, MCP servers and hooks; whether an extension was trusted."""
+    from zot.features.trust import list_untrusted, trust_all
+
     resources = conversation.resources
-    subjects: list[TrustSubject] = [
-        subject for subject in (resources.mcp, conversation.extensions, resources.hooks) if subject is not None
-    ]
-    found = [(subject, await asyncio.to_thread(subject.untrusted_items)) for subject in subjects]
+    found = await list_untrusted((resources.mcp, conversation.extensions, resources.hooks))
     items = [item for _, listed in found for item in listed]
     answer = await dialogs.ask(TrustDialog(items)) if items else None
     if answer not in (TRUST, EDITING):
         return False
-    for subject, listed in found:
-        if listed:
-            await subject.trust_items(listed, save=answer == TRUST)
+    await trust_all(found, save=answer == TRUST)
     return any(item.kind == "extension" for item in items)
 
 
