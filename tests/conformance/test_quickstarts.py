@@ -11,7 +11,7 @@ from tests.e2e.conftest import Zot, zot
 from zot.agent.snapshot import Present
 from zot.features.extensions.commands import Prompt
 from zot.features.extensions.host import ExtensionHost
-from zot.features.extensions.loader.trust import TrustStore
+from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.ui import SilentSurface
 
 __all__ = ["zot"]
@@ -46,7 +46,7 @@ async def test_a_published_quick_start_installs_starts_and_prompts(
         removed_credentials=(),
         explicit=(),
         scan=True,
-        trust=TrustStore(home),
+        trust=ExtensionTrust(home),
     )
     try:
         await host.start()

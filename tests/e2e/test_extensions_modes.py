@@ -14,7 +14,7 @@ import pytest
 from tests.e2e.conftest import Zot
 from tests.fakes.extensions import events_seen, seen, seen_of, write_extension
 from tests.fakes.model_server import CallTools, Say, SeenRequest
-from zot.features.extensions.loader.trust import TrustStore
+from zot.features.extensions.loader.extension_trust import ExtensionTrust
 
 WEATHER = 'hello(); tool("weather"); ready(); serve(tool_call=lambda f: text(f["id"], "sunny"))'
 
@@ -200,7 +200,7 @@ def test_a_project_extension_runs_only_when_trusted(zot: Zot, serve: Any) -> Non
     skipped = zot("-p", "go")
     assert "weather" not in offered(server.requests[0]) and "p is not trusted" in skipped.err
     assert zot("-p", "go", "--trust-project").err == "" and "weather" in offered(server.requests[1])
-    TrustStore(zot.home / "zot").trust(directory)
+    ExtensionTrust(zot.home / "zot").trust(directory)
     assert zot("-p", "go").err == "" and "weather" in offered(server.requests[2])
     assert not (directory / "__pycache__").exists()
 

@@ -387,7 +387,7 @@ def test_a_run_without_guests_imports_nothing_of_them(zot: Zot, serve: Any) -> N
     zot.environment["PYTHONPROFILEIMPORTTIME"] = "1"
     ran = zot("-p", "hello")
     assert "zot.agent.conversation" in ran.err
-    assert [line for line in ran.err.splitlines() if any(f"zot.agent.{room}" in line for room in ROOMS)] == []
+    assert [line for line in ran.err.splitlines() if any(f"zot.features.{room}" in line for room in ROOMS)] == []
 
 
-ROOMS = ("mcp", "hooks", "plugins", "templates", "guest_trust")
+ROOMS = ("mcp", "hooks", "plugins", "templates", "trust")

@@ -17,7 +17,7 @@ from zot.core.agent import Agent
 from zot.core.events import SessionEnded, SessionStarted
 from zot.core.tool import Tool
 from zot.features.extensions.host import ExtensionHost
-from zot.features.extensions.loader.trust import TrustStore
+from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.provider.messages import TextBlock
 from zot.provider.model import Model
 
@@ -68,7 +68,7 @@ class Kit:
             "removed_credentials": (),
             "explicit": self.directories,
             "scan": False,
-            "trust": TrustStore(self.home),
+            "trust": ExtensionTrust(self.home),
         }
         self.host = ExtensionHost(**(defaults | self._options))
         return self.host

@@ -105,9 +105,9 @@ async def test_a_changed_project_extension_is_not_started_again(tmp_path: Path) 
     async with hosting(tmp_path, explicit=(), scan=True) as kit:
         directory = write_extension(kit.cwd / ".zot" / "extensions", "mine", "hello(); ready()\nserve(); os._exit(3)")
         kit.make()
-        from zot.features.extensions.loader.trust import TrustStore
+        from zot.features.extensions.loader.extension_trust import ExtensionTrust
 
-        TrustStore(kit.home).trust(directory)
+        ExtensionTrust(kit.home).trust(directory)
         await kit.start()
         assert kit.host.statuses()[0].state == "ready"
         (directory / "main.py").write_text("print('evil')")

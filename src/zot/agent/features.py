@@ -83,14 +83,14 @@ def _wants_hooks(services: Services) -> bool:
     own = (home / "hooks.json", cwd / ".zot" / "hooks.json", home / "plugins.json")
     claude = (cwd / ".claude" / "settings.json", cwd / ".claude" / "settings.local.json")
     return not all(map(is_missing, own)) or any(
-        map(_may_have_hooks, (*claude, user_home() / ".claude" / "settings.json"))
+        _contains(path, b'ooks"') for path in (*claude, user_home() / ".claude" / "settings.json")
     )
 
 
-def _may_have_hooks(path: Path) -> bool:
+def _contains(path: Path, word: bytes) -> bool:
     """Also true for a file that cannot be read: the feature reports what is wrong with it."""
     try:
-        return b'ooks"' in (read_bytes(path) or b"")
+        return word in (read_bytes(path) or b"").replace(b" ", b"")
     except ConfigError:
         return True
 
@@ -109,9 +109,9 @@ def _wants_extensions(services: Services) -> bool:
     config, home, cwd = services.config, services.home, services.workspace.cwd
     if config.ext or not config.installed_extensions:
         return bool(config.ext)
-    # guards.json and trust.json: a guard that was there before and is missing now
-    files = (cwd / ".zot" / "extensions", home / "extensions", home / "guards.json", home / "trust.json")
-    return not all(map(is_missing, files))
+    # guards.json and trust.json name guards; one that is missing now denies all calls
+    files = (cwd / ".zot" / "extensions", home / "extensions", home / "guards.json")
+    return not all(map(is_missing, files)) or _contains(home / "trust.json", b'"guard":true')
 
 
 def _wants_plugins(services: Services) -> bool:

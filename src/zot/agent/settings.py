@@ -7,7 +7,6 @@ the named keys, keeps unknown ones, and never overwrites a file that could not b
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,7 +16,8 @@ from msgspec import Meta
 from zot.errors import ConfigError, nearest
 from zot.provider.auth.auth_store import KeyCommand
 from zot.provider.model import REASONING_LEVELS, Reasoning
-from zot.system.files import decode_object, encode_pretty, locked, move_aside, read_bytes, write_atomic
+from zot.system.files import move_aside, read_bytes
+from zot.system.json_store import JsonObjectStore
 
 _Dollars = Annotated[float, Meta(ge=0)]
 _Seconds = Annotated[float, Meta(gt=0)]
@@ -266,64 +266,62 @@ class Settings:
     """The file, read once. ``values`` are the sound settings, ``problems`` one line per wrong one."""
 
     def __init__(self, home: Path) -> None:
-        self.path = home / "config.json"
         self.problems: list[str] = []
+        self._file = _SettingsFile(home / "config.json", self.problems)
+        self.path = self._file.path
         self.values = Values()
         try:
-            self.values = _values(self.path, self._read(), self.problems)
+            self.values = _values(self.path, self._file.load(), self.problems)
         except ConfigError as error:
             self.problems.append(f"{error}; until it is fixed, default settings are used and zot asks before it acts")
-            guards: dict[str, Any] = {**self._guards_named(), "permission_mode": "ask"}
+            guards: dict[str, Any] = {**self._file.guards(), "permission_mode": "ask"}
             self.values = Values(**guards)
 
     def save(self, **changes: Any) -> None:
         """Write the named keys; None removes one. ConfigError for an unknown key, a bad value, a failed write."""
         _check(self.path, changes)
-        try:
-            with locked(self._target()):
-                raw = self._read_or_move_aside()
-                raw.update(changes)
-                raw = {key: value for key, value in raw.items() if value is not None}
-                write_atomic(self._target(), encode_pretty(raw))
-        except OSError as error:
-            raise ConfigError(f"{self.path}: cannot be written: {error.strerror or error}") from error
+        with self._file.edit() as raw:
+            raw.update(changes)
+            for key in [key for key, value in raw.items() if value is None]:
+                del raw[key]
         self.values = _values(self.path, raw, [])
 
     def near_misses(self) -> list[str]:
         """Keys that look like a mistyped setting. Unknown ones are kept, so only ``zot doctor`` speaks of them."""
         known = Values.__struct_fields__
         try:
-            unknown = [key for key in self._read() if key not in known]
+            unknown = [key for key in self._file.load() if key not in known]
         except ConfigError:
             return []  # among the problems
         close = {key: nearest(key, known, likeness=0.8) for key in unknown}
         return [f"{self.path}: {key} is not a setting; did you mean {meant}?" for key, meant in close.items() if meant]
 
-    def _guards_named(self) -> dict[str, Any]:
-        """What a file that is no JSON was to guard: it is guarded, though nobody knows how it was meant."""
+
+class _SettingsFile(JsonObjectStore):
+    skip_unchanged = False
+
+    def __init__(self, path: Path, problems: list[str]) -> None:
+        super().__init__(path)
+        self._problems = problems
+
+    def guards(self) -> dict[str, Any]:
+        """Strict values for the settings that a file names which is no JSON."""
         try:
             data = read_bytes(self.path) or b""
         except ConfigError:
             return {}
         return {key: value for key, value in _GUARDS.items() if key.encode() in data}
 
-    def _read(self) -> dict[str, Any]:
-        data = read_bytes(self.path)
-        return {} if data is None else decode_object(self.path, data)
-
-    def _read_or_move_aside(self) -> dict[str, Any]:
-        """What is no JSON is kept aside. What cannot be read now may be sound: it stays, and nothing is saved."""
-        data, guards = read_bytes(self.path), self._guards_named()
+    def load_to_edit(self) -> dict[str, Any]:
+        """A file that is no JSON is moved aside. One that cannot be read now may be sound: it stays, and nothing is
+        saved."""
+        data, guards = read_bytes(self.path), self.guards()
         try:
-            return {} if data is None else decode_object(self.path, data)
+            return {} if data is None else self.decode(data)
         except ConfigError:
-            bad = move_aside(self._target())
-            self.problems.append(f"{self.path} could not be read and is now {bad.name}; a new one was written")
+            bad = move_aside(self.target)
+            self._problems.append(f"{self.path} could not be read and is now {bad.name}; a new one was written")
             return guards
-
-    def _target(self) -> Path:
-        """The real file: a symbolic link into a dotfiles directory stays one."""
-        return Path(os.path.realpath(self.path))
 
 
 def parse_reasoning(text: str) -> Reasoning | None:

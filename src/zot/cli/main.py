@@ -157,14 +157,14 @@ def _extensions(flags: Flags, home: Path) -> list[Entry]:
 
     from zot.agent.build import working_directory
     from zot.features.extensions.loader.discovery import discover
-    from zot.features.extensions.loader.trust import TrustStore
+    from zot.features.extensions.loader.extension_trust import ExtensionTrust
 
     return discover(
         explicit=[Path(path) for path in flags.ext],
         cwd=working_directory(flags.cwd),
         home=home,
         scan=not flags.no_ext,
-        trust=TrustStore(home),
+        trust=ExtensionTrust(home),
         trust_project=flags.trust_project,
     ).entries
 

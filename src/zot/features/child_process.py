@@ -1,4 +1,4 @@
-"""One extension process and its two streams, driven by the event loop's callbacks; neither side can stall the agent.
+"""Child process that exchanges JSON lines with zot: an extension or an MCP server. Neither side can stall the agent.
 
 Reading is fair: a callback handles lines for a tenth of a millisecond and then lets everybody else run, so that a flood
 slows down nobody but the child that makes it. Writing never waits: what the pipe has no room for is queued, within
@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from zot.errors import ExtensionError
 from zot.system.processes import Jailer, ProcessTree, spawn
 from zot.wire import limits
 from zot.wire.line_splitter import Lines
@@ -30,7 +31,7 @@ _SOCKET_DEPTH = 64 * 1024
 Receive = Callable[[bytes | None], None]
 
 
-class ExtensionProcess:
+class JsonLineProcess:
     """``receive`` gets each line (None for one that was too long). ``over`` tells why it ended, "" for a plain end."""
 
     def __init__(self, tree: ProcessTree, stdin: int, stdout: int, receive: Receive) -> None:
@@ -43,14 +44,14 @@ class ExtensionProcess:
         self._going_on = False
         self._loop = asyncio.get_running_loop()
         self.over: asyncio.Future[str] = self._loop.create_future()
-        self._writer = FrameWriter(stdin, self.disconnect)
+        self._writer = LineWriter(stdin, self.disconnect)
         os.set_blocking(stdout, False)
         self._loop.add_reader(stdout, self._readable)
 
     def send(self, line: bytes) -> bool:
         return self._writer.send(line)
 
-    def finish_input(self) -> None:
+    def close_stdin(self) -> None:
         """Close its stdin once everything queued is out."""
         self._writer.finish()
 
@@ -77,6 +78,13 @@ class ExtensionProcess:
                 return await self.tree.wait()
         except TimeoutError:
             return None
+
+    async def stop(self, grace: float) -> None:
+        """Close its stdin, give it half of ``grace`` to end, then end it and everything it started."""
+        self.close_stdin()
+        await self.exit_code(grace / 2)
+        self.disconnect("")
+        await self.tree.stop(grace)  # also when it is over: a launcher may have left a process
 
     async def reap(self) -> None:
         """End whatever is left of the process and its descendants."""
@@ -159,7 +167,7 @@ def start_process(
     receive: Receive,
     private: bool,
     jail: Jailer | None = None,
-) -> ExtensionProcess:
+) -> JsonLineProcess:
     """Start ``argv`` with a stream each for stdin and stdout; OSError when it cannot run."""
     if private:  # bash takes a socket as its stdin for a network login, and reads .bashrc, unless a shell is around it
         env = {"SHLVL": "1", **env}
@@ -174,7 +182,7 @@ def start_process(
     finally:
         os.close(stdin_read)
         os.close(stdout_write)
-    return ExtensionProcess(tree, stdin_write, stdout_read, receive)
+    return JsonLineProcess(tree, stdin_write, stdout_read, receive)
 
 
 def stream(private: bool) -> tuple[int, int]:
@@ -192,7 +200,7 @@ def stream(private: bool) -> tuple[int, int]:
     return read_end.detach(), write_end.detach()
 
 
-class FrameWriter:
+class LineWriter:
     """Frames to one child, in order. Owns ``fd``, its stdin, until ``close`` or until ``finish`` has let it drain.
 
     A frame goes out with one write call as soon as the pipe has room. More than 256 frames or 16 MiB waiting, or one
@@ -290,3 +298,23 @@ class FrameWriter:
     def _fault(self, reason: str) -> None:
         self.close()
         self._on_fault(reason)
+
+
+def resolve_exec(exec_: str, directory: Path, path_variable: str) -> str:
+    """An absolute path stays; one with a separator belongs to ``directory``; a bare name is found on PATH only."""
+    if os.path.isabs(exec_):
+        return exec_
+    if exec_ in (".", "..") or "/" in exec_:
+        return os.path.normpath(directory / exec_)
+    return _on_path(exec_, path_variable)
+
+
+def _on_path(name: str, path_variable: str) -> str:
+    for folder in path_variable.split(os.pathsep):
+        candidate = os.path.join(folder, name)
+        if not (os.path.isfile(candidate) and os.access(candidate, os.X_OK)):
+            continue
+        if not os.path.isabs(folder):
+            raise ExtensionError(f'exec "{name}" was found through the relative PATH entry "{folder}": refused')
+        return candidate
+    raise ExtensionError(f'exec "{name}" was not found on PATH (for a file beside the manifest write "./{name}")')

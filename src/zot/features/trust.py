@@ -1,65 +1,168 @@
-"""Which guests of a project (MCP servers, hooks, commands, plugins) the user allowed to run: exactly that entry.
+"""Which programs of a project the user allowed to run: one store for extensions, MCP servers, hooks and plugins.
 
-Records lie in ``$ZOT_HOME/trust.json`` beside those of extensions: for each project, a guest's kind and name, and the
-SHA-256 of the entry as it was shown. Another entry under the same name is another guest, and asks again.
+``$ZOT_HOME/trust.json`` has the records of extensions by directory, which ``extensions.loader.extension_trust`` reads,
+and for each project the entries of other kinds by kind and name, with the SHA-256 of the content the user saw. Changed
+content needs a new decision. Each feature lists what still needs one as ``Untrusted``, so that a front end asks once.
 """
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
-from zot.features.json_store import StructFile
 from zot.system.digest import sha256
+from zot.system.files import locked
+from zot.system.json_store import JsonStore
 
-GuestKind = Literal["mcp", "hooks", "commands", "plugin"]
+EntryKind = Literal["mcp", "hooks", "commands", "plugin"]
+UntrustedKind = Literal["extension", "mcp", "hooks"]
+
+FILE = "trust.json"
 ADVICE = "fix the file or delete it to trust nothing"
+_LOOKS_ESCAPED = re.compile(r"\\(?=x(?:[89a-f][0-9a-f]|5c))")
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 
-class _Records(msgspec.Struct):
-    """The part of the file that is read here; what is written goes through the whole of it."""
+# --- which project
 
+
+def project_key(directory: Path) -> str:
+    """The name of a project in every file of zot's home: its real path."""
+    return path_key(os.path.realpath(directory))
+
+
+def path_key(path: str) -> str:
+    r"""The path as text that JSON can hold, different for different paths.
+
+    A byte that is not UTF-8 becomes ``\xff``. A name that already contains such an escape gets its backslash escaped as
+    ``\x5c``; every other path is its own key."""
+    return os.fsencode(_LOOKS_ESCAPED.sub(r"\\x5c", path)).decode("utf-8", "backslashreplace")
+
+
+# --- the store
+
+
+class TrustFile(msgspec.Struct):
+    """The whole file."""
+
+    version: int = 1
+    extensions: dict[str, msgspec.Raw] = {}
+    guests: dict[str, dict[str, str]] = {}
+    """By project key, then ``"kind name"``."""
+
+
+class _Entries(msgspec.Struct):
     guests: dict[str, dict[str, str]] = {}
 
 
-class GuestTrust:
-    """Reads the file anew for each question, so that another process's answer is seen; a damaged one is a
-    ConfigError."""
+class TrustStore:
+    """Reads the file for each question, so that the decision of another process counts. ConfigError: it is damaged."""
 
     def __init__(self, home: Path) -> None:
-        self.path = home / "trust.json"
+        self.path = home / FILE
 
-    def is_trusted(self, project: Path, kind: GuestKind, name: str, content: bytes) -> bool:
-        return self.of_project(project).get(f"{kind} {name}") == sha256(content)
+    def is_trusted(self, project: Path, kind: EntryKind, name: str, content: bytes) -> bool:
+        return self.entries(project).get(f"{kind} {name}") == sha256(content)
 
-    def is_changed(self, project: Path, kind: GuestKind, name: str, content: bytes) -> bool:
-        """Whether something else was trusted under that name."""
-        return self.of_project(project).get(f"{kind} {name}", sha256(content)) != sha256(content)
+    def is_changed(self, project: Path, kind: EntryKind, name: str, content: bytes) -> bool:
+        """Whether other content was trusted under that name."""
+        return self.entries(project).get(f"{kind} {name}", sha256(content)) != sha256(content)
 
-    def of_project(self, project: Path) -> dict[str, str]:
-        """``"kind name"`` and the digest of what was trusted."""
-        return StructFile(self.path, _Records, ADVICE).load().guests.get(_key(project), {})
+    def entries(self, project: Path) -> dict[str, str]:
+        """``"kind name"`` and the digest of the trusted content; extensions have records of their own."""
+        return self.load(_Entries).guests.get(project_key(project), {})
 
-    def trust(self, project: Path, kind: GuestKind, name: str, content: bytes) -> None:
-        from zot.features.extensions.loader.trust import trust_file  # only when something is trusted
+    def trust(self, project: Path, kind: EntryKind, name: str, content: bytes) -> None:
+        with self.edit() as file:
+            file.guests.setdefault(project_key(project), {})[f"{kind} {name}"] = sha256(content)
 
-        with trust_file(self.path).changing() as file:
-            file.guests.setdefault(_key(project), {})[f"{kind} {name}"] = sha256(content)
-
-    def untrust(self, project: Path, kind: GuestKind, name: str) -> bool:
+    def untrust(self, project: Path, kind: EntryKind, name: str) -> bool:
         """Whether it had been trusted."""
-        from zot.features.extensions.loader.trust import trust_file
-
-        with trust_file(self.path).changing() as file:
-            records = file.guests.get(_key(project), {})
-            known = records.pop(f"{kind} {name}", None) is not None
-            if not records:
-                file.guests.pop(_key(project), None)
+        key = project_key(project)
+        with self.edit() as file:
+            entries = file.guests.get(key, {})
+            known = entries.pop(f"{kind} {name}", None) is not None
+            if not entries:
+                file.guests.pop(key, None)
         return known
 
+    # --- for features with records of their own
 
-def _key(project: Path) -> str:
-    return os.path.realpath(project).encode("utf-8", "replace").decode()
+    def load(self, part: type[T]) -> T:
+        """The fields of the file that ``part`` has."""
+        return JsonStore(self.path, part, ADVICE).load()
+
+    @contextmanager
+    def edit(self) -> Generator[TrustFile]:
+        """The whole file, to be changed in the block. OSError when it cannot be written."""
+        with JsonStore(self.path, TrustFile, ADVICE).edit() as file:
+            yield file
+
+    @contextmanager
+    def locked(self) -> Generator[None]:
+        """No other process changes the file, or what belongs to it, meanwhile."""
+        with locked(self.path):
+            yield
+
+
+# --- what needs a decision
+
+
+class Untrusted(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that would run if the user trusted it, as plain values for a front end to show."""
+
+    kind: UntrustedKind
+    name: str
+    source: str
+    """The file or directory it comes from."""
+    runs: tuple[str, ...]
+    """The commands or addresses, one line each."""
+    details: tuple[str, ...] = ()
+    """What else the decision is about: permissions, files, scripts, changes; one line each."""
+    changed: bool = False
+    """Something else was trusted under that name."""
+    guard: bool = False
+
+
+class TrustSubject(Protocol):
+    """A feature that runs programs of a project: the extension host, the MCP host, the hook host."""
+
+    def untrusted_items(self) -> list[Untrusted]:
+        """What waits for the user's decision. It may read many files: call it in a thread."""
+        ...
+
+    def accept_items(self, items: Sequence[Untrusted]) -> None:
+        """The user agreed: guards and hooks among them apply to a prompt that is sent from this moment on."""
+        ...
+
+    async def trust_items(self, items: Sequence[Untrusted], *, save: bool = True) -> None:
+        """Let accepted items run, exactly as they were listed; without ``save`` until this process ends.
+
+        The feature reports what it could not trust."""
+        ...
+
+
+async def list_untrusted(subjects: Iterable[TrustSubject | None]) -> list[tuple[TrustSubject, list[Untrusted]]]:
+    """Everything that waits for a decision, with the feature to hand the answer to; features without any are left out.
+
+    None stands for a feature that this run does not have."""
+    import asyncio
+
+    present = [subject for subject in subjects if subject is not None]
+    found = [(subject, await asyncio.to_thread(subject.untrusted_items)) for subject in present]
+    return [(subject, items) for subject, items in found if items]
+
+
+async def trust_all(found: Sequence[tuple[TrustSubject, list[Untrusted]]], *, save: bool = True) -> None:
+    """Trust what ``list_untrusted`` found. Everything is accepted before the first record is written."""
+    for subject, items in found:
+        subject.accept_items(items)
+    for subject, items in found:
+        await subject.trust_items(items, save=save)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,7 +21,7 @@ from zot.errors import ProviderError
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.http.message import HttpRequest
 from zot.provider.tool_call_probe import Ability, Ask, find_out, server_of
-from zot.system.files import locked, read_whole, write_atomic
+from zot.system.json_store import JsonCache
 
 FILE = "tool-calls.json"
 _CONNECT_S = 2.0
@@ -62,7 +63,7 @@ async def _ability(endpoint: Endpoint, model: str, services: Services) -> Abilit
     if not server:
         return Ability(None)
     path, key = services.home / FILE, f"{endpoint.base_url} {model}"
-    known = _read(path).get(key)
+    known = _cache(path).load().get(key)
     if known is not None and known.server == server and (known.calls is not None or _is_recent(known)):
         return Ability(known.calls, known.grammar)
     try:
@@ -95,19 +96,13 @@ def _asker(services: Services, endpoint: Endpoint) -> Ask:
 # --- what is kept
 
 
-def _read(path: Path) -> dict[str, Found]:
-    """Whatever the file is: one that cannot be read is an empty one."""
-    try:
-        return msgspec.json.decode(read_whole(path), type=dict[str, Found])
-    except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
-        return {}
+def _cache(path: Path) -> JsonCache[dict[str, Found]]:
+    return JsonCache(path, dict[str, Found])
 
 
 def _keep(path: Path, key: str, found: Found) -> None:
-    try:
-        with locked(path):
-            kept = {name: each for name, each in _read(path).items() if name != key}
-            newest = sorted(kept.items(), key=lambda item: item[1].at)[-_MOST_KEPT + 1 :]
-            write_atomic(path, msgspec.json.encode({**dict(newest), key: found}))
-    except OSError:
-        pass  # it is asked again next time
+    with suppress(OSError), _cache(path).edit() as kept:  # if it cannot be written, the server is probed next time
+        kept.pop(key, None)
+        for name in sorted(kept, key=lambda name: kept[name].at)[: -_MOST_KEPT + 1]:
+            del kept[name]
+        kept[key] = found

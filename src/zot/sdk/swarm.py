@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
 import msgspec
 
 from zot.errors import RuntimeClosed, ZotError
+from zot.system.background_tasks import BackgroundTasks
 from zot.wire.rpc_frames import Event, KnownEvent, Unknown
 from zot.wire.swarm_frames import (
     SwarmBudget,
@@ -198,7 +199,7 @@ class Swarm:
         )
         self._keep = keep
         self._agents: dict[str, SwarmAgent] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         self._office: Office | None = None
 
     @property
@@ -213,7 +214,7 @@ class Swarm:
         home = Path(self._home) if self._home else zot_home()
         cwd = Path(os.path.abspath(self._cwd))
         starter = Starter(home=home, cwd=cwd, provider=self._provider, model=self._model, api_key=self._key)
-        self._office = Office(lambda: starter, self._spawn, self._heard)
+        self._office = Office(lambda: starter, self._tasks.start, self._heard)
         return self
 
     async def __aexit__(
@@ -226,8 +227,7 @@ class Swarm:
                     await agent.stop()
         finally:
             await office.aclose()
-            for task in self._tasks:
-                task.cancel()
+            self._tasks.cancel()
 
     async def start(self, task: str, **options: Unpack[WorkerOptions]) -> SwarmAgent:
         """Give a task to a new worker; it is recorded when this returns, and runs when there is room for it."""
@@ -247,11 +247,6 @@ class Swarm:
         if self._office is None:
             raise RuntimeClosed("the swarm is closed; use `async with Swarm(…) as swarm:`")
         return self._office
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     def _heard(self, event: SwarmEvent | SwarmUpdate) -> None:
         if (agent := self._agents.get(event.id)) is not None:

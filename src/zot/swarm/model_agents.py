@@ -7,13 +7,14 @@ answered is put into the conversation as if it had been typed. One the model has
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from zot.agent.tools.arguments import Arguments
 from zot.errors import ToolError, ZotError
 from zot.swarm.client import Event, is_over
 from zot.swarm.service import Office, starter_of
+from zot.system.background_tasks import BackgroundTasks
 from zot.wire.swarm_frames import SwarmBudget, SwarmStart, SwarmUpdate, SwarmWorker, WorkerInfo
 
 if TYPE_CHECKING:
@@ -31,12 +32,12 @@ class ModelSwarm:
     def __init__(self, conversation: Conversation, tell: Callable[[str], None] | None = None) -> None:
         self._conversation = conversation
         self._tell = tell
-        self._office = Office(lambda: starter_of(conversation), self._spawn, self._heard)
+        self._tasks = BackgroundTasks()
+        self._office = Office(lambda: starter_of(conversation), self._tasks.start, self._heard)
         self._agents: dict[str, WorkerInfo] = {}
         self._batch: list[str] = []
         self._done = asyncio.Event()
         self._news: list[str] = []
-        self._tasks: set[asyncio.Task[None]] = set()
 
     @property
     def spent(self) -> float:
@@ -52,8 +53,7 @@ class ModelSwarm:
 
     async def aclose(self) -> None:
         """Agents go on."""
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.cancel()
         await self._office.aclose()
 
     # --- the tools
@@ -162,7 +162,7 @@ class ModelSwarm:
         self._agents[event.id] = event.worker
         if self._batch and all(is_over(self._agents[id]) for id in self._batch):
             batch, self._batch = self._batch, []
-            self._spawn(self._report(batch))
+            self._tasks.start(self._report(batch))
 
     async def _report(self, batch: list[str]) -> None:
         text = f"{HEADING}\n{await self._told(batch)}"
@@ -183,11 +183,6 @@ class ModelSwarm:
             return await self._office.get(id)
         except ZotError as error:  # somebody removed it
             return SwarmWorker(worker=self._agents[id], answer=f"(nothing more is known: {error})")
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 def _row(found: SwarmWorker, share: int) -> str:

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from zot.errors import ExtensionError
+from zot.features.extensions.child_log import log_path
 from zot.features.process_log import MAX_BYTES, LogFile
 
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[LogFile]:
-    file = LogFile(tmp_path, "x", "1.2")
+    file = LogFile(log_path(tmp_path, "x"), "x 1.2")
     yield file
     file.close()
 
@@ -34,7 +35,7 @@ def test_it_is_private_and_begins_with_an_empty_line_name_version_and_time(log: 
 def test_the_childs_stderr_is_kept_byte_for_byte_beside_host_lines(log: LogFile) -> None:
     """ext-101: the child's stderr is kept byte for byte between the host's own lines."""
     log.write("one\ntwo")
-    log.keep(b"\xffraw")
+    log.append(b"\xffraw")
     log.write("three")
     assert log.path.read_bytes().endswith(b"[zot] one\n[zot] two\n\xffraw[zot] three\n")
 
@@ -42,15 +43,15 @@ def test_the_childs_stderr_is_kept_byte_for_byte_beside_host_lines(log: LogFile)
 def test_a_second_run_appends(log: LogFile, tmp_path: Path) -> None:
     """ext-101: a second run appends to the log of the first."""
     log.write("first")
-    again = LogFile(tmp_path, "x", "")
+    again = LogFile(log_path(tmp_path, "x"), "x -")
     again.close()
     assert "[zot] first\n\n[zot] x - " in log.path.read_text()
 
 
 def test_above_5_mb_it_moves_to_one_old_file_while_another_run_keeps_writing(log: LogFile, tmp_path: Path) -> None:
-    other = LogFile(tmp_path, "x", "")
-    log.keep(b"a" * MAX_BYTES)
-    other.keep(b"from another run\n")
+    other = LogFile(log_path(tmp_path, "x"), "x -")
+    log.append(b"a" * MAX_BYTES)
+    other.append(b"from another run\n")
     other.close()
     assert log.path.read_bytes() == b"from another run\n"
     assert old(log).stat().st_size > MAX_BYTES
@@ -59,7 +60,7 @@ def test_above_5_mb_it_moves_to_one_old_file_while_another_run_keeps_writing(log
 
 def test_only_one_old_file_is_kept(log: LogFile) -> None:
     for mark in (b"1", b"2"):
-        log.keep(mark * (MAX_BYTES + 1))
+        log.append(mark * (MAX_BYTES + 1))
     assert old(log).read_bytes() == b"2" * (MAX_BYTES + 1)
     assert sorted(os.listdir(log.path.parent)) == ["ext-x.log", "ext-x.log.1"]
 
@@ -69,7 +70,7 @@ def test_of_a_log_that_somebody_made_huge_the_end_is_kept(log: LogFile, tmp_path
     os.truncate(log.path, 3_000_000_000)
     leftover = old(log).with_name(f".{old(log).name}.tmp")
     leftover.write_text("of a killed zot")
-    log.keep(b"the end")
+    log.append(b"the end")
     assert old(log).read_bytes().endswith(b"\0the end") and old(log).stat().st_size == 2 * MAX_BYTES
     assert log.path.read_bytes() == b"" and not leftover.exists()
 
@@ -82,12 +83,12 @@ def test_a_small_log_is_left_alone(log: LogFile) -> None:
 def test_a_log_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "logs").write_text("in the way")
     with pytest.raises(ExtensionError, match=r"ext-x\.log cannot be opened"):
-        LogFile(tmp_path, "x", "")
+        LogFile(log_path(tmp_path, "x"), "x -")
 
 
 def test_a_name_that_leads_elsewhere_makes_no_file(tmp_path: Path) -> None:
     with pytest.raises(ExtensionError):
-        LogFile(tmp_path, "../x", "")
+        LogFile(log_path(tmp_path, "../x"), "x -")
 
 
 def test_closing_twice_is_fine(log: LogFile) -> None:

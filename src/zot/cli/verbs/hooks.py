@@ -11,7 +11,7 @@ from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError, ZotError
 from zot.features.hooks.config import Source, load
-from zot.features.trust import GuestTrust
+from zot.features.trust import TrustStore
 from zot.system.files import zot_home
 
 
@@ -20,7 +20,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.home, self.cwd = zot_home(), Path.cwd()
-        self.trust = GuestTrust(self.home)
+        self.trust = TrustStore(self.home)
         self.problems: list[str] = []
         self.sources = load(self.home, self.cwd, self.problems)
 

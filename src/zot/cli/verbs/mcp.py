@@ -21,7 +21,7 @@ from zot.features.mcp import editing
 from zot.features.mcp.config import Entry, by_name, entry_of, expanded, load
 from zot.features.mcp.feature import needs_trust
 from zot.features.mcp.list_cache import forget, recall
-from zot.features.trust import GuestTrust
+from zot.features.trust import TrustStore
 from zot.system.files import zot_home
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.home, self.cwd = zot_home(), Path.cwd()
-        self.trust = GuestTrust(self.home)
+        self.trust = TrustStore(self.home)
         self.problems: list[str] = []
         self.found = load(self.home, self.cwd, problems=self.problems)
         self.entries = by_name(self.found, self.problems)

@@ -91,7 +91,7 @@ def _put(home: Path, staged: Path, source: Source, commit: str, manifest: Manife
     else:
         staged.rename(destination)
     placed = parts_of(read_manifest(destination), home / DATA / manifest.name)
-    with index_file(home).changing() as index:
+    with index_file(home).edit() as index:
         before = index.plugins.get(manifest.name)
         index.plugins[manifest.name] = Row(
             source=source.told,
@@ -163,7 +163,7 @@ def _remove(arguments: Arguments) -> int:
     home = zot_home()
     for name in arguments.words:
         plugin = _named(name)
-        with index_file(home).changing() as index:
+        with index_file(home).edit() as index:
             index.plugins.pop(plugin.name, None)
         shutil.rmtree(home / FOLDER / plugin.name, ignore_errors=True)
         tell(f"removed {plugin.name}; what it kept is in {home / DATA / plugin.name}")
@@ -173,7 +173,7 @@ def _remove(arguments: Arguments) -> int:
 def _switch(arguments: Arguments, *, on: bool) -> int:
     for name in arguments.words:
         plugin = _named(name)
-        with index_file(zot_home()).changing() as index:
+        with index_file(zot_home()).edit() as index:
             index.plugins[plugin.name].enabled = on
         tell(f"{plugin.name} is {'on' if on else 'off'} from the next start of zot on")
     return 0

@@ -19,8 +19,8 @@ from zot.devkit.live_trace import LiveTrace
 from zot.devkit.trace_reader import follow_frames, read_frames, summary_of
 from zot.errors import UsageError, ZotError
 from zot.features.extensions.install.installed import Installed, all_installed, find
+from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.loader.manifest import FILE, Manifest, read_manifest
-from zot.features.extensions.loader.trust import TrustStore
 from zot.features.recording.frame_trace import TracedFrame
 from zot.frontends.console import run_loop
 from zot.system.files import zot_home
@@ -66,13 +66,13 @@ def _extension(word: str) -> Manifest:
 def _installed(item: Installed) -> Manifest:
     """A project's extension is run as it was trusted, or not at all."""
     if item.scope == "project":
-        store = TrustStore(zot_home())
+        store = ExtensionTrust(zot_home())
         if not store.is_trusted(item.directory):
             raise ZotError(
                 f"{item.directory} is not what you trusted; look at it, then run `zot ext trust {item.directory}`,"
                 f" or trace it by its path"
             )
-        return read_manifest(store.place(item.directory))
+        return read_manifest(store.trusted_path(item.directory))
     if item.manifest is None:
         raise ZotError(f'the manifest of "{item.name}" cannot be used; see `zot ext doctor`')
     return item.manifest

@@ -12,7 +12,7 @@ from zot.devkit.conformance.frame_transcript import Asking, Kind, Question, kind
 from zot.devkit.conformance.results import Verdicts
 from zot.devkit.conformance.tool_schema import example
 from zot.devkit.scripted_host import ScriptHost
-from zot.features.process_log import telling_line
+from zot.features.process_log import error_line
 from zot.system.safe_open import read_beginning
 from zot.wire import limits
 from zot.wire.extension_frames import (
@@ -158,7 +158,7 @@ class Run:
     @property
     def last_words(self) -> str:
         said = read_beginning(self.host.place.log).decode("utf-8", "replace").splitlines()
-        line = telling_line([line for line in said if line.strip()])
+        line = error_line([line for line in said if line.strip()])
         return f": {line}" if line else ""
 
     async def well(self, id: str, line: bytes = b"") -> bool:

@@ -36,14 +36,14 @@ from zot.devkit.replay.recorded_world import (
     RecordedTool,
 )
 from zot.errors import ConfigError
-from zot.features.child_process import ExtensionProcess
+from zot.features.child_process import JsonLineProcess
 from zot.features.extensions.child import Child
 from zot.features.extensions.host import ExtensionHost
 from zot.features.extensions.jail_policy import Confined
 from zot.features.extensions.loader.declared_permissions import Permissions
 from zot.features.extensions.loader.discovery import Discovery, Entry, LoadProblem
+from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.loader.manifest import Manifest
-from zot.features.extensions.loader.trust import TrustStore
 from zot.features.extensions.ui import SilentSurface
 from zot.features.recording.reader import Recording
 from zot.features.recording.recorder import Recorder
@@ -316,7 +316,7 @@ class RecordedHost(ExtensionHost):
             removed_credentials=(),
             explicit=(),
             scan=False,
-            trust=TrustStore(home),
+            trust=ExtensionTrust(home),
             tool_timeout_s=float(setup.fields.get("tool_timeout_s", 60.0)),
             remember_guards=False,
         )
@@ -354,13 +354,11 @@ class RecordedHost(ExtensionHost):
         if child := self._children.find(name):
             child.send_line(line)
 
-    def _start_recorded(
-        self, argv: list[str], *, receive: Callable[[bytes | None], None], **_: Any
-    ) -> ExtensionProcess:
+    def _start_recorded(self, argv: list[str], *, receive: Callable[[bytes | None], None], **_: Any) -> JsonLineProcess:
         name = str(cast("Any", receive).__self__.name)  # the child's own method
         process = self.processes[name] = RecordedProcess(name, receive, self._conductor)
         self._conductor.advance_soon()
-        return cast("ExtensionProcess", process)
+        return cast("JsonLineProcess", process)
 
 
 def _acknowledgements(recording: Recording) -> dict[str, dict[str, Any]]:

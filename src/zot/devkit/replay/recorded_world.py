@@ -204,7 +204,7 @@ class _Tree:
 
 
 class RecordedProcess:
-    """Takes the place of an ``ExtensionProcess``: says what it said then, hears everything and does nothing."""
+    """Takes the place of an ``JsonLineProcess``: says what it said then, hears everything and does nothing."""
 
     def __init__(self, name: str, receive: Callable[[bytes | None], None], conductor: Conductor) -> None:
         self._name = name
@@ -216,7 +216,7 @@ class RecordedProcess:
     def send(self, line: bytes) -> bool:
         return not self.over.done()
 
-    def finish_input(self) -> None: ...
+    def close_stdin(self) -> None: ...
 
     def disconnect(self, reason: str) -> None:
         if not self.over.done():

@@ -25,13 +25,14 @@ from zot.devkit.replay.rebuild import RecordedHost, Setup, apply_state, made_too
 from zot.devkit.replay.recorded_world import RecordedPeople, frame_of
 from zot.errors import ConfigError, ZotError
 from zot.features.extensions.host import ExtensionHost
-from zot.features.extensions.loader.trust import TrustStore
+from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.ui import SilentSurface
 from zot.features.recording.reader import Line, Recording
 from zot.features.recording.recorder import Recorder
 from zot.features.recording.recording_agent import RecordedAgent
 from zot.provider.messages import ImageBlock, Message, Usage
 from zot.provider.model import Model
+from zot.system.background_tasks import BackgroundTasks
 from zot.system.files import make_private_dir
 from zot.wire import limits
 
@@ -87,7 +88,7 @@ class _SecondRun:
         self.agent, self._own_tools = rebuilt_agent(self._setup, self.conductor, recorder, self._workspace)
         self._agents: dict[int, RecordedAgent] = {1: self.agent}
         self._work: dict[int, asyncio.Task[Any]] = {}
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = BackgroundTasks()
         self._host = self._make_host(recording, home, live)
         self._recorded_host = self._host if isinstance(self._host, RecordedHost) else None
         self._started = self._host is None
@@ -136,9 +137,7 @@ class _SecondRun:
             await self._host.stop()
 
     def _begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        task = asyncio.get_running_loop().create_task(self._guarded(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task = self._tasks.start(self._guarded(work))
         task.add_done_callback(lambda _: work.close())  # one that was cancelled before it began
         return task
 
@@ -371,7 +370,7 @@ def live_host(directories: list[Path], home: Path, cwd: Path, present: Callable[
         removed_credentials=(),
         explicit=directories,
         scan=False,
-        trust=TrustStore(home),
+        trust=ExtensionTrust(home),
         remember_guards=False,
     )
 

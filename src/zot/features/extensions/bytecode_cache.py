@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from zot.errors import ExtensionError
+from zot.features.extensions.child_log import log_path
 from zot.features.extensions.loader.manifest import Manifest
-from zot.features.process_log import log_path
 from zot.system.files import find_program, make_private_dir
 from zot.system.safe_open import open_to_append, reading
 from zot.system.temp_files import remove_tree

@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from zot.errors import BadFrame, ConfigError, ExtensionCrashed, ExtensionError, ExtensionTimedOut, in_words
+from zot.features.extensions.child_log import ChildLog, Diagnostics
 from zot.features.extensions.loader.discovery import Entry
 from zot.features.extensions.loader.manifest import read_manifest
 from zot.features.extensions.spoiled import Kind, meant_for
-from zot.features.process_log import ChildLog, Diagnostics
 from zot.wire import extension_frames, limits
 from zot.wire.extension_codec import UnknownFrame, decode_child, encode
 
 if TYPE_CHECKING:
-    from zot.features.child_process import ExtensionProcess
+    from zot.features.child_process import JsonLineProcess
     from zot.features.extensions.jail_policy import Confined
     from zot.features.extensions.loader.declared_permissions import Permissions
     from zot.features.extensions.loader.manifest import Manifest
@@ -59,7 +59,7 @@ class Owner(Protocol):
 
     home: Path
     diagnostics: Diagnostics
-    start_process: Callable[..., ExtensionProcess]
+    start_process: Callable[..., JsonLineProcess]
 
     def place(self, entry: Entry) -> Path:
         """The directory to run it in; ExtensionError says why it may not be started now."""
@@ -154,7 +154,7 @@ class Child:
         self._begin()
 
     def _begin(self) -> None:
-        self._process: ExtensionProcess | None = None
+        self._process: JsonLineProcess | None = None
         self._refused = ""
         self._once_more = False
         self._greeted = False
@@ -240,7 +240,7 @@ class Child:
             await process.reap()
             self._leave_jail()
 
-    def _start(self) -> ExtensionProcess:
+    def _start(self) -> JsonLineProcess:
         self.place = self._owner.place(self.entry)
         if self.place != self.entry.manifest.directory:
             self.manifest = read_manifest(self.place)  # what runs there is what is said there
@@ -279,7 +279,7 @@ class Child:
             jail, self._jail = self._jail, None
             jail.close()
 
-    async def _serve(self, process: ExtensionProcess) -> bool:
+    async def _serve(self, process: JsonLineProcess) -> bool:
         """Until the process is over; whether it crashed and another should follow."""
         exit_watch = asyncio.ensure_future(process.watch_exit())
         try:
@@ -306,7 +306,7 @@ class Child:
         finally:
             exit_watch.cancel()
 
-    async def _ended(self, process: ExtensionProcess, reason: str, code: int | None) -> bool:
+    async def _ended(self, process: JsonLineProcess, reason: str, code: int | None) -> bool:
         """Tell how it ended; whether that was a crash."""
         self.settled.set()
         if reason:
@@ -352,7 +352,7 @@ class Child:
             self.state = "gone"
         self._stop_asked.set()
         if self._process is not None:
-            self._process.finish_input()
+            self._process.close_stdin()
 
     async def force_to_stop(self) -> None:
         """SIGTERM, and SIGKILL a second later."""

@@ -1,46 +1,20 @@
 """All the children of a host: started side by side, waited for together, stopped together.
 
-Every background task of the host belongs to ``BackgroundTasks``, and none outlives its ``aclose``. One child's delay or
-death never holds up another.
+The tasks are the host's. One child's delay or death never holds up another.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from zot.features.extensions.child import Child, Owner
 from zot.features.extensions.loader.discovery import Entry
+from zot.system.background_tasks import BackgroundTasks
 from zot.system.processes import expect_children
 from zot.wire import limits
 
 _SAY_WAITING_S = 1.0
-
-
-class BackgroundTasks:
-    """``on_bug`` hears of a task that failed; no fault of an extension makes one fail."""
-
-    def __init__(self, on_bug: Callable[[BaseException], None]) -> None:
-        self._on_bug = on_bug
-        self._running: set[asyncio.Task[Any]] = set()
-
-    def start(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._running.add(task)
-        task.add_done_callback(self._ended)
-        return task
-
-    async def aclose(self) -> None:
-        running = list(self._running)
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._running.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._on_bug(error)
 
 
 class Children:

@@ -17,7 +17,7 @@ from zot.agent.tools.workspace import Workspace
 from zot.features.extensions.host import ExtensionHost
 from zot.features.extensions.install.installed import Installed, all_installed
 from zot.features.extensions.loader.discovery import STAGING, Discovery, discover, global_dir
-from zot.features.extensions.loader.trust import TrustStore, Untrusted, undecided
+from zot.features.extensions.loader.extension_trust import ExtensionTrust, UntrustedExtension, untrusted_extensions
 from zot.features.extensions.registry import ExtensionStatus
 from zot.features.extensions.ui import SilentSurface
 from zot.provider.catalog import Catalog
@@ -30,7 +30,7 @@ class Findings(msgspec.Struct):
     discovery: Discovery
     statuses: list[ExtensionStatus]
     load_errors: list[str]
-    untrusted: list[Untrusted]
+    untrusted: list[UntrustedExtension]
     removed: list[str]
     """credential variables the children did not get"""
     leftovers: list[Path]
@@ -47,7 +47,7 @@ class Findings(msgspec.Struct):
 
 async def examine(home: Path, cwd: Path, explicit: list[Path]) -> Findings:
     """Start the extensions of a run, ``explicit`` ones also, and stop them again."""
-    settings, trust = Settings(home), TrustStore(home)
+    settings, trust = Settings(home), ExtensionTrust(home)
     credentials = credential_variables(Catalog(home).providers().values())
     workspace = Workspace(cwd, credentials=credentials, passthrough=settings.values.env_passthrough)
     host = ExtensionHost(
@@ -76,7 +76,7 @@ async def examine(home: Path, cwd: Path, explicit: list[Path]) -> Findings:
         host.plan(),
         statuses,
         list(host.diagnostics.load_errors),
-        undecided(cwd, trust),
+        untrusted_extensions(cwd, trust),
         workspace.removed_credentials(),
         sorted(global_dir(home).glob(f"{STAGING}*")),
     )
@@ -119,9 +119,9 @@ def check_extensions(home: Path, cwd: Path, findings: Findings) -> Extensions:
 
 def running_findings(home: Path, cwd: Path, running: list[ExtensionStatus]) -> Findings:
     """The findings of an open conversation, whose extensions run already: none is started."""
-    trust = TrustStore(home)
+    trust = ExtensionTrust(home)
     found = discover(explicit=(), cwd=cwd, home=home, scan=True, trust=trust, trust_project=False)
-    return Findings(found, running, [], undecided(cwd, trust), [], [])
+    return Findings(found, running, [], untrusted_extensions(cwd, trust), [], [])
 
 
 def _checked(item: Installed, findings: Findings) -> Checked:

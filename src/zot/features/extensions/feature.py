@@ -12,8 +12,8 @@ from zot.agent.feature import Feature
 from zot.core.tool import Tool
 from zot.errors import ExtensionError, NotThere, UsageError
 from zot.features.extensions.host import ExtensionHost
+from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.loader.manifest import FILE, read_manifest
-from zot.features.extensions.loader.trust import TrustStore
 from zot.features.extensions.ui import SilentSurface
 from zot.features.lookup import extension_host
 from zot.wire.limits import READY_GRACE_EXPLICIT
@@ -46,7 +46,7 @@ class ExtensionsFeature(Feature):
             removed_credentials=workspace.removed_credentials(),
             explicit=[_extension_path(path) for path in config.ext],
             scan=config.installed_extensions,
-            trust=TrustStore(conversation.home),
+            trust=ExtensionTrust(conversation.home),
             trust_project=config.trust_project,
             tool_timeout_s=services.settings.values.extension_tool_timeout_s,
             explicit_grace_s=READY_GRACE_EXPLICIT if config.patient_with_ext else 0,

@@ -19,15 +19,16 @@ from zot.core.tool import Tool
 from zot.errors import ConfigError, ExtensionError, in_words
 from zot.features.child_process import start_process
 from zot.features.extensions.child import Child
-from zot.features.extensions.child_group import BackgroundTasks, Children
+from zot.features.extensions.child_group import Children
+from zot.features.extensions.child_log import Diagnostics
 from zot.features.extensions.commands import CommandAnswer, Commands
 from zot.features.extensions.event_fanout import OBSERVED, Fanout
 from zot.features.extensions.inbound_requests import ChildRequests, Panels
 from zot.features.extensions.interception import Interception
 from zot.features.extensions.loader.data_dir import LOCK, is_own, make_data_dir
 from zot.features.extensions.loader.discovery import Discovery, Entry, LoadProblem, discover
-from zot.features.extensions.loader.guard_registry import path_key, remember
-from zot.features.extensions.loader.trust import TrustStore
+from zot.features.extensions.loader.extension_trust import ExtensionTrust
+from zot.features.extensions.loader.guard_registry import remember
 from zot.features.extensions.nested_calls import NestedCalls, RunTool
 from zot.features.extensions.registry import (
     BUILTIN_COMMANDS,
@@ -38,13 +39,15 @@ from zot.features.extensions.registry import (
 )
 from zot.features.extensions.tools import ExtensionTool
 from zot.features.extensions.ui import Surface
-from zot.features.process_log import Diagnostics
+from zot.features.trust import Untrusted, project_key
+from zot.system.background_tasks import BackgroundTasks
 from zot.wire import extension_frames, limits
 
 if TYPE_CHECKING:
     from zot.agent.snapshot import Present
     from zot.features.extensions.jail_policy import Confined
     from zot.features.extensions.loader.declared_permissions import Permissions
+    from zot.features.extensions.loader.extension_trust import UntrustedExtension
     from zot.features.extensions.loader.manifest import Manifest
     from zot.features.recording.frame_trace import Direction, EndTap, FrameTap
 
@@ -83,7 +86,7 @@ class ExtensionHost:
         removed_credentials: Sequence[str],
         explicit: Sequence[Path],
         scan: bool,
-        trust: TrustStore,
+        trust: ExtensionTrust,
         trust_project: bool = False,
         tool_timeout_s: float = limits.TOOL_REPLY,
         trace: FrameTap | None = None,
@@ -110,6 +113,7 @@ class ExtensionHost:
         self._scan = scan
         self._trust = trust
         self._trust_project = trust_project
+        self._listed: dict[str, UntrustedExtension] = {}
         self._explicit_grace_s = explicit_grace_s
         self._remember_guards = remember_guards
         self._missing_guards: list[LoadProblem] = []
@@ -223,9 +227,35 @@ class ExtensionHost:
     # --- for screens and clients
 
     @property
-    def trust(self) -> TrustStore:
+    def trust(self) -> ExtensionTrust:
         """What may run; a person's answer goes here before a reload."""
         return self._trust
+
+    def untrusted_items(self) -> list[Untrusted]:
+        """The project's extensions that nobody decided about (features.trust.TrustSubject)."""
+        from zot.features.extensions.loader.extension_trust import untrusted_extensions
+
+        found = untrusted_extensions(self.cwd, self._trust) if self._scan and not self._trust_project else []
+        self._listed = {str(extension.directory): extension for extension in found}
+        return [extension.as_item() for extension in found]
+
+    def accept_items(self, items: Sequence[Untrusted]) -> None:
+        """Until a reload has started them, a guard among them refuses tool calls."""
+        for item in items:
+            if item.guard:
+                self.expect_guard(Path(item.source))
+
+    async def trust_items(self, items: Sequence[Untrusted], *, save: bool = True) -> None:
+        """They run after a reload."""
+        found = [self._listed[item.source] for item in items]
+        for extension in found:
+            try:
+                if save:  # what was shown, whatever lies there by now
+                    await asyncio.to_thread(self._trust.trust, extension.directory, extension.fingerprint)
+                else:
+                    self._trust.trust_for_session(extension.directory)
+            except (ConfigError, ExtensionError, OSError) as error:
+                self.diagnostics.note(f"extension {extension.name} was not trusted: {in_words(error)}")
 
     def commands(self) -> list[CommandInfo]:
         return self._registry.commands()
@@ -249,7 +279,7 @@ class ExtensionHost:
     def place(self, entry: Entry) -> Path:
         directory = entry.manifest.directory
         in_place = entry.scope != "project" or self._trust_project
-        place = directory if in_place else self._trust.place(directory)
+        place = directory if in_place else self._trust.trusted_path(directory)
         if entry.scope != "project":
             self._check_lock(entry)
         try:
@@ -409,9 +439,9 @@ class ExtensionHost:
         directory = entry.manifest.directory
 
         def write() -> None:
-            if entry.scope == "project" and not self._trust_project and self._trust.note_guard(directory, learned):
+            if entry.scope == "project" and not self._trust_project and self._trust.record_guard(directory, learned):
                 return
-            key = directory.name if entry.scope == "global" else path_key(directory)
+            key = directory.name if entry.scope == "global" else project_key(directory)
             if not learned:
                 remember(self.home, forgotten=[key])
             elif entry.scope == "global":

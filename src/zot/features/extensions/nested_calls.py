@@ -17,8 +17,8 @@ import msgspec
 from zot.core.tool import ToolResult, text_result
 from zot.errors import ToolError
 from zot.features.extensions.child import Child
-from zot.features.extensions.child_group import BackgroundTasks
 from zot.features.extensions.tools import wire_blocks
+from zot.system.background_tasks import BackgroundTasks
 from zot.wire import extension_frames, limits
 
 RunTool = Callable[[str, dict[str, Any], str], Awaitable[ToolResult]]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from zot.agent.feature import Feature, PromptDraft
 from zot.features.hooks.config import Source, load
 from zot.features.hooks.host import HookHost
-from zot.features.trust import GuestTrust
+from zot.features.trust import TrustStore
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
@@ -56,7 +56,7 @@ def hook_host_of(services: Services, tell: Callable[[str], None], problems: list
     values = services.settings.values
     remarks: dict[str, list[str]] = {}
     found = load(services.home, services.workspace.cwd, problems, remarks)
-    waiting = untrusted_of(GuestTrust(services.home), found, trust_project=services.config.trust_project)
+    waiting = untrusted_of(TrustStore(services.home), found, trust_project=services.config.trust_project)
     seen = {source.name for source in found if source.needs_trust and not any(source is other for other in waiting)}
     problems += [text for name, texts in remarks.items() if name not in seen for text in texts]  # else: when trusted
     if not found:
@@ -65,6 +65,7 @@ def hook_host_of(services: Services, tell: Callable[[str], None], problems: list
         problems += [not_trusted(source) for source in waiting]
     host = HookHost(
         [source for source in found if not any(source is other for other in waiting)],
+        home=services.home,
         workspace=services.workspace,
         strict=values.hooks_strict,
         tell=tell,
@@ -73,7 +74,7 @@ def hook_host_of(services: Services, tell: Callable[[str], None], problems: list
     return host
 
 
-def untrusted_of(trust: GuestTrust, found: Sequence[Source], *, trust_project: bool = False) -> list[Source]:
+def untrusted_of(trust: TrustStore, found: Sequence[Source], *, trust_project: bool = False) -> list[Source]:
     """What nobody has trusted as it is now."""
     asks = [each for each in found if each.needs_trust and not (trust_project and each.origin == "project")]
     return [each for each in asks if not trust.is_trusted(each.project, "hooks", each.name, each.content())]

@@ -10,14 +10,14 @@ from zot.features.hooks.config import load
 from zot.features.hooks.feature import untrusted_of
 from zot.features.plugins.installed_plugins import in_use, load_all
 from zot.features.templates.discovery import all_templates, places_in
-from zot.features.trust import GuestTrust
+from zot.features.trust import TrustStore
 
 
 def guest_facts(home: Path, cwd: Path) -> Iterator[tuple[str, str]]:
     """One line each, for what there is."""
     try:
         sources = load(home, cwd, [])
-        waiting = untrusted_of(GuestTrust(home), sources)
+        waiting = untrusted_of(TrustStore(home), sources)
         plugins = load_all(home)
     except ZotError:
         return  # the file is told of among the problems

@@ -14,10 +14,10 @@ from pathlib import Path
 import msgspec
 
 from zot.errors import in_words
+from zot.features.stderr_pipe import ChildPipe
 from zot.system.processes import Jailer, ProcessTree, spawn
 
 MOST_BYTES = 1 << 20
-_READ_BYTES = 1 << 16
 _LINGER_S = 0.2  # for what was written just before the end
 _STOP_S = 0.5
 
@@ -49,7 +49,7 @@ async def run_hook(
         if stdin >= 0:
             os.close(stdin)
         for pipe in pipes:
-            pipe.close_childs()
+            os.close(pipe.for_child)
     try:
         return await _finished(tree, pipes[0], pipes[1], timeout_s)
     finally:
@@ -92,20 +92,14 @@ def _file_of(given: bytes) -> int:
     return fd
 
 
-class _Pipe:
-    """Reads what a child writes, in the event loop; keeps the beginning."""
+class _Pipe(ChildPipe):
+    """Stores the first ``MOST_BYTES`` of the output and drops the rest."""
 
     def __init__(self) -> None:
-        self._fd, self.for_child = os.pipe()
+        super().__init__()
         self._data = bytearray()
         self.cut = self.ended = False
-        self._loop = asyncio.get_running_loop()
         self._end: asyncio.Future[None] = self._loop.create_future()
-        os.set_blocking(self._fd, False)
-        self._loop.add_reader(self._fd, self._read)
-
-    def close_childs(self) -> None:
-        os.close(self.for_child)
 
     async def wait(self, seconds: float) -> None:
         if not self.ended:
@@ -115,26 +109,16 @@ class _Pipe:
         return self._data.decode("utf-8", "replace")
 
     def close(self) -> None:
-        if not self.ended:
-            self.ended = True
-            self._loop.remove_reader(self._fd)
-            os.close(self._fd)
-            self._end.cancel()
+        super().close()
+        self._end.cancel()
 
-    def _read(self) -> None:
-        try:
-            data = os.read(self._fd, _READ_BYTES)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if not data:
-            self.ended = True
-            self._loop.remove_reader(self._fd)
-            os.close(self._fd)
-            if not self._end.done():
-                self._end.set_result(None)
-            return
+    def _at_end(self) -> None:
+        self.ended = True
+        if not self._end.done():
+            self._end.set_result(None)
+        super()._at_end()
+
+    def _take(self, data: bytes) -> None:
         room = MOST_BYTES - len(self._data)
         self.cut = self.cut or len(data) > room
         self._data += data[: max(room, 0)]

@@ -18,10 +18,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from zot.core.events import AgentEvent, CompactDone, SessionEnded, SessionStarted
+from zot.errors import ConfigError, in_words
 from zot.features.hooks.claude_format import MODES, NAMES
 from zot.features.hooks.config import Hook, Source, digest_of
 from zot.features.hooks.hook_output import Answer, answer_of, joined_context
 from zot.features.hooks.hook_process import run_hook
+from zot.features.trust import TrustStore, Untrusted
+from zot.system.background_tasks import BackgroundTasks
 from zot.system.files import find_program
 
 if TYPE_CHECKING:
@@ -43,18 +46,21 @@ class HookHost:
     conversation: Conversation
 
     def __init__(
-        self, sources: Sequence[Source], *, workspace: Workspace, strict: bool, tell: Callable[[str], None]
+        self, sources: Sequence[Source], *, home: Path, workspace: Workspace, strict: bool, tell: Callable[[str], None]
     ) -> None:
         from zot.features.hooks.interceptor import HookInterceptor  # which needs this module
 
         self.interceptor = HookInterceptor(self)
         self.untrusted: list[Source] = []
+        self._home = home
+        self._listed: dict[str, bytes] = {}  # the content of untrusted sources when they were shown
+        self._accepted: list[Source] = []
         self._workspace = workspace
         self._strict = strict
         self._tell = tell
         self._sources: list[Source] = []
         self._scripts: dict[str, tuple[str, Signature | None]] = {}  # as they were trusted, and as last looked at
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = BackgroundTasks()
         self._starting: asyncio.Task[None] | None = None
         self._start_context = self._env_file = ""
         self._begun = False
@@ -68,8 +74,31 @@ class HookHost:
             for path, digest in source.scripts().items():
                 self._scripts[path] = (digest, _signature(path))
 
-    def adopt(self, source: Source) -> None:
-        """A person trusts it: it runs from now on."""
+    # --- trust (features.trust.TrustSubject)
+
+    def untrusted_items(self) -> list[Untrusted]:
+        self._listed = {source.name: source.content() for source in self.untrusted}
+        return [as_untrusted(source) for source in self.untrusted]
+
+    def accept_items(self, items: Sequence[Untrusted]) -> None:
+        names = {item.name for item in items}
+        for source in [source for source in self.untrusted if source.name in names]:
+            if source.content() != self._listed[source.name]:
+                self._tell(f"hooks: {source.name} changed while you looked at it; it is not trusted")
+                continue
+            self._trust_source(source)
+            self._accepted.append(source)
+
+    async def trust_items(self, items: Sequence[Untrusted], *, save: bool = True) -> None:
+        accepted, self._accepted = self._accepted, []
+        store = TrustStore(self._home)
+        for source in accepted if save else ():
+            try:
+                await asyncio.to_thread(store.trust, source.project, "hooks", source.name, self._listed[source.name])
+            except (ConfigError, OSError) as error:
+                self._tell(f"hooks: {source.name} runs now, and is asked about again: {in_words(error)}")
+
+    def _trust_source(self, source: Source) -> None:
         self.untrusted = [each for each in self.untrusted if each is not source]
         self._take(source)
         if self._begun and any(hook.event == "SessionStart" for hook in source.hooks):
@@ -104,7 +133,7 @@ class HookHost:
         waited: list[tuple[Source, Hook]] = []
         for source, hook in asked:
             if hook.is_async:
-                self._spawn(self._run_aside(source, hook, given))
+                self._tasks.start(self._run_aside(source, hook, given))
             else:
                 waited.append((source, hook))
         if len(waited) == 1:
@@ -209,12 +238,6 @@ class HookHost:
                     self._scripts[path] = (digest, now)
         return ""
 
-    def _spawn(self, work: Any) -> asyncio.Task[Any]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
     def warn(self, text: str) -> None:
         self._tell(text)
 
@@ -268,7 +291,7 @@ class HookHost:
             case SessionEnded(_, "session_switch"):
                 # The input is made now: a moment later the conversation is that of the next session.
                 given = self._given("SessionEnd", {"reason": "clear"})
-                self._spawn(self.ask("SessionEnd", ("clear",), {"reason": "clear"}, given=given))
+                self._tasks.start(self.ask("SessionEnd", ("clear",), {"reason": "clear"}, given=given))
             case CompactDone():
                 self._begin("compact")
             case _:
@@ -290,7 +313,7 @@ class HookHost:
                 self._workspace.added.update(exported(file.read(_ENV_BYTES).decode("utf-8", "replace")))
             self._start_context = "\n\n".join(filter(None, (self._start_context, joined_context(answers))))
 
-        self._starting = self._spawn(begin())
+        self._starting = self._tasks.start(begin())
 
     async def aclose(self, *, by_user: bool = False) -> None:
         """Run the SessionEnd hooks, for at most END_S, then stop all that still run."""
@@ -299,11 +322,7 @@ class HookHost:
             with suppress(TimeoutError):
                 async with asyncio.timeout(END_S):
                     await self.ask("SessionEnd", (reason,), {"reason": reason})
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await self._tasks.aclose()
 
 
 def argv_of(hook: Hook, env: Mapping[str, str]) -> list[str]:
@@ -351,3 +370,13 @@ def _signature(path: str) -> Signature | None:
     except OSError:
         return None
     return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def as_untrusted(source: Source) -> Untrusted:
+    return Untrusted(
+        kind="hooks",
+        name=source.name,
+        source=source.file,
+        runs=tuple(hook.shown() for hook in source.hooks),
+        details=tuple(f"script {path}" for path in source.scripts()),
+    )

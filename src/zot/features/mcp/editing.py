@@ -13,7 +13,8 @@ from typing import Any, cast
 from zot.errors import ConfigError
 from zot.features.mcp.config import KEYS, PROJECT_FILES, USER_FILE, Entry, decode, fields_of
 from zot.system import strict_json
-from zot.system.files import encode_pretty, locked, make_private_dir, read_bytes, write_atomic
+from zot.system.files import read_bytes
+from zot.system.json_store import JsonStore
 
 
 def file_of(home: Path, cwd: Path, *, project: bool) -> Path:
@@ -21,16 +22,16 @@ def file_of(home: Path, cwd: Path, *, project: bool) -> Path:
 
 
 def has(path: Path, name: str) -> bool:
-    return name in _servers(_read(path))
+    return name in _servers(_ServersFile(path).load())
 
 
 def put(path: Path, name: str, fields: dict[str, Any]) -> None:
-    with _changing(path) as servers:
+    with _edit(path) as servers:
         servers[name] = fields
 
 
 def take(path: Path, name: str) -> None:
-    with _changing(path) as servers:
+    with _edit(path) as servers:
         servers.pop(name, None)
 
 
@@ -44,11 +45,6 @@ def as_json(entry: Entry) -> dict[str, Any]:
     return {"name": entry.name, "origin": entry.origin, "file": entry.file, **fields}
 
 
-def _read(path: Path) -> dict[str, Any]:
-    data = read_bytes(path)
-    return decode(path, data) if data is not None and data.strip() else {}
-
-
 def _servers(value: dict[str, Any]) -> dict[str, Any]:
     key = next((key for key in KEYS if key in value), KEYS[0])
     servers: Any = value.setdefault(key, {})
@@ -58,17 +54,27 @@ def _servers(value: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _changing(path: Path) -> Generator[dict[str, Any]]:
-    if not path.parent.is_dir():
-        make_private_dir(path.parent)
-    with locked(path):
-        data = read_bytes(path)
+def _edit(path: Path) -> Generator[dict[str, Any]]:
+    with _ServersFile(path).edit() as value:
+        yield _servers(value)
+
+
+class _ServersFile(JsonStore[dict[str, Any]]):
+    """The user's file is private; a project's is for everybody who has the project."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, dict[str, Any])
+        self.mode = 0o600 if path.name == USER_FILE else 0o644
+
+    def load_to_edit(self) -> dict[str, Any]:
+        data = read_bytes(self.path)
         if data is not None and data.strip():
             try:
                 strict_json.loads(data)
             except ValueError:
-                decode(path, data)  # says what is wrong if it is more than comments
-                raise ConfigError(f"{path}: has comments, which would be lost; change it by hand") from None
-        value = _read(path)
-        yield _servers(value)
-        write_atomic(path, encode_pretty(value), 0o600 if path.name == USER_FILE else 0o644)
+                decode(self.path, data)  # says what is wrong if it is more than comments
+                raise ConfigError(f"{self.path}: has comments, which would be lost; change it by hand") from None
+        return self.load()
+
+    def decode(self, data: bytes) -> dict[str, Any]:
+        return decode(self.path, data) if data.strip() else {}

@@ -251,9 +251,9 @@ def untrusted_of(services: Services, found: Sequence[Entry], problems: list[str]
     asks = [entry for entry in found if needs_trust(entry) and entry.enabled]
     if not asks:
         return []
-    from zot.features.trust import GuestTrust
+    from zot.features.trust import TrustStore
 
-    trust, cwd = GuestTrust(services.home), services.workspace.cwd
+    trust, cwd = TrustStore(services.home), services.workspace.cwd
     try:
         return [entry for entry in asks if not trust.is_trusted(cwd, "mcp", entry.name, entry.content())]
     except ConfigError as error:

@@ -20,15 +20,16 @@ if TYPE_CHECKING:
 
     from zot.agent.tools.workspace import Workspace
     from zot.core.agent import Agent
-    from zot.features.extensions.child_group import BackgroundTasks
     from zot.features.mcp.config import Entry
     from zot.features.mcp.list_cache import Listed, ResourceRow, ToolRow
     from zot.features.mcp.server import Server
     from zot.features.mcp.session import Ask
     from zot.features.mcp.transport import Link
+    from zot.features.trust import Untrusted
     from zot.provider.auth.auth_store import AuthStore
     from zot.provider.auth.oauth.login_progress import Tell
     from zot.provider.http.pool import HttpPool
+    from zot.system.background_tasks import BackgroundTasks
 
 SEARCH_S = 20.0  # how long a search waits for servers that were never asked
 BACKGROUND_S = 1.0  # after the start, in modes that stay
@@ -287,7 +288,7 @@ class McpHost:
     @property
     def tasks(self) -> BackgroundTasks:
         if self._tasks is None:
-            from zot.features.extensions.child_group import BackgroundTasks
+            from zot.system.background_tasks import BackgroundTasks
 
             self._tasks = BackgroundTasks(self._on_bug)
         return self._tasks
@@ -315,7 +316,7 @@ class McpHost:
 
     def _start_process(self, entry: Entry, server: Server) -> Link:
         from zot.errors import ExtensionError
-        from zot.features.extensions.loader.manifest import resolve_exec
+        from zot.features.child_process import resolve_exec
         from zot.features.mcp.protocol import McpError
         from zot.features.mcp.server import working_directory
         from zot.features.mcp.stdio_transport import StdioLink
@@ -365,13 +366,37 @@ class McpHost:
     def log_of(self, name: str) -> Path:
         return self.running(name).log
 
-    def trust(self, name: str) -> None:
-        """A person has seen what it runs, and it may from now on."""
+    # --- trust (features.trust.TrustSubject)
+
+    def untrusted_items(self) -> list[Untrusted]:
+        from zot.features.trust import Untrusted
+
+        return [
+            Untrusted(kind="mcp", name=entry.name, source=entry.file, runs=(entry.shown(),))
+            for entry in self.untrusted.values()
+        ]
+
+    def accept_items(self, items: Sequence[Untrusted]) -> None:
+        """Servers guard nothing."""
+
+    async def trust_items(self, items: Sequence[Untrusted], *, save: bool = True) -> None:
+        from zot.errors import ConfigError, in_words
+
+        for item in items:
+            try:
+                if item.name in self.untrusted:
+                    self.trust(item.name, save=save)
+            except (ConfigError, OSError) as error:
+                self.note(f"{item.name} was not trusted: {in_words(error)}")
+
+    def trust(self, name: str, *, save: bool = True) -> None:
+        """The user has seen what it runs, and it may from now on; without ``save`` in this run."""
         from zot.features.mcp.list_cache import recall
-        from zot.features.trust import GuestTrust
+        from zot.features.trust import TrustStore
 
         entry = self.untrusted.pop(name)
-        GuestTrust(self.home).trust(self._workspace.cwd, "mcp", name, entry.content())
+        if save:
+            TrustStore(self.home).trust(self._workspace.cwd, "mcp", name, entry.content())
         known = self._known()
         known.entries[name] = entry
         known.lists[name] = recall(self.home, entry)
@@ -381,6 +406,8 @@ class McpHost:
         self.on_state(name)
         if self._stays:
             self.begin()
+
+    # --- logging in
 
     async def log_in(self, name: str, tell: Tell) -> None:
         """With a browser; LoginFailed says why not."""

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from zot.errors import ConfigError, ExtensionError
-from zot.features.extensions.loader.manifest import resolve_exec
+from zot.features.child_process import resolve_exec
 from zot.features.mcp.config import Entry, by_name, expanded, load
 from zot.features.mcp.feature import needs_trust
 from zot.features.mcp.list_cache import recall
 from zot.features.mcp.server import working_directory
-from zot.features.trust import GuestTrust
+from zot.features.trust import TrustStore
 
 
 def mcp_words(home: Path, cwd: Path) -> str:
@@ -32,7 +32,7 @@ def _state(home: Path, cwd: Path, entry: Entry) -> str:
 
 def _may_run(home: Path, cwd: Path, entry: Entry) -> bool:
     try:
-        return not needs_trust(entry) or GuestTrust(home).is_trusted(cwd, "mcp", entry.name, entry.content())
+        return not needs_trust(entry) or TrustStore(home).is_trusted(cwd, "mcp", entry.name, entry.content())
     except ConfigError:
         return False  # the file is told of elsewhere
 

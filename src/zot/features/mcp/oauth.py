@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 import msgspec
 
 from zot.errors import ConfigError, LoginFailed, NotLoggedIn
-from zot.features.json_store import StructFile
 from zot.features.mcp.config import Login
 from zot.features.mcp.list_cache import FOLDER
 from zot.features.mcp.protocol import list_in
@@ -29,6 +28,7 @@ from zot.provider.auth.oauth.server_metadata import find_server
 from zot.provider.auth.oauth.settings import OAuthSettings
 from zot.provider.http.pool import HttpPool
 from zot.system.files import make_private_dir
+from zot.system.json_store import JsonStore
 
 _WHAT = "the metadata of the server"
 _OFFLINE = "offline_access"
@@ -40,8 +40,8 @@ class _Known(msgspec.Struct):
     logins: dict[str, OAuthSettings] = {}
 
 
-def _book(home: Path) -> StructFile[_Known]:
-    return StructFile(home / FOLDER / "logins.json", _Known, "delete it and log in again")
+def _book(home: Path) -> JsonStore[_Known]:
+    return JsonStore(home / FOLDER / "logins.json", _Known, "delete it and log in again")
 
 
 def key_of(url: str) -> str:
@@ -134,7 +134,7 @@ async def log_in(
     store.set_oauth(key_of(url), token)
     home = store.path.parent
     make_private_dir(home / FOLDER)
-    with _book(home).changing() as known:
+    with _book(home).edit() as known:
         known.logins[url] = msgspec.structs.replace(settings, client_secret="", client_id="")
     return token
 
@@ -155,7 +155,7 @@ def log_out(store: AuthStore, url: str) -> bool:
     if not is_logged_in(store, url):
         return False
     store.clear(key_of(url))
-    with _book(store.path.parent).changing() as known:
+    with _book(store.path.parent).edit() as known:
         known.logins.pop(url, None)
     return True
 

@@ -34,7 +34,7 @@ from zot.features.mcp.session import Ask, Progress, Session
 from zot.features.mcp.transport import Link
 
 if TYPE_CHECKING:
-    from zot.features.extensions.child_group import BackgroundTasks
+    from zot.system.background_tasks import BackgroundTasks
 
 START_S = 30.0
 LIST_S = 30.0

@@ -17,6 +17,7 @@ from zot.features.mcp.elicitation import Elicitation, read_question
 from zot.features.mcp.list_cache import Era
 from zot.features.mcp.protocol import Incoming, McpError, NeedsLogin, NoAnswer, ServerGone
 from zot.features.mcp.transport import Link
+from zot.system.background_tasks import BackgroundTasks
 
 DISCOVER_S = 4.0  # for a server that may be of either era; an answer that comes later still counts
 MOST_ROUNDS = 10  # of questions before one answer
@@ -43,7 +44,7 @@ class Session:
         self._ids = 0
         self._progress: dict[str, Progress] = {}
         self._stirred: dict[str, Callable[[], None]] = {}
-        self._questions: set[asyncio.Task[None]] = set()
+        self._questions = BackgroundTasks()
         link.hear = self._hear
 
     @property
@@ -296,9 +297,7 @@ class Session:
             case "ping" if message.id is not None:
                 self.link.tell(protocol.answer(message.id, {}))
             case "elicitation/create" if message.id is not None and self._asked is not None:
-                task = asyncio.ensure_future(self._answer_question(message))
-                self._questions.add(task)
-                task.add_done_callback(self._questions.discard)
+                self._questions.start(self._answer_question(message))
             case method if message.id is not None:
                 self.link.tell(protocol.refusal(message.id, protocol.METHOD_NOT_FOUND, f"zot has no {method[:60]}"))
             case _:
@@ -323,8 +322,7 @@ class Session:
             self.link.tell(protocol.refusal(message.id, protocol.INVALID_PARAMS, str(error)))
 
     async def aclose(self, grace: float) -> None:
-        for task in list(self._questions):
-            task.cancel()
+        self._questions.cancel()
         await self.link.aclose(grace)
 
 

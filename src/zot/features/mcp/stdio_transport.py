@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from zot.errors import ExtensionError, in_words
-from zot.features.child_process import ExtensionProcess, start_process
+from zot.features.child_process import JsonLineProcess, start_process
 from zot.features.mcp.protocol import Incoming, McpError, ServerGone, read_message
 from zot.features.mcp.transport import Hear
-from zot.features.process_log import LogFile, last_words, telling_line
-from zot.features.stderr_pipe import StderrPipe
+from zot.features.process_log import ProcessLog
 from zot.system.processes import Jailer
 from zot.wire import limits
 
@@ -37,12 +36,11 @@ class StdioLink:
         self.heard = 0
         self.closed = ""
         self._name = name
-        self._log = log
+        self._log_path = log
+        self._log: ProcessLog | None = None
         self._tell_of = tell_of
         self._start_task = start_task
-        self._file: LogFile | None = None
-        self._stderr: StderrPipe | None = None
-        self._process: ExtensionProcess | None = None
+        self._process: JsonLineProcess | None = None
         self._open: dict[int, asyncio.Future[Incoming]] = {}
         self._garbage = 0
         self._watch: asyncio.Task[Any] | None = None
@@ -54,17 +52,15 @@ class StdioLink:
     def start(self, argv: list[str], cwd: Path, env: Mapping[str, str], jail: Jailer | None = None) -> None:
         """McpError when it cannot be started."""
         try:
-            self._file = LogFile(self._log.parent.parent, self._name, "", self._log)
-            self._stderr = StderrPipe(self._file.keep, self._left_out)
+            log = self._log = ProcessLog(self._log_path, f"{self._name} -")
         except (ExtensionError, OSError) as error:
-            self._close_log()
             raise McpError(f"{self._name}: {error}") from error
         try:
             self._process = start_process(
                 argv,
                 cwd=cwd,
                 env=env,
-                stderr=self._stderr.for_child,
+                stderr=log.for_child,
                 receive=self._received,
                 private=False,
                 jail=jail,
@@ -73,7 +69,7 @@ class StdioLink:
             self._close_log()
             raise McpError(f"{self._name}: cannot be started: {in_words(error)}: {argv[0]}") from error
         finally:
-            os.close(self._stderr.for_child)
+            os.close(log.for_child)
         self._watch = self._start_task(self._watch_end(self._process))
 
     @property
@@ -106,10 +102,7 @@ class StdioLink:
         if self._watch is not None:
             self._watch.cancel()
         if process is not None:
-            process.finish_input()
-            await process.exit_code(grace / 2)
-            process.disconnect("")
-            await process.tree.stop(grace)  # also when it is over: a launcher may have left somebody
+            await process.stop(grace)
         self._close_log()
 
     # --- what it says
@@ -137,32 +130,26 @@ class StdioLink:
     def _heard_garbage(self, line: bytes) -> None:
         self._garbage += 1
         shown = line[:200].decode("utf-8", "replace")
-        if self._garbage <= _GARBAGE and self._file is not None:
-            self._file.write(f"not a message, on its stdout: {shown!r}")
+        if self._garbage <= _GARBAGE and self._log is not None:
+            self._log.write(f"not a message, on its stdout: {shown!r}")
         if self._garbage == 1:
             self._tell_of(f"writes to its stdout what is no message; it is ignored: {shown[:80]!r}")
 
     def _misbehaves(self, text: str) -> None:
-        if self._file is not None:
-            self._file.write(text)
+        if self._log is not None:
+            self._log.write(text)
         self._tell_of(text)
-
-    def _left_out(self, count: int) -> None:
-        if self._file is not None:
-            self._file.write(f"floods its stderr: {count:,} bytes of it were not kept")
 
     # --- its end
 
-    async def _watch_end(self, process: ExtensionProcess) -> None:
+    async def _watch_end(self, process: JsonLineProcess) -> None:
         watch = asyncio.ensure_future(process.watch_exit())
         try:
             reason = await process.over
             code = await process.exit_code(0.5)
         finally:
             watch.cancel()
-        if self._stderr is not None:
-            self._stderr.drain()
-        said = telling_line(last_words(self._log))
+        said = self._log.error_line() if self._log is not None else ""
         how = reason or ("closed its stdout" if code is None else f"ended ({_exit(code)})")
         self._end(how + (f": {said[:_SAID]}" if said else ""))
         process.disconnect("")
@@ -180,13 +167,9 @@ class StdioLink:
                 waiting.set_exception(McpError(f"{self._name}: {reason}"))
 
     def _close_log(self) -> None:
-        if self._stderr is not None:
-            self._stderr.drain()
-            self._stderr.close()
-            self._stderr = None
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        if self._log is not None:
+            self._log.close()
+            self._log = None
 
 
 def _exit(code: int) -> str:

@@ -16,7 +16,8 @@ import msgspec
 
 from zot.core.permission_modes import Rule
 from zot.errors import ConfigError, in_words
-from zot.system.files import locked, read_bytes, write_atomic
+from zot.features.trust import project_key
+from zot.system.json_store import JsonStore
 
 _MOST = 1_000  # rules of one project; beyond that something else wrote them
 
@@ -30,8 +31,9 @@ class KeptRules:
     """Those of one project. They are read once, when something would have to be asked; ``told`` hears what is wrong."""
 
     def __init__(self, home: Path, cwd: Path, told: Callable[[str], None]) -> None:
-        self.path = home / "permissions.json"
-        self._project = os.fsencode(os.path.realpath(cwd)).decode("utf-8", "backslashreplace")
+        self._file = _RulesFile(home / "permissions.json", _File, "fix the file or delete it")
+        self.path = self._file.path
+        self._project = project_key(cwd)
         self._told = told
         self._read: list[Rule] | None = None
 
@@ -39,42 +41,36 @@ class KeptRules:
         if self._read is None:
             self._read = []  # whatever happens now, it is not tried again
             try:
-                self._read = self._load().projects.get(self._project, [])[:_MOST]
+                self._read = self._file.load().projects.get(self._project, [])[:_MOST]
             except (ConfigError, OSError) as error:
                 self._told(f"{in_words(error)}; no kept permission holds until it is fixed")
         return self._read
 
     def keep(self, rule: Rule) -> None:
         """From now on, in later sessions too. ConfigError or OSError: nothing was kept."""
-        with self._changing() as rules:
+        with self._edit() as rules:
             if rule not in rules:
                 rules.append(rule)
 
     def forget(self, rule: Rule) -> None:
         """The same errors; harmless for a rule that is not kept."""
-        with self._changing() as rules:
+        with self._edit() as rules:
             if rule in rules:
                 rules.remove(rule)
 
     @contextmanager
-    def _changing(self) -> Generator[list[Rule]]:
-        """The rules as they are on disk, under the lock; written back when the block ends well."""
-        with locked(self.path):
-            content = self._load()
+    def _edit(self) -> Generator[list[Rule]]:
+        """The rules as they are on disk, under the lock; written back when the block ends without an error."""
+        with self._file.edit() as content:
             rules = content.projects.setdefault(self._project, [])
             yield rules
             content.projects = {project: rules for project, rules in content.projects.items() if rules}
-            write_atomic(self.path, msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n")
         self._read = rules
 
-    def _load(self) -> _File:
-        data = read_bytes(self.path)
-        if data is None:
-            return _File()
+
+class _RulesFile(JsonStore[_File]):
+    def decode(self, data: bytes) -> _File:
         about = os.stat(self.path)
         if about.st_uid not in (os.getuid(), 0) or about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise ConfigError(f"{self.path}: others can write to it; make it yours alone with chmod 600")
-        try:
-            return msgspec.json.decode(data, type=_File)
-        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-            raise ConfigError(f"{self.path}: {error}; fix the file or delete it") from error
+        return super().decode(data)

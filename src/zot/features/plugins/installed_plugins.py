@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 
 from zot.errors import ZotError, in_words
-from zot.features.json_store import StructFile
 from zot.features.plugins.components import Parts, parts_of
 from zot.features.plugins.manifest import Manifest, read_manifest
+from zot.system.json_store import JsonStore
 
 INDEX = "plugins.json"
 FOLDER = "plugins"
@@ -45,8 +45,8 @@ class Loaded(msgspec.Struct, frozen=True):
     wrong: str = ""
 
 
-def index_file(home: Path) -> StructFile[Index]:
-    return StructFile(home / INDEX, Index, ADVICE)
+def index_file(home: Path) -> JsonStore[Index]:
+    return JsonStore(home / INDEX, Index, ADVICE)
 
 
 def load_all(home: Path) -> list[Loaded]:

@@ -15,6 +15,7 @@ from zot.features.extensions.host import ExtensionHost
 from zot.frontends.prompt_queue import MOST_WAITING, Work, WorkQueue
 from zot.frontends.rpc.extension_ui import RpcSurface
 from zot.frontends.rpc.pending_response import Reply
+from zot.system.background_tasks import BackgroundTasks
 from zot.wire import rpc_frames as wire
 
 
@@ -24,7 +25,7 @@ class ExtensionCommands:
         self._surface = surface
         self._queue = queue
         self._tasks = tasks
-        self._running: set[asyncio.Task[None]] = set()
+        self._running = BackgroundTasks()
 
     def all(self) -> tuple[wire.CommandInfo, ...]:
         return tuple(
@@ -40,17 +41,11 @@ class ExtensionCommands:
         if len(self._running) >= MOST_WAITING:
             raise UsageError(f"{MOST_WAITING} commands of extensions are running already; wait for their answers")
         self._queue.announce()
-        task = self._tasks.create_task(self._run(command, reply))
-        self._running.add(task)
-        task.add_done_callback(self._ended)
+        task = self._running.add(self._tasks.create_task(self._run(command, reply)))
+        task.add_done_callback(lambda _: self._queue.withdraw())
 
     def stop(self) -> None:
-        for task in self._running:
-            task.cancel()
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._running.discard(task)
-        self._queue.withdraw()
+        self._running.cancel()
 
     def _submit(self, work: Work, reply: Reply) -> None:
         try:

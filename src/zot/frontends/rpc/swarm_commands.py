@@ -16,6 +16,7 @@ from zot.frontends.prompt_queue import WorkQueue
 from zot.frontends.rpc.pending_response import Reply, answer
 from zot.frontends.rpc.writer import Writer
 from zot.swarm.service import Office, starter_of
+from zot.system.background_tasks import BackgroundTasks
 from zot.wire import swarm_frames as wire
 
 
@@ -23,7 +24,7 @@ class SwarmCommands:
     def __init__(self, conversation: Conversation, writer: Writer, queue: WorkQueue, tasks: asyncio.TaskGroup) -> None:
         self._queue = queue
         self._tasks = tasks
-        self._listening: list[asyncio.Task[None]] = []
+        self._listening = BackgroundTasks()
         self._office = office = Office(lambda: starter_of(conversation), self._listen, writer.tell)
         self._doers: dict[type, Callable[[Any], Coroutine[Any, Any, Any]]] = {
             wire.SwarmStart: self._start,
@@ -48,12 +49,10 @@ class SwarmCommands:
 
     def close(self) -> None:
         """Nobody listens any more."""
-        for task in self._listening:
-            task.cancel()
+        self._listening.cancel()
 
     def _listen(self, work: Coroutine[Any, Any, None]) -> None:
-        self._listening = [task for task in self._listening if not task.done()]
-        self._listening.append(self._tasks.create_task(work))
+        self._listening.add(self._tasks.create_task(work))
 
     async def _start(self, command: wire.SwarmStart) -> wire.SwarmStarted:
         return wire.SwarmStarted(worker=await self._office.start(command))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from zot.errors import ZotError
 from zot.frontends.terminal.commands.command_context import Context
 from zot.frontends.terminal.dialogs.picker import Picker
-from zot.frontends.terminal.trust_dialogs import ask_about_hooks, ask_about_trust
+from zot.frontends.terminal.trust_dialogs import ask_about_trust
 from zot.tui.sanitize import one_line
 from zot.tui.widgets.select_list import Choice
 
@@ -29,7 +29,6 @@ async def greet(context: Context, *, resume: bool) -> None:
         from zot.frontends.terminal.commands.reload_ext import reload
 
         await reload(context)
-    await ask_about_hooks(conversation, context.dialogs)
     if resume:
         context.commands.run("/sessions")
     elif conversation.missing:

@@ -1,7 +1,6 @@
-"""May this project's extensions run? One question for all of them that nobody decided about, with what changed; and one
-about the user's own that ask for more than they were granted.
+"""Asks whether the programs of a project may run, in one question, and about own extensions that need more rights.
 
-Everything the answer is about can be read: names, commands and files go through the door for text a person decides on.
+The dialogs show everything the answer is about; names, commands and files are spelled out, hidden characters too.
 """
 
 from __future__ import annotations
@@ -9,10 +8,8 @@ from __future__ import annotations
 import asyncio
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from zot.core.events import Diagnostic
 from zot.errors import ConfigError, ExtensionError, in_words
 from zot.features.extensions.loader.data_dir import LOCK
 from zot.features.lookup import extension_host, hook_host, mcp_host
@@ -27,11 +24,8 @@ from zot.tui.widgets.select_list import Choice, SelectList
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.features.extensions.host import ExtensionHost
-    from zot.features.extensions.loader.trust import Untrusted
     from zot.features.extensions.loader.widened import Widened
-    from zot.features.hooks.config import Source
-    from zot.features.mcp.config import Entry
-    from zot.features.mcp.host import McpHost
+    from zot.features.trust import Untrusted, UntrustedKind
     from zot.frontends.terminal.dialogs.dialog import Dialogs
 
 TRUST, EDITING, SKIP = "trust", "editing", "skip"
@@ -44,70 +38,25 @@ async def ask_about_trust(conversation: Conversation, dialogs: Dialogs) -> bool:
 
 
 async def _ask_what_is_open(conversation: Conversation, dialogs: Dialogs) -> bool:
-    servers, host, config = mcp_host(conversation), extension_host(conversation), conversation.services.config
-    if servers is not None and servers.untrusted:
-        await _ask_about_servers(servers, dialogs)
-    if host is None or not config.installed_extensions:
+    extensions = extension_host(conversation)
+    trusted = await _ask_about_project(conversation, dialogs)
+    if extensions is None or not conversation.services.config.installed_extensions:
         return False
-    place = Path(conversation.present.directory)
-    trusted = not config.trust_project and await _ask_about_project(host, place, dialogs)
-    return await _ask_about_more(host, dialogs) or trusted
+    return await _ask_about_more(extensions, dialogs) or trusted
 
 
-async def _ask_about_servers(host: McpHost, dialogs: Dialogs) -> None:
-    """MCP servers of the project's files: the exact command of each is shown, and runs once it is trusted."""
-    if await dialogs.ask(ServersDialog(list(host.untrusted.values()))) != TRUST:
-        return
-    for name in list(host.untrusted):
-        try:
-            host.trust(name)
-        except (ConfigError, OSError) as error:
-            host.note(f"{name} was not trusted: {in_words(error)}")
+async def _ask_about_project(conversation: Conversation, dialogs: Dialogs) -> bool:
+    """One question about all extensions, MCP servers and hooks; whether an extension was trusted."""
+    from zot.features.trust import list_untrusted, trust_all
 
-
-async def ask_about_hooks(conversation: Conversation, dialogs: Dialogs) -> None:
-    """Ask about hooks nobody trusted as they are; those that are run from now on."""
-    hooks = hook_host(conversation)
-    if hooks is None or not hooks.untrusted:
-        return
-    from zot.features.trust import GuestTrust
-
-    found = list(hooks.untrusted)
-    content = [source.content() for source in found]
-    if await dialogs.ask(HooksDialog(found)) != TRUST:
-        return
-    trust = GuestTrust(conversation.home)
-    agreed: list[tuple[Source, bytes]] = []
-    for source, seen in zip(found, content, strict=True):
-        if source.content() != seen:
-            conversation.emit(Diagnostic(f"hooks: {source.name} changed while you looked at it; it is not trusted"))
-            continue
-        hooks.adopt(source)  # before the answer is kept: a prompt that is sent meanwhile is theirs to guard, too
-        agreed.append((source, seen))
-    for source, seen in agreed:
-        try:
-            await asyncio.to_thread(trust.trust, source.project, "hooks", source.name, seen)
-        except (ConfigError, OSError) as error:
-            conversation.emit(Diagnostic(f"hooks: {source.name} runs now, and is asked about again: {in_words(error)}"))
-
-
-async def _ask_about_project(host: ExtensionHost, place: Path, dialogs: Dialogs) -> bool:
-    from zot.features.extensions.loader.trust import undecided
-
-    found = await asyncio.to_thread(undecided, place, host.trust)
-    answer = await dialogs.ask(TrustDialog(found)) if found else None
-    for extension in found if answer in (TRUST, EDITING) else ():
-        if extension.guard:  # a prompt may be sent before it runs, and while the others are stopped for that
-            host.expect_guard(extension.directory)
-    for extension in found:
-        if answer == TRUST:  # what was shown, whatever lies there by now
-            try:
-                await asyncio.to_thread(host.trust.trust, extension.directory, extension.fingerprint)
-            except (ExtensionError, OSError) as error:
-                host.diagnostics.note(f"extension {extension.name} was not trusted: {in_words(error)}")
-        elif answer == EDITING:
-            host.trust.while_editing(extension.directory)
-    return answer in (TRUST, EDITING)
+    hosts = (mcp_host(conversation), extension_host(conversation), hook_host(conversation))
+    found = await list_untrusted(hosts)
+    items = [item for _, listed in found for item in listed]
+    answer = await dialogs.ask(TrustDialog(items)) if items else None
+    if answer not in (TRUST, EDITING):
+        return False
+    await trust_all(found, save=answer == TRUST)
+    return any(item.kind == "extension" for item in items)
 
 
 async def _ask_about_more(host: ExtensionHost, dialogs: Dialogs) -> bool:
@@ -156,35 +105,64 @@ class _Question(Dialog[str]):
         return self._evidence.key(key)
 
 
-class ServersDialog(_Question):
-    """Ends with ``trust`` or ``skip``."""
-
-    def __init__(self, entries: Sequence[Entry]) -> None:
-        told = [line for entry in entries for line in (f"{entry.name} ({entry.file})", f"    {entry.shown()}")]
-        choices = [
-            Choice(SKIP, "do not run them", "ask again next time"),
-            Choice(TRUST, "trust them as they are now", "until an entry changes"),
-        ]
-        warning = "They run with your rights when the model uses them. What would run is said below."
-        super().__init__("this project brings MCP servers: run them?", warning, told, choices)
-
-
 class TrustDialog(_Question):
-    """Ends with ``trust``, ``editing`` or ``skip``."""
+    """About everything a project brings; ends with ``trust``, ``editing`` or ``skip``."""
 
-    def __init__(self, found: Sequence[Untrusted]) -> None:
-        again = any(extension.changes for extension in found)
-        many, want = ("these extensions", "want") if len(found) > 1 else ("this extension", "wants")
-        word = "changed since you trusted" if again else f"{want} to run"
+    def __init__(self, items: Sequence[Untrusted]) -> None:
+        kinds: list[UntrustedKind] = [kind for kind in _KINDS if any(item.kind == kind for item in items)]
+        edited = any(item.kind == "extension" and item.changed for item in items)
+        until = _KINDS[kinds[0]].until if len(kinds) == 1 else "until a file or an entry changes"
         choices = [
             Choice(SKIP, "do not run them", "ask again next time"),
-            Choice(TRUST, "trust them as they are now", "until a file changes"),
+            Choice(TRUST, "trust them as they are now", until),
         ]
-        if again:
+        if edited:
             choices.append(Choice(EDITING, "trust this directory while I edit (this run)", "nothing is stored"))
-        warning = "They are programs, held to what is said below. Look at the files before you trust them."
-        told = [line for extension in found for line in _described(extension)]
-        super().__init__(f"this project: {many} {word}", warning, told, choices)
+        told: list[str] = []
+        for kind in kinds:
+            if len(kinds) > 1:
+                told += [f"{_KINDS[kind].heading}: {_KINDS[kind].warning}"]
+            told += [line for item in items if item.kind == kind for line in _described(item)]
+        warning = _KINDS[kinds[0]].warning if len(kinds) == 1 else "Read what would run before you trust it."
+        super().__init__(_title(items, kinds), warning, told, choices)
+
+
+class _Kind(NamedTuple):
+    heading: str
+    warning: str
+    until: str
+
+
+_KINDS: dict[UntrustedKind, _Kind] = {
+    "extension": _Kind(
+        "extensions",
+        "They are programs, held to what is said below. Look at the files before you trust them.",
+        "until a file changes",
+    ),
+    "mcp": _Kind(
+        "MCP servers",
+        "They run with your rights when the model uses them. What would run is said below.",
+        "until an entry changes",
+    ),
+    "hooks": _Kind(
+        "hooks",
+        "They are commands that run as you, unasked, when the agent works. Read them before you trust them.",
+        "until a command or a script changes",
+    ),
+}
+
+
+def _title(items: Sequence[Untrusted], kinds: Sequence[UntrustedKind]) -> str:
+    if len(kinds) > 1:
+        *others, last = (_KINDS[kind].heading for kind in kinds)
+        return f"this project brings {', '.join(others)} and {last}: run them?"
+    if kinds[0] == "mcp":
+        return "this project brings MCP servers: run them?"
+    if kinds[0] == "hooks":
+        return "hooks of Claude Code want to run"
+    many, want = ("these extensions", "want") if len(items) > 1 else ("this extension", "wants")
+    word = "changed since you trusted" if any(item.changed for item in items) else f"{want} to run"
+    return f"this project: {many} {word}"
 
 
 class MoreDialog(_Question):
@@ -201,36 +179,19 @@ class MoreDialog(_Question):
         super().__init__(f"{many} for more than you granted", warning, told, choices)
 
 
-class HooksDialog(_Question):
-    """Ends with ``trust`` or ``skip``."""
-
-    def __init__(self, found: Sequence[Source]) -> None:
-        choices = [
-            Choice(SKIP, "do not run them", "ask again next time"),
-            Choice(TRUST, "trust them as they are now", "until a command or a script changes"),
-        ]
-        told: list[str] = []
-        for source in found:
-            told.append(f"{source.name} ({source.file})")
-            told += [f"  {hook.shown()}" for hook in source.hooks]
-            told += [f"  script {path}" for path in source.scripts()]
-        warning = "They are commands that run as you, unasked, when the agent works. Read them before you trust them."
-        super().__init__("hooks of Claude Code want to run", warning, told, choices)
-
-
 def _rows(warning: str, told: Sequence[str], theme: Theme, width: int) -> list[str]:
     rows = [*painted(folded(warning, width), "fg", theme), ""]
     return rows + [row for line in told for row in painted(folded(spelled(line), width, 4), "fg", theme, "    ")]
 
 
-def _described(extension: Untrusted) -> list[str]:
+def _described(item: Untrusted) -> list[str]:
     """One line each: what it is, what it would run and where, and its files or what is different in them."""
-    guard = " (a guard)" if extension.guard else ""
-    command = shlex.join([extension.exec, *extension.args])
-    lines = [f"{extension.name}{guard}: {command}", f"  in {extension.directory}"]
-    lines += [f"  more than you granted before: it {line}" for line in extension.wider]
-    lines += [f"  it {line}" for line in extension.permissions]
-    return lines + [f"  {note}" for note in extension.changes or extension.files]
+    if item.kind == "extension":
+        guard = " (a guard)" if item.guard else ""
+        lines = [f"{item.name}{guard}: {' '.join(item.runs)}", f"  in {item.source}"]
+    else:
+        lines = [f"{item.name} ({item.source})", *(f"  {line}" for line in item.runs)]
+    return lines + [f"  {line}" for line in item.details]
 
 
 def _asking(extension: Widened) -> list[str]:

@@ -8,10 +8,9 @@ and an entry names the item that has them.
 
 from __future__ import annotations
 
-import os
 import stat
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +20,7 @@ from zot.errors import ConfigError, UsageError, nearest
 from zot.provider.auth import accounts
 from zot.provider.auth.accounts import as_object
 from zot.provider.providers import builtin_providers
-from zot.system.files import decode_object, encode_pretty, locked, read_bytes, write_atomic
+from zot.system.json_store import JsonObjectStore
 
 Method = Literal["", "apikey", "oauth"]
 
@@ -101,7 +100,8 @@ class AuthStore:
     """
 
     def __init__(self, home: Path, *, keyring: bool = False) -> None:
-        self.path = home / "auth.json"
+        self._file = _AuthFile(home / "auth.json", self._tighten)
+        self.path = self._file.path
         self.keyring = keyring
         self.notices: list[str] = []
 
@@ -113,25 +113,25 @@ class AuthStore:
 
     def shape(self, provider: str, account: str = "") -> Entry:
         """What the file says, without asking the keyring: its secrets are empty then."""
-        return self._shape(self._read(), provider, account)
+        return self._shape(self._file.load(), provider, account)
 
     def active(self, provider: str) -> str:
         """The name of the account that is used; ``default`` for one nobody named."""
-        return accounts.active_name(self._read(), provider)
+        return accounts.active_name(self._file.load(), provider)
 
     def accounts(self, provider: str) -> dict[str, Entry]:
         """Every account with a credential, the active one first; shapes only."""
-        return self._accounts(self._read(), provider)
+        return self._accounts(self._file.load(), provider)
 
     def everything(self) -> dict[str, dict[str, Entry]]:
         """Every provider with a stored account, and those accounts as ``accounts`` gives them."""
-        raw = self._read()
+        raw = self._file.load()
         found = {name: self._accounts(raw, name) for name in accounts.providers(raw)}
         return {name: rows for name, rows in found.items() if rows}
 
     def stored(self) -> dict[str, Method]:
         """The providers whose active account has a credential, and its kind."""
-        raw = self._read()
+        raw = self._file.load()
         found: dict[str, Method] = {name: self._shape(raw, name).method for name in accounts.providers(raw)}
         return {name: method for name, method in found.items() if method}
 
@@ -160,26 +160,24 @@ class AuthStore:
     def renew_oauth(self, provider: str, account: str, token: OAuthToken, *, before: OAuthToken | None = None) -> None:
         """Put a refreshed login where the account stands now: whoever chose another one meanwhile keeps it. With
         ``before`` only in its place: who logged out or in again meanwhile keeps that, too."""
-        with self._changing():
-            raw = self._read()
+        old = ""
+        with self._file.edit() as raw:
             there = self._shape(raw, provider, account)
             if there.method == "oauth" and before in (None, _opened(there).oauth):
-                self._put(raw, provider, account, Entry(oauth=token))
+                old = self._put(raw, provider, account, Entry(oauth=token))
+        self._forget(old)
 
     def use(self, provider: str, account: str) -> None:
         """Make a stored account the active one; UsageError when there is none of that name."""
-        with self._changing():
-            raw = self._read()
+        with self._file.edit() as raw:
             known = self._accounts(raw, provider)
             if account not in known:
                 raise UsageError(_no_account(provider, account, known))
             accounts.activate(raw, provider, account)
-            self._write(raw)
 
     def clear(self, provider: str, account: str = "") -> None:
         """Drop what is stored for one account; UsageError when there is no such provider or account."""
-        with self._changing():
-            raw = self._read()
+        with self._file.edit() as raw:
             if provider not in accounts.providers(raw) and provider not in builtin_providers():
                 known = ", ".join(accounts.providers(raw))
                 raise UsageError(f'nothing is stored for a provider "{provider}"; stored: {known}')
@@ -188,19 +186,18 @@ class AuthStore:
                 raise UsageError(_no_account(provider, account, stored))
             item = _item(accounts.read(raw, provider, account))
             accounts.write(raw, provider, account, {})
-            self._write(raw)
         self._forget(item)
 
     def _log_in(self, provider: str, account: str, entry: Entry) -> None:
-        with self._changing():
-            raw = self._read()
+        with self._file.edit() as raw:
             if account:
                 accounts.activate(raw, provider, accounts.checked_name(account))
-            self._put(raw, provider, account, entry)
+            old = self._put(raw, provider, account, entry)
+        self._forget(old)
 
-    def _put(self, raw: dict[str, Any], provider: str, account: str, entry: Entry) -> None:
-        """Write one entry in the place of another. In the keyring a login that is renewed keeps its item, so that its
-        secrets change in one step; any other gets a new one, and the old one goes last."""
+    def _put(self, raw: dict[str, Any], provider: str, account: str, entry: Entry) -> str:
+        """Put one entry in the place of another; the keyring item to delete once the file is written. In the keyring a
+        login that is renewed keeps its item, so that its secrets change in one step; any other gets a new one."""
         before = accounts.read(raw, provider, account)
         kept = _unknown(before, Entry)
         fields = _fields(entry, before)
@@ -213,9 +210,8 @@ class AuthStore:
             keyring.keep(item, _secrets(entry))
             fields = {**_fields(_without_secrets(entry), before), "keyring": item}
         accounts.write(raw, provider, account, {**kept, **fields})
-        self._write(raw)
-        if (old := _item(before)) != fields.get("keyring"):
-            self._forget(old)
+        old = _item(before)
+        return old if old != fields.get("keyring") else ""
 
     def _forget(self, item: str) -> None:
         """Drop what the file names no longer. That it cannot be dropped is told, and is no reason to fail."""
@@ -246,33 +242,6 @@ class AuthStore:
         found = {name: self._shape(raw, provider, name) for name in names}
         return {name: entry for name, entry in found.items() if entry.method}
 
-    @contextmanager
-    def _changing(self) -> Generator[None]:
-        """ConfigError when the file cannot be written."""
-        try:
-            with locked(self._target()):
-                yield
-        except OSError as error:
-            raise ConfigError(f"{self.path}: cannot be written: {error.strerror or error}") from error
-
-    def _read(self) -> dict[str, Any]:
-        data = read_bytes(self.path)
-        if data is None:
-            return {}
-        self._tighten()
-        try:
-            return decode_object(self.path, data)
-        except ConfigError as error:
-            raise ConfigError(f"{error}; fix the file, or remove it and log in again") from error
-
-    def _write(self, raw: dict[str, Any]) -> None:
-        first: dict[str, Any] = {name: raw.get(name) or {} for name in accounts.FIRST}
-        write_atomic(self._target(), encode_pretty({**first, **{k: v for k, v in raw.items() if k not in first}}))
-
-    def _target(self) -> Path:
-        """The real file: a symbolic link into a dotfiles directory stays one."""
-        return Path(os.path.realpath(self.path))
-
     def _tighten(self) -> None:
         mode = stat.S_IMODE(self.path.stat().st_mode)
         if not mode & 0o077:
@@ -284,6 +253,22 @@ class AuthStore:
             notice = f"{self.path} is readable by others (mode {mode:03o}); run chmod 600 on it"
         if notice not in self.notices:
             self.notices.append(notice)
+
+
+class _AuthFile(JsonObjectStore):
+    """``on_read`` is called before a file that exists is decoded."""
+
+    def __init__(self, path: Path, on_read: Callable[[], None]) -> None:
+        super().__init__(path, "fix the file, or remove it and log in again")
+        self._on_read = on_read
+
+    def decode(self, data: bytes) -> dict[str, Any]:
+        self._on_read()
+        return super().decode(data)
+
+    def encode(self, content: dict[str, Any]) -> bytes:
+        first: dict[str, Any] = {name: content.get(name) or {} for name in accounts.FIRST}
+        return super().encode({**first, **{k: v for k, v in content.items() if k not in first}})
 
 
 # --- secrets, and where they are

@@ -181,7 +181,7 @@ async def kept(store: AuthStore, server: FakeMcpHttp, token: OAuthToken) -> None
 
     store.set_oauth(key_of(server.url), token)
     (store.path.parent / "mcp").mkdir(parents=True, exist_ok=True)
-    with oauth._book(store.path.parent).changing() as known:
+    with oauth._book(store.path.parent).edit() as known:
         known.logins[server.url] = oauth.OAuthSettings(issuer=server.origin, resource=server.url)
 
 

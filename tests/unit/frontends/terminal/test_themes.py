@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from zot.features.extensions.loader.discovery import Discovery, discover
-from zot.features.extensions.loader.trust import TrustStore
+from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.frontends.terminal.themes import Themes, wanted
 from zot.tui import palette, theme_file
 from zot.tui.colour import Colour
@@ -26,7 +26,7 @@ def write(path: Path, raw: Any) -> Path:
 
 
 def extensions(home: Path, project: Path) -> Discovery:
-    return discover(explicit=(), cwd=project, home=home, scan=True, trust=TrustStore(home), trust_project=False)
+    return discover(explicit=(), cwd=project, home=home, scan=True, trust=ExtensionTrust(home), trust_project=False)
 
 
 def test_a_file_in_the_directory_is_offered_and_a_broken_one_is_not(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ from zot.cli.verb_table import options
 from zot.features.extensions.extension_check import Findings, examine
 from zot.features.extensions.install.installed import all_installed
 from zot.features.extensions.loader.discovery import Entry
-from zot.features.extensions.loader.trust import Untrusted
+from zot.features.extensions.loader.extension_trust import UntrustedExtension
 from zot.features.extensions.registry import ExtensionStatus
-from zot.features.process_log import last_words
+from zot.features.process_log import last_output
 from zot.frontends.console import run_loop
 from zot.system.files import zot_home
 from zot.system.visible_text import spelled
@@ -114,7 +114,7 @@ def _details(entry: Entry, status: ExtensionStatus | None) -> Iterator[tuple[str
     if status.log_path:
         yield "log", str(status.log_path)
         if status.state != "ready":
-            yield from (("", one_line(line)) for line in last_words(status.log_path)[-_LAST_LINES:])
+            yield from (("", one_line(line)) for line in last_output(status.log_path)[-_LAST_LINES:])
 
 
 def _state(status: ExtensionStatus) -> str:
@@ -128,7 +128,7 @@ def _names(active: tuple[str, ...], shadowed: tuple[str, ...], mark: str) -> str
     return ", ".join(words) or "-"
 
 
-def _untrusted_line(entry: Untrusted) -> str:
+def _untrusted_line(entry: UntrustedExtension) -> str:
     command = shlex.join((entry.exec, *entry.args))
     may = "; ".join(entry.permissions)
     why = f"changed: {', '.join(entry.changes)}" if entry.changes else "new"

@@ -7,10 +7,10 @@ from zot.cli.output import tell
 from zot.errors import ZotError
 from zot.features.extensions.install.installed import find
 from zot.features.extensions.install.place import set_enabled
+from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.loader.guard_registry import forget
 from zot.features.extensions.loader.lock_file import LockFile
 from zot.features.extensions.loader.manifest import FILE, read_manifest
-from zot.features.extensions.loader.trust import TrustStore
 from zot.system.digest import sha256
 from zot.system.files import zot_home
 
@@ -26,7 +26,7 @@ def disable(argv: list[str]) -> int:
 def _switch(argv: list[str], enabled: bool) -> int:
     item = find(parse(argv, {}, least=1, most=1, what="the name").words[0], tell)
     read_manifest(item.directory)  # a broken one says here what is wrong with it
-    trust = TrustStore(zot_home())
+    trust = ExtensionTrust(zot_home())
     record = trust.record(item.directory) if trust.is_trusted(item.directory) else None
     if record is not None and (item.directory / FILE).is_symlink():
         raise ZotError(f"{item.directory / FILE} is a link; edit what it leads to, then run `zot ext trust`")

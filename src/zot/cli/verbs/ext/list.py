@@ -18,7 +18,7 @@ from zot.cli.output import show_spelled, tell
 from zot.cli.verb_table import options
 from zot.features.extensions.install.installed import Installed, all_installed
 from zot.features.extensions.loader.declared_permissions import OF_PROJECTS, Permissions, words
-from zot.features.extensions.loader.trust import TrustStore
+from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.system.files import zot_home
 from zot.system.visible_text import spelled
 from zot.tui.width import cells, cut
@@ -41,7 +41,7 @@ _DESCRIPTION, _CUT = 5, 30  # on a screen
 
 def run(argv: list[str]) -> int:
     typed = parse(argv, options("ext list"), least=0, most=0)
-    trust = TrustStore(zot_home())
+    trust = ExtensionTrust(zot_home())
     if typed.has("--json"):
         described = [_described(item, trust) for item in all_installed()]
         # In ASCII: a path need not be UTF-8, and a name may hold what drives a terminal.
@@ -63,7 +63,7 @@ def run(argv: list[str]) -> int:
     return 0
 
 
-def _cells(item: Installed, trust: TrustStore) -> list[str]:
+def _cells(item: Installed, trust: ExtensionTrust) -> list[str]:
     manifest = item.manifest
     if manifest is None:
         return []
@@ -73,7 +73,7 @@ def _cells(item: Installed, trust: TrustStore) -> list[str]:
     return [spelled(cell) or "-" for cell in (*columns, *rest)]
 
 
-def _permissions(item: Installed, trust: TrustStore) -> Permissions | None:
+def _permissions(item: Installed, trust: ExtensionTrust) -> Permissions | None:
     """None for one that runs with all rights."""
     if item.manifest is None:
         return None
@@ -82,13 +82,13 @@ def _permissions(item: Installed, trust: TrustStore) -> Permissions | None:
     return None if trust.is_unconfined(item.directory) else item.manifest.permissions or OF_PROJECTS
 
 
-def _confined(item: Installed, trust: TrustStore) -> str:
+def _confined(item: Installed, trust: ExtensionTrust) -> str:
     if item.manifest is None or not item.manifest.has_process:
         return ""
     return "confined" if _permissions(item, trust) else "unconfined"
 
 
-def _trust(item: Installed, trust: TrustStore) -> str:
+def _trust(item: Installed, trust: ExtensionTrust) -> str:
     """``trusted``, ``changed`` since, or ``untrusted``; empty for what needs none: your own, and what runs nothing."""
     if item.scope != "project" or (item.manifest and not item.manifest.has_process):
         return ""
@@ -97,7 +97,7 @@ def _trust(item: Installed, trust: TrustStore) -> str:
     return "changed" if trust.record(item.directory) else "untrusted"
 
 
-def _described(item: Installed, trust: TrustStore) -> dict[str, Any]:
+def _described(item: Installed, trust: ExtensionTrust) -> dict[str, Any]:
     from zot.features.extensions.install.install_record import read_record
     from zot.features.extensions.loader.data_dir import data_dir
 

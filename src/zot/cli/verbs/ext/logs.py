@@ -14,8 +14,8 @@ from pathlib import Path
 from zot.cli.arguments import parse
 from zot.cli.verb_table import options
 from zot.errors import ZotError
+from zot.features.extensions.child_log import log_path
 from zot.features.extensions.install.installed import typed_name
-from zot.features.process_log import log_path
 from zot.system.files import zot_home
 from zot.system.safe_open import reading
 from zot.tui.sanitize import RESET, Sanitizer

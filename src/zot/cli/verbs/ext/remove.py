@@ -17,11 +17,11 @@ from zot.features.extensions.install.install_record import changed_here, read_re
 from zot.features.extensions.install.installed import Installed, all_installed, find, typed_name
 from zot.features.extensions.loader.data_dir import data_dir
 from zot.features.extensions.loader.discovery import STAGING, global_dir
+from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.loader.guard_registry import forget, known_guards
 from zot.features.extensions.loader.legacy_data import copy_files, old_data
 from zot.features.extensions.loader.lock_file import LockFile
 from zot.features.extensions.loader.manifest import Manifest
-from zot.features.extensions.loader.trust import TrustStore
 from zot.system.files import make_private_dir, zot_home
 
 
@@ -52,7 +52,7 @@ def run(argv: list[str]) -> int:
             shutil.rmtree(data)
     except OSError as error:
         raise ZotError(f"{item.directory} cannot be removed: {error.strerror or error}") from error
-    TrustStore(zot_home()).untrust(item.directory)
+    ExtensionTrust(zot_home()).untrust(item.directory)
     forget_bytecode(item.directory, zot_home())
     if item.scope == "global":
         forget(zot_home(), item.directory.name)

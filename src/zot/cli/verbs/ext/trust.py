@@ -21,9 +21,9 @@ from zot.features.extensions.install.installed import all_installed
 from zot.features.extensions.loader.data_dir import is_own
 from zot.features.extensions.loader.declared_permissions import OF_PROJECTS, words
 from zot.features.extensions.loader.discovery import candidates, project_dir
+from zot.features.extensions.loader.extension_trust import ExtensionTrust, extension_key
 from zot.features.extensions.loader.lock_file import LockFile, pins_of
 from zot.features.extensions.loader.manifest import FILE, read_manifest
-from zot.features.extensions.loader.trust import TrustStore
 from zot.system.files import zot_home
 
 
@@ -33,7 +33,7 @@ def trust(argv: list[str]) -> int:
     if own := _own(typed.words[0]) if typed.words else None:
         _accept(own, free)
         return 0
-    directory, store = _directory(typed.words), TrustStore(zot_home())
+    directory, store = _directory(typed.words), ExtensionTrust(zot_home())
     if not sum(_trust_one(entry, store, free) for entry in _entries(directory)):
         raise ZotError(f"nothing to trust in {directory}")
     return 0
@@ -65,16 +65,18 @@ def _accept(directory: Path, free: bool) -> None:
 
 def untrust(argv: list[str]) -> int:
     """By record, not by what is there: a directory that is gone can be forgotten too."""
-    directory, store = _directory(parse(argv, {}, least=0, most=1).words), TrustStore(zot_home())
-    record = store.record(directory)
+    directory, store = _directory(parse(argv, {}, least=0, most=1).words), ExtensionTrust(zot_home())
     inside = directory.parts[-2:] == (".zot", "extensions")
-    project = directory.parent.parent if inside else directory
-    known = {str(directory): record} if record else store.of_project(project)
-    if not known:
+    records = store.project_records(directory.parent.parent if inside else directory)
+    for key in (extension_key(directory), str(directory)):  # the second: as a message named it
+        if record := store.record_by_key(key):
+            records = {key: record}
+            break
+    if not records:
         raise ZotError(f"nothing in {directory} is trusted")
-    for path, record in known.items():
-        store.untrust(Path(path))
-        tell(f"no longer trusted {record.name}: ran `{record.exec}` ({path})")
+    for key, record in records.items():
+        store.untrust_key(key)
+        tell(f"no longer trusted {record.name}: ran `{record.exec}` ({key})")
     return 0
 
 
@@ -93,7 +95,7 @@ def _extensions_of(directory: Path) -> Path:
     return directory if directory.parts[-2:] == (".zot", "extensions") else project_dir(directory)
 
 
-def _trust_one(directory: Path, store: TrustStore, free: bool) -> bool:
+def _trust_one(directory: Path, store: ExtensionTrust, free: bool) -> bool:
     try:
         manifest = read_manifest(directory)
     except ExtensionError as error:
@@ -108,7 +110,7 @@ def _trust_one(directory: Path, store: TrustStore, free: bool) -> bool:
         tell(f"skipped {directory}: {in_words(error)}")
         return False
     with suppress(ExtensionError, OSError):  # changed in this moment: it will be asked for again
-        compile_ahead(read_manifest(store.place(directory)), zot_home())
+        compile_ahead(read_manifest(store.trusted_path(directory)), zot_home())
     command = shlex.join((record.exec, *record.args))
     tell(f"trusted {record.name}: runs `{command}` ({len(record.files)} files in {directory})")
     for line in words(None if free else record.permissions or OF_PROJECTS):

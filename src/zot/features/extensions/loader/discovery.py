@@ -16,9 +16,10 @@ import msgspec
 
 from zot.errors import ExtensionError
 from zot.features.extensions.loader.data_dir import Scope, data_dir
-from zot.features.extensions.loader.guard_registry import known_guards, path_key
+from zot.features.extensions.loader.extension_trust import ExtensionTrust, extension_key
+from zot.features.extensions.loader.guard_registry import known_guards
 from zot.features.extensions.loader.manifest import FILE, Manifest, looks_like_guard, read_manifest
-from zot.features.extensions.loader.trust import TrustStore, key_of
+from zot.features.trust import project_key
 from zot.system.files import is_missing
 
 STAGING = ".installing-"  # where `zot ext install` builds: never an extension
@@ -101,7 +102,7 @@ class _Found(msgspec.Struct):
 
 
 def discover(
-    *, explicit: Sequence[Path], cwd: Path, home: Path, scan: bool, trust: TrustStore, trust_project: bool
+    *, explicit: Sequence[Path], cwd: Path, home: Path, scan: bool, trust: ExtensionTrust, trust_project: bool
 ) -> Discovery:
     """Everything a run loads; ``scan`` is False under ``--no-ext``.
 
@@ -157,7 +158,7 @@ def _explicit(paths: Sequence[Path], cwd: Path, home: Path, result: Discovery) -
     for path in paths:
         directory = Path(os.path.abspath(path))
         found = _find(directory)
-        found.was_guard = path_key(directory) in known
+        found.was_guard = project_key(directory) in known
         if found.manifest is None:
             reason = found.reason if directory.is_dir() else "no such directory"
             fix = f"repair {directory / FILE}, or leave out --ext"
@@ -172,12 +173,12 @@ def _explicit(paths: Sequence[Path], cwd: Path, home: Path, result: Discovery) -
     return entries
 
 
-def _project(cwd: Path, trust: TrustStore, trust_project: bool, result: Discovery) -> list[_Found]:
+def _project(cwd: Path, trust: ExtensionTrust, trust_project: bool, result: Discovery) -> list[_Found]:
     """The project's extensions that count: the trusted ones, and bundles, which run nothing."""
     counted: list[_Found] = []
-    records = trust.of_project(cwd)
+    records = trust.project_records(cwd)
     for directory in _listed(project_dir(cwd), result, guards=False):  # those that were trusted are missed below
-        record = records.pop(key_of(directory), None)
+        record = records.pop(extension_key(directory), None)
         found = _find(directory)
         found.was_guard = record is not None and record.guard
         exactly = trust.is_trusted(directory)
@@ -202,7 +203,7 @@ def _runs_as_guard(found: _Found, exactly: bool, trust_project: bool) -> bool:
     return exactly or (trust_project and found.manifest.guard)
 
 
-def _report_missing(found: _Found, trust: TrustStore, result: Discovery) -> None:
+def _report_missing(found: _Found, trust: ExtensionTrust, result: Discovery) -> None:
     """A guard that somebody trusted and that does not run as it was trusted."""
     changes = ", ".join(trust.changed(found.directory)) or found.reason or "it does not run as one any more"
     fix = f"look at it, then run `zot ext trust {found.directory}`, or `zot ext untrust` to do without it"

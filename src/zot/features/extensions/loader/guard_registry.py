@@ -8,41 +8,43 @@ their trust.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
 
-from zot.errors import ConfigError
-from zot.system.files import locked, read_bytes, write_atomic
+from zot.system.json_store import JsonStore
 
 FILE = "guards.json"
 
 
-class KnownGuards(msgspec.Struct, frozen=True):
-    guards: frozenset[str] = frozenset()
+class KnownGuards(msgspec.Struct):
+    guards: set[str] = set()
     """Names of directories in the user's own extensions."""
-    paths: frozenset[str] = frozenset()
-    """Elsewhere, by ``path_key``: those that were named with ``--ext`` or run under ``--trust-project``."""
+    paths: set[str] = set()
+    """Elsewhere, by ``project_key``: those that were named with ``--ext`` or run under ``--trust-project``."""
 
 
-def path_key(directory: Path) -> str:
-    return os.fsencode(os.path.realpath(directory)).decode("utf-8", "backslashreplace")
+class _GuardsFile(JsonStore[KnownGuards]):
+    """Without any guard there is no file."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home / FILE, KnownGuards, "look at `zot ext list` for missing guards, then delete the file")
+
+    def encode(self, content: KnownGuards) -> bytes:
+        fields = {name: names for name, names in msgspec.structs.asdict(content).items() if names}
+        return msgspec.json.format(msgspec.json.encode(fields, order="deterministic"), indent=2) + b"\n"
+
+    def write(self, data: bytes) -> None:
+        if data == self.encode(KnownGuards()):
+            self.path.unlink(missing_ok=True)
+        else:
+            super().write(data)
 
 
 def known_guards(home: Path) -> KnownGuards:
     """ConfigError when the file cannot be used: then nobody can say which guard is missing."""
-    path = home / FILE
-    data = read_bytes(path)
-    if data is None:
-        return KnownGuards()
-    try:
-        return msgspec.json.decode(data, type=KnownGuards)
-    except (msgspec.MsgspecError, UnicodeError) as error:
-        raise ConfigError(
-            f"{path}: {error}; look at `zot ext list` for missing guards, then delete the file"
-        ) from error
+    return _GuardsFile(home).load()
 
 
 def remember(
@@ -51,16 +53,9 @@ def remember(
     """Change what is known, leaving alone what another process learned meanwhile. OSError when it cannot be written.
 
     ``forgotten`` are names or paths."""
-    path = home / FILE
-    with locked(path):
-        known = known_guards(home)
-        kept = KnownGuards((known.guards | set(learned)) - set(forgotten), (known.paths | set(paths)) - set(forgotten))
-        if not (kept.guards or kept.paths):
-            path.unlink(missing_ok=True)
-        elif kept != known:
-            fields = {name: names for name, names in msgspec.structs.asdict(kept).items() if names}
-            encoded = msgspec.json.encode(fields, order="deterministic")
-            write_atomic(path, msgspec.json.format(encoded, indent=2) + b"\n")
+    with _GuardsFile(home).edit() as known:
+        known.guards = (known.guards | set(learned)) - set(forgotten)
+        known.paths = (known.paths | set(paths)) - set(forgotten)
 
 
 def forget(home: Path, name: str) -> bool:

@@ -18,8 +18,8 @@ from zot.errors import ExtensionError
 from zot.features.extensions.loader.data_dir import LOCK
 from zot.features.extensions.loader.declared_permissions import Permissions, wider
 from zot.features.extensions.loader.manifest import FILE, Manifest
-from zot.features.json_store import StructFile
 from zot.system.digest import sha256_of
+from zot.system.json_store import JsonStore
 from zot.system.safe_open import reading
 
 VERSION = 1
@@ -53,7 +53,7 @@ class LockFile:
     def __init__(self, home: Path) -> None:
         self.path = home / LOCK
         advice = "repair the file, or delete it: then nothing is pinned and granted any more"
-        self._file = StructFile(self.path, _File, advice)
+        self._file = JsonStore(self.path, _File, advice)
 
     def of(self, name: str) -> Locked | None:
         return self._file.load().extensions.get(name)
@@ -84,7 +84,7 @@ class LockFile:
 
     def announce(self, name: str, files: dict[str, Pin]) -> None:
         """What is about to take the place of what is there: until it has, both may be found."""
-        with self._file.changing() as content:
+        with self._file.edit() as content:
             old = content.extensions.get(name)
             if old is not None and old.pins:
                 content.extensions[name] = msgspec.structs.replace(old, pins=(old.pins[0], files))
@@ -92,24 +92,24 @@ class LockFile:
     def accept(self, name: str, permissions: Permissions | None, files: dict[str, Pin] | None) -> None:
         """Exactly these files, if somebody knows which, and the permissions that it asks for now."""
         pins = (files,) if files is not None else ()
-        with self._file.changing() as content:
+        with self._file.edit() as content:
             content.extensions[name] = Locked(pins, permissions is not None, permissions or Permissions())
 
     def grant(self, name: str, permissions: Permissions | None) -> None:
         """What it asks for by now; its files stay pinned as they are."""
-        with self._file.changing() as content:
+        with self._file.edit() as content:
             pins = known.pins if (known := content.extensions.get(name)) else ()
             content.extensions[name] = Locked(pins, permissions is not None, permissions or Permissions())
 
     def grant_first(self, manifest: Manifest) -> None:
         """One that nobody installed and that says what it needs: from now on it gets no more than that."""
-        with self._file.changing() as content:
+        with self._file.edit() as content:
             granted = Locked((), True, manifest.permissions or Permissions())
             content.extensions.setdefault(manifest.directory.name, granted)
 
     def repin(self, directory: Path, name: str) -> None:
         """A file of a pinned extension was rewritten by zot itself."""
-        with self._file.changing() as content:
+        with self._file.edit() as content:
             old = content.extensions.get(directory.name)
             if old is not None and old.pins:
                 pins = tuple({**files, name: pin(directory / name)} for files in old.pins if name in files)
@@ -117,7 +117,7 @@ class LockFile:
 
     def forget(self, name: str) -> None:
         if self.path.exists():
-            with self._file.changing() as content:
+            with self._file.edit() as content:
                 content.extensions.pop(name, None)
 
 

@@ -80,6 +80,8 @@ class Manifest(msgspec.Struct, frozen=True):
         """What to run, ``exec`` resolved; ``path_variable`` is the value of ``PATH``."""
         if not self.exec:
             raise ExtensionError("has no exec: it is a bundle without a process")
+        from zot.features.child_process import resolve_exec  # only where it is started
+
         return [resolve_exec(self.exec, self.directory, path_variable), *self.args]
 
 
@@ -148,26 +150,6 @@ def check_name(name: str) -> str:
     if name in (".", "..") or any(char in "/\\" or char < " " or char == "\x7f" for char in name):
         raise ExtensionError(f"the name {name!r} cannot be used: no path separators, control characters, '.' or '..'")
     return name
-
-
-def resolve_exec(exec_: str, directory: Path, path_variable: str) -> str:
-    """An absolute path stays; one with a separator belongs to ``directory``; a bare name is found on PATH only."""
-    if os.path.isabs(exec_):
-        return exec_
-    if exec_ in (".", "..") or "/" in exec_:
-        return os.path.normpath(directory / exec_)
-    return _on_path(exec_, path_variable)
-
-
-def _on_path(name: str, path_variable: str) -> str:
-    for folder in path_variable.split(os.pathsep):
-        candidate = os.path.join(folder, name)
-        if not (os.path.isfile(candidate) and os.access(candidate, os.X_OK)):
-            continue
-        if not os.path.isabs(folder):
-            raise ExtensionError(f'exec "{name}" was found through the relative PATH entry "{folder}": refused')
-        return candidate
-    raise ExtensionError(f'exec "{name}" was not found on PATH (for a file beside the manifest write "./{name}")')
 
 
 def _decode(path: Path, data: bytes) -> tuple[_Fields, tuple[str, ...]]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zot.errors import ZotError, in_words
+from zot.system.background_tasks import BackgroundTasks
 
 if TYPE_CHECKING:
     from zot.frontends.terminal.screen.screen import Screen
@@ -79,14 +80,11 @@ class Tasks:
     def __init__(self, failed: Callable[[str], None], bug: Callable[[str], None]) -> None:
         self._failed = failed
         self._bug = bug
-        self._running: set[asyncio.Task[Any]] = set()
+        self._running = BackgroundTasks()
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run it beside everything else; it ends with zot at the latest."""
-        task = asyncio.get_running_loop().create_task(self._guarded(work))
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
-        return task
+        return self._running.start(self._guarded(work))
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         try:
@@ -102,10 +100,7 @@ class Tasks:
         self._bug(f"a bug in zot: {kind}: {error or ''} (written to {_write_bug(error, what)})")
 
     async def end(self) -> None:
-        tasks = list(self._running)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._running.aclose()
 
 
 def _write_bug(error: BaseException | None, what: str) -> Path:

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from zot.errors import EngineFault
+from zot.system.background_tasks import BackgroundTasks
 
 SIZE = struct.Struct(">I")
 LARGEST = 2 << 30
@@ -111,7 +112,7 @@ class _Bridge:
     async def serve(self, reader: asyncio.StreamReader) -> None:
         """Until the engine closes its end."""
         listening = asyncio.create_task(self._listen())
-        calls: set[asyncio.Task[None]] = set()
+        calls = BackgroundTasks()
         try:
             while data := await read_frame(reader):
                 call = msgspec.msgpack.decode(data, type=Call)
@@ -119,9 +120,7 @@ class _Bridge:
                     worker, attempt, number = call.given
                     self._acknowledged[worker] = (attempt, number)
                     continue
-                task = asyncio.create_task(self._answer(call))
-                calls.add(task)
-                task.add_done_callback(calls.discard)
+                calls.start(self._answer(call))
         finally:
             listening.cancel()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -28,6 +28,7 @@ from zot.swarm.engines.ray.frames import (
     encode,
 )
 from zot.swarm.supervisor.budget import Left
+from zot.system.background_tasks import BackgroundTasks
 from zot.wire.rpc_frames import Permit, PermitRequest, PermitSettled
 
 POLL_S = 5.0
@@ -138,7 +139,7 @@ class Keeper:
         self._heard = 0.0
         self._news = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = BackgroundTasks()
 
     # --- the driver
 
@@ -362,7 +363,7 @@ class Keeper:
             else:
                 answer = Permit(request_id=id, decision="go")
                 self._count(held, id)
-            self._later(self._sent(held, number, msgspec.json.encode(answer)))
+            self._tasks.start(self._sent(held, number, msgspec.json.encode(answer)))
 
     def _count(self, held: Held, id: str) -> None:
         """A call that is permitted, by whom ever."""
@@ -403,11 +404,6 @@ class Keeper:
     def _drop(self, held: Held) -> None:
         self._forget(held)
         held.host.end()
-
-    def _later(self, work: Coroutine[Any, Any, Any]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 def _now() -> float:

@@ -15,10 +15,8 @@ import subprocess
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Coroutine
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -38,6 +36,7 @@ from zot.swarm.engines.ray.frames import (
 )
 from zot.swarm.git.bundle import Carried, NodeTree
 from zot.swarm.worker_env import environment_of, handed
+from zot.system.background_tasks import BackgroundTasks
 from zot.system.files import make_private_dir, write_atomic
 from zot.system.process_table import MARK_VARIABLE, started
 from zot.system.processes import ProcessTree, spawn
@@ -153,7 +152,7 @@ class NodeAttempt:
         self._looking = asyncio.Lock()  # two looks at a time would be in each other's way
         self._over: Over | None = None
         self._sent: set[int] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
 
     async def begin(self, bundle: bytes) -> None:
         """The directory, the checkout in it, and the child."""
@@ -208,8 +207,8 @@ class NodeAttempt:
         reader = asyncio.StreamReader()
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(out_read, "rb", 0))
         self.begun = Begun(pid=self._child.pid, started=started(self._child.pid), node=self.begun.node)
-        self._run(self._read(reader))
-        self._run(self._watch())
+        self._tasks.start(self._read(reader))
+        self._tasks.start(self._watch())
 
     # --- what it says
 
@@ -363,8 +362,7 @@ class NodeAttempt:
     async def discard(self) -> None:
         if hasattr(self, "_child") and self._over is None:
             await self.stop(0.0)
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.cancel()
         if self._directory.name:
             await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
 
@@ -384,11 +382,6 @@ class NodeAttempt:
             file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
             said = file.read().decode("utf-8", "replace").strip()
         return said.splitlines()[-1][:_LAST_WORDS] if said else ""
-
-    def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 def _filled(flag: str, places: dict[str, str]) -> str:

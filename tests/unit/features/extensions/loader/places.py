@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from zot.features.extensions.loader.discovery import Discovery, discover
-from zot.features.extensions.loader.trust import TrustStore
+from zot.features.extensions.loader.extension_trust import ExtensionTrust
 
 
 @dataclass
@@ -17,8 +17,8 @@ class Places:
     cwd: Path
 
     @property
-    def trust(self) -> TrustStore:
-        return TrustStore(self.home)
+    def trust(self) -> ExtensionTrust:
+        return ExtensionTrust(self.home)
 
     def explicit(self, folder: str, /, **fields: Any) -> Path:
         return extension(self.cwd.parent / "elsewhere" / folder, **fields)

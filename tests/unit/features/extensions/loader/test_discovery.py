@@ -10,7 +10,8 @@ import pytest
 
 from tests.fakes.plain_user import plain_user
 from tests.unit.features.extensions.loader.places import Places, extension
-from zot.features.extensions.loader.guard_registry import path_key, remember
+from zot.features.extensions.loader.guard_registry import remember
+from zot.features.trust import project_key
 
 
 def test_load_order_is_explicit_then_project_then_global_each_by_directory(places: Places) -> None:
@@ -376,8 +377,8 @@ def test_a_trusted_guard_that_was_disabled_with_the_verb_is_not_missed(places: P
 def test_a_guard_by_hello_alone_is_presumed_to_be_one(places: Places) -> None:
     """What its hello said is in no manifest; what was learned then stays."""
     own, named, project = places.own("a"), places.explicit("b"), places.project("c")
-    remember(places.home, learned=["a"], paths=[path_key(named)])
-    places.trust.note_guard(project, True)
+    remember(places.home, learned=["a"], paths=[project_key(named)])
+    places.trust.record_guard(project, True)
     assert [entry.was_guard for entry in places.discover(named).entries] == [True, True, True]
     for directory in (own, named, project):
         shutil.rmtree(directory)

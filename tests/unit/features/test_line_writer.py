@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from zot.features.child_process import FrameWriter
+from zot.features.child_process import LineWriter
 from zot.wire import limits
 
 LINE = b"x" * 999 + b"\n"
@@ -18,7 +18,7 @@ class Pipe:
         self.read_end, write_end = os.pipe()
         os.set_blocking(self.read_end, False)
         self.faults: list[str] = []
-        self.writer = FrameWriter(write_end, self.faults.append)
+        self.writer = LineWriter(write_end, self.faults.append)
 
     def read(self) -> bytes:
         try:

@@ -1,12 +1,13 @@
-"""Which project extensions the user allowed to run: exactly that content, kept in ``$ZOT_HOME/trust.json``.
+"""Trust in a project's extensions: records of their exact files in the trust store, and the copies that run.
 
-A record holds the files an extension came with and their hashes; beside it lies the copy that runs. Modes with a person
-in front of them do the asking; here trust is only looked up, stored and dropped.
+A record lists the files an extension came with and their hashes. Front ends ask the user; this module looks trust up,
+stores it and removes it.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
@@ -18,21 +19,19 @@ import msgspec
 from zot.errors import ExtensionError
 from zot.features.extensions.loader.declared_permissions import OF_PROJECTS, Permissions, wider, words
 from zot.features.extensions.loader.manifest import FILE, MAX_BYTES, Manifest, read_manifest
-from zot.features.json_store import StructFile
-from zot.system.files import locked
+from zot.features.trust import TrustStore, Untrusted, path_key, project_key
 from zot.system.temp_files import remove_tree
 
 if TYPE_CHECKING:
     from zot.features.extensions.loader.fingerprint import Found
 
-VERSION = 1
 NOT_AS_TRUSTED = "its files are not those you trusted; look at them, then run `zot ext trust`"
 
 _MAKING = ".making-"
 _A_DAY_S = 86_400
 
 
-class TrustRecord(msgspec.Struct, frozen=True):
+class ExtensionRecord(msgspec.Struct, frozen=True):
     """What was trusted; ``guard`` stays known whatever becomes of the files, and says that it was enabled."""
 
     name: str = ""
@@ -46,27 +45,20 @@ class TrustRecord(msgspec.Struct, frozen=True):
     """A person let it run with all rights."""
 
 
-class TrustFile(msgspec.Struct):
-    """The whole file."""
+class _Records(msgspec.Struct):
+    """The part of the file that is read here."""
 
-    version: int = VERSION
-    extensions: dict[str, TrustRecord] = {}
-    guests: dict[str, dict[str, str]] = {}
-    """Those of ``zot.features.trust``."""
+    extensions: dict[str, ExtensionRecord] = {}
 
 
-def trust_file(path: Path) -> StructFile[TrustFile]:
-    return StructFile(path, TrustFile, "fix the file or delete it to trust nothing")
-
-
-class TrustStore:
-    """Reads the file anew for each question, so that another process's answer is seen.
+class ExtensionTrust:
+    """Reads the store for each question, so that the decision of another process counts.
 
     The modules that hash and copy are loaded only when something is trusted."""
 
     def __init__(self, home: Path) -> None:
-        self.path = home / "trust.json"
-        self._file = trust_file(self.path)
+        self._store = TrustStore(home)
+        self.path = self._store.path
         self._home = home
         self._editing: dict[str, Permissions] = {}
 
@@ -74,12 +66,15 @@ class TrustStore:
 
     def is_trusted(self, directory: Path) -> bool:
         """Whether the directory holds exactly what was trusted. Asked before every start, restarts included."""
-        return key_of(directory) in self._editing or (
+        return extension_key(directory) in self._editing or (
             self.record(directory) is not None and not self.changed(directory)
         )
 
-    def record(self, directory: Path) -> TrustRecord | None:
-        return self._file.load().extensions.get(key_of(directory))
+    def record(self, directory: Path) -> ExtensionRecord | None:
+        return self.record_by_key(extension_key(directory))
+
+    def record_by_key(self, key: str) -> ExtensionRecord | None:
+        return self._records().get(key)
 
     def changed(self, directory: Path) -> list[str]:
         """What differs from the trusted content, one line each; empty when it is the same or was never trusted."""
@@ -100,17 +95,17 @@ class TrustStore:
         record = self.record(directory)
         return record is not None and record.unconfined and not self.changed(directory)
 
-    def of_project(self, cwd: Path) -> dict[str, TrustRecord]:
-        """The records of a project by ``key_of``, including those of extensions that are gone by now."""
-        parent = os.path.join(_text(os.path.realpath(cwd)), ".zot", "extensions")
-        known = self._file.load().extensions
+    def project_records(self, cwd: Path) -> dict[str, ExtensionRecord]:
+        """The records of a project by ``extension_key``, including those of extensions that are gone by now."""
+        parent = os.path.join(project_key(cwd), ".zot", "extensions")
+        known = self._records()
         return {key: record for key, record in sorted(known.items()) if os.path.dirname(key) == parent}
 
-    def place(self, directory: Path) -> Path:
+    def trusted_path(self, directory: Path) -> Path:
         """Where to run it: the copy of what was trusted, made again if it is damaged. ExtensionError: it may not run.
 
         A directory that is trusted while somebody edits it runs where it is."""
-        if (granted := self._editing.get(key_of(directory))) is not None:
+        if (granted := self._editing.get(extension_key(directory))) is not None:
             if more := wider(granted, read_manifest(directory).permissions or OF_PROJECTS):
                 raise ExtensionError(f"asks for more than you granted it: {'; '.join(more)}; run `zot ext trust`")
             return directory
@@ -119,7 +114,7 @@ class TrustStore:
             raise ExtensionError(NOT_AS_TRUSTED)
         from zot.features.extensions.loader.trusted_copy import copy_path, is_intact, remove_strangers
 
-        copy = copy_path(self._home, key_of(directory), directory.name, record.files)
+        copy = copy_path(self._home, extension_key(directory), directory.name, record.files)
         if not is_intact(copy, record.files):
             with self._copied(directory) as (making, _, files):
                 if files != record.files:
@@ -128,7 +123,7 @@ class TrustStore:
         remove_strangers(copy, record.files)
         return copy
 
-    def question(self, directory: Path) -> Untrusted | None:
+    def pending_decision(self, directory: Path) -> UntrustedExtension | None:
         """What to decide about; None when it would not run. ExtensionError or OSError when it cannot be trusted.
 
         The manifest is that of the fingerprint, not one read a moment earlier."""
@@ -150,7 +145,7 @@ class TrustStore:
         record = self.record(directory)
         changes = differences(files, record.files) if record else []
         asked, granted = manifest.permissions or OF_PROJECTS, record and (record.permissions or OF_PROJECTS)
-        return Untrusted(
+        return UntrustedExtension(
             manifest.directory,
             manifest.name,
             manifest.exec,
@@ -166,52 +161,70 @@ class TrustStore:
 
     def trust(
         self, directory: Path, seen: dict[str, str] | None = None, *, unconfined: bool | None = False
-    ) -> TrustRecord:
+    ) -> ExtensionRecord:
         """Store the content as it is now; ExtensionError when that is not what was ``seen``, a fingerprint.
 
         ``unconfined``: with all rights; None leaves that as it was."""
         from zot.features.extensions.loader.fingerprint import differences
         from zot.features.extensions.loader.trusted_copy import copy_path, remove_copies
 
-        key = key_of(directory)
+        key = extension_key(directory)
         with self._copied(directory) as (making, manifest, files):
             if seen is not None and (changes := differences(files, seen)):
                 raise ExtensionError(f"has changed since you were asked ({', '.join(changes[:5])}); look again")
             copy = copy_path(self._home, key, directory.name, files)
             self._put(making, copy, files)
-        with self._file.changing() as content:
-            old = content.extensions.get(key)
+        with self._edit() as records:
+            old = records.get(key)
             was_guard = old is not None and old.guard and not manifest.denies_guard
             guard = manifest.enabled and (manifest.guard or was_guard)
             free = (old is not None and old.unconfined) if unconfined is None else unconfined
             name, exec, args = manifest.name, manifest.exec, manifest.args
-            record = TrustRecord(name, exec, args, guard, files, manifest.permissions, free)
-            content.extensions[key] = record
+            record = ExtensionRecord(name, exec, args, guard, files, manifest.permissions, free)
+            records[key] = record
         remove_copies(self._home, key, but=copy)
         return record
 
     def untrust(self, directory: Path) -> bool:
-        """Forget the directory; False when nothing was known about it."""
+        """Delete the record of the directory; False when there is none."""
+        return self.untrust_key(extension_key(directory))
+
+    def untrust_key(self, key: str) -> bool:
+        """The same for an ``extension_key``: the directory may be gone."""
         from zot.features.extensions.loader.trusted_copy import remove_copies
 
-        with self._file.changing() as content:
-            known = content.extensions.pop(key_of(directory), None) is not None
-        remove_copies(self._home, key_of(directory))
+        with self._edit() as records:
+            known = records.pop(key, None) is not None
+        remove_copies(self._home, key)
         return known
 
-    def while_editing(self, directory: Path) -> None:
+    def trust_for_session(self, directory: Path) -> None:
         """Accept whatever the directory holds until this process ends, and what it asks for now; nothing is stored."""
-        self._editing[key_of(directory)] = read_manifest(directory).permissions or OF_PROJECTS
+        self._editing[extension_key(directory)] = read_manifest(directory).permissions or OF_PROJECTS
 
-    def note_guard(self, directory: Path, guard: bool) -> bool:
+    def record_guard(self, directory: Path, guard: bool) -> bool:
         """What the hello of a trusted extension said of that, for the next time; False when it is not a trusted one."""
-        with self._file.changing() as content:
-            record = content.extensions.get(key_of(directory))
-            if record is not None:
-                content.extensions[key_of(directory)] = msgspec.structs.replace(record, guard=guard)
+        key = extension_key(directory)
+        with self._edit() as records:
+            if (record := records.get(key)) is not None:
+                records[key] = msgspec.structs.replace(record, guard=guard)
         return record is not None
 
     # --- inside
+
+    def _records(self) -> dict[str, ExtensionRecord]:
+        return self._store.load(_Records).extensions
+
+    @contextmanager
+    def _edit(self) -> Generator[dict[str, ExtensionRecord]]:
+        with self._store.edit() as file:
+            before = self._records()
+            records = dict(before)
+            yield records
+            file.extensions = {
+                key: file.extensions[key] if before.get(key) == record else msgspec.Raw(msgspec.json.encode(record))
+                for key, record in records.items()
+            }
 
     @contextmanager
     def _copied(self, directory: Path) -> Generator[tuple[Path, Manifest, dict[str, str]]]:
@@ -234,28 +247,23 @@ class TrustStore:
         from zot.features.extensions.loader.trusted_copy import is_intact
 
         copy.parent.parent.mkdir(mode=0o700, exist_ok=True)
-        with locked(self.path):
+        with self._store.locked():
             if is_intact(copy, files):
                 return
             remove_tree(copy.parent)
             making.rename(copy.parent)
 
 
-def key_of(directory: Path) -> str:
+def extension_key(directory: Path) -> str:
     """The real path of the project, and the extension's place in it as it is written: whatever the project puts there
     instead, a link included, is asked for under the same name."""
     place = Path(os.path.abspath(directory))
     inside = place.parts[-3:-1] == (".zot", "extensions")
     project = place.parents[2] if inside else place.parent
-    return _text(os.path.join(os.path.realpath(project), place.relative_to(project)))
+    return path_key(os.path.join(os.path.realpath(project), place.relative_to(project)))
 
 
-def _text(path: str) -> str:
-    """A path may hold bytes that no JSON can."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
-
-
-class Untrusted(msgspec.Struct, frozen=True):
+class UntrustedExtension(msgspec.Struct, frozen=True):
     """One project extension a person has to decide about, as it was when it was looked at."""
 
     directory: Path
@@ -276,17 +284,30 @@ class Untrusted(msgspec.Struct, frozen=True):
     def files(self) -> list[str]:
         return sorted(self.fingerprint)
 
+    def as_item(self) -> Untrusted:
+        details = [f"more than you granted before: it {line}" for line in self.wider]
+        details += [f"it {line}" for line in self.permissions]
+        return Untrusted(
+            kind="extension",
+            name=self.name,
+            source=str(self.directory),
+            runs=(shlex.join([self.exec, *self.args]),),
+            details=(*details, *(self.changes or self.files)),
+            changed=bool(self.changes),
+            guard=self.guard,
+        )
 
-def undecided(cwd: Path, store: TrustStore) -> list[Untrusted]:
+
+def untrusted_extensions(cwd: Path, trust: ExtensionTrust) -> list[UntrustedExtension]:
     """The project's extensions that would run if they were trusted, sorted: one question lists them all."""
     from zot.features.extensions.loader.discovery import candidates, project_dir
 
-    found: list[Untrusted] = []
+    found: list[UntrustedExtension] = []
     directories: list[Path] = []
     with suppress(ExtensionError):  # they cannot be listed; discovery tells why
         directories = candidates(project_dir(cwd))
     for directory in directories:
         with suppress(ExtensionError, OSError):  # it cannot run; discovery tells why
-            if not store.is_trusted(directory) and (entry := store.question(directory)):
+            if not trust.is_trusted(directory) and (entry := trust.pending_decision(directory)):
                 found.append(entry)
     return found

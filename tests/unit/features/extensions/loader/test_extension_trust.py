@@ -12,7 +12,7 @@ import pytest
 from tests.unit.features.extensions.loader.places import Places, extension
 from zot.errors import ConfigError, ExtensionError
 from zot.features.extensions.loader import fingerprint as content
-from zot.features.extensions.loader.trust import TrustStore, undecided
+from zot.features.extensions.loader.extension_trust import ExtensionTrust, untrusted_extensions
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_nothing_is_trusted_before_somebody_said_so(places: Places) -> None:
 
 
 def test_trust_is_seen_by_the_next_process_and_stored_privately(places: Places, trusted: Path) -> None:
-    assert TrustStore(places.home).is_trusted(trusted)
+    assert ExtensionTrust(places.home).is_trusted(trusted)
     assert stat.S_IMODE(places.trust.path.stat().st_mode) == 0o600
     record = json.loads(places.trust.path.read_text())["extensions"][str(trusted)]
     assert sorted(record["files"]) == ["extension.json", "lib/words.txt", "main.py"]
@@ -45,9 +45,9 @@ def test_running_it_does_not_end_the_trust(places: Places, trusted: Path) -> Non
     (trusted / "__pycache__" / "main.cpython-313.pyc").write_bytes(b"\0")
     (trusted / ".git").mkdir()
     (trusted / ".git" / "index").write_text("x")
-    (places.trust.place(trusted) / "state.json").write_text("{}")
+    (places.trust.trusted_path(trusted) / "state.json").write_text("{}")
     assert places.trust.is_trusted(trusted)
-    assert (places.trust.place(trusted) / "state.json").read_text() == "{}"
+    assert (places.trust.trusted_path(trusted) / "state.json").read_text() == "{}"
 
 
 @pytest.mark.parametrize("name", ["main.py", "extension.json", "lib/words.txt"])
@@ -118,7 +118,7 @@ def test_a_link_out_of_the_project_to_a_file_counts_by_place_and_content(places:
     (directory / "python").symlink_to(program)
     places.trust.trust(directory)
     assert places.trust.is_trusted(directory)
-    assert os.readlink(places.trust.place(directory) / "python") == str(program)
+    assert os.readlink(places.trust.trusted_path(directory) / "python") == str(program)
     program.write_text("2")
     assert places.trust.changed(directory) == ["python changed"]
     (directory / "python").unlink()
@@ -132,7 +132,7 @@ def test_a_link_out_of_the_project_to_anything_else_cannot_be_trusted(places: Pl
     (directory / "elsewhere").symlink_to(target)
     with pytest.raises(ExtensionError, match=f"elsewhere leads to {target}"):
         places.trust.trust(directory)
-    assert undecided(places.cwd, places.trust) == []
+    assert untrusted_extensions(places.cwd, places.trust) == []
 
 
 def test_a_tree_that_goes_too_deep_is_refused(places: Places) -> None:
@@ -185,7 +185,7 @@ def test_a_command_that_leads_into_the_project_cannot_be_trusted(places: Places,
     directory = places.project("x", trusted=False, exec=exec_, args=args)
     with pytest.raises(ExtensionError, match="leads out of its directory"):
         places.trust.trust(directory)
-    assert undecided(places.cwd, places.trust) == []
+    assert untrusted_extensions(places.cwd, places.trust) == []
 
 
 def test_a_program_whose_interpreter_lies_in_the_project_cannot_be_trusted(places: Places) -> None:
@@ -196,18 +196,18 @@ def test_a_program_whose_interpreter_lies_in_the_project_cannot_be_trusted(place
 
 
 def test_what_runs_is_a_copy_that_nothing_in_the_project_can_change(places: Places, trusted: Path) -> None:
-    copy = places.trust.place(trusted)
+    copy = places.trust.trusted_path(trusted)
     assert copy.is_relative_to(places.home) and copy.name == "x"
     assert stat.S_IMODE(copy.stat().st_mode) == 0o700
     (trusted / "main.py").write_text("evil")
     assert (copy / "main.py").read_text() == "print('hello')\n"
     with pytest.raises(ExtensionError, match="not those you trusted"):
-        places.trust.place(trusted)
+        places.trust.trusted_path(trusted)
 
 
 @pytest.mark.parametrize("damage", ["changed", "gone", "removed", "a link"])
 def test_a_damaged_copy_is_made_again(places: Places, trusted: Path, damage: str) -> None:
-    copy = places.trust.place(trusted)
+    copy = places.trust.trusted_path(trusted)
     if damage == "changed":
         (copy / "main.py").write_text("evil")
     elif damage == "gone":
@@ -216,16 +216,16 @@ def test_a_damaged_copy_is_made_again(places: Places, trusted: Path, damage: str
         (copy / "main.py").unlink()
         if damage == "a link":
             (copy / "main.py").symlink_to(trusted / "main.py")
-    again = places.trust.place(trusted)
+    again = places.trust.trusted_path(trusted)
     assert again == copy and not (again / "main.py").is_symlink()
     assert (again / "main.py").read_text() == "print('hello')\n"
 
 
 def test_only_the_newest_copy_is_kept_and_none_after_untrust(places: Places, trusted: Path) -> None:
-    old = places.trust.place(trusted)
+    old = places.trust.trusted_path(trusted)
     (trusted / "main.py").write_text("edited")
     places.trust.trust(trusted)
-    new = places.trust.place(trusted)
+    new = places.trust.trusted_path(trusted)
     assert new != old and not old.exists()
     places.trust.untrust(trusted)
     assert not new.exists() and list((places.home / "trusted").iterdir()) == []
@@ -234,7 +234,7 @@ def test_only_the_newest_copy_is_kept_and_none_after_untrust(places: Places, tru
 def test_what_is_trusted_is_what_was_shown(places: Places) -> None:
     """Files that are swapped while the question is open are not what the answer was about."""
     directory = places.project("x", trusted=False)
-    [asked] = undecided(places.cwd, places.trust)
+    [asked] = untrusted_extensions(places.cwd, places.trust)
     (directory / "main.py").write_text("evil")
     with pytest.raises(ExtensionError, match=r"has changed since you were asked \(main.py changed\)"):
         places.trust.trust(directory, asked.fingerprint)
@@ -259,7 +259,7 @@ def test_a_file_swapped_while_a_later_one_is_read_is_not_what_runs(places: Place
     places.trust.trust(directory)
     monkeypatch.undo()
     (directory / "main.py").write_text("print('hello')\n")
-    assert (places.trust.place(directory) / "main.py").read_text() == "print('hello')\n"
+    assert (places.trust.trusted_path(directory) / "main.py").read_text() == "print('hello')\n"
 
 
 def test_a_link_to_the_extension_counts_by_what_it_leads_to(places: Places, tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_a_directory_whose_name_is_no_text_can_be_trusted(places: Places) -> Non
     project = Path(os.fsdecode(os.fsencode(places.cwd) + b"\xff"))
     directory = extension(project / ".zot" / "extensions" / "x")
     places.trust.trust(directory)
-    assert places.trust.is_trusted(directory) and places.trust.of_project(project)
+    assert places.trust.is_trusted(directory) and places.trust.project_records(project)
     assert places.trust.untrust(directory)
 
 
@@ -306,12 +306,12 @@ def test_while_editing_accepts_every_edit_in_this_run_only(places: Places, trust
     store = places.trust
     before = store.path.read_bytes()
     (trusted / "main.py").write_text("edited")
-    store.while_editing(trusted)
+    store.trust_for_session(trusted)
     assert store.is_trusted(trusted)
     (trusted / "new.py").write_text("edited more")
     assert store.is_trusted(trusted)
     assert store.path.read_bytes() == before
-    assert not TrustStore(places.home).is_trusted(trusted)
+    assert not ExtensionTrust(places.home).is_trusted(trusted)
 
 
 def test_the_question_names_every_undecided_entry_once_with_its_files(places: Places, trusted: Path) -> None:
@@ -320,7 +320,7 @@ def test_the_question_names_every_undecided_entry_once_with_its_files(places: Pl
     places.project("new", trusted=False, guard=True)
     places.project("off", trusted=False, enabled=False)
     places.project("bundle", trusted=False, exec=None, skills=["s"])
-    asked = undecided(places.cwd, places.trust)
+    asked = untrusted_extensions(places.cwd, places.trust)
     assert [(entry.name, entry.changes, entry.guard) for entry in asked] == [
         ("new", [], True),
         ("x", ["main.py changed"], False),

@@ -1,0 +1,50 @@
+"""Tasks that run beside their owner: kept while they run, and ended with it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class BackgroundTasks:
+    """asyncio itself holds tasks weakly; this holds them until they end. ``on_error`` receives the error of a task
+    that failed; without it asyncio reports the error."""
+
+    def __init__(self, on_error: Callable[[BaseException], None] | None = None) -> None:
+        self._on_error = on_error
+        self._running: set[asyncio.Task[Any]] = set()
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def __iter__(self) -> Iterator[asyncio.Task[Any]]:
+        """The running ones; a task may end meanwhile."""
+        return iter(list(self._running))
+
+    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        return self.add(asyncio.get_running_loop().create_task(work))
+
+    def add(self, task: asyncio.Task[T]) -> asyncio.Task[T]:
+        """A task that another part created, such as a task group."""
+        self._running.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def cancel(self) -> None:
+        """Cancel all without waiting for them."""
+        for task in self:
+            task.cancel()
+
+    async def aclose(self) -> None:
+        """Cancel all and wait until they have ended."""
+        running = list(self)
+        self.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._running.discard(task)
+        if self._on_error is not None and not task.cancelled() and (error := task.exception()) is not None:
+            self._on_error(error)

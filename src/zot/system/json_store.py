@@ -1,0 +1,116 @@
+"""JSON file with a lock: read for each question, changed with ``edit()``, written whole and privately (0600).
+
+Several processes may share a file, so nothing of it stays in memory. A damaged file is a ConfigError and is never
+overwritten. Subclasses change how a file is decoded, encoded or checked; ``JsonObjectStore`` is for files that people
+edit by hand and that keep keys zot does not know.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from zot.errors import ConfigError
+from zot.system.files import decode_object, encode_pretty, locked, read_bytes, write_atomic
+
+T = TypeVar("T")
+
+
+class JsonStore(Generic[T]):
+    """The file is one value of ``type``, which needs no arguments when the file is missing.
+
+    ``advice`` ends the error about a damaged file: what to do, and what that loses."""
+
+    mode = 0o600
+    skip_unchanged = True
+
+    def __init__(self, path: Path, type: type[T], advice: str = "") -> None:
+        self.path = path
+        self._type = type
+        self._advice = advice
+
+    @property
+    def target(self) -> Path:
+        """The file that is locked and replaced."""
+        return self.path
+
+    def load(self) -> T:
+        """The content; that of a new file when there is none."""
+        data = read_bytes(self.path)
+        return self._type() if data is None else self.decode(data)
+
+    def load_to_edit(self) -> T:
+        """The same under the lock, before a change."""
+        return self.load()
+
+    @contextmanager
+    def edit(self) -> Generator[T]:
+        """The content, to be changed in the block; no other process changes it meanwhile.
+
+        It is written when the block ends without an error. OSError when it cannot be."""
+        with locked(self.target):
+            content = self.load_to_edit()
+            before = self.encode(content)
+            yield content
+            encoded = self.encode(content)
+            if encoded != before or not self.skip_unchanged:
+                self.write(encoded)
+
+    def decode(self, data: bytes) -> T:
+        """ConfigError when it is damaged."""
+        try:
+            return msgspec.json.decode(data, type=self._type)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            raise ConfigError(f"{self.path}: {error}; {self._advice}") from error
+
+    def encode(self, content: T) -> bytes:
+        return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
+
+    def write(self, data: bytes) -> None:
+        write_atomic(self.target, data, self.mode)
+
+
+class JsonObjectStore(JsonStore[dict[str, Any]]):
+    """An object with any keys. A link into a directory of dotfiles stays one. A failed write is a ConfigError."""
+
+    def __init__(self, path: Path, advice: str = "") -> None:
+        super().__init__(path, dict[str, Any], advice)
+
+    @property
+    def target(self) -> Path:
+        return Path(os.path.realpath(self.path))
+
+    @contextmanager
+    def edit(self) -> Generator[dict[str, Any]]:
+        try:
+            with super().edit() as content:
+                yield content
+        except OSError as error:
+            raise ConfigError(f"{self.path}: cannot be written: {error.strerror or error}") from error
+
+    def decode(self, data: bytes) -> dict[str, Any]:
+        try:
+            return decode_object(self.path, data)
+        except ConfigError as error:
+            raise ConfigError(f"{error}; {self._advice}" if self._advice else str(error)) from error
+
+    def encode(self, content: dict[str, Any]) -> bytes:
+        return encode_pretty(content)
+
+
+class JsonCache(JsonStore[T]):
+    """A file that can be made again: a damaged or unreadable one counts as missing, and it is written compactly."""
+
+    def load(self) -> T:
+        try:
+            return super().load()
+        except ConfigError:
+            return self._type()
+
+    def encode(self, content: T) -> bytes:
+        return msgspec.json.encode(content)
