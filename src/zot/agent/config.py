@@ -6,7 +6,7 @@ reads a file or the environment: ``build`` does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,9 @@ from zot.core.events import SHOWN, AgentEvent
 from zot.core.tool import Tool
 
 if TYPE_CHECKING:
+    from zot.agent.extension_ui import Surface
     from zot.core.interceptors import Interceptor
     from zot.core.permission_gate import Confirmer
-    from zot.features.extensions.ui import Surface
-    from zot.features.jail.outside_access import Asker
-    from zot.features.mcp.session import Ask
 
 
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,9 +95,9 @@ class FrontEnd(msgspec.Struct, frozen=True):
     tools: tuple[Tool, ...] = ()
     interceptors: tuple[Interceptor, ...] = ()
     confirmer: Confirmer | None = None
-    outside: Asker | None = None
+    outside: Callable[[Any], Awaitable[Any]] | None = None  # features.jail.outside_access.Asker
     surface: Surface | None = None
-    elicit: Ask | None = None
+    elicit: Callable[[Any], Awaitable[dict[str, Any]]] | None = None  # features.mcp.session.Ask
     may_log_in: bool = False
     offers_to_go_on: bool = False
     switches: bool = False

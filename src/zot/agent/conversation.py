@@ -12,16 +12,13 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
-
 from zot.agent.feature import Feature, PromptDraft
 from zot.agent.features import FeatureSet
-from zot.agent.model_resolver import Launch, Query, Resolved, require_credential
+from zot.agent.model_resolver import Launch, Resolved, require_credential
 from zot.agent.services import Services
-from zot.agent.snapshot import Present
-from zot.agent.system_prompt import SystemPrompt
+from zot.agent.snapshot import Present, take_snapshot
 from zot.agent.toolset import ToolSet
-from zot.core.agent import Agent, FirstCall, Outcome
+from zot.core.agent import Agent, FirstCall, Outcome, Prompt
 from zot.core.events import (
     RECORDED,
     SHOWN,
@@ -36,15 +33,12 @@ from zot.core.events import (
     UsageCounted,
 )
 from zot.core.session.session import Session
-from zot.core.session.store import new_id
 from zot.errors import AgentBusy, CompactionAborted, CompactionFailed, UsageError, ZotError
 from zot.provider.messages import ImageBlock, Message, Usage
 from zot.provider.model import REASONING_LEVELS, Model
 from zot.provider.model_call import Client
 
 if TYPE_CHECKING:
-    from zot.core.event_bus import Reader
-    from zot.core.pending_input import Prompt
     from zot.core.permission_gate import ConfirmGate
     from zot.core.tool import Tool
 
@@ -90,10 +84,6 @@ class Conversation:
         else:
             self.emit(event)
 
-    @property
-    def has_started(self) -> bool:
-        return self._early is None
-
     async def start(self, problems: Iterable[str] = ()) -> None:
         """All features have joined: report what was found so far, then start what they need."""
         for feature in self.features:
@@ -101,30 +91,16 @@ class Conversation:
         early, self._early = [*(Diagnostic(text) for text in problems), *(self._early or [])], None
         for event in early:
             self.emit(event)
+        self.features.started = True
         for feature in self.features:
             await feature.start()
         self.emit(SessionStarted(self.agent.session_id))
-
-    @property
-    def system_prompt(self) -> SystemPrompt:
-        """For features that add sections."""
-        assert isinstance(self.agent.system, SystemPrompt)
-        return self.agent.system
 
     # --- what holds at this moment
 
     @property
     def present(self) -> Present:
-        agent = self.agent
-        return Present(
-            provider=self.resolved.provider.id,
-            model=agent.model.id,
-            reasoning=agent.reasoning,
-            session_id=agent.session_id,
-            session_file=str(self.session.path) if self.session is not None else "",
-            directory=str(self.workspace.cwd),
-            permission_mode=agent.gate.mode if agent.gate is not None else "everything",
-        )
+        return take_snapshot(self.agent, self.resolved.provider.id, self.session, self.workspace.cwd)
 
     @property
     def busy(self) -> bool:
@@ -134,18 +110,6 @@ class Conversation:
     def model(self) -> Model:
         """The catalog row of the current model."""
         return self.agent.model
-
-    def learn_window(self) -> None:
-        """Take the sizes of the current model from the catalog, which has just learned them."""
-        model = self.agent.model
-        known = self.catalog.find(model.id, model.provider)
-        if known is None:
-            return
-        if known.context_window != model.context_window:
-            sizes = {"context_window": known.context_window, "max_output": known.max_output}
-            self.agent.model = msgspec.structs.replace(model, **sizes)
-        for feature in self.features:
-            feature.model_updated(known)
 
     @property
     def gate(self) -> ConfirmGate | None:
@@ -196,7 +160,7 @@ class Conversation:
 
     # --- the stream
 
-    def read(self, reader: Reader, *kinds: type[AgentEvent]) -> Callable[[], None]:
+    def read(self, reader: Callable[[AgentEvent], None], *kinds: type[AgentEvent]) -> Callable[[], None]:
         """Subscribe, behind the subscribers there are: to these kinds of events, or to all that are shown. Call the
         result to unsubscribe."""
         return self.agent.readers.add(reader, *(kinds or SHOWN))
@@ -232,17 +196,9 @@ class Conversation:
 
     async def _prepare(self, draft: PromptDraft) -> Outcome | None:
         """Let features change or deny the prompt; None if it goes on."""
-        asked = self.features.implementing("before_prompt", Feature)
-        if not asked:
+        if (questions := self.features.before_prompt(draft)) is None:
             return None
-
-        async def ask_features() -> str:
-            for feature in asked:
-                if reason := await feature.before_prompt(draft):
-                    return reason
-            return ""
-
-        done = await self._run_abortable(ask_features())
+        done = await self._run_abortable(questions)
         if not done.cancelled() and not done.result():
             return None
         self.emit(Done())
@@ -318,16 +274,8 @@ class Conversation:
     async def compact(self, focus: str = "") -> str:
         """Replace the transcript with a summary and return it; CompactionFailed or CompactionAborted change nothing.
         ``focus`` says what the summary should keep above all."""
-        asked = self.features.implementing("before_compaction", Feature)
-
-        async def ask_features() -> str:
-            for feature in asked:
-                if reason := await feature.before_compaction(focus):
-                    return reason
-            return ""
-
-        if asked:
-            done = await self._run_abortable(ask_features())
+        if (questions := self.features.before_compaction(focus)) is not None:
+            done = await self._run_abortable(questions)
             if done.cancelled():
                 self.emit(Done())
                 raise CompactionAborted("compaction aborted")
@@ -336,13 +284,6 @@ class Conversation:
                 self.emit(Done())
                 raise CompactionFailed(refusal)
         return await self.agent.compact(focus=focus)
-
-    async def wait_for_results(self) -> str:
-        """For front ends that end with the answer: what features submit as the next prompt; empty if nothing."""
-        for feature in self.features:
-            if text := await feature.wait_for_results():
-                return text
-        return ""
 
     def note_command(self, text: str, /, **values: object) -> None:
         """A slash command, or a command of another program, was given; a recording shows it."""
@@ -357,15 +298,9 @@ class Conversation:
     def set_permission_mode(self, mode: str) -> None:
         """From the next tool call on, also in side conversations. UsageError for an unknown mode, or one wider than the
         limit of this run. Callers act for the user, never for a model or an extension."""
-        from zot.core.permission_modes import MODES, parse_mode, wider  # few runs change it
+        from zot.core.permission_gate import switch_mode
 
-        wanted, gate = parse_mode(mode), self.gate
-        if wanted is None:
-            raise UsageError(f'unknown permission mode "{mode}": expected one of {", ".join(MODES)}')
-        if gate is None or wider(wanted, gate.limit):
-            limit = "everything" if gate is None else gate.limit
-            raise UsageError(f"the permission mode cannot be {wanted}: this run was started with the limit {limit}")
-        gate.mode = wanted
+        switch_mode(self.gate, mode)
 
     def refresh_tools(self, *, own: bool = False) -> None:
         """Offer the tools there are now, from the next model call on; ``own``: also those of zot and the front end."""
@@ -400,7 +335,7 @@ class Conversation:
 
     async def find_model(self, model: str, provider: str = "", *, logged_out: bool = False) -> Resolved:
         """A model that could answer; the errors are those of ``use_model``."""
-        query = self._model_query(model, provider)
+        query = self.services.model_query(self.launch, self.resolved.provider, model, provider)
         # In a thread: a key may come from a slow program.
         resolved = await asyncio.to_thread(self.services.resolve, query)
         if not logged_out:
@@ -410,7 +345,7 @@ class Conversation:
     def use_model_at_once(self, model: str) -> None:
         """The same for another model of the current provider, before the next command can come in between."""
         self._must_be_idle()
-        resolved = self.services.resolve(self._model_query(model, ""))
+        resolved = self.services.resolve(self.services.model_query(self.launch, self.resolved.provider, model))
         require_credential(resolved)
         self.adopt(resolved)
 
@@ -431,24 +366,13 @@ class Conversation:
             feature.model_changed(before)
         return client
 
-    def _model_query(self, model: str, provider: str) -> Query:
-        current = self.resolved.provider
-        if not provider and (own := self.settings.values.model_names.get(model)):
-            from zot.agent.model_lookup import own_model  # few have such names
-
-            found = own_model(own, self.catalog, current.id)
-            model, provider = found.model, found.provider
-        if not provider and self.catalog.find(model, current.id) is None and not current.any_model:
-            raise UsageError(f'unknown model "{model}" (provider="{current.id}")')
-        return self.launch.query(provider or current.id, model)
-
     # --- another session
 
     async def open_session(self, path: Path) -> Session:
         """Continue a session file; SessionLocked, SessionCorrupt or SessionError leave everything as it is."""
         session = await self.sessions.load(path)
         try:
-            self.agent.set_messages(hydrated(session.messages))
+            self.agent.set_messages(session.messages_to_resume())
         except BaseException:
             session.close()
             raise
@@ -458,12 +382,10 @@ class Conversation:
 
     async def fork(self, row: int) -> Session:
         """Continue in a new session that has the first ``row`` messages of this one's file."""
-        from zot.core.session.fork import fork_at  # few runs fork
-
         if self.session is None:
             raise ZotError("there is no session to branch off from")
         self.session.flush()
-        path = await asyncio.to_thread(fork_at, self.sessions, self.session.path, row)
+        path = await asyncio.to_thread(self.sessions.fork, self.session.path, row)
         return await self.open_session(path)
 
     def clear(self, messages: Iterable[Message] = ()) -> None:
@@ -489,7 +411,7 @@ class Conversation:
         if session is not None:
             self._record(session)
         else:
-            self.agent.session_id = new_id()
+            self.agent.session_id = self.sessions.new_id()
         self.emit(SessionStarted(self.agent.session_id))
 
     def _record(self, session: Session) -> None:
@@ -544,14 +466,3 @@ class Conversation:
     def _must_be_idle(self) -> None:
         if self.busy:
             raise AgentBusy("agent is busy")
-
-
-def hydrated(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """What the model continues with: the last messages, and the summary of what came before them if there is one."""
-    from zot.core.session.resume import window  # only a resumed conversation needs it
-
-    tail = window(messages)
-    first = messages[0] if messages else None
-    if first is not None and first.meta.get("compaction") and tail and tail[0] is not first:
-        return (first, *tail)
-    return tail

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from zot.agent.system_prompt import SystemPrompt
+
 if TYPE_CHECKING:
     from zot.agent.config import RunConfig
     from zot.agent.services import Services
@@ -45,6 +47,13 @@ class Feature:
     def __init__(self, conversation: Conversation) -> None:
         self.conversation = conversation
         self.services: Services = conversation.services
+
+    @property
+    def system_prompt(self) -> SystemPrompt:
+        """For sections of a feature's own."""
+        system = self.conversation.agent.system
+        assert isinstance(system, SystemPrompt)
+        return system
 
     # --- joining
 

@@ -8,17 +8,17 @@ checks whether a file exists; the module of a feature is imported only if its te
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from zot.agent.feature import Feature, PromptDraft
 from zot.errors import ConfigError
 from zot.system.files import is_missing, read_bytes, user_home
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from zot.agent.feature import Feature
     from zot.agent.services import Services
 
     from zot.agent.conversation import Conversation  # isort: skip
@@ -165,6 +165,7 @@ class FeatureSet:
     """The features of one conversation, in table order."""
 
     def __init__(self) -> None:
+        self.started = False
         self._joined: dict[str, Feature] = {}
 
     def __iter__(self) -> Iterator[Feature]:
@@ -207,6 +208,34 @@ class FeatureSet:
     def named(self, name: str) -> Feature | None:
         return self._joined.get(name)
 
-    def implementing(self, method: str, base: type[Feature]) -> Collection[Feature]:
-        """Those that do more than the default: calling the others would cost time in every prompt."""
-        return [each for each in self if getattr(type(each), method) is not getattr(base, method)]
+    def implementing(self, method: str) -> list[Feature]:
+        """Those that do more than the default of ``Feature``."""
+        return [each for each in self if getattr(type(each), method) is not getattr(Feature, method)]
+
+    def before_prompt(self, draft: PromptDraft) -> Coroutine[Any, Any, str] | None:
+        """Asks features in order until one denies the prompt; None if no feature has to be asked."""
+        return _first((each.before_prompt, draft) for each in self.implementing("before_prompt"))
+
+    def before_compaction(self, focus: str) -> Coroutine[Any, Any, str] | None:
+        return _first((each.before_compaction, focus) for each in self.implementing("before_compaction"))
+
+    async def wait_for_results(self) -> str:
+        """For front ends that end with the answer: what features submit as the next prompt; empty if nothing."""
+        return await (_first((each.wait_for_results,) for each in self) or _nothing())
+
+
+def _first(questions: Iterable[tuple[Any, ...]]) -> Coroutine[Any, Any, str] | None:
+    """The first answer that is not empty."""
+    asked = list(questions)
+
+    async def ask() -> str:
+        for question, *values in asked:
+            if answer := await question(*values):
+                return answer
+        return ""
+
+    return ask() if asked else None
+
+
+async def _nothing() -> str:
+    return ""

@@ -9,6 +9,7 @@ repair a stale setting; it opens no connection.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -32,6 +33,7 @@ DEFAULT_PROVIDER = "anthropic"
 _LOCAL_KEY = "ollama"
 
 ANY_SERVER = "--provider ollama --model NAME"  # for who has, or could have, a server of models
+SELECTION = "zot.local_model.selection"  # chooses among the models on this machine; above this layer
 _HERE = "http://127.0.0.1"  # of a server that is not started yet, and has no port
 
 _TELL_THEMSELVES = ("ollama", "lmstudio", "vllm")  # what their models can do, or nothing; none of them knows grammars
@@ -424,8 +426,7 @@ class _Resolver:
 
     def _embedded(self, provider: Provider) -> Resolved:
         """The model on this machine: it needs no credential, but weights and a runtime, which may be missing."""
-        from zot.local_model.selection import API, choose  # no other run needs it
-
+        selection: Any = import_module(SELECTION)  # no other run needs it
         query, remembered = self.query, ""
         if query.base_url:
             raise UsageError(
@@ -435,7 +436,7 @@ class _Resolver:
             remembered = query.remembered_model
         elif canonical_id(self.settings.values.provider, self.providers) == provider.id:
             remembered = self.stored_model
-        found = choose(query.model, remembered)
+        found = selection.choose(query.model, remembered)
         values, environ = self.settings.values, self.environ
         key = Credential("")
         endpoint = endpoint_for(
@@ -444,7 +445,7 @@ class _Resolver:
         return Resolved(
             provider=provider,
             model=found.model,
-            api=API,
+            api=selection.API,
             endpoint=None if found.missing else endpoint,
             missing=found.missing,
             notices=[*self.notices, *([found.notice] if found.notice else [])],

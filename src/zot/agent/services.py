@@ -16,12 +16,13 @@ import msgspec
 
 from zot.agent.config import FrontEnd, RunConfig
 from zot.agent.endpoint import LoggedOut
-from zot.agent.model_resolver import Query, Resolved, resolve
+from zot.agent.model_resolver import Launch, Query, Resolved, resolve
 from zot.agent.settings import Settings
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent
 from zot.core.session.store import SessionStore
 from zot.core.tool import Tool
+from zot.errors import UsageError
 from zot.provider.auth.auth_store import AuthStore
 from zot.provider.catalog import Catalog
 from zot.provider.http.pool import HttpPool
@@ -95,6 +96,17 @@ class Services:
 
     def resolve(self, query: Query) -> Resolved:
         return resolve(query, self.settings, self.catalog, self.auth, self.environ)
+
+    def model_query(self, launch: Launch, current: Provider, model: str, provider: str = "") -> Query:
+        """A model that the user named, of the ``current`` provider unless another is named; UsageError if unknown."""
+        if not provider and (own := self.settings.values.model_names.get(model)):
+            from zot.agent.model_lookup import own_model  # few have such names
+
+            found = own_model(own, self.catalog, current.id)
+            model, provider = found.model, found.provider
+        if not provider and self.catalog.find(model, current.id) is None and not current.any_model:
+            raise UsageError(f'unknown model "{model}" (provider="{current.id}")')
+        return launch.query(provider or current.id, model)
 
     def client_for(self, resolved: Resolved) -> Client:
         if resolved.script:

@@ -5,9 +5,17 @@ Apart from ``conversation``, which says it: those who only ask need not load a w
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from zot.provider.model import Reasoning
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from zot.core.agent import Agent
+    from zot.core.session.session import Session
 
 
 class Present(msgspec.Struct, frozen=True):
@@ -20,3 +28,15 @@ class Present(msgspec.Struct, frozen=True):
     session_file: str
     directory: str
     permission_mode: str = "everything"
+
+
+def take_snapshot(agent: Agent, provider: str, session: Session | None, directory: Path) -> Present:
+    return Present(
+        provider=provider,
+        model=agent.model.id,
+        reasoning=agent.reasoning,
+        session_id=agent.session_id,
+        session_file=str(session.path) if session is not None else "",
+        directory=str(directory),
+        permission_mode=agent.gate.mode if agent.gate is not None else "everything",
+    )

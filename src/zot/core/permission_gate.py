@@ -11,7 +11,8 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from zot.core.permission_modes import PLANNING, Mode, Nature, Rule, Source, Step, step, wider
+from zot.core.permission_modes import MODES, PLANNING, Mode, Nature, Rule, Source, Step, parse_mode, step, wider
+from zot.errors import UsageError
 from zot.provider.messages import ToolCallBlock
 
 PREVIEW_LIMIT = 120
@@ -205,3 +206,14 @@ def _gist(args: Any) -> str:
         return msgspec.json.encode(args).decode()
     except (TypeError, ValueError, RecursionError):
         return repr(cast("object", args))
+
+
+def switch_mode(gate: ConfirmGate | None, mode: str) -> None:
+    """UsageError for an unknown mode, or one wider than the limit of this run."""
+    wanted = parse_mode(mode)
+    if wanted is None:
+        raise UsageError(f'unknown permission mode "{mode}": expected one of {", ".join(MODES)}')
+    if gate is None or wider(wanted, gate.limit):
+        limit = "everything" if gate is None else gate.limit
+        raise UsageError(f"the permission mode cannot be {wanted}: this run was started with the limit {limit}")
+    gate.mode = wanted

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 
+import msgspec
+
 from zot.agent.feature import Feature
 from zot.core.events import AgentEvent, AssistantStart
 
@@ -32,12 +34,24 @@ class ModelRefreshFeature(Feature):
         models = await refresh(services.pool, asked, services.home)
         if models is not None:
             services.catalog.learn(models)
-            self.conversation.learn_window()
+            self._update_model()
         if url := services.settings.values.catalog_url:
             from zot.provider.catalog_file import fetch_catalog
 
             if await fetch_catalog(services.pool, url, services.home):
                 services.catalog.reload()
+
+    def _update_model(self) -> None:
+        """Take the sizes of the current model from the catalog, which has just learned them."""
+        agent = self.conversation.agent
+        known = self.services.catalog.find(agent.model.id, agent.model.provider)
+        if known is None:
+            return
+        if known.context_window != agent.model.context_window:
+            sizes = {"context_window": known.context_window, "max_output": known.max_output}
+            agent.model = msgspec.structs.replace(agent.model, **sizes)
+        for feature in self.conversation.features:
+            feature.model_updated(known)
 
     async def before_close(self) -> None:
         if self._task is not None:

@@ -27,9 +27,9 @@ class LocalModelFeature(Feature):
         from zot.local_model.short_prompt import SmallModelPrompt
 
         conversation = self.conversation
-        prompt = conversation.system_prompt
+        prompt = self.system_prompt
         prompt.short = SmallModelPrompt(prompt, lambda: conversation.model.tool_calls != "")
-        if conversation.model.tool_calls and not conversation.has_started:
+        if conversation.model.tool_calls and not conversation.features.started:
             for text in guard(self.services):
                 self.notify(text)
 

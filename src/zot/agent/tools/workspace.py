@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Generator
 from contextlib import asynccontextmanager, contextmanager
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from zot.errors import ToolError
 from zot.system.safe_open import TooLarge, open_regular, read_at_most, read_whole
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from zot.agent.snapshot import Present
     from zot.agent.tools.background_jobs import Jobs
     from zot.agent.tools.registry import Spec
-    from zot.features.checkpoints.change_recorder import Keeping
     from zot.system.jail.jail import Jail
     from zot.system.jail.jailed_files import Beneath
     from zot.system.processes import ProcessTree
@@ -41,6 +40,20 @@ class Jailed(ToolError):
     def __init__(self, text: str, path: str = "") -> None:
         super().__init__(text)
         self.path = path
+
+
+class ChangeRecorder(Protocol):
+    """Is told before and after tools change files; ``features/checkpoints`` implements it."""
+
+    def about_to_write(self, path: Path, data: bytes, by: str, before: bytes | None = None) -> Any: ...
+
+    def did_not_happen(self, change: Any) -> None: ...
+
+    def written(self, change: Any) -> None: ...
+
+    async def before_command(self) -> None: ...
+
+    async def after_command(self, by: str) -> None: ...
 
 
 class Workspace:
@@ -63,7 +76,7 @@ class Workspace:
     ) -> None:
         self.cwd = Path(os.path.abspath(cwd))
         self.present: Callable[[], Present] | None = None
-        self.keeping: Callable[[], Keeping | None] = lambda: None
+        self.keeping: Callable[[], ChangeRecorder | None] = lambda: None
         self._jobs: Jobs | None = None
         self.jail: Jail | None = None
         self.tell: Callable[[str], None] = lambda text: None

@@ -162,6 +162,16 @@ class Session:
 
     # Writing.
 
+    def messages_to_resume(self) -> tuple[Message, ...]:
+        """The last messages, and the summary of what came before them if there is one."""
+        from zot.core.session.resume import window  # only a resumed conversation needs it
+
+        tail = window(self.messages)
+        first = self.messages[0] if self.messages else None
+        if first is not None and first.meta.get("compaction") and tail and tail[0] is not first:
+            return (first, *tail)
+        return tail
+
     def flush(self) -> None:
         """Write what waits and make it durable."""
         if self._begun:

@@ -46,6 +46,16 @@ class SessionStore:
         self.cwd = os.path.abspath(cwd)
         self.version = version
 
+    @staticmethod
+    def new_id() -> str:
+        return new_id()
+
+    def fork(self, parent: Path, count: int | None = None) -> Path:
+        """A new session with the first ``count`` messages of another, or with all of them."""
+        from zot.core.session.fork import fork_at  # few runs fork
+
+        return fork_at(self, parent, count)
+
     @property
     def directory(self) -> Path:
         return self.root / sha256(self.cwd.encode("utf-8", "surrogateescape"))[:16]

@@ -6,41 +6,15 @@ slash command answers does not pass here: it is a value, and ``commands`` has it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from zot.wire.extension_frames import Panel
+    from zot.agent.extension_ui import Surface
+from zot.wire.extension_frames import Panel
+
+__all__ = ["LEVELS", "SilentSurface", "Surface"]
 
 LEVELS = ("info", "success", "warn", "error")
-
-
-class Surface(Protocol):
-    @property
-    def interactive(self) -> bool:
-        """Whether a person is there: tools that wait for one may run, panels may open."""
-        ...
-
-    def notify(self, extension: str, level: str, message: str) -> None:
-        """A one-shot note; an unknown level is shown as info."""
-        ...
-
-    def clear_notes(self, extension: str) -> None: ...
-
-    def submit(self, extension: str, text: str) -> None:
-        """As if typed: starts a turn, or queues behind the running one."""
-        ...
-
-    def submit_slash(self, extension: str, text: str) -> None:
-        """Run a slash command; the text begins with a slash."""
-        ...
-
-    def open_panel(self, extension: str, panel: Panel) -> None: ...
-
-    def render_panel(self, extension: str, panel: Panel) -> None:
-        """Redraw: an empty title keeps the old one, lines and footer replace."""
-        ...
-
-    def close_panel(self, extension: str, panel_id: str) -> None: ...
 
 
 class SilentSurface:

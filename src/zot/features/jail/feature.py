@@ -46,7 +46,7 @@ class JailFeature(Feature):
             workspace = self.conversation.workspace
             self.outside = Outside(workspace, self.conversation.home, self.notify, asks=asks)
             self.outside.asker = front_end.outside
-        self.conversation.system_prompt.add_section("jail", self._notice, order=20)
+        self.system_prompt.add_section("jail", self._notice, order=20)
 
     def _notice(self) -> str:
         return jail_notice(self.conversation.workspace.jail, asks=self.asks_outside)

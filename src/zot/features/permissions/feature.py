@@ -48,7 +48,7 @@ class PermissionsFeature(Feature):
             kept=self.saved_rules,
             asks_each=config.ask_each,
         )
-        if conversation.features.implementing("approve", Feature):
+        if conversation.features.implementing("approve"):
             gate.stand_in = self._approve
 
     def _asks_outside(self) -> bool:

@@ -35,7 +35,7 @@ class SkillsFeature(Feature):
             self.notify(text)
         listed = manifest(self.skills)
         if listed:
-            self.conversation.system_prompt.add_section("skills", lambda: listed, order=10, tool="skill")
+            self.system_prompt.add_section("skills", lambda: listed, order=10, tool="skill")
 
     def discover(self) -> Skills:
         """The skills there are now; those of extensions and plugins come first."""

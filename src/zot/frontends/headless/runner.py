@@ -151,7 +151,7 @@ class _Run:
             started = time.monotonic()
             outcome = await conversation.say(prompt)
             while outcome.error is None and not self._signals.exit_code:
-                if not (results := await conversation.wait_for_results()):
+                if not (results := await conversation.features.wait_for_results()):
                     break
                 outcome = await conversation.say(results)
             elapsed_ms = int((time.monotonic() - started) * 1000)
