@@ -20,10 +20,12 @@ from typing import Any, cast
 from benchmarks.measure import run, scratch_home
 from benchmarks.row import Row
 from tests.fakes.model_server import FakeModelServer, Say, SeenRequest, Silent, Turn
+from zot.agent.config import RunConfig
 from zot.frontends.terminal.swarm.dashboard import SwarmList
 from zot.swarm.client import Swarm, connected
 from zot.swarm.engines.engine import Credential
 from zot.swarm.git.worktrees import create
+from zot.swarm.worker_config import worker_spec
 from zot.tui.live_region import LiveRegion
 from zot.tui.theme import built_in
 from zot.wire.rpc_frames import UsageTotals
@@ -160,7 +162,7 @@ async def start(swarm: Swarm, cwd: Path, task: str, name: str = "") -> str:
     command = SwarmStart(
         task=task, cwd=str(cwd), mode="shared", provider="anthropic", model="claude-sonnet-4-5", once=True, swarm=name
     )
-    return (await swarm.start(command, Credential(provider="anthropic", value="bench"))).id
+    return (await swarm.start(worker_spec(RunConfig(), command), Credential(provider="anthropic", value="bench"))).id
 
 
 async def asked(server: FakeModelServer, count: int) -> None:

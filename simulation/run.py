@@ -15,10 +15,12 @@ import msgspec
 from simulation import virtual_clock
 from simulation.provider import FakeProvider, Terms
 from simulation.workers import FakeEngine, script_for
+from zot.agent.config import RunConfig
 from zot.swarm.engines.engine import Credential, Engine
-from zot.swarm.supervisor.internal_frames import Task
+from zot.swarm.supervisor.internal_frames import StartWorker, Task
 from zot.swarm.supervisor.supervisor import Supervisor
 from zot.swarm.supervisor.worker import Charge
+from zot.swarm.worker_config import worker_spec
 from zot.wire.swarm_frames import SwarmBudget, SwarmStart
 
 SWARM = "simulated"
@@ -125,9 +127,9 @@ async def _simulate(home: Path, engine: FakeEngine, tasks: list[str], limit: flo
     return _outcome(office, engine, len(tasks), limit, loop.time(), time.process_time() - began)
 
 
-def order_for(home: Path, task: str) -> SwarmStart:
+def order_for(home: Path, task: str) -> StartWorker:
     same: dict[str, Any] = {"cwd": str(home), "mode": "shared", "once": True, "restarts": RESTARTS, "timeout_s": 0.0}
-    return SwarmStart(task=task, swarm=SWARM, **same)
+    return StartWorker(spec=worker_spec(RunConfig(home=home), SwarmStart(task=task, swarm=SWARM, **same)))
 
 
 def _outcome(office: Office, engine: FakeEngine, workers: int, limit: float, took_s: float, cpu_s: float) -> Outcome:

@@ -24,10 +24,13 @@ import pytest
 from tests.cluster.nodes import FakeNodes, parent_of, processes_with, seen
 from tests.fakes.model_server import CallTools, FakeModelServer, Say
 from tests.unit.swarm.repositories import git, repository
+from zot.agent.config import RunConfig
 from zot.errors import ZotError
 from zot.swarm.client import Swarm, connected
 from zot.swarm.engines.engine import Credential
 from zot.swarm.supervisor.runtime_dir import Room
+from zot.swarm.worker_config import worker_spec
+from zot.swarm.worker_records import Order
 from zot.swarm.worker_store import Places
 from zot.wire.swarm_frames import SwarmBudget, SwarmStart, WorkerInfo
 
@@ -97,10 +100,11 @@ def use_server(home: Path, server: FakeModelServer) -> None:
     (home / "models.json").write_text(json.dumps({"providers": {"here": provider}}))
 
 
-def order(repo: Path, nodes: FakeNodes, number: int, **more: Any) -> SwarmStart:
+def order(repo: Path, nodes: FakeNodes, number: int, **more: Any) -> Order:
     same: dict[str, Any] = {"provider": "here", "model": "scripted", "restarts": 8, "once": True}
     engine = f"ray://{nodes.address}"
-    return SwarmStart(task=f"task {number}: write the file", cwd=str(repo), engine=engine, **(same | more))
+    request = SwarmStart(task=f"task {number}: write the file", cwd=str(repo), engine=engine, **(same | more))
+    return worker_spec(RunConfig(), request)
 
 
 async def ends(swarm: Swarm, ids: set[str], seconds: float = 1600.0) -> dict[str, list[WorkerInfo]]:

@@ -26,10 +26,11 @@ from tests.fakes.full_disk import confined
 from tests.fakes.model_server import CallTools, FakeModelServer, Refuse, Say, SeenRequest, Slow, Turn
 from tests.fakes.swarm_home import SwarmHome, wait_for
 from tests.unit.swarm.repositories import git, repository
+from zot.agent.config import RunConfig
 from zot.errors import ZotError
 from zot.swarm import client
 from zot.swarm.client import Swarm
-from zot.swarm.credentials import lent
+from zot.swarm.worker_config import prepare_worker
 from zot.wire.swarm_frames import SwarmBudget, SwarmStart
 
 PRICE = 0.0045  # of 1,000 tokens in and 100 out
@@ -77,7 +78,7 @@ async def begin(swarm: Swarm, home: SwarmHome, number: int, cwd: str = "", mode:
         restarts=99,
         swarm="s",
     )
-    return (await swarm.start(command, lent(home.home, "fake", "m", "").credential)).id
+    return (await swarm.start(*prepare_worker(RunConfig(home=home.home), command))).id
 
 
 async def tell(home: SwarmHome, id: str, text: str) -> bool:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from zot.features.mcp.session import Ask
 
 
-class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
+class RunConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Empty and None mean: as the settings say, else zot's default."""
 
     # who answers

@@ -87,6 +87,10 @@ def _dispatch(argv: list[str]) -> int:
     if word == "help" and (len(argv) == 1 or argv[1] in (*VERBS, "rpc")):  # `zot help me …` is a prompt
         argv = [*argv[1:3], "--help"]
         return _dispatch(argv)
+    if argv[:2] == ["rpc", "--config-fd"] and len(argv) == 3:  # a worker of a swarm: not for people, in no help
+        rest()
+        claim()
+        return _rpc(argv[2])
     if word == "rpc":
         flags = parse(["--rpc", *argv[1:]])
         return 0 if flags.help and _helped(argv) else _flags(flags)
@@ -154,7 +158,8 @@ def _mode(flags: Flags) -> int:
     return run_interactive(flags)
 
 
-def _rpc(flags: Flags) -> int:
+def _rpc(given: Flags | str) -> int:
+    """``given`` are flags, or the descriptor of a worker's configuration."""
     from zot.frontends.rpc.early_ping import EarlyDoor, heed_signals
 
     open_missing_streams()
@@ -162,9 +167,9 @@ def _rpc(flags: Flags) -> int:
     door = EarlyDoor()
     door.open()
     # Imported after the door is open: it answers pings meanwhile.
-    from zot.frontends.rpc.runner import run_rpc
+    from zot.frontends.rpc.runner import run_rpc, run_worker
 
-    return run_rpc(flags, door)
+    return run_worker(given, door) if isinstance(given, str) else run_rpc(given, door)
 
 
 def leave(code: int) -> NoReturn:

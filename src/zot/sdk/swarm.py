@@ -207,12 +207,13 @@ class Swarm:
         return tuple(self._agents.values())
 
     async def __aenter__(self) -> Self:
-        from zot.swarm.service import Office, Starter
+        from zot.agent.config import RunConfig
+        from zot.swarm.service import Office
         from zot.system.files import zot_home
 
         home = Path(self._home) if self._home else zot_home()
-        cwd = Path(os.path.abspath(self._cwd))
-        starter = Starter(home=home, cwd=cwd, provider=self._provider, model=self._model, api_key=self._key)
+        cwd = os.path.abspath(self._cwd)
+        starter = RunConfig(home=home, cwd=cwd, provider=self._provider, model=self._model, api_key=self._key)
         self._office = Office(lambda: starter, self._spawn, self._heard)
         return self
 

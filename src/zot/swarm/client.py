@@ -21,10 +21,10 @@ import msgspec
 from zot.errors import EngineFault, NotThere, UsageError, ZotError, in_words
 from zot.swarm.engines.engine import Credential
 from zot.swarm.info import info_of
-from zot.swarm.supervisor.internal_frames import Lend, Note, Task
+from zot.swarm.supervisor.internal_frames import Lend, Note, StartWorker, Task
 from zot.swarm.supervisor.runtime_dir import Room
 from zot.swarm.worker_env import AGENT_VARIABLE, without_keys
-from zot.swarm.worker_records import LIVE, Worker
+from zot.swarm.worker_records import LIVE, Order, Worker
 from zot.swarm.worker_store import Places, meant
 from zot.system import process_setup
 from zot.system.daemon_locks import says_it_is_ready
@@ -38,7 +38,7 @@ from zot.wire.swarm_frames import (
     SwarmList,
     SwarmResume,
     SwarmSend,
-    SwarmStart,
+    SwarmStarted,
     SwarmStop,
     SwarmSubscribe,
     SwarmUpdate,
@@ -51,6 +51,8 @@ _PATIENCE_S = 60.0
 _LOOK_S = 0.02
 _CHUNK = 256 * 1024
 _PROGRAM = "import sys; sys.path[:0] = sys.argv[1:]; from zot.swarm.supervisor.server import main; main()"
+
+_DATA = {**SWARM_DATA, "swarm_start_worker": SwarmStarted}
 
 Event = SwarmUpdate | SwarmEvent
 _event = msgspec.json.Decoder(SwarmUpdate | SwarmEvent).decode
@@ -86,20 +88,20 @@ class Swarm:
         if not response.success:
             error = response.error
             raise NotThere(error.removeprefix(NOT_THERE)) if error.startswith(NOT_THERE) else ZotError(error)
-        kind = SWARM_DATA.get(response.command)
+        kind = _DATA.get(response.command)
         return None if kind is None else msgspec.convert(response.data, kind)
 
-    async def start(self, command: SwarmStart, credential: Credential | None = None) -> WorkerInfo:
+    async def start(self, order: Order, credential: Credential | None = None) -> WorkerInfo:
         """Start a worker; it is recorded when this returns. ``credential`` is for this worker's provider."""
         if os.environ.get(AGENT_VARIABLE):
             raise UsageError("a worker of a swarm starts no workers itself")
-        await self._lend(credential)
-        return (await self.request(command)).worker
+        await self._lend(order.config.provider, credential)
+        return (await self.request(StartWorker(spec=order))).worker
 
     async def resume(self, worker: str, credential: Credential | None = None) -> WorkerInfo:
         if os.environ.get(AGENT_VARIABLE):
             raise UsageError("a worker of a swarm starts no workers itself")
-        await self._lend(credential)
+        await self._lend(named(self._home, worker).order.config.provider, credential)
         return (await self.request(SwarmResume(worker=worker))).worker
 
     async def list(self, *, all: bool = False, session: str = "", swarm: str = "") -> tuple[WorkerInfo, ...]:
@@ -160,12 +162,12 @@ class Swarm:
         self._listening.cancel()
         await asyncio.wait([self._listening])
 
-    async def _lend(self, credential: Credential | None) -> None:
+    async def _lend(self, provider: str, credential: Credential | None) -> None:
         if self._environment is None:
             ours = _environment(self._home).items()
             self._environment = {name: value for name, value in ours if _is_text(name) and _is_text(value)}
-        key = {"provider": credential.provider, "value": credential.value} if credential is not None else {}
-        await self.request(Lend(**key, environment=self._environment, most=_most(self._home)))
+        key = credential.value if credential is not None else ""
+        await self.request(Lend(provider=provider, value=key, environment=self._environment, most=_most(self._home)))
 
     async def _listen(self) -> None:
         lines = Lines()
@@ -314,12 +316,12 @@ def _keys_of_the_living(home: Path) -> dict[str, str]:
     the same ones."""
     found: dict[str, str] = {}
     for worker in Places(home).all():
-        name = worker.order.provider
+        name = worker.order.config.provider
         if worker.status in LIVE and name and name not in found:
             from zot.swarm.credentials import lent  # most find nobody left
 
             with suppress(ZotError):
-                credential = lent(home, name, worker.order.model, "").credential
+                credential = lent(worker.order.config, home).credential
                 found[name] = credential.value if credential is not None else ""
     return {name: value for name, value in found.items() if value}
 

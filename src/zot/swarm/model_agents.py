@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 from zot.agent.tools.arguments import Arguments
 from zot.errors import ToolError, ZotError
 from zot.swarm.client import Event, is_over
-from zot.swarm.service import Office, starter_of
+from zot.swarm.service import Office
+from zot.swarm.worker_config import conversation_config
 from zot.wire.swarm_frames import SwarmBudget, SwarmStart, SwarmUpdate, SwarmWorker, WorkerInfo
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class ModelSwarm:
     def __init__(self, conversation: Conversation, tell: Callable[[str], None] | None = None) -> None:
         self._conversation = conversation
         self._tell = tell
-        self._office = Office(lambda: starter_of(conversation), self._spawn, self._heard)
+        self._office = Office(lambda: conversation_config(conversation), self._spawn, self._heard)
         self._agents: dict[str, WorkerInfo] = {}
         self._batch: list[str] = []
         self._done = asyncio.Event()

@@ -20,38 +20,26 @@ from zot.swarm.client import Event, Swarm
 from zot.swarm.event_log import last_answer
 from zot.swarm.inbox import Inbox
 from zot.swarm.info import info_of
+from zot.swarm.worker_config import prepare_worker, with_key_of
 from zot.swarm.worker_records import Worker
 from zot.swarm.worker_store import Places
+from zot.system.files import zot_home
 from zot.wire import swarm_frames as frames
 from zot.wire.rpc_frames import Command, Image
 from zot.wire.swarm_frames import SwarmStart, SwarmWorker, WorkerInfo
 
 if TYPE_CHECKING:
-    from zot.agent.conversation import Conversation
+    from zot.agent.config import RunConfig
     from zot.swarm.git.worktrees import Diffstat
 
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
-class Starter(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker gets from whoever starts it unless its order says otherwise."""
-
-    home: Path
-    cwd: Path
-    provider: str = ""
-    model: str = ""
-    api_key: str = ""  # as a flag gave it, for this provider
-    session: str = ""
-    jail: bool = False
-    permission_mode: str = ""
-    script: str = ""  # of the scripted model, if that is the model
-
-
 class Office:
-    """``starter`` is asked anew for each worker; ``heard`` is told what was subscribed to; ``spawn`` starts a task that
-    belongs to whoever holds this."""
+    """``starter`` is the configuration of the run that starts workers, read again for each; ``heard`` is told what was
+    subscribed to; ``spawn`` starts a task that belongs to whoever holds this."""
 
-    def __init__(self, starter: Callable[[], Starter], spawn: Spawn, heard: Callable[[Event], None]) -> None:
+    def __init__(self, starter: Callable[[], RunConfig], spawn: Spawn, heard: Callable[[Event], None]) -> None:
         self._starter = starter
         self._spawn = spawn
         self._heard = heard
@@ -63,7 +51,7 @@ class Office:
 
     @property
     def home(self) -> Path:
-        return self._starter().home
+        return self._starter().home or zot_home()
 
     @property
     def is_joined(self) -> bool:
@@ -74,33 +62,16 @@ class Office:
 
     async def start(self, command: SwarmStart) -> WorkerInfo:
         """A worker, recorded when this returns; NotLoggedIn where it could only fail."""
-        from zot.swarm.credentials import lent  # only who starts one needs a provider
-
-        by = self._starter()
-        provider = command.provider or by.provider
-        model = command.model or (by.model if provider == by.provider else "")
-        found = lent(by.home, provider, model, by.api_key if provider == by.provider else "")
-        cwd = os.path.normpath(os.path.join(by.cwd, os.path.expanduser(command.cwd)))
-        session = command.session or by.session
-        order = msgspec.structs.replace(
-            command,
-            provider=found.provider,
-            model=found.model,
-            cwd=cwd,
-            session=session,
-            script=command.script or (by.script if found.provider == by.provider else ""),
-            jail=command.jail or by.jail,
-            permission_mode=command.permission_mode or by.permission_mode,
-        )
-        return await (await self._joined()).start(order, found.credential)
+        order, credential = prepare_worker(self._starter(), command)
+        return await (await self._joined()).start(order, credential)
 
     async def resume(self, worker: str) -> WorkerInfo:
         """Its session goes on; the task is not said again."""
         from zot.swarm.credentials import lent
 
-        by, order = self._starter(), self.named(worker).order
-        key = by.api_key if order.provider == by.provider else ""
-        return await (await self._joined()).resume(worker, lent(by.home, order.provider, order.model, key).credential)
+        by = self._starter()
+        config = with_key_of(by, self.named(worker).order.config)
+        return await (await self._joined()).resume(worker, lent(config, by.home, by.environ).credential)
 
     async def budget(self, command: frames.SwarmBudget) -> None:
         await (await self._joined()).request(command)
@@ -203,7 +174,7 @@ class Office:
 
         worker = await worker_operations.found(self.home, command.worker)
         if command.how == "patch":
-            path = self._starter().cwd / f"{worker.name}.patch"
+            path = Path(self._starter().cwd) / f"{worker.name}.patch"
             written = await worker_operations.write_patch(worker, path)
             left = await left_behind(worker.tree) if worker.tree is not None else ()
             return frames.SwarmMerged(into="", patch=str(path) if written else "", left=left)
@@ -232,9 +203,8 @@ class Office:
         """Give a conflict back to its worker, which is continued if need be; the files it has to mend."""
         from zot.swarm import worker_operations
 
-        by, found = self._starter(), await worker_operations.found(self.home, worker)
-        key = by.api_key if found.order.provider == by.provider else ""
-        return await worker_operations.repair(by.home, found, into, key)
+        found = await worker_operations.found(self.home, worker)
+        return await worker_operations.repair(self.home, found, into, with_key_of(self._starter(), found.order.config))
 
     async def remove(self, worker: str, *, force: bool = False) -> tuple[str, ...]:
         """What could not be removed, a line each."""
@@ -290,20 +260,3 @@ def recorded(home: Path, id: str) -> SwarmWorker:
     worker = place.load()
     answer = last_answer(place.events) or worker.answer
     return SwarmWorker(worker=info_of(worker), answer=answer, waiting=Inbox(place.inbox).waiting)
-
-
-def starter_of(conversation: Conversation) -> Starter:
-    """A worker that a conversation starts gets its model, belongs to it, and may do no more than it may."""
-    present, resources = conversation.present, conversation.resources
-    script = resources.config.script if present.provider == "script" else ""
-    return Starter(
-        home=resources.home,
-        cwd=conversation.workspace.cwd,
-        provider=present.provider,
-        model=present.model,
-        api_key=resources.config.api_key,
-        session=present.session_id,
-        jail=conversation.workspace.jail is not None,
-        permission_mode=present.permission_mode if present.permission_mode != "everything" else "",
-        script=os.path.abspath(script) if isinstance(script, str) and script else "",
-    )

@@ -1,34 +1,59 @@
-"""How a worker gets the key it was started with: through a pipe that it alone inherits, never by argv, environment or
-file. And what it inherits otherwise: an environment without anybody's key, that says what it is."""
+"""What a worker's process inherits: its configuration and key through a pipe, and an environment without keys.
+
+Only the worker's process has the read end of the pipe, so that the key is in no argument, environment or file.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
+import threading
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 
+import msgspec
+
+from zot.agent.config import RunConfig
+from zot.errors import UsageError
 from zot.provider.providers import Provider, credential_variables
 from zot.swarm.engines.engine import Credential
 from zot.system.process_table import MARK_VARIABLE
 
 AGENT_VARIABLE = "ZOT_SWARM_AGENT_ID"
+CONFIG_FLAG = "--config-fd"  # of `zot rpc`, for workers only
 
 
 @contextmanager
-def handed(credential: Credential | None) -> Generator[tuple[tuple[str, ...], tuple[int, ...]]]:
-    """The flags of ``zot rpc`` and the descriptors to pass on with them. Closed here, once the child has its own."""
-    if credential is None:
-        yield (), ()
-        return
+def worker_argv(
+    program: Sequence[str], config: RunConfig, credential: Credential | None
+) -> Generator[tuple[list[str], tuple[int, ...]]]:
+    """The command line of a worker and the descriptor to pass to it. Start the process inside the block: the
+    configuration is written when the block ends, by a thread, because a pipe may hold less than a system prompt."""
+    if credential is not None and credential.provider == config.provider:
+        config = msgspec.structs.replace(config, api_key=credential.value)
     read_end, write_end = os.pipe()
     try:
-        try:
-            os.write(write_end, credential.value.encode())  # a pipe holds more than any key
-        finally:
-            os.close(write_end)
-        yield ("--api-key-fd", str(read_end)), (read_end,)
+        yield [*program, "rpc", CONFIG_FLAG, str(read_end)], (read_end,)
+    except BaseException:
+        os.close(write_end)
+        raise
     finally:
         os.close(read_end)
+    threading.Thread(target=_write, args=(write_end, msgspec.json.encode(config)), daemon=True).start()
+
+
+def _write(fd: int, data: bytes) -> None:
+    with suppress(OSError), os.fdopen(fd, "wb") as pipe:  # the process may be gone before it has read
+        pipe.write(data)
+
+
+def read_worker_config(typed: str) -> RunConfig:
+    """The configuration that was written into the pipe; UsageError when there is none."""
+    try:
+        with os.fdopen(int(typed), "rb") as pipe:
+            return msgspec.json.decode(pipe.read(), type=RunConfig)
+    except (OSError, ValueError, msgspec.MsgspecError) as error:
+        # do not include the text of the error: it may quote the key
+        raise UsageError(f"{CONFIG_FLAG} {typed}: no configuration of a worker there") from error
 
 
 def environment_of(worker: str, given: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from zot.agent.config import RunConfig
 from zot.errors import GitFailed, ZotError
 from zot.swarm import client
 from zot.swarm.git.merge import Check, How, Report, Source, has_unmerged, merge
@@ -95,15 +96,16 @@ async def mergeable(home: Path, cwd: Path) -> tuple[list[Worker], list[str]]:
     return sorted(chosen, key=lambda worker: (worker.ended or worker.created, worker.id)), told
 
 
-async def repair(home: Path, worker: Worker, into: str = "", api_key: str = "") -> tuple[str, ...]:
-    """Give a conflict back to its worker, which is continued if need be; the files it has to mend."""
+async def repair(home: Path, worker: Worker, into: str = "", config: RunConfig | None = None) -> tuple[str, ...]:
+    """Give a conflict back to its worker, which is continued if need be; the files it has to mend. ``config`` is the
+    worker's, with a key that its home does not have."""
     files = await give_back(source_of(worker), into)
     async with client.connected(home) as swarm:
         info = (await swarm.get(worker.id)).worker
         if info.status != "idle":
             from zot.swarm.credentials import lent
 
-            credential = lent(home, worker.order.provider, worker.order.model, api_key).credential
+            credential = lent(config or worker.order.config, home).credential
             await swarm.resume(worker.id, credential)
         await swarm.send(worker.id, repair_prompt(files))
     return files

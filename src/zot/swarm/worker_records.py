@@ -6,10 +6,11 @@ it runs; without one, whoever merges or removes does.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
+from zot.agent.config import RunConfig
 from zot.wire.rpc_frames import UsageTotals
 
 Status = Literal["queued", "running", "waiting", "idle", "done", "failed", "stopped", "lost"]
@@ -19,6 +20,8 @@ LIVE: frozenset[Status] = frozenset({"queued", "running", "waiting", "idle"})  #
 ENDED: frozenset[Status] = frozenset({"done", "failed", "stopped"})
 
 TIMEOUT_S = 3600.0
+RETRIES = 2  # of a model call, unless the starter says otherwise
+READ_ONLY = ("read", "glob", "grep")  # tools of a worker that shares a directory
 MOST_AT_ONCE = 4
 NOTHING_USED = UsageTotals(input=0, output=0, reasoning=None, cache_read=0, cache_write=0, cost_usd=0.0)
 
@@ -33,7 +36,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a worker was started for. ``swarm`` names the budget it shares; ``key`` the item of a fan-out. ``once``: it
-    ends with its first task instead of waiting for more. ``restarts`` is how often it may be continued by itself."""
+    ends with its first task instead of waiting for more. ``restarts`` is how often it may be continued by itself.
+    ``config`` is its configuration without a key; where its process works and keeps its session is added at launch."""
 
     task: str
     name: str = ""
@@ -41,15 +45,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     mode: Mode = "worktree"
     write: bool = False
     include_dirty: bool = False
-    provider: str = ""
-    model: str = ""
-    reasoning: str = ""
-    script: str = ""  # of the scripted model
-    tools: tuple[str, ...] | None = None
-    ask: bool = False  # its tool calls are put to a person
-    jail: bool = False  # also without a tree of its own
-    permission_mode: str = ""
-    extensions: bool = True
+    config: RunConfig
     limits: Limits = Limits()
     engine: str = "local"  # or "ray", "ray://HOST:PORT"
     swarm: str = ""
@@ -95,3 +91,46 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str = ""
     merged: str = ""  # into which branch
     notes: tuple[str, ...] = ()
+
+
+def decode_record(data: bytes) -> Worker:
+    """A record of this or an older version: those recorded the flags of a worker one by one. MsgspecError when it is
+    damaged."""
+    record = msgspec.json.decode(data, type=dict[str, Any])
+    order = msgspec.convert(record.get("order"), dict[str, Any])
+    if "config" not in order:
+        order["config"] = msgspec.to_builtins(_older_config(order))
+    return msgspec.convert({**record, "order": order}, Worker)
+
+
+def _older_config(order: dict[str, Any]) -> RunConfig:
+    flags = msgspec.convert(order, _Flags)
+    only_reads = flags.mode == "shared" and not flags.write and flags.tools is None
+    return RunConfig(
+        provider=flags.provider,
+        model=flags.model,
+        reasoning=flags.reasoning,
+        script=flags.script,
+        retries=RETRIES,
+        max_cost=flags.limits.max_cost,
+        tools=READ_ONLY if only_reads else flags.tools,
+        permission_mode=flags.permission_mode or ("ask" if flags.ask else ""),
+        ask_each=flags.ask and not flags.permission_mode,
+        jail="on" if flags.mode == "worktree" or flags.jail else "",
+        installed_extensions=flags.extensions,
+    )
+
+
+class _Flags(msgspec.Struct, frozen=True, kw_only=True):
+    mode: Mode = "worktree"
+    write: bool = False
+    provider: str = ""
+    model: str = ""
+    reasoning: str = ""
+    script: str = ""
+    tools: tuple[str, ...] | None = None
+    ask: bool = False
+    jail: bool = False
+    permission_mode: str = ""
+    extensions: bool = True
+    limits: Limits = Limits()

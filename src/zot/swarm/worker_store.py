@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from zot.errors import NotThere, UsageError, ZotError, closest, in_words
-from zot.swarm.worker_records import LIVE, Worker
+from zot.swarm.worker_records import LIVE, Worker, decode_record
 from zot.system.files import make_private_dir, write_atomic
 from zot.system.safe_open import read_whole
 from zot.system.temp_files import remove_tree
@@ -47,7 +47,7 @@ class WorkerPlace:
     def load(self) -> Worker:
         """ZotError when there is no record, or it is damaged; the text names the file."""
         try:
-            return msgspec.json.decode(read_whole(self.meta), type=Worker)
+            return decode_record(read_whole(self.meta))
         except OSError as error:
             raise ZotError(f"the record of worker {self.id} cannot be read: {in_words(error)}") from error
         except (msgspec.MsgspecError, UnicodeError) as error:

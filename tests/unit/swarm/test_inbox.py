@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from zot.agent.config import RunConfig
 from zot.errors import NotThere, UsageError
 from zot.swarm.inbox import Inbox
 from zot.swarm.worker_records import Order, Worker
@@ -51,7 +52,7 @@ def test_a_slug_is_short_and_plain(task: str, expected: str) -> None:
 
 
 def worker(id: str, name: str, status: str = "done", created: float = 0.0) -> Worker:
-    return Worker(id=id, name=name, order=Order(task="t", cwd="/"), status=status, created=created)  # type: ignore[arg-type]
+    return Worker(id=id, name=name, order=Order(task="t", cwd="/", config=RunConfig()), status=status, created=created)  # type: ignore[arg-type]
 
 
 def test_who_is_meant() -> None:

@@ -15,7 +15,8 @@ from zot.agent.conversation import Conversation
 from zot.frontends.prompt_queue import WorkQueue
 from zot.frontends.rpc.pending_response import Reply, answer
 from zot.frontends.rpc.writer import Writer
-from zot.swarm.service import Office, starter_of
+from zot.swarm.service import Office
+from zot.swarm.worker_config import conversation_config
 from zot.wire import swarm_frames as wire
 
 
@@ -24,7 +25,7 @@ class SwarmCommands:
         self._queue = queue
         self._tasks = tasks
         self._listening: list[asyncio.Task[None]] = []
-        self._office = office = Office(lambda: starter_of(conversation), self._listen, writer.tell)
+        self._office = office = Office(lambda: conversation_config(conversation), self._listen, writer.tell)
         self._doers: dict[type, Callable[[Any], Coroutine[Any, Any, Any]]] = {
             wire.SwarmStart: self._start,
             wire.SwarmResume: self._resume,

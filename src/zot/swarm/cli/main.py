@@ -30,7 +30,7 @@ from zot.system.files import zot_home
 from zot.wire.swarm_frames import SwarmStart, SwarmWorker, WorkerInfo
 
 if TYPE_CHECKING:
-    from zot.swarm.engines.engine import Credential
+    from zot.agent.config import RunConfig
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _OF_GIT = ("diff", "merge", "rm", "prune")
@@ -72,14 +72,11 @@ def _start(arguments: Arguments) -> int:
 
 
 async def _started(arguments: Arguments, task: str) -> int:
-    from zot.swarm.credentials import lent  # only who starts needs a provider
+    from zot.swarm.worker_config import prepare_worker  # only who starts needs a provider
 
-    home = zot_home()
-    values = arguments.values
-    found = lent(home, values.get("--provider", ""), values.get("--model", ""), values.get("--api-key", ""))
-    command = order(arguments, task, found.provider, found.model)
-    async with client.connected(home) as swarm:
-        info = await swarm.start(command, found.credential)
+    spec, credential = prepare_worker(starter(arguments), request(arguments, task))
+    async with client.connected(zot_home()) as swarm:
+        info = await swarm.start(spec, credential)
         if not arguments.has("--wait"):
             _show_started(info, arguments)
             return 0
@@ -88,7 +85,15 @@ async def _started(arguments: Arguments, task: str) -> int:
         return await awaited(swarm, info.id, arguments)
 
 
-def order(arguments: Arguments, task: str, provider: str, model: str) -> SwarmStart:
+def starter(arguments: Arguments) -> RunConfig:
+    """The command line has no limits of its own: it gives its workers a key and a directory."""
+    from zot.agent.config import RunConfig
+
+    provider, key = arguments.values.get("--provider", ""), arguments.values.get("--api-key", "")
+    return RunConfig(home=zot_home(), cwd=os.getcwd(), provider=provider, api_key=key)
+
+
+def request(arguments: Arguments, task: str) -> SwarmStart:
     """What the switches of ``start`` ask for."""
     if arguments.has("--worktree") and arguments.has("--shared"):
         raise UsageError("--worktree and --shared exclude each other")
@@ -102,8 +107,8 @@ def order(arguments: Arguments, task: str, provider: str, model: str) -> SwarmSt
         mode="worktree" if arguments.has("--worktree") else "shared" if arguments.has("--shared") else "",
         write=arguments.has("--write"),
         include_dirty=arguments.has("--include-dirty"),
-        provider=provider,
-        model=model,
+        provider=values.get("--provider", ""),
+        model=values.get("--model", ""),
         reasoning=values.get("--reasoning", ""),
         script=os.path.abspath(values["--script"]) if "--script" in values else "",
         tools=None if tools is None else tuple(name.strip() for name in tools.split(",") if name.strip()),
@@ -248,10 +253,8 @@ def _continue(typed: str, arguments: Arguments) -> int:
 
         home = zot_home()
         worker = client.named(home, typed)
-        chosen = worker.order
-        credential: Credential | None = lent(
-            home, chosen.provider, chosen.model, arguments.values.get("--api-key", "")
-        ).credential
+        key = arguments.values.get("--api-key", "")
+        credential = lent(msgspec.structs.replace(worker.order.config, api_key=key), home).credential
         async with client.connected(home) as swarm:
             info = await swarm.resume(worker.id, credential)
             if not arguments.has("--wait"):

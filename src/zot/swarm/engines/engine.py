@@ -12,6 +12,7 @@ from typing import Protocol
 
 import msgspec
 
+from zot.agent.config import RunConfig
 from zot.swarm.worker_records import Tree
 
 
@@ -27,16 +28,14 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What an attempt needs: ``flags`` of ``zot rpc``, where it works, and the worker's own directory, which holds its
-    session. With ``tree``, ``cwd`` is in it. ``environment`` is that of whoever started it, without keys; empty when
-    that is not known any more."""
+    """What an attempt needs: its configuration, which names where it works and its session, and the worker's own
+    directory. With ``tree``, ``config.cwd`` is in it. ``environment`` is that of whoever started it, without keys;
+    empty when that is not known any more."""
 
     worker: str
     attempt: int
-    flags: tuple[str, ...]
-    cwd: Path
+    config: RunConfig
     directory: Path
-    session: Path
     tree: Tree | None = None
     credential: Credential | None = None
     swarm: str = ""  # whose budget it shares

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from zot.errors import EngineFault, in_words
 from zot.swarm.engines.engine import AttemptStatus, Job
-from zot.swarm.worker_env import environment_of, handed
+from zot.swarm.worker_env import environment_of, worker_argv
 from zot.system.process_table import started
 from zot.system.processes import ProcessTree, reap_strays, spawn
 from zot.system.safe_open import open_to_append, reading
@@ -96,10 +96,9 @@ async def _started(job: Job) -> LocalAttempt:
     log = -1
     try:
         log = open_to_append(job.directory / "log.txt")
-        with handed(job.credential) as (flags, descriptors):
-            own = ("--session-file", str(job.session), "--cwd", str(job.cwd))
+        with worker_argv((sys.executable, "-m", "zot"), job.config, job.credential) as (argv, descriptors):
             tree = spawn(
-                [sys.executable, "-m", "zot", "rpc", *job.flags, *own, *flags],
+                argv,
                 cwd=job.directory,
                 env=environment_of(job.worker, job.environment),
                 stdin=child_in,

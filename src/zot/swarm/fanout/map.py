@@ -15,12 +15,14 @@ from typing import Any
 
 import msgspec
 
+from zot.agent.config import RunConfig
 from zot.errors import EngineFault, GitFailed, UsageError, ZotError
 from zot.features.json_schema import misfit
 from zot.swarm import client
 from zot.swarm.engines.engine import Credential
 from zot.swarm.fanout.results import Result, Results
 from zot.swarm.git import worktrees
+from zot.swarm.worker_config import worker_spec
 from zot.wire.structured_output import candidates
 from zot.wire.swarm_frames import SwarmBudget, SwarmStart, SwarmUpdate, WorkerInfo
 
@@ -175,7 +177,8 @@ class Mapping:
         while self._waiting and len(self._jobs) < self._plan.max_agents and not self.stopped:
             item, tries = self._waiting.popleft()
             try:
-                info = await swarm.start(self._plan.order_for(item), self._credential)
+                spec = worker_spec(RunConfig(home=self._home), self._plan.order_for(item))
+                info = await swarm.start(spec, self._credential)
             except EngineFault:
                 raise
             except ZotError as error:

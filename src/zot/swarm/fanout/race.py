@@ -18,8 +18,8 @@ from zot.swarm.git.merge import Check
 from zot.swarm.git.safe_git import desk, find_repository
 from zot.swarm.git.three_way import checked_out
 from zot.swarm.git.worktrees import Diffstat, diffstat, look
-from zot.swarm.worker_records import Tree
-from zot.wire.swarm_frames import SwarmBudget, SwarmStart, SwarmUpdate, WorkerInfo
+from zot.swarm.worker_records import Order, Tree
+from zot.wire.swarm_frames import SwarmBudget, SwarmUpdate, WorkerInfo
 
 
 class Try(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -38,7 +38,7 @@ class Try(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 async def race(
     home: Path,
     count: int,
-    order: SwarmStart,
+    order: Order,
     *,
     max_cost: float = 0.0,
     check: Check | None = None,
@@ -67,7 +67,7 @@ async def race(
 class _Race:
     """The tries of a race, whoever looks after them. Each is known by its number."""
 
-    def __init__(self, count: int, order: SwarmStart, told: Callable[[str], None]) -> None:
+    def __init__(self, count: int, order: Order, told: Callable[[str], None]) -> None:
         self._count = count
         self._order = order
         self._told = told
@@ -90,7 +90,7 @@ class _Race:
                     return list(self._known.values())
         raise EngineFault("the swarm's supervisor has ended")
 
-    def _one(self, number: int) -> SwarmStart:
+    def _one(self, number: int) -> Order:
         name = f"{self._order.name}-{number}" if self._order.name else ""
         return msgspec.structs.replace(self._order, key=str(number), name=name)
 

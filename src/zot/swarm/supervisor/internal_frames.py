@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from zot.swarm.worker_records import MOST_AT_ONCE
+from zot.swarm.worker_records import MOST_AT_ONCE, Order
 from zot.wire.rpc_frames import Command
 from zot.wire.swarm_frames import SwarmCommand
 
@@ -24,8 +24,9 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lend(Command, frozen=True, kw_only=True, tag="swarm_lend"):
-    """For the workers this client starts or resumes, kept in memory as long as they live: a key, and the environment
-    it was called in, which has none. ``most`` is how many may be at work at once, as the settings say by now."""
+    """For the workers this client starts or resumes, kept in memory as long as they live: the key of a provider, empty
+    if a worker finds its own, and the environment the client was called in, which has none. ``most`` is how many may
+    be at work at once, as the settings say by now."""
 
     provider: str = ""
     value: str = ""
@@ -36,6 +37,12 @@ class Lend(Command, frozen=True, kw_only=True, tag="swarm_lend"):
         return f"Lend({self.provider!r})"
 
 
+class StartWorker(Command, frozen=True, kw_only=True, tag="swarm_start_worker"):
+    """Start a worker from its specification, which the client derived from its own configuration."""
+
+    spec: Order
+
+
 class Note(Command, frozen=True, kw_only=True, tag="swarm_note"):
     """Whoever merged or removes a worker says so: the record is the supervisor's to write."""
 
@@ -44,4 +51,4 @@ class Note(Command, frozen=True, kw_only=True, tag="swarm_note"):
     forget: bool = False
 
 
-AnyCommand = SwarmCommand | Lend | Note
+AnyCommand = SwarmCommand | Lend | StartWorker | Note

@@ -27,11 +27,10 @@ from zot.swarm.event_log import EventLog, last_answer, recorded
 from zot.swarm.inbox import Inbox
 from zot.swarm.info import info_of
 from zot.swarm.supervisor.budget import Budget, Left, Purse
-from zot.swarm.supervisor.internal_frames import AnyCommand, Lend, Note, Task
+from zot.swarm.supervisor.internal_frames import AnyCommand, Lend, Note, StartWorker, Task
 from zot.swarm.supervisor.orphans import end_leftovers
 from zot.swarm.supervisor.scheduler import Scheduler
 from zot.swarm.supervisor.worker import Charge
-from zot.swarm.supervisor.worker_launch import check_order, order_of
 from zot.swarm.worker_records import LIVE, Order, Tree, Worker
 from zot.swarm.worker_store import MAKING, Places, WorkerPlace, check_name, free_name, meant
 from zot.system.processes import reap_strays
@@ -90,7 +89,8 @@ class Supervisor:
         self._doers: dict[type, Callable[[Client, Any], Any]] = {
             Lend: self._lend,
             Note: self._note,
-            swarm_frames.SwarmStart: self._start,
+            StartWorker: self._start,
+            swarm_frames.SwarmStart: self._refuse_start,
             swarm_frames.SwarmResume: self._resume,
             swarm_frames.SwarmList: self._list,
             swarm_frames.SwarmGet: self._get,
@@ -133,7 +133,7 @@ class Supervisor:
         except ZotError as error:
             _close_record(place, worker, "lost", str(error))
             return
-        credential = self._lent.get(worker.order.provider)
+        credential = self._lent.get(worker.order.config.provider)
         if worker.order.engine != "local" and worker.pid:
             charge = self._take(worker, place, credential)
             self._scheduler.readmit(charge.wish)
@@ -298,7 +298,8 @@ class Supervisor:
         return await done if asyncio.iscoroutine(done) else done
 
     def _lend(self, client: Client, command: Lend) -> None:
-        if command.provider:
+        client.lent.pop(command.provider, None)  # a key that was typed for another address must not stay
+        if command.value:
             client.lent[command.provider] = Credential(provider=command.provider, value=command.value)
         client.environment = command.environment or client.environment
         if command.most and command.most != self._scheduler.most:
@@ -354,17 +355,18 @@ class Supervisor:
 
     # --- starting and ending workers
 
-    async def _start(self, client: Client, command: swarm_frames.SwarmStart) -> swarm_frames.SwarmStarted:
+    def _refuse_start(self, client: Client, command: AnyCommand) -> None:
+        raise UsageError("this zot is older than the supervisor of its workers; start it again")
+
+    async def _start(self, client: Client, command: StartWorker) -> swarm_frames.SwarmStarted:
         self._starts += 1
         try:
-            return swarm_frames.SwarmStarted(worker=info_of((await self._started(client, command)).worker))
+            return swarm_frames.SwarmStarted(worker=info_of((await self._started(client, command.spec)).worker))
         finally:
             self._starts -= 1
             self._note_need()
 
-    async def _started(self, client: Client, command: swarm_frames.SwarmStart) -> Charge:
-        order = order_of(command)
-        check_order(order)
+    async def _started(self, client: Client, order: Order) -> Charge:
         taken = {charge.worker.name for charge in self._charges.values()} | self._names
         if order.name:
             check_name(order.name, taken)
@@ -389,7 +391,7 @@ class Supervisor:
             raise
         with suppress(OSError):
             (place.directory / MAKING).unlink(missing_ok=True)
-        charge = self._take(worker, place, client.lent.get(order.provider))
+        charge = self._take(worker, place, client.lent.get(order.config.provider))
         charge.environment = client.environment
         self._untold[charge.id] = charge
         self._tell()
@@ -403,7 +405,7 @@ class Supervisor:
         taken = {charge.worker.name for charge in self._charges.values()}
         changes: dict[str, Any] = {"name": free_name(worker.name, taken)} if worker.name in taken else {}
         changes |= {"status": "queued", "activity": "queued", "reason": "", "ended": 0.0}
-        credential = client.lent.get(worker.order.provider)
+        credential = client.lent.get(worker.order.config.provider)
         charge = self._take(msgspec.structs.replace(worker, **changes), self._places.of(worker.id), credential)
         charge.environment = client.environment
         charge.stays = charge.inbox.next is None and not charge.inbox.interrupted

@@ -22,7 +22,7 @@ from zot.swarm.event_log import PIECES, EventLog, type_of
 from zot.swarm.inbox import Inbox, Message, said_in
 from zot.swarm.supervisor.budget import Call, Purse
 from zot.swarm.supervisor.scheduler import Wish
-from zot.swarm.supervisor.worker_launch import flags_of, git_directory, working_directory
+from zot.swarm.supervisor.worker_launch import launch_config
 from zot.swarm.worker_records import Status, Worker
 from zot.swarm.worker_store import WorkerPlace
 from zot.wire import rpc_frames as wire
@@ -262,10 +262,8 @@ class Charge:
         return Job(
             worker=self.id,
             attempt=worker.attempt,
-            flags=flags_of(worker.order, git_directory(worker)),
-            cwd=Path(working_directory(worker)),
+            config=launch_config(worker, self.place.session),
             directory=self.place.directory,
-            session=self.place.session,
             tree=worker.tree,
             credential=self.credential,
             swarm=worker.order.swarm,

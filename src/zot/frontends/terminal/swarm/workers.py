@@ -58,9 +58,10 @@ class Workers:
     @property
     def office(self) -> Office:
         if self._office is None:
-            from zot.swarm.service import Office, starter_of
+            from zot.swarm.service import Office
+            from zot.swarm.worker_config import conversation_config
 
-            self._office = Office(lambda: starter_of(self._conversation), self._listen, self._hear)
+            self._office = Office(lambda: conversation_config(self._conversation), self._listen, self._hear)
         return self._office
 
     # --- who there is

@@ -25,6 +25,7 @@ from typing import Any
 import msgspec
 
 import zot
+from zot.agent.config import RunConfig
 from zot.errors import EngineFault, GitFailed, UsageError, ZotError, in_words
 from zot.provider.providers import credential_variables
 from zot.swarm.engines.engine import AttemptStatus, Credential, Job
@@ -71,6 +72,8 @@ def check_engine(order: Order) -> None:
     address_of(order.engine)
     if order.mode == "shared":
         raise UsageError(_SHARED)
+    if order.config.ext:
+        raise UsageError("a worker on a cluster cannot load extensions of --ext: they are files of this machine")
     if find_spec("ray") is None:
         raise UsageError(_missing())
 
@@ -94,7 +97,7 @@ class RayEngine:
             seen = await seen_from(job.tree)
         except GitFailed as error:
             raise EngineFault(str(error)) from error
-        credential = job.credential or await asyncio.to_thread(_own_credential, job.flags)
+        credential = job.credential or await asyncio.to_thread(_own_credential, job.config)
         begin = await asyncio.to_thread(_begin, job, job.tree, seen, credential)
         for further in reversed(range(_TRIES)):
             try:
@@ -244,7 +247,7 @@ class RayAttempt:
             if batch.tree is not None:  # before the session that speaks of it
                 await receive(self._tree, self.worker, batch.tree)
             if batch.session or batch.session_whole:
-                _put_at(self._job.session, batch.session_at, batch.session)
+                _put_at(Path(self._job.config.session_file), batch.session_at, batch.session)
             if batch.log:
                 _append(self._job.directory / "log.txt", batch.log)
         except (OSError, GitFailed) as error:
@@ -410,21 +413,22 @@ def _begin(job: Job, tree: Tree, carried: Carried, credential: Credential | None
     """Places of this machine become those of the node; of the session whole lines only."""
     from zot.agent.settings import Settings
 
-    session = _read(job.session, _LARGEST_SESSION)
+    session_file = Path(job.config.session_file)
+    session = _read(session_file, _LARGEST_SESSION)
     home = zot_home()
     try:
-        inside = str(job.cwd.relative_to(tree.path))
+        inside = str(Path(job.config.cwd).relative_to(tree.path))
     except ValueError:
-        raise EngineFault(f"{job.cwd} is not in the tree {tree.path}") from None
+        raise EngineFault(f"{job.config.cwd} is not in the tree {tree.path}") from None
     places = {tree.path: "{tree}", str(job.directory): "{directory}"}
     return Begin(
         worker=job.worker,
         attempt=job.attempt,
-        flags=tuple(_placed(flag, places) for flag in _without_git(job.flags)),
+        config=_portable(job.config, places),
         tree=carried,
         inside="" if inside == "." else inside,
         session=session[: session.rfind(b"\n") + 1],
-        session_name=job.session.name,
+        session_name=session_file.name,
         home={name: data for name in _HOME_FILES if (data := _read(home / name, 16 << 20))},
         environment=travelling(job.environment or os.environ, Settings(home).values.env_passthrough, credential),
         swarm=job.swarm,
@@ -433,24 +437,26 @@ def _begin(job: Job, tree: Tree, carried: Carried, credential: Credential | None
     )
 
 
-def _without_git(flags: tuple[str, ...]) -> list[str]:
-    """Without what may be read beside the tree: the one on the node has its history inside."""
-    pairs = zip(("", *flags), flags, strict=False)
-    return [flag for before, flag in pairs if flag != "--jail-read" and before != "--jail-read"]
+def _portable(config: RunConfig, places: dict[str, str]) -> RunConfig:
+    """Without places of this machine: the tree on the node has its history inside, and other files are not there."""
+    script = _placed(config.script, places) if isinstance(config.script, str) else config.script
+    return msgspec.structs.replace(
+        config, script=script, cwd="", session_file="", jail_read=(), jail_write=(), mcp_config=()
+    )
 
 
-def _placed(flag: str, places: dict[str, str]) -> str:
+def _placed(path: str, places: dict[str, str]) -> str:
     for place, name in sorted(places.items(), key=lambda one: -len(one[0])):  # one may lie in another
-        flag = flag.replace(place, name)
-    return flag
+        path = path.replace(place, name)
+    return path
 
 
 def _secret(credential: Credential | None) -> bytes:
     return msgspec.msgpack.encode(credential) if credential is not None else b""
 
 
-def _own_credential(flags: tuple[str, ...]) -> Credential | None:
-    """What the home here has for the provider of these flags: the one on the node is empty. EngineFault for a login,
+def _own_credential(config: RunConfig) -> Credential | None:
+    """The credential of this home for the worker's provider: the home on the node is empty. EngineFault for a login,
     which nobody there could keep fresh."""
     from zot.agent.model_resolver import Query, resolve
     from zot.agent.settings import Settings
@@ -458,8 +464,7 @@ def _own_credential(flags: tuple[str, ...]) -> Credential | None:
     from zot.provider.catalog import Catalog
 
     home = zot_home()
-    named = {name: flags[at + 1] for at, name in enumerate(flags[:-1]) if name in ("--provider", "--model")}
-    query = Query(provider=named.get("--provider", ""), model=named.get("--model", ""))
+    query = Query(provider=config.provider, model=config.model, base_url=config.base_url, script=config.script)
     try:
         found = resolve(query, Settings(home), Catalog(home), AuthStore(home), {})
     except ZotError as error:
@@ -507,7 +512,7 @@ def _log() -> int:
 def _namespace() -> str:
     """One for each home of zot on each machine."""
     place = f"{os.uname().nodename}:{os.getuid()}:{zot_home().resolve()}"
-    return f"zot-2-{hashlib.sha256(place.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
+    return f"zot-3-{hashlib.sha256(place.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
 
 
 async def _knock(address: str) -> None:

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import msgspec
 
+from zot.agent.config import RunConfig
 from zot.swarm.engines.engine import Credential
 from zot.swarm.git.bundle import Carried
 
-VERSION = 1
+VERSION = 2
 
 
 class Begin(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt to begin. In ``flags`` ``{directory}`` and ``{tree}`` stand for the places on the node; ``home`` are
-    the files its home has, ``inside`` the directory of the tree it works in, ``environment`` what is added to that of
-    the node. The bundle and the credential come beside it, the credential so that it is never in Ray's store of large
-    objects."""
+    """An attempt to begin. ``config`` has no key, and in its ``script`` ``{directory}`` and ``{tree}`` stand for the
+    places on the node; ``home`` are the files its home has, ``inside`` the directory of the tree it works in,
+    ``environment`` what is added to that of the node. The bundle and the credential come beside it, the credential so
+    that it is never in Ray's store of large objects."""
 
     worker: str
     attempt: int
-    flags: tuple[str, ...]
+    config: RunConfig
     tree: Carried
     inside: str = ""
     session: bytes = b""

@@ -37,7 +37,7 @@ from zot.swarm.engines.ray.frames import (
     encode,
 )
 from zot.swarm.git.bundle import Carried, NodeTree
-from zot.swarm.worker_env import environment_of, handed
+from zot.swarm.worker_env import environment_of, worker_argv
 from zot.system.files import make_private_dir, write_atomic
 from zot.system.process_table import MARK_VARIABLE, started
 from zot.system.processes import ProcessTree, spawn
@@ -180,16 +180,20 @@ class NodeAttempt:
 
     async def _spawn(self) -> None:
         places = {"{directory}": str(self._directory), "{tree}": str(self._tree.path)}
-        flags = [_filled(flag, places) for flag in self._begin.flags]
-        cwd = self._tree.path / self._begin.inside
-        own = ("--session-file", str(self._session), "--cwd", str(cwd if cwd.is_dir() else self._tree.path))
+        given, cwd = self._begin.config, self._tree.path / self._begin.inside
+        config = msgspec.structs.replace(
+            given,
+            script=_filled(given.script, places) if isinstance(given.script, str) else given.script,
+            cwd=str(cwd if cwd.is_dir() else self._tree.path),
+            session_file=str(self._session),
+        )
         loop = asyncio.get_running_loop()
         (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
         log = create(self._log)
         try:
-            with handed(self._credential) as (key, descriptors):
+            with worker_argv((sys.executable, "-m", "zot"), config, self._credential) as (argv, descriptors):
                 self._child = spawn(
-                    [sys.executable, "-m", "zot", "rpc", *flags, *own, *key],
+                    argv,
                     cwd=self._directory,
                     env=_environment(self._begin, self._directory),
                     stdin=in_read,
@@ -391,10 +395,10 @@ class NodeAttempt:
         task.add_done_callback(self._tasks.discard)
 
 
-def _filled(flag: str, places: dict[str, str]) -> str:
+def _filled(path: str, places: dict[str, str]) -> str:
     for name, place in places.items():
-        flag = flag.replace(name, place)
-    return flag
+        path = path.replace(name, place)
+    return path
 
 
 def _first_claim(data: bytes, start: int = 0) -> int | None:

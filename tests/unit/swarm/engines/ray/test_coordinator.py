@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from zot.agent.config import RunConfig
 from zot.errors import EngineFault
 from zot.swarm.engines.ray import coordinator
 from zot.swarm.engines.ray.coordinator import HostGone, Keeper
@@ -102,7 +103,7 @@ TREE = Carried(branch="b", head="h", whole="h")
 
 
 def order(attempt: int = 1, **more: Any) -> bytes:
-    return encode(Begin(worker="w", attempt=attempt, flags=(), tree=TREE, swarm="s", **more))
+    return encode(Begin(worker="w", attempt=attempt, config=RunConfig(), tree=TREE, swarm="s", **more))
 
 
 async def lines(cluster: Cluster, count: int, driver: str = "one") -> list[Any]:
