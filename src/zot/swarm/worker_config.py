@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.agent.config import RunConfig
+from zot.agent.tools.registry import SWARM, SWARM_NAMES
 from zot.core.permission_modes import MODES, Mode, parse_mode, wider
 from zot.errors import UsageError
 from zot.swarm.worker_records import READ_ONLY, RETRIES, TIMEOUT_S, Limits, Order
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.swarm.engines.engine import Credential
 
-_SWARM_TOOLS = frozenset({"swarm", "swarm_spawn", "agent_wait", "agent_send", "agent_stop", "agent_list"})
 _NOTHING_LEFT = 1e-6  # USD: a spent limit stays a limit, and 0 would mean none
 
 
@@ -167,7 +167,9 @@ def _max_cost(starter: RunConfig, request: SwarmStart) -> float:
 
 def _tools(starter: RunConfig, request: SwarmStart) -> tuple[str, ...] | None:
     """None is no limit. A worker without its own worktree only reads unless the request says ``write``."""
-    allowed = None if starter.tools is None else tuple(name for name in starter.tools if name not in _SWARM_TOOLS)
+    allowed = (
+        None if starter.tools is None else tuple(name for name in starter.tools if name not in (SWARM, *SWARM_NAMES))
+    )
     asked, only_reads = request.tools, request.mode == "shared" and not request.write
     if asked is not None:
         if only_reads:
