@@ -20,13 +20,15 @@ from zot.swarm.engines.engine import Credential
 from zot.system.files import zot_home
 
 
-class Lent(msgspec.Struct, frozen=True, kw_only=True):
+class WorkerCredential(msgspec.Struct, frozen=True, kw_only=True):
     provider: str
     model: str
     credential: Credential | None = None
 
 
-def lent(config: RunConfig, home: Path | None = None, environ: Mapping[str, str] | None = None) -> Lent:
+def resolve_worker_credential(
+    config: RunConfig, home: Path | None = None, environ: Mapping[str, str] | None = None
+) -> WorkerCredential:
     """NotLoggedIn when there is no credential at all: a worker could only fail."""
     home = home or zot_home()
     settings, catalog = Settings(home), Catalog(home)
@@ -43,7 +45,7 @@ def lent(config: RunConfig, home: Path | None = None, environ: Mapping[str, str]
     require_credential(resolved)
     found, name = resolved.credential, resolved.provider.id
     carried = found is not None and found.method == "apikey" and found.source in ("flag", "env") and bool(found.key)
-    return Lent(
+    return WorkerCredential(
         provider=name,
         model=resolved.model.id,
         credential=Credential(provider=name, value=found.key) if found is not None and carried else None,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from zot.swarm.worker_records import Worker
+from zot.swarm.worker_records import WorkerRecord
 from zot.wire.swarm_frames import WorkerInfo
 
 _LAST = 200
 
 
-def info_of(worker: Worker) -> WorkerInfo:
-    order = worker.order
+def worker_info(worker: WorkerRecord) -> WorkerInfo:
+    order = worker.spec
     return WorkerInfo(
         id=worker.id,
         name=worker.name,

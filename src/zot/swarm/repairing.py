@@ -8,25 +8,27 @@ from __future__ import annotations
 import msgspec
 
 from zot.errors import GitFailed
-from zot.swarm.git.merge import Source, alone
+from zot.swarm.git.merge import MergeSource, merge_lock
 from zot.swarm.git.merge_target import Target, find_target
-from zot.swarm.git.safe_git import Desk, copy_with_time, desk, find_repository
-from zot.swarm.git.three_way import changes_merged, still_there
-from zot.swarm.git.worktrees import INDEX, ONTO, Onto, begun, commit_leftovers, look, renew_git
+from zot.swarm.git.safe_git import ScratchRepository, copy_with_time, find_repository, scratch_repository
+from zot.swarm.git.three_way import changes_merged, unchanged_edits
+from zot.swarm.git.worktrees import INDEX, ONTO, Onto, base_commit, commit_all, reset_git_dir, snapshot_worktree
 from zot.system.files import write_atomic
 
 
-async def give_back(source: Source, into: str = "") -> tuple[str, ...]:
+async def return_conflict(source: MergeSource, into: str = "") -> tuple[str, ...]:
     """The files with markers in them; GitFailed when there is no conflict any more."""
     repository = await find_repository(source.tree.repository)
-    async with alone(source.directory.parent), desk(repository, source.directory) as work:
+    async with merge_lock(source.directory.parent), scratch_repository(repository, source.directory) as work:
         target = await find_target(work, into)
-        tip = await commit_leftovers(work, source.tree, source.task)
+        tip = await commit_all(work, source.tree, source.task)
         onto, ours = await _beginning(work, target, source)
-        merged, conflicts = await changes_merged(work, begun(source.tree), ours, f"{tip}^{{tree}}", source.tree.branch)
+        merged, conflicts = await changes_merged(
+            work, base_commit(source.tree), ours, f"{tip}^{{tree}}", source.tree.branch
+        )
         if not conflicts:
             raise GitFailed(f"there is no conflict any more: merge {source.name}")
-        now = await look(work, source.tree)
+        now = await snapshot_worktree(work, source.tree)
         words = ("read-tree", "-m", "-u", "--no-recurse-submodules", now.tree, merged)
         await work.git(*words, index=now.index, top=source.tree.path)
         files = tuple(conflict.path for conflict in conflicts)
@@ -34,25 +36,27 @@ async def give_back(source: Source, into: str = "") -> tuple[str, ...]:
         return files
 
 
-async def _beginning(work: Desk, target: Target, source: Source) -> tuple[str, str]:
+async def _beginning(work: ScratchRepository, target: Target, source: MergeSource) -> tuple[str, str]:
     """What is there: a commit, and its tree."""
     tree = await work.line("rev-parse", f"{target.commit}^{{tree}}")
     if not target.top:
         return target.commit, tree
-    taken, ours = await still_there(work, target, [source.tree])
+    taken, ours = await unchanged_edits(work, target, [source.tree])
     if ours == tree:
         return target.commit, tree
     return await work.commit(ours, (target.commit,), f"With uncommitted changes in {len(taken)} files"), ours
 
 
-async def _count_from(work: Desk, source: Source, tip: str, onto: str, files: tuple[str, ...]) -> None:
+async def _count_from(
+    work: ScratchRepository, source: MergeSource, tip: str, onto: str, files: tuple[str, ...]
+) -> None:
     index = work.place / "index-of-onto"
     await work.git("read-tree", onto, index=index)
     words = ("update-index", "-q", "--ignore-submodules", "--refresh")
     await work.git(*words, index=index, top=source.tree.path, codes=(0, 1))
     (source.directory / INDEX).unlink(missing_ok=True)
     copy_with_time(index, source.directory / INDEX)
-    renew_git(work, source.tree, tip, index)
+    reset_git_dir(work, source.tree, tip, index)
     write_atomic(source.directory / ONTO, msgspec.json.encode(Onto(onto, files)))
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Mapping
 
 from zot.swarm.engines.engine import Credential
-from zot.swarm.worker_env import without_keys
+from zot.swarm.worker_env import strip_keys
 from zot.system.jail.policy import ENVIRONMENT
 from zot.system.secret_variables import looks_like_secret, matches
 
@@ -28,13 +28,13 @@ _PASSWORD = re.compile(r"://[^/\s]*:[^/\s]*@")
 _SHORTEST_KEY = 8  # a shorter one may be part of anything
 
 
-def travelling(
+def portable_environment(
     environment: Mapping[str, str], passthrough: Collection[str] = (), credential: Credential | None = None
 ) -> dict[str, str]:
     """``passthrough`` are names and patterns a person gave, ``credential`` is the worker's own."""
     return {
         name: value
-        for name, value in without_keys(environment).items()
+        for name, value in strip_keys(environment).items()
         if (name in _COMMON or name.startswith("LC_") or matches(name, passthrough))
         and name not in _STAYING
         and not name.startswith(_STAYING_KINDS)

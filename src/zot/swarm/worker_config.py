@@ -16,7 +16,7 @@ from zot.agent.config import RunConfig
 from zot.agent.tools.registry import SWARM, SWARM_NAMES
 from zot.core.permission_modes import MODES, Mode, parse_mode, wider
 from zot.errors import UsageError
-from zot.swarm.worker_records import READ_ONLY, RETRIES, TIMEOUT_S, Limits, Order
+from zot.swarm.worker_records import READ_ONLY, RETRIES, TIMEOUT_S, Limits, WorkerSpec
 from zot.wire.swarm_frames import SwarmStart
 
 if TYPE_CHECKING:
@@ -53,21 +53,21 @@ def conversation_config(conversation: Conversation) -> RunConfig:
     )
 
 
-def prepare_worker(starter: RunConfig, request: SwarmStart) -> tuple[Order, Credential | None]:
+def prepare_worker(starter: RunConfig, request: SwarmStart) -> tuple[WorkerSpec, Credential | None]:
     """The specification of a worker and the key only its starter has.
 
     Raises UsageError for a request that is wrong or asks for more than the starter has, NotLoggedIn when there is no
     credential: the worker could only fail.
     """
-    from zot.swarm.credentials import lent  # reads settings, catalog and credentials
+    from zot.swarm.credentials import resolve_worker_credential  # reads settings, catalog and credentials
 
     order = worker_spec(starter, request)
-    found = lent(order.config, starter.home, starter.environ)
+    found = resolve_worker_credential(order.config, starter.home, starter.environ)
     config = msgspec.structs.replace(order.config, provider=found.provider, model=found.model, api_key="")
     return msgspec.structs.replace(order, config=config), found.credential
 
 
-def worker_spec(starter: RunConfig, request: SwarmStart) -> Order:
+def worker_spec(starter: RunConfig, request: SwarmStart) -> WorkerSpec:
     """The specification without a look at credentials; its configuration still has the starter's key."""
     if not request.task.strip():
         raise UsageError("the task is empty")
@@ -79,7 +79,7 @@ def worker_spec(starter: RunConfig, request: SwarmStart) -> Order:
     _check_place(starter, cwd, repository if mode == "worktree" else "", writes=mode == "shared" and request.write)
     config = derive_worker_config(starter, msgspec.structs.replace(request, cwd=cwd, mode=mode))
     same = ("task", "name", "write", "include_dirty", "engine", "swarm", "key", "once", "restarts")
-    order = Order(
+    order = WorkerSpec(
         **{name: getattr(request, name) for name in same},
         cwd=cwd,
         mode=mode,

@@ -56,13 +56,13 @@ def read_worker_config(typed: str) -> RunConfig:
         raise UsageError(f"{CONFIG_FLAG} {typed}: no configuration of a worker there") from error
 
 
-def environment_of(worker: str, given: Mapping[str, str] | None = None) -> dict[str, str]:
+def worker_environment(worker: str, given: Mapping[str, str] | None = None) -> dict[str, str]:
     """What was given, or our own; without keys, and with our own home."""
-    kept = without_keys(given or os.environ)
+    kept = strip_keys(given or os.environ)
     return {**kept, "ZOT_HOME": os.environ.get("ZOT_HOME", kept.get("ZOT_HOME", "")), AGENT_VARIABLE: worker}
 
 
-def without_keys(environment: Mapping[str, str], providers: Iterable[Provider] = ()) -> dict[str, str]:
+def strip_keys(environment: Mapping[str, str], providers: Iterable[Provider] = ()) -> dict[str, str]:
     """Without any key zot knows, those of ``providers`` included, and without the mark by which whoever started us
     finds what it started."""
     hidden = {*credential_variables(providers), MARK_VARIABLE, AGENT_VARIABLE}

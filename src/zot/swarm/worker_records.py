@@ -1,7 +1,7 @@
-"""What is kept of a worker: ``meta.json`` in its directory is one ``Worker``, written whole whenever it changes.
+"""The record of a worker: ``meta.json`` in its directory is one ``WorkerRecord``, written whole whenever it changes.
 
-``Order`` is what was asked for and never changes; the rest is what became of it. The supervisor alone writes it while
-it runs; without one, whoever merges or removes does.
+``WorkerSpec`` is what was asked for and never changes; the rest is its progress. Only the supervisor writes it while it
+runs; without a supervisor, the process that merges or removes the worker does.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     timeout_s: float = TIMEOUT_S
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a worker was started for. ``swarm`` names the budget it shares; ``key`` the item of a fan-out. ``once``: it
     ends with its first task instead of waiting for more. ``restarts`` is how often it may be continued by itself.
     ``config`` is its configuration without a key; where its process works and keeps its session is added at launch."""
@@ -55,7 +55,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     session: str = ""  # of the conversation that started it
 
 
-class Tree(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class WorktreeRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A tree of a repository: where it is, its branch, and the commit it began from. ``first`` is the commit that
     holds what was uncommitted in the origin then, when that was taken along; ``objects`` is where the repository keeps
     its objects, from which the tree borrows."""
@@ -68,16 +68,16 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     objects: str = ""
 
 
-class Worker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class WorkerRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """``pid`` and ``born`` are of the process of attempt number ``attempt``; times are seconds since 1970.
     ``activity`` is a few words about the present moment, ``reason`` why it ended as it did; ``notes`` say what its tree
     does not have of the origin."""
 
     id: str
     name: str
-    order: Order
+    spec: WorkerSpec = msgspec.field(name="order")
     status: Status = "queued"
-    tree: Tree | None = None
+    tree: WorktreeRecord | None = None
     pid: int = 0
     born: int = 0
     attempt: int = 0
@@ -93,14 +93,14 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     notes: tuple[str, ...] = ()
 
 
-def decode_record(data: bytes) -> Worker:
+def decode_record(data: bytes) -> WorkerRecord:
     """A record of this or an older version: those recorded the flags of a worker one by one. MsgspecError when it is
     damaged."""
     record = msgspec.json.decode(data, type=dict[str, Any])
     order = msgspec.convert(record.get("order"), dict[str, Any])
     if "config" not in order:
         order["config"] = msgspec.to_builtins(_older_config(order))
-    return msgspec.convert({**record, "order": order}, Worker)
+    return msgspec.convert({**record, "order": order}, WorkerRecord)
 
 
 def _older_config(order: dict[str, Any]) -> RunConfig:

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from zot.errors import NotThere, UsageError, ZotError, closest, in_words
-from zot.swarm.worker_records import LIVE, Worker, decode_record
+from zot.swarm.worker_records import LIVE, WorkerRecord, decode_record
 from zot.system.files import make_private_dir, write_atomic
 from zot.system.safe_open import read_whole
 from zot.system.temp_files import remove_tree
@@ -28,7 +28,7 @@ _SHOWN = 5
 _GONE = ".gone-"  # the beginning of the name under which a place is removed
 
 
-class WorkerPlace:
+class WorkerDir:
     """The directory of one worker."""
 
     def __init__(self, directory: Path) -> None:
@@ -44,7 +44,7 @@ class WorkerPlace:
         there = {name for name in (*_TRACES, MAKING, "tree") if os.path.lexists(self.directory / name)}
         return not there.intersection(_TRACES) and (MAKING in there or "tree" not in there)
 
-    def load(self) -> Worker:
+    def load(self) -> WorkerRecord:
         """ZotError when there is no record, or it is damaged; the text names the file."""
         try:
             return decode_record(read_whole(self.meta))
@@ -53,20 +53,20 @@ class WorkerPlace:
         except (msgspec.MsgspecError, UnicodeError) as error:
             raise ZotError(f"{self.meta} is damaged: {error}; its other files are as they were") from error
 
-    def save(self, worker: Worker) -> None:
+    def save(self, worker: WorkerRecord) -> None:
         """OSError when it cannot be written; the last record stays whole."""
         write_atomic(self.meta, msgspec.json.format(msgspec.json.encode(worker), indent=2) + b"\n")
 
 
-class Places:
+class WorkerStore:
     def __init__(self, home: Path) -> None:
         self.root = home / "swarm"
         self.agents = self.root / "agents"
 
-    def of(self, id: str) -> WorkerPlace:
-        return WorkerPlace(self.agents / id)
+    def of(self, id: str) -> WorkerDir:
+        return WorkerDir(self.agents / id)
 
-    def make(self, task: str) -> WorkerPlace:
+    def make(self, task: str) -> WorkerDir:
         """A new directory with a new id."""
         make_private_dir(self.agents)
         beginning = slug(task)
@@ -103,13 +103,13 @@ class Places:
             remove_tree(left)
         return tuple(f"{left} could not be removed" for left in self.agents.glob(f"{_GONE}{id}-*"))
 
-    def unfinished(self) -> list[WorkerPlace]:
+    def unfinished(self) -> list[WorkerDir]:
         """Of workers that are being made, or were when their maker was killed."""
         return [place for place in map(self.of, self.ids()) if place.is_unfinished]
 
-    def all(self, problems: list[str] | None = None) -> list[Worker]:
+    def all(self, problems: list[str] | None = None) -> list[WorkerRecord]:
         """Every worker there is a record of, oldest first; what is wrong with others goes into ``problems``."""
-        found: list[Worker] = []
+        found: list[WorkerRecord] = []
         for id in self.ids():
             try:
                 found.append(self.of(id).load())
@@ -127,7 +127,7 @@ def slug(task: str) -> str:
     return text.strip("-") or "agent"
 
 
-def free_name(task: str, taken: Collection[str]) -> str:
+def unique_name(task: str, taken: Collection[str]) -> str:
     """A name made of the task that no living worker has."""
     base, number = slug(task), 2
     name = base
@@ -144,7 +144,7 @@ def check_name(name: str, taken: Collection[str]) -> None:
         raise UsageError(f'a worker named "{name}" is at work already; stop it, or take another name')
 
 
-def meant(typed: str, workers: Iterable[Worker]) -> Worker:
+def find_worker(typed: str, workers: Iterable[WorkerRecord]) -> WorkerRecord:
     """Who is meant; NotThere when it is nobody, or could be several."""
     known = list(workers)
     for worker in known:

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from zot.agent.config import RunConfig
-from zot.swarm.worker_records import Order, Worker
-from zot.swarm.worker_store import Places
+from zot.swarm.worker_records import WorkerRecord, WorkerSpec
+from zot.swarm.worker_store import WorkerStore
 
 KILLED = """
 import os, sys
@@ -19,19 +19,19 @@ def killed(path):
     os.unlink(path / "meta.json")
     os.kill(os.getpid(), 9)
 worker_store.remove_tree = killed
-worker_store.Places(Path(sys.argv[1])).remove(sys.argv[2])
+worker_store.WorkerStore(Path(sys.argv[1])).remove(sys.argv[2])
 """
 
 
-def worker(worker_store: Places) -> str:
+def worker(worker_store: WorkerStore) -> str:
     place = worker_store.make("some task")
-    place.save(Worker(id=place.id, name="some", order=Order(task="some task", cwd="/", config=RunConfig())))
+    place.save(WorkerRecord(id=place.id, name="some", spec=WorkerSpec(task="some task", cwd="/", config=RunConfig())))
     (place.directory / "tree").mkdir()
     return place.id
 
 
 def test_a_removal_that_was_killed_leaves_no_worker_and_the_next_takes_the_rest_along(tmp_path: Path) -> None:
-    worker_store = Places(tmp_path)
+    worker_store = WorkerStore(tmp_path)
     killed, other = worker(worker_store), worker(worker_store)
     assert subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), killed], timeout=30).returncode == -9
     problems: list[str] = []

@@ -75,7 +75,7 @@ async def _started(arguments: Arguments, task: str) -> int:
     from zot.swarm.worker_config import prepare_worker  # only who starts needs a provider
 
     spec, credential = prepare_worker(starter(arguments), request(arguments, task))
-    async with client.connected(zot_home()) as swarm:
+    async with client.connect_or_start(zot_home()) as swarm:
         info = await swarm.start(spec, credential)
         if not arguments.has("--wait"):
             _show_started(info, arguments)
@@ -178,7 +178,7 @@ def _what_now(info: WorkerInfo) -> str:
 # --- waiting
 
 
-async def awaited(swarm: client.Swarm, id: str, arguments: Arguments) -> int:
+async def awaited(swarm: client.SupervisorClient, id: str, arguments: Arguments) -> int:
     """Until it has done what it was told: its last words on stdout, and 0 when it got that far."""
     info = await _watched(swarm, id)
     found = await swarm.get(id)
@@ -192,7 +192,7 @@ async def awaited(swarm: client.Swarm, id: str, arguments: Arguments) -> int:
     return 1
 
 
-async def _watched(swarm: client.Swarm, id: str) -> WorkerInfo:
+async def _watched(swarm: client.SupervisorClient, id: str) -> WorkerInfo:
     """What it is doing is told as it changes."""
     await swarm.subscribe()
     info, told = (await swarm.get(id)).worker, ""
@@ -215,8 +215,8 @@ def _wait(arguments: Arguments) -> int:
         typed = arguments.values.get("--timeout")
         home, codes = zot_home(), [0]
         for word in arguments.words:
-            worker = client.named(home, word)
-            async with client.connected_if_alive(home) as swarm:
+            worker = client.load_worker(home, word)
+            async with client.connect_if_running(home) as swarm:
                 if swarm is None:
                     codes.append(_ended(home, worker.id, arguments))
                     continue
@@ -249,13 +249,15 @@ def _resume(arguments: Arguments) -> int:
 
 def _continue(typed: str, arguments: Arguments) -> int:
     async def go_on() -> int:
-        from zot.swarm.credentials import lent
+        from zot.swarm.credentials import resolve_worker_credential
 
         home = zot_home()
-        worker = client.named(home, typed)
+        worker = client.load_worker(home, typed)
         key = arguments.values.get("--api-key", "")
-        credential = lent(msgspec.structs.replace(worker.order.config, api_key=key), home).credential
-        async with client.connected(home) as swarm:
+        credential = resolve_worker_credential(
+            msgspec.structs.replace(worker.spec.config, api_key=key), home
+        ).credential
+        async with client.connect_or_start(home) as swarm:
             info = await swarm.resume(worker.id, credential)
             if not arguments.has("--wait"):
                 _show_started(info, arguments)
@@ -326,8 +328,8 @@ def _show(arguments: Arguments) -> int:
 
 async def looked_at(home: Path, typed: str) -> SwarmWorker:
     """A worker with its last words and what it changed."""
-    worker = client.named(home, typed)
-    async with client.connected_if_alive(home) as swarm:
+    worker = client.load_worker(home, typed)
+    async with client.connect_if_running(home) as swarm:
         found = recorded(home, worker.id) if swarm is None else await swarm.get(worker.id)
     if worker.tree is None:
         return found
@@ -374,8 +376,8 @@ def _send(arguments: Arguments) -> int:
 
     async def send() -> int:
         home = zot_home()
-        found = client.named(home, worker)
-        async with client.connected_if_alive(home) as swarm:
+        found = client.load_worker(home, worker)
+        async with client.connect_if_running(home) as swarm:
             if swarm is None:
                 raise ZotError(f"{found.name} is {found.status}: `zot swarm resume {found.id}` continues it")
             await swarm.send(found.id, text)
@@ -391,8 +393,8 @@ def _stop(arguments: Arguments) -> int:
 
     async def stop() -> int:
         home = zot_home()
-        names = [client.named(home, word) for word in arguments.words]
-        async with client.connected_if_alive(home) as swarm:
+        names = [client.load_worker(home, word) for word in arguments.words]
+        async with client.connect_if_running(home) as swarm:
             if swarm is None:
                 for found in names:
                     raise ZotError(f"{found.name} runs no more: it is {found.status}")

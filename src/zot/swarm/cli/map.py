@@ -19,7 +19,7 @@ from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError, in_words
 from zot.frontends.console import run_loop
 from zot.swarm.cli.main import amount, request, starter
-from zot.swarm.fanout.map import Mapping, Plan, Progress, check_task, items_of, keep_plan, kept_plan
+from zot.swarm.fanout.map import MapRun, Plan, Progress, check_task, items_of, keep_plan, kept_plan
 from zot.swarm.fanout.results import Result, Results
 from zot.system.files import decode_object, zot_home
 from zot.system.safe_open import read_whole
@@ -39,7 +39,7 @@ def run(verb: str, argv: list[str]) -> int:
     results.begin(again=again)
     keep_plan(home, output, plan)
     line = _Line(plan)
-    work = Mapping(home, plan, results, credential, line.told, line.finished, line.noted)
+    work = MapRun(home, plan, results, credential, line.told, line.finished, line.noted)
     try:
         run_loop(work.run())
     except KeyboardInterrupt:

@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 
 from zot.errors import EngineFault, in_words
-from zot.swarm.engines.engine import AttemptStatus, Job
-from zot.swarm.worker_env import environment_of, worker_argv
+from zot.swarm.engines.engine import AttemptStatus, LaunchSpec
+from zot.swarm.worker_env import worker_argv, worker_environment
 from zot.system.process_table import started
 from zot.system.processes import ProcessTree, reap_strays, spawn
 from zot.system.safe_open import open_to_append, reading
@@ -28,7 +28,7 @@ _LONGEST_LINE = 4 * MAX_LINE
 
 
 class LocalEngine:
-    async def start(self, job: Job) -> LocalAttempt:
+    async def start(self, job: LaunchSpec) -> LocalAttempt:
         try:
             return await _started(job)
         except OSError as error:
@@ -42,7 +42,7 @@ class LocalAttempt:
     """What it says on stderr goes into the worker's ``log.txt``."""
 
     def __init__(
-        self, job: Job, tree: ProcessTree, stdin: asyncio.WriteTransport, stdout: asyncio.StreamReader
+        self, job: LaunchSpec, tree: ProcessTree, stdin: asyncio.WriteTransport, stdout: asyncio.StreamReader
     ) -> None:
         self._job = job
         self._tree = tree
@@ -90,7 +90,7 @@ class LocalAttempt:
         return said.removeprefix("zot: ") or f"its process ended with code {code}"
 
 
-async def _started(job: Job) -> LocalAttempt:
+async def _started(job: LaunchSpec) -> LocalAttempt:
     child_in, stdin = os.pipe()
     stdout, child_out = os.pipe()
     log = -1
@@ -100,7 +100,7 @@ async def _started(job: Job) -> LocalAttempt:
             tree = spawn(
                 argv,
                 cwd=job.directory,
-                env=environment_of(job.worker, job.environment),
+                env=worker_environment(job.worker, job.environment),
                 stdin=child_in,
                 stdout=child_out,
                 stderr=log,

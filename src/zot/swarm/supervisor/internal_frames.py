@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from zot.swarm.worker_records import MOST_AT_ONCE, Order
+from zot.swarm.worker_records import MOST_AT_ONCE, WorkerSpec
 from zot.wire.rpc_frames import Command
 from zot.wire.swarm_frames import SwarmCommand
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
+class SupervisorConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What a supervisor is told by standard input. ``patience_s``: so long a worker at work may be silent before it is
     asked whether it is there; ``idle_s``: so long one without work keeps its process."""
 
@@ -23,7 +23,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         return f"Task({self.home!r})"
 
 
-class Lend(Command, frozen=True, kw_only=True, tag="swarm_lend"):
+class SetCredential(Command, frozen=True, kw_only=True, tag="swarm_lend"):
     """For the workers this client starts or resumes, kept in memory as long as they live: the key of a provider, empty
     if a worker finds its own, and the environment the client was called in, which has none. ``most`` is how many may
     be at work at once, as the settings say by now."""
@@ -40,10 +40,10 @@ class Lend(Command, frozen=True, kw_only=True, tag="swarm_lend"):
 class StartWorker(Command, frozen=True, kw_only=True, tag="swarm_start_worker"):
     """Start a worker from its specification, which the client derived from its own configuration."""
 
-    spec: Order
+    spec: WorkerSpec
 
 
-class Note(Command, frozen=True, kw_only=True, tag="swarm_note"):
+class RecordMerge(Command, frozen=True, kw_only=True, tag="swarm_note"):
     """Whoever merged or removes a worker says so: the record is the supervisor's to write."""
 
     worker: str
@@ -51,4 +51,4 @@ class Note(Command, frozen=True, kw_only=True, tag="swarm_note"):
     forget: bool = False
 
 
-AnyCommand = SwarmCommand | Lend | StartWorker | Note
+AnyCommand = SwarmCommand | SetCredential | StartWorker | RecordMerge

@@ -8,12 +8,12 @@ from pathlib import Path
 import msgspec
 
 from zot.agent.config import RunConfig
-from zot.swarm.worker_records import Worker
+from zot.swarm.worker_records import WorkerRecord
 
 
-def launch_config(worker: Worker, session: Path) -> RunConfig:
+def launch_config(worker: WorkerRecord, session: Path) -> RunConfig:
     """A worker in a worktree may also read, not change, the objects its tree borrows from the repository."""
-    config, tree = worker.order.config, worker.tree
+    config, tree = worker.spec.config, worker.tree
     objects = (tree.objects,) if tree is not None and tree.objects else ()
     return msgspec.structs.replace(
         config,
@@ -24,9 +24,9 @@ def launch_config(worker: Worker, session: Path) -> RunConfig:
     )
 
 
-def working_directory(worker: Worker) -> str:
+def working_directory(worker: WorkerRecord) -> str:
     """In its tree, the place that corresponds to where it was ordered."""
-    tree, cwd = worker.tree, worker.order.cwd
+    tree, cwd = worker.tree, worker.spec.cwd
     if tree is None:
         return cwd
     inside = os.path.relpath(os.path.realpath(cwd), os.path.realpath(tree.repository))

@@ -28,13 +28,13 @@ import zot
 from zot.agent.config import RunConfig
 from zot.errors import EngineFault, GitFailed, UsageError, ZotError, in_words
 from zot.provider.providers import credential_variables
-from zot.swarm.engines.engine import AttemptStatus, Credential, Job
+from zot.swarm.engines.engine import AttemptStatus, Credential, LaunchSpec
 from zot.swarm.engines.ray.bridge import Call, Said, Setup, framed, read_frame
 from zot.swarm.engines.ray.frames import Batch, Begin, Over, decode_batch, decode_begun, encode
-from zot.swarm.git.bundle import Carried, bundled, put_in_place, receive, seen_from
-from zot.swarm.supervisor.budget import Left
-from zot.swarm.travelling import travelling
-from zot.swarm.worker_records import Order, Tree
+from zot.swarm.git.bundle import TreeBundle, apply_received, bundled, receive, seen_from
+from zot.swarm.supervisor.budget import RemainingBudget
+from zot.swarm.travelling import portable_environment
+from zot.swarm.worker_records import WorkerSpec, WorktreeRecord
 from zot.system import process_setup
 from zot.system.files import zot_home
 from zot.system.installation import with_extra
@@ -67,7 +67,7 @@ def address_of(engine: str) -> str:
     return address if colon else f"{address}:{_PORT}"
 
 
-def check_engine(order: Order) -> None:
+def check_engine(order: WorkerSpec) -> None:
     """UsageError for an order that can run on no cluster, before anything is made for it."""
     address_of(order.engine)
     if order.mode == "shared":
@@ -89,11 +89,11 @@ class RayEngine:
         self._joining = asyncio.Lock()
         self._packing = asyncio.Lock()
 
-    async def start(self, job: Job) -> RayAttempt:
+    async def start(self, job: LaunchSpec) -> RayAttempt:
         if job.tree is None:
             raise EngineFault(_SHARED)
         try:
-            await put_in_place(job.tree, job.worker)  # what a lost attempt had sent
+            await apply_received(job.tree, job.worker)  # what a lost attempt had sent
             seen = await seen_from(job.tree)
         except GitFailed as error:
             raise EngineFault(str(error)) from error
@@ -107,7 +107,7 @@ class RayEngine:
                     raise
         raise AssertionError
 
-    async def _begun(self, job: Job, tree: Tree, begin: Begin, secret: bytes) -> RayAttempt:
+    async def _begun(self, job: LaunchSpec, tree: WorktreeRecord, begin: Begin, secret: bytes) -> RayAttempt:
         bridge = await self._joined()
         await self._sent_ahead(bridge, tree, begin.tree)
         attempt = RayAttempt(bridge, job, tree)
@@ -122,7 +122,7 @@ class RayEngine:
             raise
         return attempt
 
-    async def rejoin(self, job: Job) -> RayAttempt | None:
+    async def rejoin(self, job: LaunchSpec) -> RayAttempt | None:
         """The attempt of that number, if the cluster still has it or its end; None when it has to be begun anew."""
         if job.tree is None:
             return None
@@ -136,7 +136,7 @@ class RayEngine:
         attempt.begun(begun)
         return attempt
 
-    async def allow(self, left: dict[str, Left]) -> None:
+    async def allow(self, left: dict[str, RemainingBudget]) -> None:
         """What each swarm may still spend should this process be gone."""
         if self._bridge is not None and self._bridge.alive:
             with suppress(EngineFault):  # a cluster that is gone spends nothing
@@ -156,7 +156,7 @@ class RayEngine:
                 self._bridge = await _Bridge.join(self._address)
             return self._bridge
 
-    async def _sent_ahead(self, bridge: _Bridge, tree: Tree, seen: Carried) -> None:
+    async def _sent_ahead(self, bridge: _Bridge, tree: WorktreeRecord, seen: TreeBundle) -> None:
         """The bundle goes to the cluster once, for all workers that begin from the same."""
         async with self._packing:
             if not await bridge.call("has", seen.key):
@@ -177,7 +177,7 @@ class _BundleGone(EngineFault):
 class RayAttempt:
     """One ``zot rpc`` on some node. Batches that arrive are written down before their lines are read."""
 
-    def __init__(self, bridge: _Bridge, job: Job, tree: Tree) -> None:
+    def __init__(self, bridge: _Bridge, job: LaunchSpec, tree: WorktreeRecord) -> None:
         self.worker, self.number = job.worker, job.attempt
         self._bridge, self._job, self._tree = bridge, job, tree
         self._arrived: asyncio.Queue[Batch] = asyncio.Queue()
@@ -231,7 +231,7 @@ class RayAttempt:
 
     async def collect(self) -> None:
         """Its last tree becomes what the tree here holds; then nothing of it has to stay on the node."""
-        await put_in_place(self._tree, self.worker)
+        await apply_received(self._tree, self.worker)
         with suppress(EngineFault):
             await self._bridge.call("release", self.worker, self.number)
         self._bridge.forget(self)
@@ -409,7 +409,7 @@ def _is_kept_here(variable: str) -> bool:
     return variable in credential_variables() or (looks_like_secret(variable) and not variable.startswith("RAY_"))
 
 
-def _begin(job: Job, tree: Tree, carried: Carried, credential: Credential | None) -> Begin:
+def _begin(job: LaunchSpec, tree: WorktreeRecord, carried: TreeBundle, credential: Credential | None) -> Begin:
     """Places of this machine become those of the node; of the session whole lines only."""
     from zot.agent.settings import Settings
 
@@ -430,7 +430,9 @@ def _begin(job: Job, tree: Tree, carried: Carried, credential: Credential | None
         session=session[: session.rfind(b"\n") + 1],
         session_name=session_file.name,
         home={name: data for name in _HOME_FILES if (data := _read(home / name, 16 << 20))},
-        environment=travelling(job.environment or os.environ, Settings(home).values.env_passthrough, credential),
+        environment=portable_environment(
+            job.environment or os.environ, Settings(home).values.env_passthrough, credential
+        ),
         swarm=job.swarm,
         steps_left=job.steps_left,
         zot=zot.__version__,

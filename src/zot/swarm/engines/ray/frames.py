@@ -10,7 +10,7 @@ import msgspec
 
 from zot.agent.config import RunConfig
 from zot.swarm.engines.engine import Credential
-from zot.swarm.git.bundle import Carried
+from zot.swarm.git.bundle import TreeBundle
 
 VERSION = 2
 
@@ -24,7 +24,7 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True):
     worker: str
     attempt: int
     config: RunConfig
-    tree: Carried
+    tree: TreeBundle
     inside: str = ""
     session: bytes = b""
     session_name: str = "session.json"
@@ -59,7 +59,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     session: bytes = b""
     session_whole: bool = False
     log: bytes = b""
-    tree: Carried | None = None
+    tree: TreeBundle | None = None
     tree_number: int = 0
     over: Over | None = None
 

@@ -36,8 +36,8 @@ from zot.swarm.engines.ray.frames import (
     decode_taken,
     encode,
 )
-from zot.swarm.git.bundle import Carried, NodeTree
-from zot.swarm.worker_env import environment_of, worker_argv
+from zot.swarm.git.bundle import NodeTree, TreeBundle
+from zot.swarm.worker_env import worker_argv, worker_environment
 from zot.system.files import make_private_dir, write_atomic
 from zot.system.process_table import MARK_VARIABLE, started
 from zot.system.processes import ProcessTree, spawn
@@ -145,7 +145,7 @@ class NodeAttempt:
         self._held = 0
         self._news = asyncio.Event()
         self._room = asyncio.Event()
-        self._seen: Carried | None = None
+        self._seen: TreeBundle | None = None
         self._looks = 0  # that found something
         self._results = 0  # how many tools have changed the tree, perhaps
         self._seen_results = 0  # of them, how many the last look has seen
@@ -436,7 +436,7 @@ def _environment(begin: Begin, directory: Path) -> dict[str, str]:
     comes what travelled with the worker."""
     kept = {
         name: value
-        for name, value in environment_of(begin.worker).items()
+        for name, value in worker_environment(begin.worker).items()
         if not name.startswith(("RAY_", "GIT_")) and not looks_like_secret(name)
     }
     return {**kept, **begin.environment, "ZOT_HOME": str(directory / "home")}

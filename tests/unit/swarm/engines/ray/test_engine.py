@@ -23,12 +23,12 @@ from tests.fakes.model_server import CallTools, FakeModelServer, Say, SeenReques
 from tests.unit.swarm.repositories import git, repository
 from zot.agent.config import RunConfig
 from zot.errors import EngineFault, UsageError
-from zot.swarm.engines.engine import Credential, Job
+from zot.swarm.engines.engine import Credential, LaunchSpec
 from zot.swarm.engines.ray import engine as ray_engine
 from zot.swarm.engines.ray.engine import RayAttempt, RayEngine, address_of, check_engine
-from zot.swarm.git.bundle import Carried
+from zot.swarm.git.bundle import TreeBundle
 from zot.swarm.git.worktrees import create
-from zot.swarm.worker_records import Order, Tree
+from zot.swarm.worker_records import WorkerSpec, WorktreeRecord
 
 KEY = "sk-of-this-worker"
 
@@ -57,11 +57,13 @@ async def engine_at(address: str = "") -> AsyncIterator[RayEngine]:
         await engine.close()
 
 
-async def job_of(home: Path, server: FakeModelServer, attempt: int = 1, tree: Tree | None = None) -> Job:
+async def job_of(
+    home: Path, server: FakeModelServer, attempt: int = 1, tree: WorktreeRecord | None = None
+) -> LaunchSpec:
     directory = home / "home" / "swarm" / "agents" / "w"
     if tree is None:
         tree = (await create(repository(home / "repo"), directory, "w", "w")).tree
-    return Job(
+    return LaunchSpec(
         worker="w",
         attempt=attempt,
         config=RunConfig(
@@ -150,7 +152,7 @@ async def test_a_tree_that_the_cluster_has_let_go_of_is_sent_again(home: Path, m
         async with engine_at() as engine:
             send, tried = engine._sent_ahead, list[str]()  # pyright: ignore[reportPrivateUsage]
 
-            async def too_late(bridge: Any, tree: Tree, seen: Carried) -> None:
+            async def too_late(bridge: Any, tree: WorktreeRecord, seen: TreeBundle) -> None:
                 if tried:
                     await send(bridge, tree, seen)
                 tried.append(seen.key)
@@ -287,8 +289,8 @@ def test_what_is_no_engine_is_told(engine: str) -> None:
 
 def test_orders_that_no_cluster_can_run_are_refused(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="--worktree"):
-        check_engine(Order(task="x", cwd="/", config=RunConfig(), engine="ray", mode="shared"))
-    check_engine(Order(task="x", cwd="/", config=RunConfig(), engine="ray"))
+        check_engine(WorkerSpec(task="x", cwd="/", config=RunConfig(), engine="ray", mode="shared"))
+    check_engine(WorkerSpec(task="x", cwd="/", config=RunConfig(), engine="ray"))
     monkeypatch.setattr(ray_engine, "find_spec", lambda _name: None)
     with pytest.raises(UsageError, match=r"^Ray is not installed: .*install.*ray[^\n]*$"):
-        check_engine(Order(task="x", cwd="/", config=RunConfig(), engine="ray"))
+        check_engine(WorkerSpec(task="x", cwd="/", config=RunConfig(), engine="ray"))
