@@ -20,12 +20,11 @@ import msgspec
 
 from zot.errors import EngineFault, NotThere, UsageError, ZotError, in_words
 from zot.swarm.engines.engine import Credential
-from zot.swarm.info import worker_info
 from zot.swarm.supervisor.internal_frames import RecordMerge, SetCredential, StartWorker, SupervisorConfig
 from zot.swarm.supervisor.runtime_dir import SupervisorRuntimeDir
 from zot.swarm.worker_env import AGENT_VARIABLE, strip_keys
 from zot.swarm.worker_records import LIVE, WorkerRecord, WorkerSpec
-from zot.swarm.worker_store import WorkerStore, find_worker
+from zot.swarm.worker_store import WorkerStore, find_worker, worker_info
 from zot.system import process_setup
 from zot.system.daemon_locks import says_it_is_ready
 from zot.system.safe_open import open_to_replace, read_beginning

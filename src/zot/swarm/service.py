@@ -19,10 +19,9 @@ from zot.swarm import client
 from zot.swarm.client import Event, SupervisorClient
 from zot.swarm.event_log import last_answer
 from zot.swarm.inbox import Inbox
-from zot.swarm.info import worker_info
 from zot.swarm.worker_config import prepare_worker, with_key_of
 from zot.swarm.worker_records import WorkerRecord
-from zot.swarm.worker_store import WorkerStore
+from zot.swarm.worker_store import WorkerStore, worker_info
 from zot.system.files import zot_home
 from zot.wire import swarm_frames as frames
 from zot.wire.rpc_frames import Command, Image

@@ -16,7 +16,7 @@ from zot.agent.config import RunConfig
 from zot.agent.tools.registry import SWARM, SWARM_NAMES
 from zot.core.permission_modes import MODES, Mode, parse_mode, wider
 from zot.errors import UsageError
-from zot.swarm.worker_records import READ_ONLY, RETRIES, TIMEOUT_S, Limits, WorkerSpec
+from zot.swarm.worker_records import READ_ONLY, RETRIES, TIMEOUT_S, Limits, WorkerRecord, WorkerSpec
 from zot.wire.swarm_frames import SwarmStart
 
 if TYPE_CHECKING:
@@ -143,6 +143,28 @@ def derive_worker_config(starter: RunConfig, request: SwarmStart) -> RunConfig:
         continue_session=False,
         sessions=None,
     )
+
+
+def launch_config(worker: WorkerRecord, session: Path) -> RunConfig:
+    """A worker in a worktree may also read, not change, the objects its tree borrows from the repository."""
+    config, tree = worker.spec.config, worker.tree
+    objects = (tree.objects,) if tree is not None and tree.objects else ()
+    return msgspec.structs.replace(
+        config,
+        cwd=working_directory(worker),
+        session_file=str(session),
+        keep_session=True,
+        jail_read=(*config.jail_read, *objects),
+    )
+
+
+def working_directory(worker: WorkerRecord) -> str:
+    """In its tree, the place that corresponds to where it was ordered."""
+    tree, cwd = worker.tree, worker.spec.cwd
+    if tree is None:
+        return cwd
+    inside = os.path.relpath(os.path.realpath(cwd), os.path.realpath(tree.repository))
+    return tree.path if inside.startswith("..") or os.path.isabs(inside) else os.path.normpath(f"{tree.path}/{inside}")
 
 
 def with_key_of(starter: RunConfig, config: RunConfig) -> RunConfig:

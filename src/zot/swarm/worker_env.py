@@ -6,8 +6,9 @@ Only the worker's process has the read end of the pipe, so that the key is in no
 from __future__ import annotations
 
 import os
+import re
 import threading
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 import msgspec
@@ -16,10 +17,25 @@ from zot.agent.config import RunConfig
 from zot.errors import UsageError
 from zot.provider.providers import Provider, credential_variables
 from zot.swarm.engines.engine import Credential
+from zot.system.jail.policy import ENVIRONMENT
 from zot.system.process_table import MARK_VARIABLE
+from zot.system.secret_variables import looks_like_secret, matches
 
 AGENT_VARIABLE = "ZOT_SWARM_AGENT_ID"
 CONFIG_FLAG = "--config-fd"  # of `zot rpc`, for workers only
+
+# How to speak and what to build.
+_COMMON = frozenset(
+    {
+        *("LANG", "LANGUAGE", "TZ", "CI", "NO_COLOR", "FORCE_COLOR", "NODE_ENV", "SOURCE_DATE_EPOCH"),
+        *("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "GOFLAGS", "CFLAGS", "CXXFLAGS", "LDFLAGS"),
+    }
+)
+# Places and ways of this machine, which a pattern such as ``*`` must not carry to one that has its own.
+_STAYING = (ENVIRONMENT - _COMMON) | {"OLDPWD", "SHLVL", "MAIL", "DISPLAY", "PYTHONHOME", "_"}
+_STAYING_KINDS = ("RAY_", "GIT_", "ZOT_", "ZOTCORE_", "LD_", "DYLD_", "XDG_", "SSH_", "DBUS_", "BASH_FUNC_")
+_PASSWORD = re.compile(r"://[^/\s]*:[^/\s]*@")
+_SHORTEST_KEY = 8  # a shorter one may be part of anything
 
 
 @contextmanager
@@ -67,3 +83,26 @@ def strip_keys(environment: Mapping[str, str], providers: Iterable[Provider] = (
     finds what it started."""
     hidden = {*credential_variables(providers), MARK_VARIABLE, AGENT_VARIABLE}
     return {name: value for name, value in environment.items() if name not in hidden}
+
+
+def portable_environment(
+    environment: Mapping[str, str], passthrough: Collection[str] = (), credential: Credential | None = None
+) -> dict[str, str]:
+    """The variables that go with a worker to another machine: those that mean the same there, and those the user named.
+    Never a secret: an environment can be read on its node. ``passthrough`` are names and patterns the user gave,
+    ``credential`` is the worker's own."""
+    return {
+        name: value
+        for name, value in strip_keys(environment).items()
+        if (name in _COMMON or name.startswith("LC_") or matches(name, passthrough))
+        and name not in _STAYING
+        and not name.startswith(_STAYING_KINDS)
+        and not _is_secret(name, value, credential)
+    }
+
+
+def _is_secret(name: str, value: str, credential: Credential | None) -> bool:
+    """By its name, or because an address with a password, or the worker's own key, is in it."""
+    key = credential.value if credential is not None else ""
+    has_key = len(key) >= _SHORTEST_KEY and key in value
+    return has_key or looks_like_secret(name) or _PASSWORD.search(value) is not None

@@ -19,12 +19,14 @@ from zot.swarm.worker_records import LIVE, WorkerRecord, decode_record
 from zot.system.files import make_private_dir, write_atomic
 from zot.system.safe_open import read_whole
 from zot.system.temp_files import remove_tree
+from zot.wire.swarm_frames import WorkerInfo
 
 MAKING = "making"  # as long as a worker's tree is being made: of which repository
 _TRACES = ("meta.json", "session.json", "log.txt", "merged.json")
 _SLUG = 24
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}")
 _SHOWN = 5
+_LAST = 200  # characters of an answer in a row
 _GONE = ".gone-"  # the beginning of the name under which a place is removed
 
 
@@ -163,3 +165,43 @@ def find_worker(typed: str, workers: Iterable[WorkerRecord]) -> WorkerRecord:
     near = closest(typed, [name for worker in known for name in (worker.id, worker.name)], count=1)
     hint = f"did you mean {near[0]}?" if near else "`zot swarm list --all` shows every one"
     raise NotThere(f'there is no worker "{typed}"; {hint}')
+
+
+# --- as others see it
+
+
+def worker_info(worker: WorkerRecord) -> WorkerInfo:
+    """The row of a worker on the wire."""
+    order = worker.spec
+    return WorkerInfo(
+        id=worker.id,
+        name=worker.name,
+        status=worker.status,
+        task=order.task,
+        mode=order.mode,
+        cwd=order.cwd,
+        created=worker.created,
+        started=worker.started,
+        ended=worker.ended,
+        provider=order.config.provider,
+        model=order.config.model,
+        engine=order.engine,
+        swarm=order.swarm,
+        key=order.key,
+        session=order.session,
+        branch=worker.tree.branch if worker.tree is not None else "",
+        pid=worker.pid,
+        attempt=worker.attempt,
+        steps=worker.steps,
+        usage=worker.usage,
+        activity=worker.activity,
+        last=_first_line(worker.answer),
+        reason=worker.reason,
+        merged=worker.merged,
+        notes=worker.notes,
+    )
+
+
+def _first_line(text: str) -> str:
+    line = " ".join(text[: 4 * _LAST].split())
+    return line if len(line) <= _LAST else f"{line[: _LAST - 1]}…"

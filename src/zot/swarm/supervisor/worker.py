@@ -22,7 +22,7 @@ from zot.swarm.event_log import PIECES, EventLog, type_of
 from zot.swarm.inbox import Inbox, Message, said_in
 from zot.swarm.supervisor.budget import CallRequest, SharedBudget
 from zot.swarm.supervisor.scheduler import RunRequest
-from zot.swarm.supervisor.worker_launch import launch_config
+from zot.swarm.worker_config import launch_config
 from zot.swarm.worker_records import Status, WorkerRecord
 from zot.swarm.worker_store import WorkerDir
 from zot.wire import rpc_frames as wire

@@ -13,7 +13,7 @@ from zot.errors import GitFailed
 from zot.swarm.git import apply_merge
 from zot.swarm.git.check_command import CommandCheck
 from zot.swarm.git.merge import MergeReport, MergeSource, has_unmerged, merge, merged_record
-from zot.swarm.repairing import repair_prompt, return_conflict
+from zot.swarm.worker_operations import repair_prompt, return_conflict
 from zot.swarm.worker_records import WorktreeRecord
 
 LINES = "".join(f"line {number}\n" for number in range(1, 21))

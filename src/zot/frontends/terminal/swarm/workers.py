@@ -86,8 +86,7 @@ class Workers:
         """The same for somebody who types: from the records, when nobody looked yet."""
         if self.known:
             return self.listed()
-        from zot.swarm.info import worker_info
-        from zot.swarm.worker_store import WorkerStore
+        from zot.swarm.worker_store import WorkerStore, worker_info
 
         rows = map(worker_info, WorkerStore(self._conversation.resources.home).all())
         return [info for info in rows if not info.session or self.is_own(info)]
@@ -115,9 +114,8 @@ class Workers:
                 await self.watch()
 
     def _is_somebody_there(self) -> bool:
-        from zot.swarm.info import worker_info
         from zot.swarm.supervisor.runtime_dir import SupervisorRuntimeDir
-        from zot.swarm.worker_store import WorkerStore
+        from zot.swarm.worker_store import WorkerStore, worker_info
 
         home = self._conversation.resources.home
         if not SupervisorRuntimeDir(home).is_alive():

@@ -33,7 +33,7 @@ from zot.swarm.engines.ray.bridge import Call, Said, Setup, framed, read_frame
 from zot.swarm.engines.ray.frames import Batch, Begin, Over, decode_batch, decode_begun, encode
 from zot.swarm.git.bundle import TreeBundle, apply_received, bundled, receive, seen_from
 from zot.swarm.supervisor.budget import RemainingBudget
-from zot.swarm.travelling import portable_environment
+from zot.swarm.worker_env import portable_environment
 from zot.swarm.worker_records import WorkerSpec, WorktreeRecord
 from zot.system import process_setup
 from zot.system.files import zot_home

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from zot.swarm.engines.engine import Credential
-from zot.swarm.travelling import portable_environment
+from zot.swarm.worker_env import portable_environment
 
 KEY = Credential(provider="here", value="sk-of-this-worker")
 
