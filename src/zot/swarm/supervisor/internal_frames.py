@@ -20,7 +20,7 @@ class SupervisorConfig(msgspec.Struct, frozen=True, kw_only=True):
     idle_s: float = 600.0
 
     def __repr__(self) -> str:
-        return f"Task({self.home!r})"
+        return f"SupervisorConfig({self.home!r})"
 
 
 class SetCredential(Command, frozen=True, kw_only=True, tag="swarm_lend"):
@@ -34,7 +34,7 @@ class SetCredential(Command, frozen=True, kw_only=True, tag="swarm_lend"):
     environment: dict[str, str] = msgspec.field(default_factory=dict[str, str])
 
     def __repr__(self) -> str:
-        return f"Lend({self.provider!r})"
+        return f"SetCredential({self.provider!r})"
 
 
 class StartWorker(Command, frozen=True, kw_only=True, tag="swarm_start_worker"):
