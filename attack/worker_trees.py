@@ -13,10 +13,10 @@ from pathlib import Path
 
 from attack.table import attack
 from tests.unit.swarm.repositories import git, put, repository, worker
-from zot.swarm.git.merge import Source, merge
-from zot.swarm.git.safe_git import desk, find_repository
-from zot.swarm.git.worktrees import commit_leftovers, create, diff, diffstat, remove
-from zot.swarm.worker_records import Tree
+from zot.swarm.git.merge import MergeSource, merge
+from zot.swarm.git.safe_git import find_repository, scratch_repository
+from zot.swarm.git.worktrees import commit_all, create, diff, diffstat, remove
+from zot.swarm.worker_records import WorktreeRecord
 
 
 class Trap:
@@ -29,13 +29,13 @@ class Trap:
         self.program.chmod(0o755)
 
 
-def hooks_of_the_repository(repo: Path, tree: Tree, trap: Trap) -> None:
+def hooks_of_the_repository(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
     for name in ("post-checkout", "post-index-change", "reference-transaction", "pre-commit", "post-commit"):
         put(repo / ".git/hooks" / name, trap.program.read_text())
         (repo / ".git/hooks" / name).chmod(0o755)
 
 
-def settings_of_the_repository(repo: Path, tree: Tree, trap: Trap) -> None:
+def settings_of_the_repository(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
     run = str(trap.program)
     for name in ("core.fsmonitor", "core.pager", "diff.external", "core.editor", "core.sshCommand", "gpg.program"):
         git(repo, "config", name, run)
@@ -45,41 +45,41 @@ def settings_of_the_repository(repo: Path, tree: Tree, trap: Trap) -> None:
     git(repo, "config", "core.fsmonitorHookVersion", "2")
 
 
-def drivers_by_attributes(repo: Path, tree: Tree, trap: Trap) -> None:
+def drivers_by_attributes(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
     for name in ("filter.x.clean", "filter.x.smudge", "filter.x.process", "diff.x.textconv", "diff.x.command"):
         git(repo, "config", name, str(trap.program))
     git(repo, "config", "merge.x.driver", f"{trap.program} %A")
     put(Path(tree.path, ".gitattributes"), "* filter=x diff=x merge=x\n[attr]binary filter=x\n")
 
 
-def a_file_that_is_included(repo: Path, tree: Tree, trap: Trap) -> None:
+def a_file_that_is_included(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
     put(Path(tree.path, "more"), f"[core]\n\tfsmonitor = {trap.program}\n\thooksPath = {trap.program.parent}\n")
     git(repo, "config", "include.path", str(Path(tree.path, "more")))
     git(repo, "config", "includeIf.gitdir:/**.path", str(Path(tree.path, "more")))
 
 
-def another_repository_in_place_of_git(repo: Path, tree: Tree, trap: Trap) -> None:
+def another_repository_in_place_of_git(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
     shutil.rmtree(Path(tree.path, ".git"))
     git(Path(tree.path), "init", "-q")
     git(Path(tree.path), "config", "core.fsmonitor", str(trap.program))
     git(Path(tree.path), "config", "core.hooksPath", str(trap.program.parent))
 
 
-def a_pointer_elsewhere(repo: Path, tree: Tree, trap: Trap) -> None:
+def a_pointer_elsewhere(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
     other = repository(trap.program.parent / "other")
     git(other, "config", "core.fsmonitor", str(trap.program))
     shutil.rmtree(Path(tree.path, ".git"))
     Path(tree.path, ".git").write_text(f"gitdir: {other}/.git\n")
 
 
-def a_common_directory_elsewhere(repo: Path, tree: Tree, trap: Trap) -> None:
+def a_common_directory_elsewhere(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
     other = repository(trap.program.parent / "other")
     git(other, "config", "core.fsmonitor", str(trap.program))
     Path(tree.path, ".git/config.worktree").write_text(f"[core]\n\tfsmonitor = {trap.program}\n")
     Path(tree.path, ".git/commondir").write_text(f"{other}/.git\n")
 
 
-def its_own_settings_and_hooks(repo: Path, tree: Tree, trap: Trap) -> None:
+def its_own_settings_and_hooks(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
     for name in ("core.fsmonitor", "diff.external", "filter.x.clean", "core.pager", "uploadpack.packObjectsHook"):
         git(Path(tree.path), "config", name, str(trap.program))
     put(Path(tree.path, ".gitattributes"), "* filter=x\n")
@@ -88,13 +88,13 @@ def its_own_settings_and_hooks(repo: Path, tree: Tree, trap: Trap) -> None:
         Path(tree.path, ".git/hooks", name).chmod(0o755)
 
 
-def a_link_in_place_of_git(repo: Path, tree: Tree, trap: Trap) -> None:
+def a_link_in_place_of_git(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
     other = repository(trap.program.parent / "other")
     shutil.rmtree(Path(tree.path, ".git"))
     os.symlink(other / ".git", Path(tree.path, ".git"))
 
 
-def objects_elsewhere(repo: Path, tree: Tree, trap: Trap) -> None:
+def objects_elsewhere(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
     other = repository(trap.program.parent / "other")
     put(other / "a.txt", "private\n")
     git(other, "commit", "-qam", "private")
@@ -103,7 +103,7 @@ def objects_elsewhere(repo: Path, tree: Tree, trap: Trap) -> None:
     Path(tree.path, ".git/refs/heads", tree.branch).write_text(git(other, "rev-parse", "HEAD") + "\n")
 
 
-def a_commit_that_is_not_sound(repo: Path, tree: Tree, trap: Trap) -> None:
+def a_commit_that_is_not_sound(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
     made = git(Path(tree.path), "commit-tree", "-p", tree.base, "-m", "x", f"{tree.base}^{{tree}}")
     Path(tree.path, ".git/refs/heads", tree.branch).write_text(made + "\n")
     loose = Path(tree.path, ".git/objects", made[:2], made[2:])
@@ -111,26 +111,26 @@ def a_commit_that_is_not_sound(repo: Path, tree: Tree, trap: Trap) -> None:
     loose.write_bytes(b"x" + loose.read_bytes()[1:])
 
 
-def a_repository_inside(repo: Path, tree: Tree, trap: Trap) -> None:
+def a_repository_inside(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
     inner = repository(Path(tree.path, "inner"))
     git(inner, "config", "core.fsmonitor", str(trap.program))
     git(Path(tree.path), "add", "inner")
 
 
-def a_repository_in_place_of_a_submodule(repo: Path, tree: Tree, trap: Trap) -> None:
+def a_repository_in_place_of_a_submodule(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
     inner = repository(Path(tree.path, "sub", "x").parent / "inner")
     for name in inner.iterdir():
         name.rename(inner.parent / name.name)
     git(inner.parent, "config", "core.fsmonitor", str(trap.program))
 
 
-def its_own_index(repo: Path, tree: Tree, trap: Trap) -> None:
+def its_own_index(repo: Path, tree: WorktreeRecord, trap: Trap) -> None:
     git(Path(tree.path), "update-index", "--assume-unchanged", "a.txt")
     git(Path(tree.path), "update-index", "--skip-worktree", "src/b.txt")
 
 
 ORIGINAL = {"a.txt": "one\ntwo\nthree\n", "src/b.txt": "b\n"}
-TRICKS: list[Callable[[Path, Tree, Trap], None]] = [
+TRICKS: list[Callable[[Path, WorktreeRecord, Trap], None]] = [
     hooks_of_the_repository,
     settings_of_the_repository,
     drivers_by_attributes,
@@ -148,7 +148,7 @@ TRICKS: list[Callable[[Path, Tree, Trap], None]] = [
 ]
 
 
-async def tried(scratch: Path, trick: Callable[[Path, Tree, Trap], None]) -> None:
+async def tried(scratch: Path, trick: Callable[[Path, WorktreeRecord, Trap], None]) -> None:
     """Play it, and do all that is done with a worker's tree; AssertionError says what happened."""
     tmp_path, trap = scratch, Trap(scratch)
     repo = repository(tmp_path / "repo")
@@ -162,9 +162,9 @@ async def tried(scratch: Path, trick: Callable[[Path, Tree, Trap], None]) -> Non
     trap.mark.unlink(missing_ok=True)  # the trick's own git
     assert "changed" in (await diff(tree)).decode()
     assert (await diffstat(tree)).files >= 2
-    async with desk(await find_repository(repo), Path(tree.path).parent) as work:
-        done = await commit_leftovers(work, tree, "x")
-    changes = Source(worker="w-1", name="w", task="x", tree=tree)
+    async with scratch_repository(await find_repository(repo), Path(tree.path).parent) as work:
+        done = await commit_all(work, tree, "x")
+    changes = MergeSource(worker="w-1", name="w", task="x", tree=tree)
     assert (await merge([changes])).rows[0].outcome == "merged"
     assert (repo / "src/b.txt").read_text() == "changed\n"
     for name in ("a.txt", "src/b.txt"):  # as before, without asking git
@@ -183,7 +183,7 @@ async def tried(scratch: Path, trick: Callable[[Path, Tree, Trap], None]) -> Non
 for trick in TRICKS:
 
     @attack("swarm", f"a worker's tree: {trick.__name__.replace('_', ' ')}", expect="nothing of it is run", quick=False)
-    def row(scratch: Path, trick: Callable[[Path, Tree, Trap], None] = trick) -> str:
+    def row(scratch: Path, trick: Callable[[Path, WorktreeRecord, Trap], None] = trick) -> str:
         try:
             asyncio.run(tried(scratch, trick))
         except AssertionError as error:

@@ -20,10 +20,12 @@ from typing import Any, cast
 from benchmarks.measure import run, scratch_home
 from benchmarks.row import Row
 from tests.fakes.model_server import FakeModelServer, Say, SeenRequest, Silent, Turn
+from zot.agent.config import RunConfig
 from zot.frontends.terminal.swarm.dashboard import SwarmList
-from zot.swarm.client import Swarm, connected
+from zot.swarm.client import SupervisorClient, connect_or_start
 from zot.swarm.engines.engine import Credential
 from zot.swarm.git.worktrees import create
+from zot.swarm.worker_config import worker_spec
 from zot.tui.live_region import LiveRegion
 from zot.tui.theme import built_in
 from zot.wire.rpc_frames import UsageTotals
@@ -116,7 +118,7 @@ async def dashboard() -> Row:
 
 
 async def measure(home: Path, cwd: Path, env: dict[str, str], server: FakeModelServer) -> list[Row]:
-    async with connected(home) as swarm:
+    async with connect_or_start(home) as swarm:
         alone, worker = [], []
         for _ in range(TIMES):
             before = len(server.timings)
@@ -133,7 +135,7 @@ async def measure(home: Path, cwd: Path, env: dict[str, str], server: FakeModelS
         return [*found, *await waiting(swarm, home, cwd, server)]
 
 
-async def waiting(swarm: Swarm, home: Path, cwd: Path, server: FakeModelServer) -> list[Row]:
+async def waiting(swarm: SupervisorClient, home: Path, cwd: Path, server: FakeModelServer) -> list[Row]:
     await swarm.request(SwarmBudget(swarm="bench", max_agents=WORKERS))
     before = len(server.timings)
     ids = [await start(swarm, cwd, "wait for it", "bench") for _ in range(WORKERS)]
@@ -156,11 +158,11 @@ async def waiting(swarm: Swarm, home: Path, cwd: Path, server: FakeModelServer) 
     return [*rows, Row(f"swarm: stop --all, {WORKERS} workers in the middle of an answer", stopped, 10, "s")]
 
 
-async def start(swarm: Swarm, cwd: Path, task: str, name: str = "") -> str:
+async def start(swarm: SupervisorClient, cwd: Path, task: str, name: str = "") -> str:
     command = SwarmStart(
         task=task, cwd=str(cwd), mode="shared", provider="anthropic", model="claude-sonnet-4-5", once=True, swarm=name
     )
-    return (await swarm.start(command, Credential(provider="anthropic", value="bench"))).id
+    return (await swarm.start(worker_spec(RunConfig(), command), Credential(provider="anthropic", value="bench"))).id
 
 
 async def asked(server: FakeModelServer, count: int) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from zot.swarm.git.merge import Source, merge
+from zot.swarm.git.merge import MergeSource, merge
 from zot.swarm.git.worktrees import create
 
 _FILES, _LINES = 12, 40
@@ -69,7 +69,7 @@ def _repository(place: Path) -> Path:
     return place
 
 
-async def _worker(repository: Path, agents: Path, number: int, chance: random.Random) -> Source:
+async def _worker(repository: Path, agents: Path, number: int, chance: random.Random) -> MergeSource:
     """It changes one line each of two files, which others may want to change as well."""
     id = f"worker-{number}"
     tree = (await create(repository, agents / id, id, id)).tree
@@ -78,4 +78,4 @@ async def _worker(repository: Path, agents: Path, number: int, chance: random.Ra
         lines = path.read_text().splitlines(keepends=True)
         lines[chance.randrange(_LINES)] = f"by {id};\n"
         path.write_text("".join(lines))
-    return Source(worker=id, name=id, task=f"change two lines, {number}", tree=tree)
+    return MergeSource(worker=id, name=id, task=f"change two lines, {number}", tree=tree)

@@ -1,4 +1,4 @@
-"""One run: so many workers under the real supervisor, scheduler, purse and records, and what came of it."""
+"""One run: so many workers under the real supervisor, scheduler, budget and records, and what came of it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ import msgspec
 from simulation import virtual_clock
 from simulation.provider import FakeProvider, Terms
 from simulation.workers import FakeEngine, script_for
+from zot.agent.config import RunConfig
 from zot.swarm.engines.engine import Credential, Engine
-from zot.swarm.supervisor.internal_frames import Task
+from zot.swarm.supervisor.internal_frames import StartWorker, SupervisorConfig
 from zot.swarm.supervisor.supervisor import Supervisor
-from zot.swarm.supervisor.worker import Charge
+from zot.swarm.supervisor.worker import WorkerController
+from zot.swarm.worker_config import worker_spec
 from zot.wire.swarm_frames import SwarmBudget, SwarmStart
 
 SWARM = "simulated"
@@ -58,10 +60,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         return max(0.0, self.spent - self.limit) / self.dearest / max(1, self.most)
 
 
-class Office(Supervisor):
+class SimulatedSupervisor(Supervisor):
     """The real one, with another engine, and with a note of who ended how often."""
 
-    def __init__(self, task: Task, group: asyncio.TaskGroup, engine: Engine) -> None:
+    def __init__(self, task: SupervisorConfig, group: asyncio.TaskGroup, engine: Engine) -> None:
         super().__init__(task, group)
         self._only = engine
         self.ends: Counter[str] = Counter()
@@ -72,10 +74,10 @@ class Office(Supervisor):
     def engine(self, name: str) -> Engine:
         return self._only
 
-    def ended(self, charge: Charge) -> None:
-        self.ends[charge.id] += 1
-        self.statuses[charge.id] = charge.worker.status
-        super().ended(charge)
+    def ended(self, controller: WorkerController) -> None:
+        self.ends[controller.id] += 1
+        self.statuses[controller.id] = controller.worker.status
+        super().ended(controller)
         if len(self.ends) == self.expected:
             self.all_ended.set()
 
@@ -116,29 +118,31 @@ def simulate(
 async def _simulate(home: Path, engine: FakeEngine, tasks: list[str], limit: float, most: int) -> Outcome:
     began, loop = time.process_time(), asyncio.get_running_loop()
     async with asyncio.TaskGroup() as group:
-        office = Office(Task(home=str(home), patience_s=3600.0), group, engine)
-        office.expected = len(tasks)
-        await office.do(Nobody(), SwarmBudget(swarm=SWARM, max_cost=limit, max_agents=most))
+        supervisor = SimulatedSupervisor(SupervisorConfig(home=str(home), patience_s=3600.0), group, engine)
+        supervisor.expected = len(tasks)
+        await supervisor.dispatch(Nobody(), SwarmBudget(swarm=SWARM, max_cost=limit, max_agents=most))
         for task in tasks:
-            await office.do(Nobody(), order_for(home, task))
-        await office.all_ended.wait()
-    return _outcome(office, engine, len(tasks), limit, loop.time(), time.process_time() - began)
+            await supervisor.dispatch(Nobody(), order_for(home, task))
+        await supervisor.all_ended.wait()
+    return _outcome(supervisor, engine, len(tasks), limit, loop.time(), time.process_time() - began)
 
 
-def order_for(home: Path, task: str) -> SwarmStart:
+def order_for(home: Path, task: str) -> StartWorker:
     same: dict[str, Any] = {"cwd": str(home), "mode": "shared", "once": True, "restarts": RESTARTS, "timeout_s": 0.0}
-    return SwarmStart(task=task, swarm=SWARM, **same)
+    return StartWorker(spec=worker_spec(RunConfig(home=home), SwarmStart(task=task, swarm=SWARM, **same)))
 
 
-def _outcome(office: Office, engine: FakeEngine, workers: int, limit: float, took_s: float, cpu_s: float) -> Outcome:
+def _outcome(
+    supervisor: SimulatedSupervisor, engine: FakeEngine, workers: int, limit: float, took_s: float, cpu_s: float
+) -> Outcome:
     provider = engine.provider
     return Outcome(
         workers=workers,
         most=engine.most,
         took_s=took_s,
         cpu_s=cpu_s,
-        ended=dict(Counter(office.statuses.values())),
-        ends={str(count): number for count, number in Counter(office.ends.values()).items()},
+        ended=dict(Counter(supervisor.statuses.values())),
+        ends={str(count): number for count, number in Counter(supervisor.ends.values()).items()},
         finished={str(count): number for count, number in Counter(engine.finished.values()).items()},
         calls=provider.asked,
         refused=provider.refused,

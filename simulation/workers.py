@@ -16,7 +16,7 @@ import msgspec
 
 from simulation.provider import NAME, Failed, FakeProvider, Refused
 from zot.errors import EngineFault
-from zot.swarm.engines.engine import AttemptStatus, Job
+from zot.swarm.engines.engine import AttemptStatus, LaunchSpec
 
 RETRIES = 2  # as the real ones have
 
@@ -48,7 +48,7 @@ class FakeEngine:
         self.attempts = self.lost = self.running = self.most = 0
         self.wasted = 0.0
 
-    async def start(self, job: Job) -> FakeAttempt:
+    async def start(self, job: LaunchSpec) -> FakeAttempt:
         self.attempts += 1
         await asyncio.sleep(self._start_s)
         self.running += 1
@@ -63,7 +63,7 @@ class FakeEngine:
 
 
 class FakeAttempt:
-    def __init__(self, engine: FakeEngine, job: Job) -> None:
+    def __init__(self, engine: FakeEngine, job: LaunchSpec) -> None:
         self._engine, self._job = engine, job
         self._said: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._permits: dict[str, asyncio.Future[bool]] = {}

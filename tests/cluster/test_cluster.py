@@ -24,11 +24,14 @@ import pytest
 from tests.cluster.nodes import FakeNodes, parent_of, processes_with, seen
 from tests.fakes.model_server import CallTools, FakeModelServer, Say
 from tests.unit.swarm.repositories import git, repository
+from zot.agent.config import RunConfig
 from zot.errors import ZotError
-from zot.swarm.client import Swarm, connected
+from zot.swarm.client import SupervisorClient, connect_or_start
 from zot.swarm.engines.engine import Credential
-from zot.swarm.supervisor.runtime_dir import Room
-from zot.swarm.worker_store import Places
+from zot.swarm.supervisor.runtime_dir import SupervisorRuntimeDir
+from zot.swarm.worker_config import worker_spec
+from zot.swarm.worker_records import WorkerSpec
+from zot.swarm.worker_store import WorkerStore
 from zot.wire.swarm_frames import SwarmBudget, SwarmStart, WorkerInfo
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(1800)]
@@ -97,13 +100,14 @@ def use_server(home: Path, server: FakeModelServer) -> None:
     (home / "models.json").write_text(json.dumps({"providers": {"here": provider}}))
 
 
-def order(repo: Path, nodes: FakeNodes, number: int, **more: Any) -> SwarmStart:
+def order(repo: Path, nodes: FakeNodes, number: int, **more: Any) -> WorkerSpec:
     same: dict[str, Any] = {"provider": "here", "model": "scripted", "restarts": 8, "once": True}
     engine = f"ray://{nodes.address}"
-    return SwarmStart(task=f"task {number}: write the file", cwd=str(repo), engine=engine, **(same | more))
+    request = SwarmStart(task=f"task {number}: write the file", cwd=str(repo), engine=engine, **(same | more))
+    return worker_spec(RunConfig(), request)
 
 
-async def ends(swarm: Swarm, ids: set[str], seconds: float = 1600.0) -> dict[str, list[WorkerInfo]]:
+async def ends(swarm: SupervisorClient, ids: set[str], seconds: float = 1600.0) -> dict[str, list[WorkerInfo]]:
     """Every end that is told of these workers."""
     found: dict[str, list[WorkerInfo]] = {}
     for info in await swarm.list(all=True):
@@ -125,7 +129,7 @@ async def test_every_task_ends_once_whatever_is_killed(home: Path, nodes: FakeNo
     began = time.monotonic()
     with FakeModelServer([scripted], repeat=True) as server:
         use_server(home, server)
-        async with connected(home) as swarm:
+        async with connect_or_start(home) as swarm:
             await swarm.subscribe()
             await swarm.request(SwarmBudget(swarm="all", max_cost=_BUDGET_USD, max_agents=COUNT))
             credential = Credential(provider="here", value=KEY)
@@ -154,7 +158,7 @@ async def test_every_task_ends_once_whatever_is_killed(home: Path, nodes: FakeNo
     )
 
 
-async def _send_to_all(swarm: Swarm, numbers: dict[str, int]) -> set[int]:
+async def _send_to_all(swarm: SupervisorClient, numbers: dict[str, int]) -> set[int]:
     told: set[int] = set()
     for id, number in numbers.items():
         with suppress(ZotError):  # it has ended already: nothing was acknowledged
@@ -172,8 +176,8 @@ async def _kill_some(home: Path, nodes: FakeNodes, calls: Callable[[], Counter[s
         called = calls()
         busy = [
             worker
-            for worker in Places(home).all()
-            if worker.status == "running" and worker.pid and 1 <= called[_TASK.findall(worker.order.task)[0]] <= _TURNS
+            for worker in WorkerStore(home).all()
+            if worker.status == "running" and worker.pid and 1 <= called[_TASK.findall(worker.spec.task)[0]] <= _TURNS
         ]
         if not at_work and len(called) >= COUNT // 2 and len(busy) >= max(1, COUNT // 16):
             at_work = len(busy)
@@ -188,7 +192,7 @@ async def _kill_some(home: Path, nodes: FakeNodes, calls: Callable[[], Counter[s
 
 
 def _check_worker(home: Path, id: str, number: int, told: set[int]) -> None:
-    place = Places(home).of(id)
+    place = WorkerStore(home).of(id)
     session = place.session.read_text()
     said = [json.loads(line) for line in session.splitlines()]
     texts = ["".join(block.get("text", "") for block in row["message"]["content"]) for row in said if "message" in row]
@@ -209,7 +213,7 @@ def _check_worker(home: Path, id: str, number: int, told: set[int]) -> None:
 
 
 def _check_nothing_is_left(home: Path, nodes: FakeNodes) -> None:
-    ids = Places(home).ids()
+    ids = WorkerStore(home).ids()
     assert seen(lambda: not any(processes_with(f"ZOT_SWARM_AGENT_ID={id}") for id in ids))
     assert seen(lambda: not list(nodes.temporary.glob("zot-swarm-*"))), list(nodes.temporary.rglob("*"))
     assert stat.S_IMODE(nodes.token.stat().st_mode) == 0o600
@@ -225,7 +229,7 @@ async def test_a_budget_that_is_too_small_for_all_of_them_holds(home: Path, node
     with FakeModelServer([scripted], repeat=True) as server:
         use_server(home, server)
         credential = Credential(provider="here", value=KEY)
-        async with connected(home) as swarm:
+        async with connect_or_start(home) as swarm:
             await swarm.subscribe()
             await swarm.request(SwarmBudget(swarm="small", max_cost=limit, max_agents=count))
             orders = [order(repo, nodes, n, swarm="small") for n in range(count)]
@@ -245,23 +249,23 @@ async def test_workers_go_on_while_the_supervisor_is_away(home: Path, nodes: Fak
     with FakeModelServer([scripted], repeat=True) as server:
         use_server(home, server)
         credential = Credential(provider="here", value=KEY)
-        async with connected(home) as swarm:
+        async with connect_or_start(home) as swarm:
             ids = {(await swarm.start(order(repo, nodes, n, restarts=0), credential)).id for n in range(2)}
             await _all_at_work(home, ids)
-        supervisor = Room(home).running()
+        supervisor = SupervisorRuntimeDir(home).running()
         assert supervisor is not None
         os.kill(supervisor.pid, signal.SIGKILL)
         before = len(server.requests)
-        assert seen(lambda: not Room(home).is_alive())
+        assert seen(lambda: not SupervisorRuntimeDir(home).is_alive())
         assert await asyncio.to_thread(seen, lambda: len(server.requests) > before, 90.0), "nobody permitted a call"
-        async with connected(home) as swarm:
+        async with connect_or_start(home) as swarm:
             await swarm.subscribe()
             found = await ends(swarm, ids, 120)
     assert {info.status for infos in found.values() for info in infos} == {"done"}
-    assert {Places(home).of(id).load().attempt for id in ids} == {1}
+    assert {WorkerStore(home).of(id).load().attempt for id in ids} == {1}
     _check_nothing_is_left(home, nodes)
 
 
 async def _all_at_work(home: Path, ids: set[str]) -> None:
-    sessions = [Places(home).of(id).session for id in ids]
+    sessions = [WorkerStore(home).of(id).session for id in ids]
     assert await asyncio.to_thread(seen, lambda: all(session.exists() for session in sessions), 120.0)

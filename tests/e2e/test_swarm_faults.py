@@ -26,10 +26,11 @@ from tests.fakes.full_disk import confined
 from tests.fakes.model_server import CallTools, FakeModelServer, Refuse, Say, SeenRequest, Slow, Turn
 from tests.fakes.swarm_home import SwarmHome, wait_for
 from tests.unit.swarm.repositories import git, repository
+from zot.agent.config import RunConfig
 from zot.errors import ZotError
 from zot.swarm import client
-from zot.swarm.client import Swarm
-from zot.swarm.credentials import lent
+from zot.swarm.client import SupervisorClient
+from zot.swarm.worker_config import prepare_worker
 from zot.wire.swarm_frames import SwarmBudget, SwarmStart
 
 PRICE = 0.0045  # of 1,000 tokens in and 100 out
@@ -66,7 +67,7 @@ def swarm(zot: Zot, model: FakeModelServer, monkeypatch: pytest.MonkeyPatch) -> 
     home.close()
 
 
-async def begin(swarm: Swarm, home: SwarmHome, number: int, cwd: str = "", mode: str = "shared") -> str:
+async def begin(swarm: SupervisorClient, home: SwarmHome, number: int, cwd: str = "", mode: str = "shared") -> str:
     command = SwarmStart(
         task=f"task {number}",
         cwd=cwd or str(home.zot.project),
@@ -77,13 +78,13 @@ async def begin(swarm: Swarm, home: SwarmHome, number: int, cwd: str = "", mode:
         restarts=99,
         swarm="s",
     )
-    return (await swarm.start(command, lent(home.home, "fake", "m", "").credential)).id
+    return (await swarm.start(*prepare_worker(RunConfig(home=home.home), command))).id
 
 
 async def tell(home: SwarmHome, id: str, text: str) -> bool:
     """Whether it was acknowledged."""
     try:
-        async with client.connected(home.home) as swarm:
+        async with client.connect_or_start(home.home) as swarm:
             await swarm.send(id, text)
     except ZotError:
         return False
@@ -93,7 +94,7 @@ async def tell(home: SwarmHome, id: str, text: str) -> bool:
 async def until_all_ended(home: SwarmHome, ids: list[str], seconds: float = 300.0) -> None:
     async with asyncio.timeout(seconds):
         while {home.status(id) for id in ids} - ENDED:
-            async with client.connected_if_alive(home.home):
+            async with client.connect_if_running(home.home):
                 pass  # one that was killed is followed by another
             await asyncio.sleep(0.1)
 
@@ -120,7 +121,7 @@ async def survive(
     """Workers at work, told more meanwhile, their supervisor killed again and again; checked when all have ended."""
     chance = random.Random(seed)
     acknowledged: list[tuple[str, str]] = []
-    async with client.connected(home.home) as swarm:
+    async with client.connect_or_start(home.home) as swarm:
         await swarm.request(SwarmBudget(swarm="s", max_agents=workers, max_cost=max_cost))
         ids = [await begin(swarm, home, number) for number in range(workers)]
     for kill in range(kills):
@@ -155,7 +156,7 @@ async def test_the_supervisor_is_killed_and_every_task_ends_once(swarm: SwarmHom
 
 
 async def test_a_budget_holds_for_all_workers_together(swarm: SwarmHome, model: FakeModelServer) -> None:
-    async with client.connected(swarm.home) as connection:
+    async with client.connect_or_start(swarm.home) as connection:
         await connection.request(SwarmBudget(swarm="s", max_cost=5 * PRICE, max_agents=4))
         ids = [await begin(connection, swarm, number) for number in range(4)]
     await until_all_ended(swarm, ids)
@@ -216,7 +217,7 @@ async def test_sixty_four_workers_in_trees_lose_a_tenth_and_three_supervisors(
             monkeypatch.setenv(name, value)
         config = {"provider": "fake", "model": "m", "swarm_agents": count}
         (home.home / "config.json").write_text(json.dumps(config))
-        async with client.connected(home.home) as swarm:
+        async with client.connect_or_start(home.home) as swarm:
             await swarm.request(SwarmBudget(swarm="s", max_agents=count, max_cost=10.0))
             ids = [await begin(swarm, home, number, cwd=str(repo), mode="worktree") for number in range(count)]
         ALL_STARTED.set()
@@ -275,7 +276,7 @@ async def test_one_rate_limit_is_everybodys(swarm: SwarmHome) -> None:
 
     with FakeModelServer([turn], repeat=True) as busy:
         SwarmHome(swarm.zot, busy.url)
-        async with client.connected(swarm.home) as connection:
+        async with client.connect_or_start(swarm.home) as connection:
             first = await begin(connection, swarm, 0)
             wait_for(lambda: bool(seen), lambda: "nobody asks")
             wait_for(lambda: any("rate" in event.get("reason", "") for event in swarm.events(first)), lambda: "no 429")
@@ -375,7 +376,7 @@ from pathlib import Path
 from zot.swarm import client
 
 async def listen():
-    async with client.connected(Path(sys.argv[1])) as swarm:
+    async with client.connect_or_start(Path(sys.argv[1])) as swarm:
         await swarm.subscribe()
         print("connected", flush=True)
         await asyncio.sleep(1000)

@@ -81,7 +81,7 @@ class SwarmHome:
             try:
                 environment = Path(f"/proc/{name}/environ").read_bytes().split(b"\0")
                 state = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[0]
-                line = Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+                line = Path(f"/proc/{name}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
             except OSError:
                 continue
             if mark in environment and state not in "ZX":

@@ -95,12 +95,13 @@ def test_only_flags_before_the_task_are_flags(swarm: SwarmHome, open_zot: OpenZo
     terminal = opened(open_zot)
     pinned = start(terminal, swarm, "/swarm new --model other do it", "do-it")
     terminal.wait_for("[swarm] do-it is done")
-    assert swarm.record(pinned)["order"]["model"] == "other"
+    assert swarm.record(pinned)["order"]["config"]["model"] == "other"
     spelled = start(terminal, swarm, "/swarm spawn --model=other --name equal do that", "equal")
-    assert (swarm.record(spelled)["order"]["model"], swarm.record(spelled)["order"]["task"]) == ("other", "do that")
+    order = swarm.record(spelled)["order"]
+    assert (order["config"]["model"], order["task"]) == ("other", "do that")
     text = start(terminal, swarm, "/swarm new do --model other", "do-model-other")
     order = swarm.record(text)["order"]
-    assert (order["task"], order["model"], order["provider"]) == ("do --model other", "m", "fake")
+    assert (order["task"], order["config"]["model"], order["config"]["provider"]) == ("do --model other", "m", "fake")
     direct = start(terminal, swarm, "/swarm say it all", "say-it-all")
     assert swarm.record(direct)["order"]["task"] == "say it all"
     terminal.wait_for("swarm 0/4")

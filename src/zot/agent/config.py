@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from zot.core.permission_gate import Confirmer
 
 
-class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
+class RunConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Empty and None mean: as the settings say, else zot's default."""
 
     # who answers

@@ -364,6 +364,8 @@ class Conversation:
             self.features.join_for_model(self)
         for feature in self.features:
             feature.model_changed(before)
+        if not self.is_child:
+            self.features.join_for_model(self)
         return client
 
     # --- another session

@@ -58,7 +58,8 @@ def _wants_recording(services: Services) -> bool:
 def _wants_jail(services: Services) -> bool:
     config, values = services.config, services.settings.values
     flags = (config.jail, config.jail_read, config.jail_write, config.jail_level, config.approve)
-    return any(flags) or values.jail_by_default or bool(values.approve) or services.front_end.switches
+    asked = any(flags) or values.jail_by_default or bool(values.approve) or services.front_end.switches
+    return asked or services.workspace.jail is not None  # the safeguards of a small model may have set one
 
 
 def _wants_checkpoints(services: Services) -> bool:
@@ -136,7 +137,7 @@ def _wants_model_refresh(services: Services) -> bool:
 
 FEATURES = (
     FeatureRow("recording", "zot.features.recording.feature:RecordingFeature", _wants_recording, early=True),
-    FeatureRow("jail", "zot.features.jail.feature:JailFeature", _wants_jail, early=True),
+    FeatureRow("jail", "zot.features.jail.feature:JailFeature", _wants_jail, early=True, depends_on_model=True),
     FeatureRow("checkpoints", "zot.features.checkpoints.feature:CheckpointsFeature", _wants_checkpoints),
     FeatureRow("budget", "zot.features.budget.feature:BudgetFeature", _always),
     FeatureRow("mcp", "zot.features.mcp.feature:McpFeature", _wants_mcp),
@@ -174,6 +175,7 @@ class FeatureSet:
     def join_all(self, conversation: Conversation) -> None:
         for row in FEATURES:
             self._join(row, conversation)
+        self.join_for_model(conversation)
 
     def join_for_model(self, conversation: Conversation) -> None:
         """Features that the current model needs, and that have not joined yet."""

@@ -161,9 +161,9 @@ def _here(kind: str, given: dict[str, str]) -> Iterator[tuple[str, str]]:
 
         yield from ((page.topic, page.about) for page in pages())
     elif kind == verb_table.WORKER:
-        from zot.swarm.worker_store import Places
+        from zot.swarm.worker_store import WorkerStore
 
-        yield from ((name, w.order.task) for w in Places(home).all() for name in (w.name, w.id))
+        yield from ((name, w.spec.task) for w in WorkerStore(home).all() for name in (w.name, w.id))
     elif kind == verb_table.THEME:
         from zot.frontends.terminal.themes import Themes
 

@@ -73,6 +73,10 @@ def _dispatch(argv: list[str]) -> int:
     if word == "help" and (len(argv) == 1 or argv[1] in (*VERBS, "rpc")):  # `zot help me …` is a prompt
         argv = [*argv[1:3], "--help"]
         return _dispatch(argv)
+    if argv[:2] == ["rpc", "--config-fd"] and len(argv) == 3:  # a worker of a swarm: not for people, in no help
+        rest()
+        claim()
+        return _rpc(argv[2])
     if word == "rpc":
         flags = parse(["--rpc", *argv[1:]])
         return 0 if flags.help and _helped(argv) else _flags(flags)
@@ -185,7 +189,8 @@ def _terminal(flags: Flags) -> int:
     )
 
 
-def _rpc(flags: Flags) -> int:
+def _rpc(given: Flags | str) -> int:
+    """``given`` are flags, or the descriptor of a worker's configuration."""
     from zot.frontends.rpc.early_ping import EarlyDoor, heed_signals
 
     open_missing_streams()
@@ -193,11 +198,13 @@ def _rpc(flags: Flags) -> int:
     door = EarlyDoor()
     door.open()
     # Imported after the door is open: it answers pings meanwhile.
-    from zot.frontends.rpc.runner import run_rpc
+    from zot.frontends.rpc.runner import run_rpc, run_worker
 
+    if isinstance(given, str):
+        return run_worker(given, door)
     # Sessions are off unless one is named.
-    keep = not flags.no_session and bool(flags.session or flags.session_file or flags.continue_)
-    return run_rpc(flags.config(keep_session=keep), door)
+    keep = not given.no_session and bool(given.session or given.session_file or given.continue_)
+    return run_rpc(given.config(keep_session=keep), door)
 
 
 def leave(code: int) -> NoReturn:

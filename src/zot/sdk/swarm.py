@@ -37,7 +37,7 @@ from zot.wire.swarm_frames import (
 )
 
 if TYPE_CHECKING:
-    from zot.swarm.service import Office
+    from zot.swarm.service import SwarmService
 
 _AT_WORK = ("queued", "running", "waiting")
 
@@ -81,8 +81,8 @@ class SwarmResult(msgspec.Struct, frozen=True, kw_only=True):
 class SwarmAgent:
     """A worker of a Swarm; ``Swarm.start`` makes it."""
 
-    def __init__(self, office: Office, info: WorkerInfo) -> None:
-        self._office = office
+    def __init__(self, service: SwarmService, info: WorkerInfo) -> None:
+        self._service = service
         self._info = info
         self._readers: list[asyncio.Queue[Event | None]] = []
 
@@ -97,12 +97,12 @@ class SwarmAgent:
 
     async def look(self) -> SwarmWorker:
         """It, all it last said, and how much it changed, at this moment."""
-        return await self._office.get(self.id)
+        return await self._service.get(self.id)
 
     async def result(self) -> SwarmResult:
         """Wait until it has done what it was told, or has ended."""
-        info = await self._office.wait(self.id)
-        text = (await self._office.get(self.id)).answer
+        info = await self._service.wait(self.id)
+        text = (await self._service.get(self.id)).answer
         return SwarmResult(status=info.status, text=text, reason=info.reason, cost_usd=info.usage.cost_usd, worker=info)
 
     async def events(self) -> AsyncIterator[Event]:
@@ -110,7 +110,7 @@ class SwarmAgent:
         reader: asyncio.Queue[Event | None] = asyncio.Queue()
         self._readers.append(reader)
         try:
-            await self._office.subscribe(self.id, past=True)
+            await self._service.subscribe(self.id, past=True)
             if self._info.status not in _AT_WORK:
                 reader.put_nowait(None)
             while (event := await reader.get()) is not None:
@@ -120,24 +120,24 @@ class SwarmAgent:
 
     async def send(self, text: str) -> None:
         """A further prompt, taken when its turn comes; it is on disk when this returns."""
-        await self._office.send(self.id, text)
+        await self._service.send(self.id, text)
 
     async def stop(self) -> None:
         """It and all it started are gone when this returns; harmless when they are already."""
         if self._info.status in (*_AT_WORK, "idle"):
             try:
-                await self._office.stop(self.id)
+                await self._service.stop(self.id)
             except ZotError:
-                if self._office.named(self.id).status in _AT_WORK:
+                if self._service.named(self.id).status in _AT_WORK:
                     raise
 
     async def resume(self) -> None:
         """Continue it, from its session, when its process is gone."""
-        self._info = await self._office.resume(self.id)
+        self._info = await self._service.resume(self.id)
 
     async def diff(self) -> str:
         """What it changed in its worktree."""
-        return await self._office.diff(self.id)
+        return await self._service.diff(self.id)
 
     async def merge(
         self, how: Literal["squash", "no-ff"] = "squash", *, into: str = "", check: str = "", repair: bool = False
@@ -145,11 +145,11 @@ class SwarmAgent:
         """Bring its changes into the repository, if ``check`` succeeds with the merged files. With ``conflicts`` in
         what is returned, nothing was changed; with ``repair`` it is then told to mend them in its own tree."""
         order = SwarmMerge(worker=self.id, how=how, into=into, check=check, repair=repair)
-        return await self._office.merge(order)
+        return await self._service.merge(order)
 
     async def remove(self, *, force: bool = False) -> None:
         """Delete its record, tree and branch; with changes that are not merged only with ``force``."""
-        await self._office.remove(self.id, force=force)
+        await self._service.remove(self.id, force=force)
 
     def heard(self, event: SwarmEvent | SwarmUpdate) -> None:
         """Called by the swarm."""
@@ -200,7 +200,7 @@ class Swarm:
         self._keep = keep
         self._agents: dict[str, SwarmAgent] = {}
         self._tasks = BackgroundTasks()
-        self._office: Office | None = None
+        self._service: SwarmService | None = None
 
     @property
     def agents(self) -> tuple[SwarmAgent, ...]:
@@ -208,45 +208,46 @@ class Swarm:
         return tuple(self._agents.values())
 
     async def __aenter__(self) -> Self:
-        from zot.swarm.service import Office, Starter
+        from zot.agent.config import RunConfig
+        from zot.swarm.service import SwarmService
         from zot.system.files import zot_home
 
         home = Path(self._home) if self._home else zot_home()
-        cwd = Path(os.path.abspath(self._cwd))
-        starter = Starter(home=home, cwd=cwd, provider=self._provider, model=self._model, api_key=self._key)
-        self._office = Office(lambda: starter, self._tasks.start, self._heard)
+        cwd = os.path.abspath(self._cwd)
+        starter = RunConfig(home=home, cwd=cwd, provider=self._provider, model=self._model, api_key=self._key)
+        self._service = SwarmService(lambda: starter, self._tasks.start, self._heard)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        office, self._office = self._opened(), None
+        service, self._service = self._opened(), None
         try:
             if not self._keep:
                 for agent in self._agents.values():
                     await agent.stop()
         finally:
-            await office.aclose()
+            await service.aclose()
             self._tasks.cancel()
 
     async def start(self, task: str, **options: Unpack[WorkerOptions]) -> SwarmAgent:
         """Give a task to a new worker; it is recorded when this returns, and runs when there is room for it."""
-        office = self._opened()
+        service = self._opened()
         if not self._agents:
-            await office.subscribe()
-            await office.budget(self._limits)
+            await service.subscribe()
+            await service.budget(self._limits)
         given: dict[str, Any] = dict(options)
         for name, convert in (("cwd", os.fspath), ("tools", tuple)):
             if name in given:
                 given[name] = convert(given[name])
-        info = await office.start(SwarmStart(task=task, swarm=self._limits.swarm, **given))
-        agent = self._agents[info.id] = SwarmAgent(office, info)
+        info = await service.start(SwarmStart(task=task, swarm=self._limits.swarm, **given))
+        agent = self._agents[info.id] = SwarmAgent(service, info)
         return agent
 
-    def _opened(self) -> Office:
-        if self._office is None:
+    def _opened(self) -> SwarmService:
+        if self._service is None:
             raise RuntimeClosed("the swarm is closed; use `async with Swarm(…) as swarm:`")
-        return self._office
+        return self._service
 
     def _heard(self, event: SwarmEvent | SwarmUpdate) -> None:
         if (agent := self._agents.get(event.id)) is not None:

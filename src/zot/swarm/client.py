@@ -20,12 +20,11 @@ import msgspec
 
 from zot.errors import EngineFault, NotThere, UsageError, ZotError, in_words
 from zot.swarm.engines.engine import Credential
-from zot.swarm.info import info_of
-from zot.swarm.supervisor.internal_frames import Lend, Note, Task
-from zot.swarm.supervisor.runtime_dir import Room
-from zot.swarm.worker_env import AGENT_VARIABLE, without_keys
-from zot.swarm.worker_records import LIVE, Worker
-from zot.swarm.worker_store import Places, meant
+from zot.swarm.supervisor.internal_frames import RecordMerge, SetCredential, StartWorker, SupervisorConfig
+from zot.swarm.supervisor.runtime_dir import SupervisorRuntimeDir
+from zot.swarm.worker_env import AGENT_VARIABLE, strip_keys
+from zot.swarm.worker_records import LIVE, WorkerRecord, WorkerSpec
+from zot.swarm.worker_store import WorkerStore, find_worker, worker_info
 from zot.system import process_setup
 from zot.system.daemon_locks import says_it_is_ready
 from zot.system.safe_open import open_to_replace, read_beginning
@@ -38,7 +37,7 @@ from zot.wire.swarm_frames import (
     SwarmList,
     SwarmResume,
     SwarmSend,
-    SwarmStart,
+    SwarmStarted,
     SwarmStop,
     SwarmSubscribe,
     SwarmUpdate,
@@ -52,12 +51,14 @@ _LOOK_S = 0.02
 _CHUNK = 256 * 1024
 _PROGRAM = "import sys; sys.path[:0] = sys.argv[1:]; from zot.swarm.supervisor.server import main; main()"
 
+_DATA = {**SWARM_DATA, "swarm_start_worker": SwarmStarted}
+
 Event = SwarmUpdate | SwarmEvent
 _event = msgspec.json.Decoder(SwarmUpdate | SwarmEvent).decode
 _response = msgspec.json.Decoder(rpc_frames.Response).decode
 
 
-class Swarm:
+class SupervisorClient:
     """A connection. Several may ask at once; ``events`` has one reader, and brings what was subscribed to."""
 
     def __init__(self, home: Path, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -86,20 +87,20 @@ class Swarm:
         if not response.success:
             error = response.error
             raise NotThere(error.removeprefix(NOT_THERE)) if error.startswith(NOT_THERE) else ZotError(error)
-        kind = SWARM_DATA.get(response.command)
+        kind = _DATA.get(response.command)
         return None if kind is None else msgspec.convert(response.data, kind)
 
-    async def start(self, command: SwarmStart, credential: Credential | None = None) -> WorkerInfo:
+    async def start(self, order: WorkerSpec, credential: Credential | None = None) -> WorkerInfo:
         """Start a worker; it is recorded when this returns. ``credential`` is for this worker's provider."""
         if os.environ.get(AGENT_VARIABLE):
             raise UsageError("a worker of a swarm starts no workers itself")
-        await self._lend(credential)
-        return (await self.request(command)).worker
+        await self._lend(order.config.provider, credential)
+        return (await self.request(StartWorker(spec=order))).worker
 
     async def resume(self, worker: str, credential: Credential | None = None) -> WorkerInfo:
         if os.environ.get(AGENT_VARIABLE):
             raise UsageError("a worker of a swarm starts no workers itself")
-        await self._lend(credential)
+        await self._lend(load_worker(self._home, worker).spec.config.provider, credential)
         return (await self.request(SwarmResume(worker=worker))).worker
 
     async def list(self, *, all: bool = False, session: str = "", swarm: str = "") -> tuple[WorkerInfo, ...]:
@@ -145,11 +146,11 @@ class Swarm:
         raise _gone()
 
     @property
-    def is_over(self) -> bool:
+    def is_closed(self) -> bool:
         """Whether the supervisor has ended, or this was closed."""
         return self._listening.done()
 
-    async def __aenter__(self) -> Swarm:
+    async def __aenter__(self) -> SupervisorClient:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -160,12 +161,14 @@ class Swarm:
         self._listening.cancel()
         await asyncio.wait([self._listening])
 
-    async def _lend(self, credential: Credential | None) -> None:
+    async def _lend(self, provider: str, credential: Credential | None) -> None:
         if self._environment is None:
             ours = _environment(self._home).items()
             self._environment = {name: value for name, value in ours if _is_text(name) and _is_text(value)}
-        key = {"provider": credential.provider, "value": credential.value} if credential is not None else {}
-        await self.request(Lend(**key, environment=self._environment, most=_most(self._home)))
+        key = credential.value if credential is not None else ""
+        await self.request(
+            SetCredential(provider=provider, value=key, environment=self._environment, most=_most(self._home))
+        )
 
     async def _listen(self) -> None:
         lines = Lines()
@@ -218,7 +221,7 @@ def _gone() -> EngineFault:
 
 
 @asynccontextmanager
-async def connected(home: Path, credential: Credential | None = None) -> AsyncGenerator[Swarm]:
+async def connect_or_start(home: Path, credential: Credential | None = None) -> AsyncGenerator[SupervisorClient]:
     """A connection to the supervisor of this home, which is started when there is none. ``credential`` is for workers
     that the last one left."""
     swarm = await connect(home, credential)
@@ -229,65 +232,65 @@ async def connected(home: Path, credential: Credential | None = None) -> AsyncGe
 
 
 @asynccontextmanager
-async def connected_if_alive(home: Path) -> AsyncGenerator[Swarm | None]:
+async def connect_if_running(home: Path) -> AsyncGenerator[SupervisorClient | None]:
     """A connection, or None where nothing lives: then the records on disk are true."""
-    if not lives(home):
+    if not supervisor_running(home):
         yield None
         return
-    async with connected(home) as swarm:
+    async with connect_or_start(home) as swarm:
         yield swarm
 
 
-def lives(home: Path) -> bool:
+def supervisor_running(home: Path) -> bool:
     """Whether a supervisor runs, or the last one was killed and left workers to look after."""
-    return Room(home).is_alive() or any(worker.status in LIVE for worker in Places(home).all())
+    return SupervisorRuntimeDir(home).is_alive() or any(worker.status in LIVE for worker in WorkerStore(home).all())
 
 
-async def connect(home: Path, credential: Credential | None = None) -> Swarm:
+async def connect(home: Path, credential: Credential | None = None) -> SupervisorClient:
     """ZotError when there can be none; its text is one line that says why."""
-    room = Room(home)
+    runtime_dir = SupervisorRuntimeDir(home)
     try:
         async with asyncio.timeout(_PATIENCE_S):
             while True:
-                if (swarm := await _joined(room)) is not None:
+                if (swarm := await _joined(runtime_dir)) is not None:
                     return swarm
-                with room.starting() as ours:
-                    if ours and (swarm := await _joined(room)) is not None:
+                with runtime_dir.startup_lock() as ours:
+                    if ours and (swarm := await _joined(runtime_dir)) is not None:
                         return swarm
-                    if ours and (lock := room.life_lock()) >= 0:
+                    if ours and (lock := runtime_dir.lifetime_lock()) >= 0:
                         try:
-                            await _start(home, room, lock, credential)
+                            await _start(home, runtime_dir, lock, credential)
                         finally:
                             os.close(lock)
                 await asyncio.sleep(_LOOK_S)
     except TimeoutError as error:
-        raise ZotError(f"the swarm's supervisor did not answer in {_PATIENCE_S:g} s; see {room.log}") from error
+        raise ZotError(f"the swarm's supervisor did not answer in {_PATIENCE_S:g} s; see {runtime_dir.log}") from error
     except OSError as error:
         raise ZotError(f"the swarm's supervisor cannot be reached: {in_words(error)}") from error
 
 
-async def _joined(room: Room) -> Swarm | None:
+async def _joined(runtime_dir: SupervisorRuntimeDir) -> SupervisorClient | None:
     """One that ends in this moment greets nobody."""
-    running = room.running()
+    running = runtime_dir.running()
     if running is None:
         return None
     try:
         reader, writer = await asyncio.open_unix_connection(running.socket, limit=_CHUNK)
         if await reader.readline():
-            return Swarm(room.home, reader, writer)
+            return SupervisorClient(runtime_dir.home, reader, writer)
         writer.close()
     except OSError:
         pass
     return None
 
 
-async def _start(home: Path, room: Room, lock: int, credential: Credential | None) -> None:
+async def _start(home: Path, runtime_dir: SupervisorRuntimeDir, lock: int, credential: Credential | None) -> None:
     """In a session of its own, away from the keyboard's signals, without anybody's keys."""
     tried = {name: os.environ.get(f"ZOT_SWARM_{name.upper()}", "") for name in ("patience_s", "idle_s")}  # by tests
     given = {name: float(value) for name, value in tried.items() if value}
     lent = _keys_of_the_living(home) | ({credential.provider: credential.value} if credential is not None else {})
-    task = Task(home=str(home), lent=lent, most=_most(home), **given)
-    child = _spawned(room, {**_environment(home), "ZOT_HOME": str(home)}, lock)
+    task = SupervisorConfig(home=str(home), lent=lent, most=_most(home), **given)
+    child = _spawned(runtime_dir, {**_environment(home), "ZOT_HOME": str(home)}, lock)
     process_setup.helpers.add(child.pid)
     assert child.stdin is not None and child.stdout is not None
     with suppress(BrokenPipeError), child.stdin:
@@ -299,7 +302,9 @@ async def _start(home: Path, room: Room, lock: int, credential: Credential | Non
     if not said:
         with suppress(subprocess.TimeoutExpired):
             child.wait(timeout=5)
-        raise ZotError(f"the swarm's supervisor did not start: {_complaint(room)} (all it said: {room.log})")
+        raise ZotError(
+            f"the swarm's supervisor did not start: {_complaint(runtime_dir)} (all it said: {runtime_dir.log})"
+        )
 
 
 def _most(home: Path) -> int:
@@ -313,13 +318,13 @@ def _keys_of_the_living(home: Path) -> dict[str, str]:
     """For workers the last supervisor left in the middle: it held their keys in memory, and whoever is here may have
     the same ones."""
     found: dict[str, str] = {}
-    for worker in Places(home).all():
-        name = worker.order.provider
+    for worker in WorkerStore(home).all():
+        name = worker.spec.config.provider
         if worker.status in LIVE and name and name not in found:
-            from zot.swarm.credentials import lent  # most find nobody left
+            from zot.swarm.credentials import resolve_worker_credential  # most find nobody left
 
             with suppress(ZotError):
-                credential = lent(home, name, worker.order.model, "").credential
+                credential = resolve_worker_credential(worker.spec.config, home).credential
                 found[name] = credential.value if credential is not None else ""
     return {name: value for name, value in found.items() if value}
 
@@ -328,11 +333,11 @@ def _environment(home: Path) -> dict[str, str]:
     """Ours, without anybody's keys: those of providers that are configured here do not count as well."""
     from zot.provider.catalog import Catalog  # only who starts something needs it
 
-    return without_keys(os.environ, Catalog(home).providers().values())
+    return strip_keys(os.environ, Catalog(home).providers().values())
 
 
-def _spawned(room: Room, environment: dict[str, str], lock: int) -> subprocess.Popen[bytes]:
-    log = open_to_replace(room.log)
+def _spawned(runtime_dir: SupervisorRuntimeDir, environment: dict[str, str], lock: int) -> subprocess.Popen[bytes]:
+    log = open_to_replace(runtime_dir.log)
     try:
         return subprocess.Popen(
             [sys.executable, "-I", "-c", _PROGRAM, *(place for place in sys.path if os.path.isabs(place))],
@@ -348,9 +353,9 @@ def _spawned(room: Room, environment: dict[str, str], lock: int) -> subprocess.P
         os.close(log)
 
 
-def _complaint(room: Room) -> str:
+def _complaint(runtime_dir: SupervisorRuntimeDir) -> str:
     with suppress(OSError):
-        lines = read_beginning(room.log).decode("utf-8", "replace").strip().splitlines()
+        lines = read_beginning(runtime_dir.log).decode("utf-8", "replace").strip().splitlines()
         return lines[-1].removeprefix("zot: ") if lines else "it said nothing"
     return "it said nothing"
 
@@ -360,27 +365,27 @@ def _complaint(room: Room) -> str:
 
 async def workers(home: Path, *, all: bool = False, problems: list[str] | None = None) -> tuple[WorkerInfo, ...]:
     """Those that live, or every one, oldest first; what is wrong with records goes into ``problems``."""
-    found = Places(home).all(problems)
-    async with connected_if_alive(home) as swarm:
+    found = WorkerStore(home).all(problems)
+    async with connect_if_running(home) as swarm:
         if swarm is not None:
             return await swarm.list(all=all)
-    return tuple(info_of(worker) for worker in found if all or worker.status in LIVE)
+    return tuple(worker_info(worker) for worker in found if all or worker.status in LIVE)
 
 
-def named(home: Path, typed: str) -> Worker:
+def load_worker(home: Path, typed: str) -> WorkerRecord:
     """The record of who is meant, as it is on disk; NotThere when it is nobody."""
-    return meant(typed, Places(home).all())
+    return find_worker(typed, WorkerStore(home).all())
 
 
-async def note(home: Path, worker: str, *, merged: str = "", forget: bool = False) -> None:
+async def mark_merged(home: Path, worker: str, *, merged: str = "", forget: bool = False) -> None:
     """Record that a worker was merged, or make sure that it may be removed. UsageError while it runs."""
-    async with connected_if_alive(home) as swarm:
+    async with connect_if_running(home) as swarm:
         if swarm is not None:
-            await swarm.request(Note(worker=worker, merged=merged, forget=forget))
+            await swarm.request(RecordMerge(worker=worker, merged=merged, forget=forget))
             return
-    room, place = Room(home), Places(home).of(named(home, worker).id)
-    with room.starting() as ours:
-        if not ours or room.is_alive():
+    runtime_dir, place = SupervisorRuntimeDir(home), WorkerStore(home).of(load_worker(home, worker).id)
+    with runtime_dir.startup_lock() as ours:
+        if not ours or runtime_dir.is_alive():
             raise UsageError("a supervisor is just starting; try again")
         if merged:
             place.save(msgspec.structs.replace(place.load(), merged=merged))

@@ -29,14 +29,14 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, tag="message", omit_def
     images: tuple[Image, ...] = ()
 
 
-class Mark(msgspec.Struct, frozen=True, kw_only=True, tag="mark", omit_defaults=True):
+class InboxPosition(msgspec.Struct, frozen=True, kw_only=True, tag="mark", omit_defaults=True):
     """All up to ``taken`` are in the session, all up to ``finished`` are done."""
 
     taken: int = 0
     finished: int = 0
 
 
-_decode = msgspec.json.Decoder(Message | Mark).decode
+_decode = msgspec.json.Decoder(Message | InboxPosition).decode
 
 
 class Inbox:
@@ -96,15 +96,15 @@ class Inbox:
     def take(self, number: int) -> None:
         if number > self.taken:
             self.taken = number
-            self._append(Mark(taken=number, finished=self.finished))
+            self._append(InboxPosition(taken=number, finished=self.finished))
 
     def finish(self) -> None:
         """All that was taken is done."""
         if self.finished < self.taken:
             self.finished = self.taken
-            self._append(Mark(taken=self.taken, finished=self.taken))
+            self._append(InboxPosition(taken=self.taken, finished=self.taken))
 
-    def _append(self, entry: Message | Mark, *, durable: bool = False) -> None:
+    def _append(self, entry: Message | InboxPosition, *, durable: bool = False) -> None:
         """Behind whatever an append that failed has left of its line."""
         line = msgspec.json.encode(entry) + b"\n"
         fd = open_to_append(self._path, os.O_RDWR)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 from zot.agent.tools.arguments import Arguments
 from zot.errors import ToolError, ZotError
 from zot.swarm.client import Event, is_over
-from zot.swarm.service import Office, starter_of
+from zot.swarm.service import SwarmService
+from zot.swarm.worker_config import conversation_config
 from zot.system.background_tasks import BackgroundTasks
 from zot.wire.swarm_frames import SwarmBudget, SwarmStart, SwarmUpdate, SwarmWorker, WorkerInfo
 
@@ -33,7 +34,7 @@ class ModelSwarm:
         self._conversation = conversation
         self._tell = tell
         self._tasks = BackgroundTasks()
-        self._office = Office(lambda: starter_of(conversation), self._tasks.start, self._heard)
+        self._service = SwarmService(lambda: conversation_config(conversation), self._tasks.start, self._heard)
         self._agents: dict[str, WorkerInfo] = {}
         self._batch: list[str] = []
         self._done = asyncio.Event()
@@ -54,7 +55,7 @@ class ModelSwarm:
     async def aclose(self) -> None:
         """Agents go on."""
         self._tasks.cancel()
-        await self._office.aclose()
+        await self._service.aclose()
 
     # --- the tools
 
@@ -67,7 +68,7 @@ class ModelSwarm:
         if alive >= MOST_ALIVE:
             raise ToolError(f"swarm_spawn: {alive} agents are at work, which is the most; wait for some of them")
         if not self._agents:
-            await self._office.subscribe()
+            await self._service.subscribe()
         command = SwarmStart(
             task=task,
             name=arguments.optional_text("name"),
@@ -76,7 +77,7 @@ class ModelSwarm:
             provider=arguments.optional_text("provider"),
             swarm=await self._budget(),
         )
-        info = await self._office.start(command)
+        info = await self._service.start(command)
         self._agents[info.id] = info
         self._batch.append(info.id)
         where = f" on branch {info.branch}" if info.branch else ""
@@ -94,7 +95,7 @@ class ModelSwarm:
         if left <= 0:
             raise ToolError(f"swarm_spawn: the cost limit of ${limit:g} is reached")
         name = f"chat-{self._conversation.present.session_id}"
-        await self._office.budget(SwarmBudget(swarm=name, max_cost=left))
+        await self._service.budget(SwarmBudget(swarm=name, max_cost=left))
         return name
 
     async def agent_wait(self, args: dict[str, Any]) -> str:
@@ -106,7 +107,7 @@ class ModelSwarm:
         try:
             async with asyncio.timeout(seconds):
                 for id in found:
-                    self._agents[id] = await self._office.wait(id)
+                    self._agents[id] = await self._service.wait(id)
         except TimeoutError:
             late = [self._agents[id].name for id in found if not is_over(self._agents[id])]
             note = f"\n[still at work after {seconds} s: {', '.join(late)}]\n"
@@ -124,20 +125,20 @@ class ModelSwarm:
     async def agent_send(self, args: dict[str, Any]) -> str:
         arguments = Arguments("agent_send", args)
         id = self._own(arguments.filled_text("id"))
-        await self._office.send(id, arguments.filled_text("text"))
+        await self._service.send(id, arguments.filled_text("text"))
         if id not in self._batch:
             self._batch.append(id)
-            self._agents[id] = (await self._office.get(id)).worker
+            self._agents[id] = (await self._service.get(id)).worker
         return f"{self._agents[id].name} will do that next\n"
 
     async def agent_stop(self, args: dict[str, Any]) -> str:
         id = self._own(Arguments("agent_stop", args).filled_text("id"))
         self._batch = [one for one in self._batch if one != id]
-        await self._office.stop(id)
+        await self._service.stop(id)
         return f"{self._agents[id].name} is stopped\n"
 
     async def agent_list(self, args: dict[str, Any]) -> str:
-        rows = await self._office.list(all=True, session=self._conversation.present.session_id)
+        rows = await self._service.list(all=True, session=self._conversation.present.session_id)
         own = [row for row in rows if row.id in self._agents]
         self._agents |= {row.id: row for row in own}
         lines = [
@@ -180,7 +181,7 @@ class ModelSwarm:
 
     async def _looked_at(self, id: str) -> SwarmWorker:
         try:
-            return await self._office.get(id)
+            return await self._service.get(id)
         except ZotError as error:  # somebody removed it
             return SwarmWorker(worker=self._agents[id], answer=f"(nothing more is known: {error})")
 

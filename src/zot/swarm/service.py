@@ -16,46 +16,33 @@ import msgspec
 
 from zot.errors import ZotError
 from zot.swarm import client
-from zot.swarm.client import Event, Swarm
+from zot.swarm.client import Event, SupervisorClient
 from zot.swarm.event_log import last_answer
 from zot.swarm.inbox import Inbox
-from zot.swarm.info import info_of
-from zot.swarm.worker_records import Worker
-from zot.swarm.worker_store import Places
+from zot.swarm.worker_config import prepare_worker, with_key_of
+from zot.swarm.worker_records import WorkerRecord
+from zot.swarm.worker_store import WorkerStore, worker_info
+from zot.system.files import zot_home
 from zot.wire import swarm_frames as frames
 from zot.wire.rpc_frames import Command, Image
 from zot.wire.swarm_frames import SwarmStart, SwarmWorker, WorkerInfo
 
 if TYPE_CHECKING:
-    from zot.agent.conversation import Conversation
+    from zot.agent.config import RunConfig
     from zot.swarm.git.worktrees import Diffstat
 
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
-class Starter(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker gets from whoever starts it unless its order says otherwise."""
+class SwarmService:
+    """``starter`` is the configuration of the run that starts workers, read again for each; ``heard`` is told what was
+    subscribed to; ``spawn`` starts a task that belongs to whoever holds this."""
 
-    home: Path
-    cwd: Path
-    provider: str = ""
-    model: str = ""
-    api_key: str = ""  # as a flag gave it, for this provider
-    session: str = ""
-    jail: bool = False
-    permission_mode: str = ""
-    script: str = ""  # of the scripted model, if that is the model
-
-
-class Office:
-    """``starter`` is asked anew for each worker; ``heard`` is told what was subscribed to; ``spawn`` starts a task that
-    belongs to whoever holds this."""
-
-    def __init__(self, starter: Callable[[], Starter], spawn: Spawn, heard: Callable[[Event], None]) -> None:
+    def __init__(self, starter: Callable[[], RunConfig], spawn: Spawn, heard: Callable[[Event], None]) -> None:
         self._starter = starter
         self._spawn = spawn
         self._heard = heard
-        self._swarm: Swarm | None = None
+        self._swarm: SupervisorClient | None = None
         self._opening = asyncio.Lock()
         self._all = False  # subscribed to what changes about any worker
         self._ones: set[str] = set()
@@ -63,44 +50,29 @@ class Office:
 
     @property
     def home(self) -> Path:
-        return self._starter().home
+        return self._starter().home or zot_home()
 
     @property
-    def is_joined(self) -> bool:
+    def is_connected(self) -> bool:
         """Whether a supervisor is listened to at this moment."""
-        return self._swarm is not None and not self._swarm.is_over
+        return self._swarm is not None and not self._swarm.is_closed
 
     # --- starting and ending
 
     async def start(self, command: SwarmStart) -> WorkerInfo:
         """A worker, recorded when this returns; NotLoggedIn where it could only fail."""
-        from zot.swarm.credentials import lent  # only who starts one needs a provider
-
-        by = self._starter()
-        provider = command.provider or by.provider
-        model = command.model or (by.model if provider == by.provider else "")
-        found = lent(by.home, provider, model, by.api_key if provider == by.provider else "")
-        cwd = os.path.normpath(os.path.join(by.cwd, os.path.expanduser(command.cwd)))
-        session = command.session or by.session
-        order = msgspec.structs.replace(
-            command,
-            provider=found.provider,
-            model=found.model,
-            cwd=cwd,
-            session=session,
-            script=command.script or (by.script if found.provider == by.provider else ""),
-            jail=command.jail or by.jail,
-            permission_mode=command.permission_mode or by.permission_mode,
-        )
-        return await (await self._joined()).start(order, found.credential)
+        order, credential = prepare_worker(self._starter(), command)
+        return await (await self._joined()).start(order, credential)
 
     async def resume(self, worker: str) -> WorkerInfo:
         """Its session goes on; the task is not said again."""
-        from zot.swarm.credentials import lent
+        from zot.swarm.credentials import resolve_worker_credential
 
-        by, order = self._starter(), self.named(worker).order
-        key = by.api_key if order.provider == by.provider else ""
-        return await (await self._joined()).resume(worker, lent(by.home, order.provider, order.model, key).credential)
+        by = self._starter()
+        config = with_key_of(by, self.named(worker).spec.config)
+        return await (await self._joined()).resume(
+            worker, resolve_worker_credential(config, by.home, by.environ).credential
+        )
 
     async def budget(self, command: frames.SwarmBudget) -> None:
         await (await self._joined()).request(command)
@@ -149,7 +121,7 @@ class Office:
         joined = await self._joined_if_alive()
         if joined is not None:
             return await joined.list(all=all, session=session, swarm=swarm)
-        rows = [info_of(worker) for worker in Places(self.home).all()] if all else []
+        rows = [worker_info(worker) for worker in WorkerStore(self.home).all()] if all else []
         return tuple(row for row in rows if session in ("", row.session) and swarm in ("", row.swarm))
 
     async def get(self, worker: str) -> SwarmWorker:
@@ -168,7 +140,7 @@ class Office:
         """What a worker changed so far; None when it has no tree."""
         from zot.swarm.git.worktrees import diffstat
 
-        tree = Places(self.home).of(id).load().tree
+        tree = WorkerStore(self.home).of(id).load().tree
         return await diffstat(tree) if tree is not None and os.path.isdir(tree.path) else None
 
     async def wait(self, worker: str) -> WorkerInfo:
@@ -178,13 +150,13 @@ class Office:
                 try:
                     return await swarm.wait(worker)
                 except ZotError:
-                    if not swarm.is_over:
+                    if not swarm.is_closed:
                         raise
         return recorded(self.home, self.named(worker).id).worker
 
-    def named(self, typed: str) -> Worker:
+    def named(self, typed: str) -> WorkerRecord:
         """The record of who is meant; NotThere when it is nobody."""
-        return client.named(self.home, typed)
+        return client.load_worker(self.home, typed)
 
     # --- what became of its work
 
@@ -193,7 +165,7 @@ class Office:
 
         found = self.named(worker)
         if found.tree is None:
-            raise ZotError(f"{found.name} has no tree of its own: what it did is in {found.order.cwd}")
+            raise ZotError(f"{found.name} has no tree of its own: what it did is in {found.spec.cwd}")
         return (await worktrees.diff(found.tree)).decode(errors="replace")
 
     async def merge(self, command: frames.SwarmMerge) -> frames.SwarmMerged:
@@ -201,9 +173,9 @@ class Office:
         from zot.swarm.git.check_command import TIMEOUT_S, CommandCheck
         from zot.swarm.git.worktrees import left_behind
 
-        worker = await worker_operations.found(self.home, command.worker)
+        worker = await worker_operations.get_worker(self.home, command.worker)
         if command.how == "patch":
-            path = self._starter().cwd / f"{worker.name}.patch"
+            path = Path(self._starter().cwd) / f"{worker.name}.patch"
             written = await worker_operations.write_patch(worker, path)
             left = await left_behind(worker.tree) if worker.tree is not None else ()
             return frames.SwarmMerged(into="", patch=str(path) if written else "", left=left)
@@ -232,16 +204,15 @@ class Office:
         """Give a conflict back to its worker, which is continued if need be; the files it has to mend."""
         from zot.swarm import worker_operations
 
-        by, found = self._starter(), await worker_operations.found(self.home, worker)
-        key = by.api_key if found.order.provider == by.provider else ""
-        return await worker_operations.repair(by.home, found, into, key)
+        found = await worker_operations.get_worker(self.home, worker)
+        return await worker_operations.repair(self.home, found, into, with_key_of(self._starter(), found.spec.config))
 
     async def remove(self, worker: str, *, force: bool = False) -> tuple[str, ...]:
         """What could not be removed, a line each."""
         from zot.swarm import worker_operations
 
         return await worker_operations.remove_worker(
-            self.home, await worker_operations.found(self.home, worker), force=force
+            self.home, await worker_operations.get_worker(self.home, worker), force=force
         )
 
     # --- the connection
@@ -256,28 +227,28 @@ class Office:
             await self._swarm.aclose()
             self._swarm = None
 
-    async def _joined_if_alive(self) -> Swarm | None:
-        return await self._joined() if client.lives(self.home) else None
+    async def _joined_if_alive(self) -> SupervisorClient | None:
+        return await self._joined() if client.supervisor_running(self.home) else None
 
-    async def _joined(self) -> Swarm:
+    async def _joined(self) -> SupervisorClient:
         async with self._opening:
-            if self._swarm is None or self._swarm.is_over:
+            if self._swarm is None or self._swarm.is_closed:
                 self._swarm = await client.connect(self.home)
                 await self._subscribe_again(self._swarm)
                 self._spawn(self._listen(self._swarm))
             return self._swarm
 
-    async def _waiting_room(self) -> Swarm | None:
+    async def _waiting_room(self) -> SupervisorClient | None:
         """A connection of its own, because events have one reader."""
-        return await client.connect(self.home) if client.lives(self.home) else None
+        return await client.connect(self.home) if client.supervisor_running(self.home) else None
 
-    async def _subscribe_again(self, swarm: Swarm) -> None:
+    async def _subscribe_again(self, swarm: SupervisorClient) -> None:
         if self._all:
             await swarm.subscribe()
         for id in self._ones:
             await swarm.subscribe(id)
 
-    async def _listen(self, swarm: Swarm) -> None:
+    async def _listen(self, swarm: SupervisorClient) -> None:
         async for event in swarm.events():
             self._heard(event)
         if not self._closed and (self._all or self._ones):
@@ -286,24 +257,7 @@ class Office:
 
 def recorded(home: Path, id: str) -> SwarmWorker:
     """A worker as it is on disk; nobody looks after it."""
-    place = Places(home).of(id)
+    place = WorkerStore(home).of(id)
     worker = place.load()
     answer = last_answer(place.events) or worker.answer
-    return SwarmWorker(worker=info_of(worker), answer=answer, waiting=Inbox(place.inbox).waiting)
-
-
-def starter_of(conversation: Conversation) -> Starter:
-    """A worker that a conversation starts gets its model, belongs to it, and may do no more than it may."""
-    present, resources = conversation.present, conversation.services
-    script = resources.config.script if present.provider == "script" else ""
-    return Starter(
-        home=resources.home,
-        cwd=conversation.workspace.cwd,
-        provider=present.provider,
-        model=present.model,
-        api_key=resources.config.api_key,
-        session=present.session_id,
-        jail=conversation.workspace.jail is not None,
-        permission_mode=present.permission_mode if present.permission_mode != "everything" else "",
-        script=os.path.abspath(script) if isinstance(script, str) and script else "",
-    )
+    return SwarmWorker(worker=worker_info(worker), answer=answer, waiting=Inbox(place.inbox).waiting)

@@ -1,44 +1,108 @@
-"""How a worker gets the key it was started with: through a pipe that it alone inherits, never by argv, environment or
-file. And what it inherits otherwise: an environment without anybody's key, that says what it is."""
+"""What a worker's process inherits: its configuration and key through a pipe, and an environment without keys.
+
+Only the worker's process has the read end of the pipe, so that the key is in no argument, environment or file.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
+import re
+import threading
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 
+import msgspec
+
+from zot.agent.config import RunConfig
+from zot.errors import UsageError
 from zot.provider.providers import Provider, credential_variables
 from zot.swarm.engines.engine import Credential
+from zot.system.jail.policy import ENVIRONMENT
 from zot.system.process_table import MARK_VARIABLE
+from zot.system.secret_variables import looks_like_secret, matches
 
 AGENT_VARIABLE = "ZOT_SWARM_AGENT_ID"
+CONFIG_FLAG = "--config-fd"  # of `zot rpc`, for workers only
+
+# How to speak and what to build.
+_COMMON = frozenset(
+    {
+        *("LANG", "LANGUAGE", "TZ", "CI", "NO_COLOR", "FORCE_COLOR", "NODE_ENV", "SOURCE_DATE_EPOCH"),
+        *("PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "GOFLAGS", "CFLAGS", "CXXFLAGS", "LDFLAGS"),
+    }
+)
+# Places and ways of this machine, which a pattern such as ``*`` must not carry to one that has its own.
+_STAYING = (ENVIRONMENT - _COMMON) | {"OLDPWD", "SHLVL", "MAIL", "DISPLAY", "PYTHONHOME", "_"}
+_STAYING_KINDS = ("RAY_", "GIT_", "ZOT_", "ZOTCORE_", "LD_", "DYLD_", "XDG_", "SSH_", "DBUS_", "BASH_FUNC_")
+_PASSWORD = re.compile(r"://[^/\s]*:[^/\s]*@")
+_SHORTEST_KEY = 8  # a shorter one may be part of anything
 
 
 @contextmanager
-def handed(credential: Credential | None) -> Generator[tuple[tuple[str, ...], tuple[int, ...]]]:
-    """The flags of ``zot rpc`` and the descriptors to pass on with them. Closed here, once the child has its own."""
-    if credential is None:
-        yield (), ()
-        return
+def worker_argv(
+    program: Sequence[str], config: RunConfig, credential: Credential | None
+) -> Generator[tuple[list[str], tuple[int, ...]]]:
+    """The command line of a worker and the descriptor to pass to it. Start the process inside the block: the
+    configuration is written when the block ends, by a thread, because a pipe may hold less than a system prompt."""
+    if credential is not None and credential.provider == config.provider:
+        config = msgspec.structs.replace(config, api_key=credential.value)
     read_end, write_end = os.pipe()
     try:
-        try:
-            os.write(write_end, credential.value.encode())  # a pipe holds more than any key
-        finally:
-            os.close(write_end)
-        yield ("--api-key-fd", str(read_end)), (read_end,)
+        yield [*program, "rpc", CONFIG_FLAG, str(read_end)], (read_end,)
+    except BaseException:
+        os.close(write_end)
+        raise
     finally:
         os.close(read_end)
+    threading.Thread(target=_write, args=(write_end, msgspec.json.encode(config)), daemon=True).start()
 
 
-def environment_of(worker: str, given: Mapping[str, str] | None = None) -> dict[str, str]:
+def _write(fd: int, data: bytes) -> None:
+    with suppress(OSError), os.fdopen(fd, "wb") as pipe:  # the process may be gone before it has read
+        pipe.write(data)
+
+
+def read_worker_config(typed: str) -> RunConfig:
+    """The configuration that was written into the pipe; UsageError when there is none."""
+    try:
+        with os.fdopen(int(typed), "rb") as pipe:
+            return msgspec.json.decode(pipe.read(), type=RunConfig)
+    except (OSError, ValueError, msgspec.MsgspecError) as error:
+        # do not include the text of the error: it may quote the key
+        raise UsageError(f"{CONFIG_FLAG} {typed}: no configuration of a worker there") from error
+
+
+def worker_environment(worker: str, given: Mapping[str, str] | None = None) -> dict[str, str]:
     """What was given, or our own; without keys, and with our own home."""
-    kept = without_keys(given or os.environ)
+    kept = strip_keys(given or os.environ)
     return {**kept, "ZOT_HOME": os.environ.get("ZOT_HOME", kept.get("ZOT_HOME", "")), AGENT_VARIABLE: worker}
 
 
-def without_keys(environment: Mapping[str, str], providers: Iterable[Provider] = ()) -> dict[str, str]:
+def strip_keys(environment: Mapping[str, str], providers: Iterable[Provider] = ()) -> dict[str, str]:
     """Without any key zot knows, those of ``providers`` included, and without the mark by which whoever started us
     finds what it started."""
     hidden = {*credential_variables(providers), MARK_VARIABLE, AGENT_VARIABLE}
     return {name: value for name, value in environment.items() if name not in hidden}
+
+
+def portable_environment(
+    environment: Mapping[str, str], passthrough: Collection[str] = (), credential: Credential | None = None
+) -> dict[str, str]:
+    """The variables that go with a worker to another machine: those that mean the same there, and those the user named.
+    Never a secret: an environment can be read on its node. ``passthrough`` are names and patterns the user gave,
+    ``credential`` is the worker's own."""
+    return {
+        name: value
+        for name, value in strip_keys(environment).items()
+        if (name in _COMMON or name.startswith("LC_") or matches(name, passthrough))
+        and name not in _STAYING
+        and not name.startswith(_STAYING_KINDS)
+        and not _is_secret(name, value, credential)
+    }
+
+
+def _is_secret(name: str, value: str, credential: Credential | None) -> bool:
+    """By its name, or because an address with a password, or the worker's own key, is in it."""
+    key = credential.value if credential is not None else ""
+    has_key = len(key) >= _SHORTEST_KEY and key in value
+    return has_key or looks_like_secret(name) or _PASSWORD.search(value) is not None

@@ -1,6 +1,6 @@
-"""What becomes of a worker's work, for whoever asks: the command line, the terminal, RPC and the SDK.
+"""Merge, repair, remove and prune workers; used by CLI, terminal, RPC and SDK.
 
-Git is done here, in the process of the one who asks; the supervisor is only told what has to be in the records.
+Git runs here, in the client's process; the supervisor only learns what has to be in the records.
 """
 
 from __future__ import annotations
@@ -10,68 +10,83 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
+
+from zot.agent.config import RunConfig
 from zot.errors import GitFailed, ZotError
 from zot.swarm import client
-from zot.swarm.git.merge import Check, How, Report, Source, has_unmerged, merge
-from zot.swarm.git.safe_git import find_repository
-from zot.swarm.git.worktrees import diff, left_behind, remove
+from zot.swarm.git.merge import Check, How, MergeReport, MergeSource, has_unmerged, merge, merge_lock
+from zot.swarm.git.merge_target import Target, find_target
+from zot.swarm.git.safe_git import ScratchRepository, copy_with_time, find_repository, scratch_repository
+from zot.swarm.git.three_way import changes_merged, unchanged_edits
+from zot.swarm.git.worktrees import (
+    INDEX,
+    ONTO,
+    Onto,
+    base_commit,
+    commit_all,
+    diff,
+    left_behind,
+    remove,
+    reset_git_dir,
+    snapshot_worktree,
+)
 from zot.swarm.inbox import Inbox
-from zot.swarm.repairing import give_back, repair_prompt
-from zot.swarm.worker_records import Worker
-from zot.swarm.worker_store import Places
+from zot.swarm.worker_records import WorkerRecord
+from zot.swarm.worker_store import WorkerStore
 from zot.system.files import write_atomic
 
 AT_WORK = ("queued", "running", "waiting")
 
 
-async def found(home: Path, typed: str) -> Worker:
+async def get_worker(home: Path, typed: str) -> WorkerRecord:
     """Who is meant, as it is at this moment; NotThere when it is nobody."""
-    return await _as_it_is(home, client.named(home, typed))
+    return await _as_it_is(home, client.load_worker(home, typed))
 
 
-async def _as_it_is(home: Path, worker: Worker) -> Worker:
+async def _as_it_is(home: Path, worker: WorkerRecord) -> WorkerRecord:
     from msgspec.structs import replace
 
-    async with client.connected_if_alive(home) as swarm:
+    async with client.connect_if_running(home) as swarm:
         if swarm is None:
-            return client.named(home, worker.id)
+            return client.load_worker(home, worker.id)
         info = (await swarm.get(worker.id)).worker
         return replace(worker, status=info.status, merged=info.merged, ended=info.ended)
 
 
-def source_of(worker: Worker) -> Source:
+def merge_source(worker: WorkerRecord) -> MergeSource:
     """ZotError when there is nothing to merge, or not yet."""
     if worker.tree is None:
-        raise ZotError(f"{worker.name} has no tree of its own: what it did is in {worker.order.cwd}")
+        raise ZotError(f"{worker.name} has no tree of its own: what it did is in {worker.spec.cwd}")
     if worker.status in AT_WORK:
         raise ZotError(f"{worker.name} is {worker.status}: wait for it, or stop it first")
-    return Source(worker=worker.id, name=worker.name, task=worker.order.task, tree=worker.tree)
+    return MergeSource(worker=worker.id, name=worker.name, task=worker.spec.task, tree=worker.tree)
 
 
 async def merge_workers(
     home: Path,
-    workers: Sequence[Worker],
+    workers: Sequence[WorkerRecord],
     *,
     how: How = "squash",
     into: str = "",
     check: Check | None = None,
     told: Callable[[str], None] = lambda name: None,
-) -> Report:
+) -> MergeReport:
     """All of them, one onto the other; GitFailed when nothing at all could be done. ``told`` hears whose turn it is."""
-    report = await merge([source_of(worker) for worker in workers], how=how, into=into, check=check, told=told)
+    report = await merge([merge_source(worker) for worker in workers], how=how, into=into, check=check, told=told)
     for row in report.rows:
         if row.outcome == "merged":
-            await client.note(home, row.worker, merged=report.into)
+            await client.mark_merged(home, row.worker, merged=report.into)
     return report
 
 
-async def mergeable(home: Path, cwd: Path) -> tuple[list[Worker], list[str]]:
+async def mergeable(home: Path, cwd: Path) -> tuple[list[WorkerRecord], list[str]]:
     """The workers of the repository ``cwd`` lies in that have done what they were told and have something to merge, in
     the order they ended; and what is to be said about the others of it."""
     top = (await find_repository(cwd)).top
-    chosen: list[Worker] = []
+    chosen: list[WorkerRecord] = []
     told: list[str] = []
-    places = Places(home)
+    places = WorkerStore(home)
     for worker in places.all():
         tree = worker.tree
         if tree is None or tree.repository != top or not os.path.isdir(tree.path):
@@ -95,23 +110,78 @@ async def mergeable(home: Path, cwd: Path) -> tuple[list[Worker], list[str]]:
     return sorted(chosen, key=lambda worker: (worker.ended or worker.created, worker.id)), told
 
 
-async def repair(home: Path, worker: Worker, into: str = "", api_key: str = "") -> tuple[str, ...]:
-    """Give a conflict back to its worker, which is continued if need be; the files it has to mend."""
-    files = await give_back(source_of(worker), into)
-    async with client.connected(home) as swarm:
+async def repair(home: Path, worker: WorkerRecord, into: str = "", config: RunConfig | None = None) -> tuple[str, ...]:
+    """Give a conflict back to its worker, which is continued if need be; the files it has to mend. ``config`` is the
+    worker's, with a key that its home does not have."""
+    files = await return_conflict(merge_source(worker), into)
+    async with client.connect_or_start(home) as swarm:
         info = (await swarm.get(worker.id)).worker
         if info.status != "idle":
-            from zot.swarm.credentials import lent
+            from zot.swarm.credentials import resolve_worker_credential
 
-            credential = lent(home, worker.order.provider, worker.order.model, api_key).credential
+            credential = resolve_worker_credential(config or worker.spec.config, home).credential
             await swarm.resume(worker.id, credential)
         await swarm.send(worker.id, repair_prompt(files))
     return files
 
 
-async def write_patch(worker: Worker, path: Path) -> bool:
+async def return_conflict(source: MergeSource, into: str = "") -> tuple[str, ...]:
+    """Merge the repository's present state into the worker's tree, with markers where both changed: the files with
+    markers. From then on its work is counted from there. GitFailed when there is no conflict any more."""
+    repository = await find_repository(source.tree.repository)
+    async with merge_lock(source.directory.parent), scratch_repository(repository, source.directory) as work:
+        target = await find_target(work, into)
+        tip = await commit_all(work, source.tree, source.task)
+        onto, ours = await _beginning(work, target, source)
+        merged, conflicts = await changes_merged(
+            work, base_commit(source.tree), ours, f"{tip}^{{tree}}", source.tree.branch
+        )
+        if not conflicts:
+            raise GitFailed(f"there is no conflict any more: merge {source.name}")
+        now = await snapshot_worktree(work, source.tree)
+        words = ("read-tree", "-m", "-u", "--no-recurse-submodules", now.tree, merged)
+        await work.git(*words, index=now.index, top=source.tree.path)
+        files = tuple(conflict.path for conflict in conflicts)
+        await _count_from(work, source, tip, onto, files)
+        return files
+
+
+async def _beginning(work: ScratchRepository, target: Target, source: MergeSource) -> tuple[str, str]:
+    """What is there: a commit, and its tree."""
+    tree = await work.line("rev-parse", f"{target.commit}^{{tree}}")
+    if not target.top:
+        return target.commit, tree
+    taken, ours = await unchanged_edits(work, target, [source.tree])
+    if ours == tree:
+        return target.commit, tree
+    return await work.commit(ours, (target.commit,), f"With uncommitted changes in {len(taken)} files"), ours
+
+
+async def _count_from(
+    work: ScratchRepository, source: MergeSource, tip: str, onto: str, files: tuple[str, ...]
+) -> None:
+    index = work.place / "index-of-onto"
+    await work.git("read-tree", onto, index=index)
+    words = ("update-index", "-q", "--ignore-submodules", "--refresh")
+    await work.git(*words, index=index, top=source.tree.path, codes=(0, 1))
+    (source.directory / INDEX).unlink(missing_ok=True)
+    copy_with_time(index, source.directory / INDEX)
+    reset_git_dir(work, source.tree, tip, index)
+    write_atomic(source.directory / ONTO, msgspec.json.encode(Onto(onto, files)))
+
+
+def repair_prompt(files: tuple[str, ...]) -> str:
+    """What the worker is told."""
+    return (
+        "Your changes conflict with what is in the repository by now. Both are merged into your working tree; these "
+        f"files have conflict markers (<<<<<<<, =======, >>>>>>>): {', '.join(files)}. Mend each so that both "
+        "intentions hold, remove the markers, run what tests there are, and say in a few words what you decided."
+    )
+
+
+async def write_patch(worker: WorkerRecord, path: Path) -> bool:
     """What it changed, for ``git apply``; False when that is nothing. A file that is there is not replaced."""
-    data = await diff(source_of(worker).tree, binary=True)
+    data = await diff(merge_source(worker).tree, binary=True)
     if not data:
         return False
     if os.path.lexists(path):
@@ -123,26 +193,26 @@ async def write_patch(worker: Worker, path: Path) -> bool:
 # --- removing
 
 
-class Unmerged(ZotError):
+class UnmergedChanges(ZotError):
     """Somebody who knows that it is lost may remove it all the same."""
 
 
-async def remove_worker(home: Path, worker: Worker, *, force: bool = False) -> tuple[str, ...]:
+async def remove_worker(home: Path, worker: WorkerRecord, *, force: bool = False) -> tuple[str, ...]:
     """Record, tree and branch are gone; what could not go is told. ZotError with changes that are nowhere else."""
     if worker.status in AT_WORK:
         raise ZotError(f"{worker.name} is {worker.status}: stop it first")
     if worker.tree is not None and not force:
         await _check_merged(worker)
     if worker.status == "idle":
-        async with client.connected_if_alive(home) as swarm:
+        async with client.connect_if_running(home) as swarm:
             if swarm is not None:
                 await swarm.stop(worker.id)
-    await client.note(home, worker.id, forget=True)
+    await client.mark_merged(home, worker.id, forget=True)
     left = await remove(worker.tree) if worker.tree is not None else ()
-    return (*left, *Places(home).remove(worker.id))
+    return (*left, *WorkerStore(home).remove(worker.id))
 
 
-async def _check_merged(worker: Worker) -> None:
+async def _check_merged(worker: WorkerRecord) -> None:
     assert worker.tree is not None
     if not os.path.isdir(worker.tree.path):
         return  # nothing is left of it
@@ -150,20 +220,22 @@ async def _check_merged(worker: Worker) -> None:
         unmerged = await has_unmerged(worker.tree)
         left = await left_behind(worker.tree)
     except GitFailed as error:
-        raise Unmerged(
+        raise UnmergedChanges(
             f"what {worker.name} changed cannot be told ({error}); --force removes it all the same"
         ) from error
     if unmerged:
-        raise Unmerged(f"{worker.name} has changes that are not merged; --force throws them away")
+        raise UnmergedChanges(f"{worker.name} has changes that are not merged; --force throws them away")
     if left:
-        raise Unmerged(f"{worker.name} has what no merge takes along ({'; '.join(left)}); --force throws it away")
+        raise UnmergedChanges(
+            f"{worker.name} has what no merge takes along ({'; '.join(left)}); --force throws it away"
+        )
 
 
-async def prune(home: Path, *, older_s: float = 0.0, force: bool = False) -> tuple[list[Worker], list[str]]:
+async def prune(home: Path, *, older_s: float = 0.0, force: bool = False) -> tuple[list[WorkerRecord], list[str]]:
     """Remove every worker that has ended so long ago and has nothing to lose; who went, and why others did not."""
-    gone: list[Worker] = []
+    gone: list[WorkerRecord] = []
     told: list[str] = []
-    for worker in Places(home).all(told):
+    for worker in WorkerStore(home).all(told):
         worker = await _as_it_is(home, worker)
         if worker.status in (*AT_WORK, "idle") or time.time() - (worker.ended or worker.created) < older_s:
             continue

@@ -1,15 +1,16 @@
-"""What is kept of a worker: ``meta.json`` in its directory is one ``Worker``, written whole whenever it changes.
+"""The record of a worker: ``meta.json`` in its directory is one ``WorkerRecord``, written whole whenever it changes.
 
-``Order`` is what was asked for and never changes; the rest is what became of it. The supervisor alone writes it while
-it runs; without one, whoever merges or removes does.
+``WorkerSpec`` is what was asked for and never changes; the rest is its progress. Only the supervisor writes it while it
+runs; without a supervisor, the process that merges or removes the worker does.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
+from zot.agent.config import RunConfig
 from zot.wire.rpc_frames import UsageTotals
 
 Status = Literal["queued", "running", "waiting", "idle", "done", "failed", "stopped", "lost"]
@@ -19,6 +20,8 @@ LIVE: frozenset[Status] = frozenset({"queued", "running", "waiting", "idle"})  #
 ENDED: frozenset[Status] = frozenset({"done", "failed", "stopped"})
 
 TIMEOUT_S = 3600.0
+RETRIES = 2  # of a model call, unless the starter says otherwise
+READ_ONLY = ("read", "glob", "grep")  # tools of a worker that shares a directory
 MOST_AT_ONCE = 4
 NOTHING_USED = UsageTotals(input=0, output=0, reasoning=None, cache_read=0, cache_write=0, cost_usd=0.0)
 
@@ -31,9 +34,10 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     timeout_s: float = TIMEOUT_S
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a worker was started for. ``swarm`` names the budget it shares; ``key`` the item of a fan-out. ``once``: it
-    ends with its first task instead of waiting for more. ``restarts`` is how often it may be continued by itself."""
+    ends with its first task instead of waiting for more. ``restarts`` is how often it may be continued by itself.
+    ``config`` is its configuration without a key; where its process works and keeps its session is added at launch."""
 
     task: str
     name: str = ""
@@ -41,15 +45,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     mode: Mode = "worktree"
     write: bool = False
     include_dirty: bool = False
-    provider: str = ""
-    model: str = ""
-    reasoning: str = ""
-    script: str = ""  # of the scripted model
-    tools: tuple[str, ...] | None = None
-    ask: bool = False  # its tool calls are put to a person
-    jail: bool = False  # also without a tree of its own
-    permission_mode: str = ""
-    extensions: bool = True
+    config: RunConfig
     limits: Limits = Limits()
     engine: str = "local"  # or "ray", "ray://HOST:PORT"
     swarm: str = ""
@@ -59,7 +55,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     session: str = ""  # of the conversation that started it
 
 
-class Tree(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class WorktreeRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A tree of a repository: where it is, its branch, and the commit it began from. ``first`` is the commit that
     holds what was uncommitted in the origin then, when that was taken along; ``objects`` is where the repository keeps
     its objects, from which the tree borrows."""
@@ -72,16 +68,16 @@ class Tree(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     objects: str = ""
 
 
-class Worker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class WorkerRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """``pid`` and ``born`` are of the process of attempt number ``attempt``; times are seconds since 1970.
     ``activity`` is a few words about the present moment, ``reason`` why it ended as it did; ``notes`` say what its tree
     does not have of the origin."""
 
     id: str
     name: str
-    order: Order
+    spec: WorkerSpec = msgspec.field(name="order")
     status: Status = "queued"
-    tree: Tree | None = None
+    tree: WorktreeRecord | None = None
     pid: int = 0
     born: int = 0
     attempt: int = 0
@@ -95,3 +91,46 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str = ""
     merged: str = ""  # into which branch
     notes: tuple[str, ...] = ()
+
+
+def decode_record(data: bytes) -> WorkerRecord:
+    """A record of this or an older version: those recorded the flags of a worker one by one. MsgspecError when it is
+    damaged."""
+    record = msgspec.json.decode(data, type=dict[str, Any])
+    order = msgspec.convert(record.get("order"), dict[str, Any])
+    if "config" not in order:
+        order["config"] = msgspec.to_builtins(_older_config(order))
+    return msgspec.convert({**record, "order": order}, WorkerRecord)
+
+
+def _older_config(order: dict[str, Any]) -> RunConfig:
+    flags = msgspec.convert(order, _Flags)
+    only_reads = flags.mode == "shared" and not flags.write and flags.tools is None
+    return RunConfig(
+        provider=flags.provider,
+        model=flags.model,
+        reasoning=flags.reasoning,
+        script=flags.script,
+        retries=RETRIES,
+        max_cost=flags.limits.max_cost,
+        tools=READ_ONLY if only_reads else flags.tools,
+        permission_mode=flags.permission_mode or ("ask" if flags.ask else ""),
+        ask_each=flags.ask and not flags.permission_mode,
+        jail="on" if flags.mode == "worktree" or flags.jail else "",
+        installed_extensions=flags.extensions,
+    )
+
+
+class _Flags(msgspec.Struct, frozen=True, kw_only=True):
+    mode: Mode = "worktree"
+    write: bool = False
+    provider: str = ""
+    model: str = ""
+    reasoning: str = ""
+    script: str = ""
+    tools: tuple[str, ...] | None = None
+    ask: bool = False
+    jail: bool = False
+    permission_mode: str = ""
+    extensions: bool = True
+    limits: Limits = Limits()

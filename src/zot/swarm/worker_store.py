@@ -15,20 +15,22 @@ from pathlib import Path
 import msgspec
 
 from zot.errors import NotThere, UsageError, ZotError, closest, in_words
-from zot.swarm.worker_records import LIVE, Worker
+from zot.swarm.worker_records import LIVE, WorkerRecord, decode_record
 from zot.system.files import make_private_dir, write_atomic
 from zot.system.safe_open import read_whole
 from zot.system.temp_files import remove_tree
+from zot.wire.swarm_frames import WorkerInfo
 
 MAKING = "making"  # as long as a worker's tree is being made: of which repository
 _TRACES = ("meta.json", "session.json", "log.txt", "merged.json")
 _SLUG = 24
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}")
 _SHOWN = 5
+_LAST = 200  # characters of an answer in a row
 _GONE = ".gone-"  # the beginning of the name under which a place is removed
 
 
-class WorkerPlace:
+class WorkerDir:
     """The directory of one worker."""
 
     def __init__(self, directory: Path) -> None:
@@ -44,29 +46,29 @@ class WorkerPlace:
         there = {name for name in (*_TRACES, MAKING, "tree") if os.path.lexists(self.directory / name)}
         return not there.intersection(_TRACES) and (MAKING in there or "tree" not in there)
 
-    def load(self) -> Worker:
+    def load(self) -> WorkerRecord:
         """ZotError when there is no record, or it is damaged; the text names the file."""
         try:
-            return msgspec.json.decode(read_whole(self.meta), type=Worker)
+            return decode_record(read_whole(self.meta))
         except OSError as error:
             raise ZotError(f"the record of worker {self.id} cannot be read: {in_words(error)}") from error
         except (msgspec.MsgspecError, UnicodeError) as error:
             raise ZotError(f"{self.meta} is damaged: {error}; its other files are as they were") from error
 
-    def save(self, worker: Worker) -> None:
+    def save(self, worker: WorkerRecord) -> None:
         """OSError when it cannot be written; the last record stays whole."""
         write_atomic(self.meta, msgspec.json.format(msgspec.json.encode(worker), indent=2) + b"\n")
 
 
-class Places:
+class WorkerStore:
     def __init__(self, home: Path) -> None:
         self.root = home / "swarm"
         self.agents = self.root / "agents"
 
-    def of(self, id: str) -> WorkerPlace:
-        return WorkerPlace(self.agents / id)
+    def of(self, id: str) -> WorkerDir:
+        return WorkerDir(self.agents / id)
 
-    def make(self, task: str) -> WorkerPlace:
+    def make(self, task: str) -> WorkerDir:
         """A new directory with a new id."""
         make_private_dir(self.agents)
         beginning = slug(task)
@@ -103,13 +105,13 @@ class Places:
             remove_tree(left)
         return tuple(f"{left} could not be removed" for left in self.agents.glob(f"{_GONE}{id}-*"))
 
-    def unfinished(self) -> list[WorkerPlace]:
+    def unfinished(self) -> list[WorkerDir]:
         """Of workers that are being made, or were when their maker was killed."""
         return [place for place in map(self.of, self.ids()) if place.is_unfinished]
 
-    def all(self, problems: list[str] | None = None) -> list[Worker]:
+    def all(self, problems: list[str] | None = None) -> list[WorkerRecord]:
         """Every worker there is a record of, oldest first; what is wrong with others goes into ``problems``."""
-        found: list[Worker] = []
+        found: list[WorkerRecord] = []
         for id in self.ids():
             try:
                 found.append(self.of(id).load())
@@ -127,7 +129,7 @@ def slug(task: str) -> str:
     return text.strip("-") or "agent"
 
 
-def free_name(task: str, taken: Collection[str]) -> str:
+def unique_name(task: str, taken: Collection[str]) -> str:
     """A name made of the task that no living worker has."""
     base, number = slug(task), 2
     name = base
@@ -144,7 +146,7 @@ def check_name(name: str, taken: Collection[str]) -> None:
         raise UsageError(f'a worker named "{name}" is at work already; stop it, or take another name')
 
 
-def meant(typed: str, workers: Iterable[Worker]) -> Worker:
+def find_worker(typed: str, workers: Iterable[WorkerRecord]) -> WorkerRecord:
     """Who is meant; NotThere when it is nobody, or could be several."""
     known = list(workers)
     for worker in known:
@@ -163,3 +165,43 @@ def meant(typed: str, workers: Iterable[Worker]) -> Worker:
     near = closest(typed, [name for worker in known for name in (worker.id, worker.name)], count=1)
     hint = f"did you mean {near[0]}?" if near else "`zot swarm list --all` shows every one"
     raise NotThere(f'there is no worker "{typed}"; {hint}')
+
+
+# --- as others see it
+
+
+def worker_info(worker: WorkerRecord) -> WorkerInfo:
+    """The row of a worker on the wire."""
+    order = worker.spec
+    return WorkerInfo(
+        id=worker.id,
+        name=worker.name,
+        status=worker.status,
+        task=order.task,
+        mode=order.mode,
+        cwd=order.cwd,
+        created=worker.created,
+        started=worker.started,
+        ended=worker.ended,
+        provider=order.config.provider,
+        model=order.config.model,
+        engine=order.engine,
+        swarm=order.swarm,
+        key=order.key,
+        session=order.session,
+        branch=worker.tree.branch if worker.tree is not None else "",
+        pid=worker.pid,
+        attempt=worker.attempt,
+        steps=worker.steps,
+        usage=worker.usage,
+        activity=worker.activity,
+        last=_first_line(worker.answer),
+        reason=worker.reason,
+        merged=worker.merged,
+        notes=worker.notes,
+    )
+
+
+def _first_line(text: str) -> str:
+    line = " ".join(text[: 4 * _LAST].split())
+    return line if len(line) <= _LAST else f"{line[: _LAST - 1]}…"

@@ -13,9 +13,9 @@ from simulation import virtual_clock
 from simulation.merges import merge_share
 from simulation.page import Point, line, problems, table
 from simulation.provider import FakeProvider, Terms
-from simulation.run import Nobody, Office, Outcome, order_for, simulate
+from simulation.run import Nobody, Outcome, SimulatedSupervisor, order_for, simulate
 from simulation.workers import FakeEngine, script_for
-from zot.swarm.supervisor.internal_frames import Task
+from zot.swarm.supervisor.internal_frames import SupervisorConfig
 from zot.wire.swarm_frames import SwarmList, SwarmSend
 
 
@@ -71,13 +71,13 @@ def test_a_message_for_one_that_begins_is_taken_and_does_not_send_it_back_to_the
 
     async def tell() -> tuple[str, str]:
         async with asyncio.TaskGroup() as group:
-            office = Office(Task(home=str(tmp_path)), group, engine)
-            office.expected = 1
-            started = await office.do(Nobody(), order_for(tmp_path, "task-00000"))
+            supervisor = SimulatedSupervisor(SupervisorConfig(home=str(tmp_path)), group, engine)
+            supervisor.expected = 1
+            started = await supervisor.dispatch(Nobody(), order_for(tmp_path, "task-00000"))
             await asyncio.sleep(5.0)
-            await office.do(Nobody(), SwarmSend(worker=started.worker.id, text="also this"))
-            (now,) = (await office.do(Nobody(), SwarmList())).workers
-            await office.all_ended.wait()
+            await supervisor.dispatch(Nobody(), SwarmSend(worker=started.worker.id, text="also this"))
+            (now,) = (await supervisor.dispatch(Nobody(), SwarmList())).workers
+            await supervisor.all_ended.wait()
         return now.status, now.activity
 
     assert virtual_clock.run(tell()) == ("running", "starting")

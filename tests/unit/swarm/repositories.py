@@ -7,8 +7,8 @@ import stat
 import subprocess
 from pathlib import Path
 
-from zot.swarm.git.worktrees import Made, create
-from zot.swarm.worker_records import Tree
+from zot.swarm.git.worktrees import CreatedWorktree, create
+from zot.swarm.worker_records import WorktreeRecord
 
 _CLEAN = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -44,11 +44,11 @@ def put(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-async def worker(repo: Path, home: Path, name: str = "w", *, include_dirty: bool = False) -> Tree:
+async def worker(repo: Path, home: Path, name: str = "w", *, include_dirty: bool = False) -> WorktreeRecord:
     return (await made(repo, home, name, include_dirty=include_dirty)).tree
 
 
-async def made(repo: Path, home: Path, name: str = "w", *, include_dirty: bool = False) -> Made:
+async def made(repo: Path, home: Path, name: str = "w", *, include_dirty: bool = False) -> CreatedWorktree:
     return await create(repo, home / f"{name}-1", name, f"{name}-1", include_dirty=include_dirty)
 
 

@@ -11,13 +11,13 @@ import pytest
 from attack.worker_trees import TRICKS, Trap, tried
 from tests.unit.swarm.repositories import everything, git, put, repository, worker
 from zot.errors import GitFailed
-from zot.swarm.git.safe_git import desk, find_repository
-from zot.swarm.git.worktrees import commit_leftovers, diff, diffstat, remove
-from zot.swarm.worker_records import Tree
+from zot.swarm.git.safe_git import find_repository, scratch_repository
+from zot.swarm.git.worktrees import commit_all, diff, diffstat, remove
+from zot.swarm.worker_records import WorktreeRecord
 
 
 @pytest.mark.parametrize("trick", TRICKS, ids=lambda trick: trick.__name__)
-async def test_nothing_of_it_is_run(tmp_path: Path, trick: Callable[[Path, Tree, Trap], None]) -> None:
+async def test_nothing_of_it_is_run(tmp_path: Path, trick: Callable[[Path, WorktreeRecord, Trap], None]) -> None:
     await tried(tmp_path, trick)
 
 
@@ -29,8 +29,8 @@ async def test_a_branch_that_stands_for_the_users_does_not_move_it(tmp_path: Pat
     head = git(repo, "rev-parse", "main")
     git(repo, "symbolic-ref", f"refs/heads/{tree.branch}", "refs/heads/main")
     put(Path(tree.path, "src/b.txt"), "mine\n")
-    async with desk(await find_repository(repo), Path(tree.path).parent) as work:
-        made = await commit_leftovers(work, tree, "x")
+    async with scratch_repository(await find_repository(repo), Path(tree.path).parent) as work:
+        made = await commit_all(work, tree, "x")
     assert git(repo, "rev-parse", "main") == head
     assert git(repo, "rev-parse", f"{made}^") == tree.base
     git(repo, "symbolic-ref", f"refs/heads/{tree.branch}", "refs/heads/main")

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from zot.agent.config import RunConfig
 from zot.errors import NotThere, UsageError
 from zot.swarm.inbox import Inbox
-from zot.swarm.worker_records import Order, Worker
-from zot.swarm.worker_store import Places, check_name, free_name, meant, slug
+from zot.swarm.worker_records import WorkerRecord, WorkerSpec
+from zot.swarm.worker_store import WorkerStore, check_name, find_worker, slug, unique_name
 
 
 def test_messages_are_taken_in_order_and_finished(tmp_path: Path) -> None:
@@ -50,8 +51,10 @@ def test_a_slug_is_short_and_plain(task: str, expected: str) -> None:
     assert slug(task) == expected
 
 
-def worker(id: str, name: str, status: str = "done", created: float = 0.0) -> Worker:
-    return Worker(id=id, name=name, order=Order(task="t", cwd="/"), status=status, created=created)  # type: ignore[arg-type]
+def worker(id: str, name: str, status: str = "done", created: float = 0.0) -> WorkerRecord:
+    return WorkerRecord(
+        id=id, name=name, spec=WorkerSpec(task="t", cwd="/", config=RunConfig()), status=status, created=created
+    )  # type: ignore[arg-type]
 
 
 def test_who_is_meant() -> None:
@@ -61,27 +64,27 @@ def test_who_is_meant() -> None:
         worker("old-3", "old", created=1),
         worker("old-4", "old", created=2),
     ]
-    assert meant("fix-1", known).id == "fix-1"  # an id, though it is the beginning of another
-    assert meant("fix", known).id == "fix-12"  # the living one of that name
-    assert meant("old", known).id == "old-4"  # the newest of those that ended
-    assert meant("fix-12", known).id == "fix-12"
+    assert find_worker("fix-1", known).id == "fix-1"  # an id, though it is the beginning of another
+    assert find_worker("fix", known).id == "fix-12"  # the living one of that name
+    assert find_worker("old", known).id == "old-4"  # the newest of those that ended
+    assert find_worker("fix-12", known).id == "fix-12"
     with pytest.raises(NotThere, match="could be 2 workers: old-3, old-4"):
-        meant("old-", known)
+        find_worker("old-", known)
     with pytest.raises(NotThere, match="there is no worker"):
-        meant("", known)
+        find_worker("", known)
     with pytest.raises(NotThere, match="did you mean fix-1"):
-        meant("fix-21", known)
+        find_worker("fix-21", known)
 
 
 def test_names_are_free_and_plain() -> None:
-    assert free_name("Fix it", {"fix-it", "fix-it-2"}) == "fix-it-3"
+    assert unique_name("Fix it", {"fix-it", "fix-it-2"}) == "fix-it-3"
     for wrong in ("", "A", "-a", "a b", "a/b", "x" * 41, "taken"):
         with pytest.raises(UsageError):
             check_name(wrong, {"taken"})
 
 
 def test_ids_are_made_in_private_directories(tmp_path: Path) -> None:
-    places = Places(tmp_path)
+    places = WorkerStore(tmp_path)
     made = places.make("Fix the tests")
     assert made.directory.stat().st_mode & 0o777 == 0o700 and places.ids() == [made.id]
     problems: list[str] = []

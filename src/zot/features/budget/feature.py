@@ -5,15 +5,21 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from zot.agent.feature import Feature
 from zot.core.events import AgentEvent, TurnStart, UsageCounted
 from zot.errors import in_words
 from zot.provider.messages import Usage
 
 if TYPE_CHECKING:
+    from zot.agent.config import RunConfig
     from zot.agent.conversation import Conversation
     from zot.core.state import Guard
     from zot.features.budget.ledger import Ledger
+
+
+NOTHING_LEFT = 1e-6  # USD: a spent limit stays a limit, and 0 would mean none
 
 
 class BudgetFeature(Feature):
@@ -75,6 +81,14 @@ class BudgetFeature(Feature):
             if not self._failed:
                 self._failed = True
                 self.notify(f"cannot write the cost ledger: {in_words(error)}")
+
+    def for_worker(self, config: RunConfig) -> RunConfig:
+        """A worker gets what is left of the limit."""
+        from zot.features.budget.spending_limits import limits
+
+        limit, _ = limits(self.conversation)
+        left = max(limit - self.conversation.cost.cost_usd, NOTHING_LEFT) if limit > 0 else 0.0
+        return msgspec.structs.replace(config, max_cost=left)
 
     async def aclose(self) -> None:
         if self._ledger is not None:

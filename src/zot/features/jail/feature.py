@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from zot.agent.feature import Feature
 from zot.agent.toolset import bash_limits
 from zot.errors import UsageError, ZotError
 from zot.features.jail.setup import confine, wanted
 
 if TYPE_CHECKING:
+    from zot.agent.config import RunConfig
     from zot.agent.conversation import Conversation
     from zot.agent.services import Services
     from zot.core.tool import Tool
@@ -68,6 +71,14 @@ class JailFeature(Feature):
         """From the next call on, outside paths are asked about as the flag and the settings say."""
         if self.outside is not None:
             self.outside.asks = bool(self.services.config.approve or self.conversation.settings.values.approve)
+
+    def for_worker(self, config: RunConfig) -> RunConfig:
+        jail = self.conversation.workspace.jail
+        return msgspec.structs.replace(
+            config,
+            jail="" if jail is None else "net" if jail.policy.network else "on",
+            approve=config.approve if self.asks_outside else "",
+        )
 
     # --- entering and leaving
 

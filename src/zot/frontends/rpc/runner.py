@@ -36,6 +36,13 @@ def run_rpc(config: RunConfig, door: EarlyDoor) -> int:
     return run_loop(_run(config, door))
 
 
+def run_worker(config_fd: str, door: EarlyDoor) -> int:
+    """``zot rpc --config-fd FD``, as the swarm starts its workers: the configuration is in a pipe, with the key."""
+    from zot.swarm.worker_env import read_worker_config
+
+    return run_loop(_run(read_worker_config(config_fd), door))
+
+
 async def _run(config: RunConfig, door: EarlyDoor) -> int:
     task = asyncio.current_task()
     assert task is not None

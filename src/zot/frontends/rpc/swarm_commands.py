@@ -1,4 +1,4 @@
-"""The swarm over RPC: each command is done by an office, and what was subscribed to is written as it comes.
+"""The swarm over RPC: each command is done by an service, and what was subscribed to is written as it comes.
 
 Answers come when they are there, also out of order. Workers go on when the client leaves.
 """
@@ -15,7 +15,8 @@ from zot.agent.conversation import Conversation
 from zot.frontends.prompt_queue import WorkQueue
 from zot.frontends.rpc.pending_response import Reply, answer
 from zot.frontends.rpc.writer import Writer
-from zot.swarm.service import Office, starter_of
+from zot.swarm.service import SwarmService
+from zot.swarm.worker_config import conversation_config
 from zot.system.background_tasks import BackgroundTasks
 from zot.wire import swarm_frames as wire
 
@@ -25,20 +26,20 @@ class SwarmCommands:
         self._queue = queue
         self._tasks = tasks
         self._listening = BackgroundTasks()
-        self._office = office = Office(lambda: starter_of(conversation), self._listen, writer.tell)
+        self._service = service = SwarmService(lambda: conversation_config(conversation), self._listen, writer.tell)
         self._doers: dict[type, Callable[[Any], Coroutine[Any, Any, Any]]] = {
             wire.SwarmStart: self._start,
             wire.SwarmResume: self._resume,
-            wire.SwarmBudget: office.budget,
+            wire.SwarmBudget: service.budget,
             wire.SwarmList: self._list,
-            wire.SwarmGet: lambda command: office.get(command.worker),
-            wire.SwarmSend: lambda command: office.send(command.worker, command.text, command.images),
+            wire.SwarmGet: lambda command: service.get(command.worker),
+            wire.SwarmSend: lambda command: service.send(command.worker, command.text, command.images),
             wire.SwarmStop: self._stop,
-            wire.SwarmApprove: office.approve,
+            wire.SwarmApprove: service.approve,
             wire.SwarmDiff: self._diff,
-            wire.SwarmMerge: office.merge,
+            wire.SwarmMerge: service.merge,
             wire.SwarmRemove: self._remove,
-            wire.SwarmSubscribe: lambda command: office.subscribe(command.worker, past=command.past, off=command.off),
+            wire.SwarmSubscribe: lambda command: service.subscribe(command.worker, past=command.past, off=command.off),
         }
 
     def do(self, command: wire.SwarmCommand, reply: Reply) -> None:
@@ -55,21 +56,21 @@ class SwarmCommands:
         self._listening.add(self._tasks.create_task(work))
 
     async def _start(self, command: wire.SwarmStart) -> wire.SwarmStarted:
-        return wire.SwarmStarted(worker=await self._office.start(command))
+        return wire.SwarmStarted(worker=await self._service.start(command))
 
     async def _resume(self, command: wire.SwarmResume) -> wire.SwarmStarted:
-        return wire.SwarmStarted(worker=await self._office.resume(command.worker))
+        return wire.SwarmStarted(worker=await self._service.resume(command.worker))
 
     async def _list(self, command: wire.SwarmList) -> wire.SwarmWorkers:
-        rows = await self._office.list(all=command.all, session=command.session, swarm=command.swarm)
+        rows = await self._service.list(all=command.all, session=command.session, swarm=command.swarm)
         return wire.SwarmWorkers(workers=rows)
 
     async def _stop(self, command: wire.SwarmStop) -> wire.SwarmWorkers:
-        return wire.SwarmWorkers(workers=await self._office.stop(command.worker, all=command.all))
+        return wire.SwarmWorkers(workers=await self._service.stop(command.worker, all=command.all))
 
     async def _diff(self, command: wire.SwarmDiff) -> wire.SwarmDiffData:
-        return wire.SwarmDiffData(diff=await self._office.diff(command.worker))
+        return wire.SwarmDiffData(diff=await self._service.diff(command.worker))
 
     async def _remove(self, command: wire.SwarmRemove) -> Any:
-        left = await self._office.remove(command.worker, force=command.force)
+        left = await self._service.remove(command.worker, force=command.force)
         return wire.SwarmRemoved(left=left) if left else msgspec.UNSET

@@ -18,7 +18,7 @@ from zot.errors import ZotError
 from zot.frontends.console import run_loop
 from zot.swarm import client
 from zot.swarm.event_log import recorded, text_of
-from zot.swarm.worker_store import Places
+from zot.swarm.worker_store import WorkerStore
 from zot.system.files import zot_home
 from zot.wire.swarm_frames import SwarmApprove, SwarmEvent
 
@@ -33,18 +33,18 @@ def run(verb: str, argv: list[str]) -> int:
 
 async def _logs(arguments: Arguments) -> int:
     home = zot_home()
-    worker = client.named(home, arguments.words[0])
+    worker = client.load_worker(home, arguments.words[0])
     as_json = arguments.has("--json")
     if arguments.has("-f", "--follow"):
-        async with client.connected_if_alive(home) as swarm:
+        async with client.connect_if_running(home) as swarm:
             if swarm is not None:
                 return await _follow(swarm, worker.id, as_json)
-    for line in recorded(Places(home).of(worker.id).events):
+    for line in recorded(WorkerStore(home).of(worker.id).events):
         _print(json.loads(line), as_json)
     return 0
 
 
-async def _follow(swarm: client.Swarm, id: str, as_json: bool) -> int:
+async def _follow(swarm: client.SupervisorClient, id: str, as_json: bool) -> int:
     """To the end of the worker."""
     over = (await swarm.get(id)).worker.status in ("done", "failed", "stopped", "lost")
     await swarm.subscribe(id, past=True)
@@ -61,7 +61,7 @@ async def _follow(swarm: client.Swarm, id: str, as_json: bool) -> int:
     return 0
 
 
-async def _is_over(swarm: client.Swarm, id: str) -> bool:
+async def _is_over(swarm: client.SupervisorClient, id: str) -> bool:
     with suppress(ZotError):
         return (await swarm.get(id)).worker.status in ("done", "failed", "stopped", "lost")
     return True
@@ -113,8 +113,8 @@ def _short(text: str) -> str:
 async def _attach(typed: str) -> int:
     """Events as they come; a line that is typed is sent. The end of input, or ctrl+c, leaves the worker at work."""
     home = zot_home()
-    worker = client.named(home, typed)
-    async with client.connected_if_alive(home) as swarm:
+    worker = client.load_worker(home, typed)
+    async with client.connect_if_running(home) as swarm:
         if swarm is None:
             raise ZotError(f"{worker.name} is {worker.status}: `zot swarm resume {worker.id}` continues it")
         await swarm.subscribe(worker.id, past=True)
@@ -133,7 +133,7 @@ async def _attach(typed: str) -> int:
     return 0
 
 
-async def _show_events(swarm: client.Swarm, id: str, asked: list[str]) -> None:
+async def _show_events(swarm: client.SupervisorClient, id: str, asked: list[str]) -> None:
     async for event in swarm.events():
         if not isinstance(event, SwarmEvent) or event.id != id:
             continue
@@ -145,7 +145,7 @@ async def _show_events(swarm: client.Swarm, id: str, asked: list[str]) -> None:
             return
 
 
-async def _type(swarm: client.Swarm, id: str, asked: list[str]) -> None:
+async def _type(swarm: client.SupervisorClient, id: str, asked: list[str]) -> None:
     """Lines of stdin, read without holding up anything."""
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()

@@ -30,7 +30,7 @@ from zot.system.files import zot_home
 from zot.wire.swarm_frames import SwarmStart, SwarmWorker, WorkerInfo
 
 if TYPE_CHECKING:
-    from zot.swarm.engines.engine import Credential
+    from zot.agent.config import RunConfig
 
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _OF_GIT = ("diff", "merge", "rm", "prune")
@@ -72,14 +72,11 @@ def _start(arguments: Arguments) -> int:
 
 
 async def _started(arguments: Arguments, task: str) -> int:
-    from zot.swarm.credentials import lent  # only who starts needs a provider
+    from zot.swarm.worker_config import prepare_worker  # only who starts needs a provider
 
-    home = zot_home()
-    values = arguments.values
-    found = lent(home, values.get("--provider", ""), values.get("--model", ""), values.get("--api-key", ""))
-    command = order(arguments, task, found.provider, found.model)
-    async with client.connected(home) as swarm:
-        info = await swarm.start(command, found.credential)
+    spec, credential = prepare_worker(starter(arguments), request(arguments, task))
+    async with client.connect_or_start(zot_home()) as swarm:
+        info = await swarm.start(spec, credential)
         if not arguments.has("--wait"):
             _show_started(info, arguments)
             return 0
@@ -88,7 +85,15 @@ async def _started(arguments: Arguments, task: str) -> int:
         return await awaited(swarm, info.id, arguments)
 
 
-def order(arguments: Arguments, task: str, provider: str, model: str) -> SwarmStart:
+def starter(arguments: Arguments) -> RunConfig:
+    """The command line has no limits of its own: it gives its workers a key and a directory."""
+    from zot.agent.config import RunConfig
+
+    provider, key = arguments.values.get("--provider", ""), arguments.values.get("--api-key", "")
+    return RunConfig(home=zot_home(), cwd=os.getcwd(), provider=provider, api_key=key)
+
+
+def request(arguments: Arguments, task: str) -> SwarmStart:
     """What the switches of ``start`` ask for."""
     if arguments.has("--worktree") and arguments.has("--shared"):
         raise UsageError("--worktree and --shared exclude each other")
@@ -102,8 +107,8 @@ def order(arguments: Arguments, task: str, provider: str, model: str) -> SwarmSt
         mode="worktree" if arguments.has("--worktree") else "shared" if arguments.has("--shared") else "",
         write=arguments.has("--write"),
         include_dirty=arguments.has("--include-dirty"),
-        provider=provider,
-        model=model,
+        provider=values.get("--provider", ""),
+        model=values.get("--model", ""),
         reasoning=values.get("--reasoning", ""),
         script=os.path.abspath(values["--script"]) if "--script" in values else "",
         tools=None if tools is None else tuple(name.strip() for name in tools.split(",") if name.strip()),
@@ -173,7 +178,7 @@ def _what_now(info: WorkerInfo) -> str:
 # --- waiting
 
 
-async def awaited(swarm: client.Swarm, id: str, arguments: Arguments) -> int:
+async def awaited(swarm: client.SupervisorClient, id: str, arguments: Arguments) -> int:
     """Until it has done what it was told: its last words on stdout, and 0 when it got that far."""
     info = await _watched(swarm, id)
     found = await swarm.get(id)
@@ -187,7 +192,7 @@ async def awaited(swarm: client.Swarm, id: str, arguments: Arguments) -> int:
     return 1
 
 
-async def _watched(swarm: client.Swarm, id: str) -> WorkerInfo:
+async def _watched(swarm: client.SupervisorClient, id: str) -> WorkerInfo:
     """What it is doing is told as it changes."""
     await swarm.subscribe()
     info, told = (await swarm.get(id)).worker, ""
@@ -210,8 +215,8 @@ def _wait(arguments: Arguments) -> int:
         typed = arguments.values.get("--timeout")
         home, codes = zot_home(), [0]
         for word in arguments.words:
-            worker = client.named(home, word)
-            async with client.connected_if_alive(home) as swarm:
+            worker = client.load_worker(home, word)
+            async with client.connect_if_running(home) as swarm:
                 if swarm is None:
                     codes.append(_ended(home, worker.id, arguments))
                     continue
@@ -244,15 +249,15 @@ def _resume(arguments: Arguments) -> int:
 
 def _continue(typed: str, arguments: Arguments) -> int:
     async def go_on() -> int:
-        from zot.swarm.credentials import lent
+        from zot.swarm.credentials import resolve_worker_credential
 
         home = zot_home()
-        worker = client.named(home, typed)
-        chosen = worker.order
-        credential: Credential | None = lent(
-            home, chosen.provider, chosen.model, arguments.values.get("--api-key", "")
+        worker = client.load_worker(home, typed)
+        key = arguments.values.get("--api-key", "")
+        credential = resolve_worker_credential(
+            msgspec.structs.replace(worker.spec.config, api_key=key), home
         ).credential
-        async with client.connected(home) as swarm:
+        async with client.connect_or_start(home) as swarm:
             info = await swarm.resume(worker.id, credential)
             if not arguments.has("--wait"):
                 _show_started(info, arguments)
@@ -323,8 +328,8 @@ def _show(arguments: Arguments) -> int:
 
 async def looked_at(home: Path, typed: str) -> SwarmWorker:
     """A worker with its last words and what it changed."""
-    worker = client.named(home, typed)
-    async with client.connected_if_alive(home) as swarm:
+    worker = client.load_worker(home, typed)
+    async with client.connect_if_running(home) as swarm:
         found = recorded(home, worker.id) if swarm is None else await swarm.get(worker.id)
     if worker.tree is None:
         return found
@@ -371,8 +376,8 @@ def _send(arguments: Arguments) -> int:
 
     async def send() -> int:
         home = zot_home()
-        found = client.named(home, worker)
-        async with client.connected_if_alive(home) as swarm:
+        found = client.load_worker(home, worker)
+        async with client.connect_if_running(home) as swarm:
             if swarm is None:
                 raise ZotError(f"{found.name} is {found.status}: `zot swarm resume {found.id}` continues it")
             await swarm.send(found.id, text)
@@ -388,8 +393,8 @@ def _stop(arguments: Arguments) -> int:
 
     async def stop() -> int:
         home = zot_home()
-        names = [client.named(home, word) for word in arguments.words]
-        async with client.connected_if_alive(home) as swarm:
+        names = [client.load_worker(home, word) for word in arguments.words]
+        async with client.connect_if_running(home) as swarm:
             if swarm is None:
                 for found in names:
                     raise ZotError(f"{found.name} runs no more: it is {found.status}")

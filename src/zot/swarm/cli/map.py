@@ -18,8 +18,8 @@ from zot.cli.output import draw_over, show_path, tell
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError, in_words
 from zot.frontends.console import run_loop
-from zot.swarm.cli.main import amount, order
-from zot.swarm.fanout.map import Mapping, Plan, Progress, check_task, items_of, keep_plan, kept_plan
+from zot.swarm.cli.main import amount, request, starter
+from zot.swarm.fanout.map import MapRun, Plan, Progress, check_task, items_of, keep_plan, kept_plan
 from zot.swarm.fanout.results import Result, Results
 from zot.system.files import decode_object, zot_home
 from zot.system.safe_open import read_whole
@@ -39,7 +39,7 @@ def run(verb: str, argv: list[str]) -> int:
     results.begin(again=again)
     keep_plan(home, output, plan)
     line = _Line(plan)
-    work = Mapping(home, plan, results, credential, line.told, line.finished, line.noted)
+    work = MapRun(home, plan, results, credential, line.told, line.finished, line.noted)
     try:
         run_loop(work.run())
     except KeyboardInterrupt:
@@ -74,7 +74,7 @@ def _how_to_go_on(arguments: Arguments) -> str:
 
 def _plan(home: Path, arguments: Arguments, output: Path, *, again: bool) -> tuple[Plan, Any]:
     from zot.agent.settings import Settings
-    from zot.swarm.credentials import lent
+    from zot.swarm.worker_config import prepare_worker
 
     values = arguments.values
     old = kept_plan(home, output) if again else None
@@ -87,26 +87,27 @@ def _plan(home: Path, arguments: Arguments, output: Path, *, again: bool) -> tup
         raise UsageError(f"{arguments.words[0]} has no lines: nothing to do")
     most = int(amount(arguments, "--max-agents", whole=True)) or (old.max_agents if old else 0)
     if old is not None:
-        found = lent(home, old.order.provider, old.order.model, values.get("--api-key", ""))
+        given = msgspec.structs.replace(starter(arguments), provider=old.order.provider)
+        _, credential = prepare_worker(given, old.order_for(items[0]))
         return msgspec.structs.replace(
             old,
             items=items,
             task=task,
             max_agents=most,
             max_cost=amount(arguments, "--max-cost") or old.max_cost,
-        ), found.credential
-    found = lent(home, values.get("--provider", ""), values.get("--model", ""), values.get("--api-key", ""))
-    each = msgspec.structs.replace(order(arguments, task, found.provider, found.model), max_cost=0.0, session="")
+        ), credential
+    each = msgspec.structs.replace(request(arguments, task), max_cost=amount(arguments, "--max-cost-each"), session="")
+    spec, credential = prepare_worker(starter(arguments), each)
     return Plan(
         swarm=f"map-{os.urandom(4).hex()}",
         items=items,
         task=task,
-        order=msgspec.structs.replace(each, max_cost=amount(arguments, "--max-cost-each")),
+        order=msgspec.structs.replace(each, provider=spec.config.provider, model=spec.config.model),
         schema=_schema(values["--schema"]) if "--schema" in values else {},
         max_agents=most or Settings(home).values.swarm_agents,
         max_cost=amount(arguments, "--max-cost"),
         retries=_retries(values.get("--retries", "1")),
-    ), found.credential
+    ), credential
 
 
 def _retries(typed: str) -> int:

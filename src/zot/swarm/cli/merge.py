@@ -26,8 +26,8 @@ from zot.swarm.git.worktrees import diff, diffstat, left_behind
 from zot.system.files import zot_home
 
 if TYPE_CHECKING:
-    from zot.swarm.git.merge import Report, Row
-    from zot.swarm.worker_records import Worker
+    from zot.swarm.git.merge import MergeReport, MergeResult
+    from zot.swarm.worker_records import WorkerRecord
 
 CONFLICT = 3
 
@@ -43,9 +43,9 @@ def run(verb: str, argv: list[str]) -> int:
 
 def _diff(arguments: Arguments) -> int:
     async def look() -> int:
-        worker = await worker_operations.found(zot_home(), arguments.words[0])
+        worker = await worker_operations.get_worker(zot_home(), arguments.words[0])
         if worker.tree is None:
-            raise ZotError(f"{worker.name} has no tree of its own: what it did is in {worker.order.cwd}")
+            raise ZotError(f"{worker.name} has no tree of its own: what it did is in {worker.spec.cwd}")
         if arguments.has("--stat"):
             show(str(await diffstat(worker.tree)))
         else:
@@ -79,7 +79,7 @@ def _merge(arguments: Arguments) -> int:
 async def _patched(arguments: Arguments) -> int:
     if len(arguments.words) != 1:
         raise UsageError("--patch is for one worker")
-    worker = await worker_operations.found(zot_home(), arguments.words[0])
+    worker = await worker_operations.get_worker(zot_home(), arguments.words[0])
     path = Path(os.path.abspath(arguments.values.get("--output", f"{worker.name}.patch")))
     if not await worker_operations.write_patch(worker, path):
         tell(f"{worker.name} has changed nothing")
@@ -105,7 +105,7 @@ async def _merged(arguments: Arguments, every: bool) -> int:
             tell("no worker of this repository has anything to merge")
             return 0
     else:
-        workers = [await worker_operations.found(home, word) for word in arguments.words]
+        workers = [await worker_operations.get_worker(home, word) for word in arguments.words]
         _check_one_repository(workers)
     values = arguments.values
     seconds = duration("--check-timeout", values["--check-timeout"]) if "--check-timeout" in values else TIMEOUT_S
@@ -147,19 +147,19 @@ class _Line:
             self._width = draw_over("", self._width)
 
 
-def _check_one_repository(workers: list[Worker]) -> None:
+def _check_one_repository(workers: list[WorkerRecord]) -> None:
     if len({worker.tree.repository for worker in workers if worker.tree is not None}) > 1:
         raise UsageError("these workers are of several repositories; merge those of one at a time")
 
 
-def _status(report: Report) -> int:
+def _status(report: MergeReport) -> int:
     outcomes = {row.outcome for row in report.rows}
     if "conflict" in outcomes:
         return CONFLICT
     return 0 if outcomes <= {"merged", "nothing"} else 1
 
 
-def _show_report(report: Report) -> None:
+def _show_report(report: MergeReport) -> None:
     for line in report.finished:
         tell(line)
     for row in report.rows:
@@ -174,7 +174,7 @@ def _show_report(report: Report) -> None:
         show(f"changed, not committed: {named(report.files)}")
 
 
-def _show_row(row: Row, report: Report) -> None:
+def _show_row(row: MergeResult, report: MergeReport) -> None:
     if row.outcome == "merged":
         show(f"{row.name}: merged into {report.into}")
     elif row.outcome == "nothing":
@@ -205,7 +205,7 @@ def _rm(arguments: Arguments) -> int:
     async def remove() -> int:
         home = zot_home()
         for word in arguments.words:
-            worker = await worker_operations.found(home, word)
+            worker = await worker_operations.get_worker(home, word)
             for line in await worker_operations.remove_worker(home, worker, force=arguments.has("--force")):
                 tell(f"zot: {line}")
             tell(f"removed {worker.name}")

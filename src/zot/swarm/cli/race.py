@@ -15,7 +15,7 @@ from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import UsageError
 from zot.frontends.console import run_loop
-from zot.swarm.cli.main import amount, duration, order
+from zot.swarm.cli.main import amount, duration, request, starter
 from zot.swarm.fanout.race import Try, race
 from zot.swarm.git.check_command import TIMEOUT_S, CommandCheck
 from zot.system.files import zot_home
@@ -42,12 +42,11 @@ def run(verb: str, argv: list[str]) -> int:
 
 
 async def _raced(arguments: Arguments, count: int, task: str) -> list[Try]:
-    from zot.swarm.credentials import lent
+    from zot.swarm.worker_config import prepare_worker
 
-    home, values = zot_home(), arguments.values
-    found = lent(home, values.get("--provider", ""), values.get("--model", ""), values.get("--api-key", ""))
+    values = arguments.values
     each = msgspec.structs.replace(
-        order(arguments, task, found.provider, found.model),
+        request(arguments, task),
         mode="worktree",
         swarm=f"race-{os.urandom(4).hex()}",
         max_cost=amount(arguments, "--max-cost-each"),
@@ -55,7 +54,8 @@ async def _raced(arguments: Arguments, count: int, task: str) -> list[Try]:
     seconds = duration("--check-timeout", values["--check-timeout"]) if "--check-timeout" in values else TIMEOUT_S
     check = CommandCheck(values["--check"], seconds) if "--check" in values else None
     whole = amount(arguments, "--max-cost")
-    return await race(home, count, each, max_cost=whole, check=check, credential=found.credential, told=tell)
+    spec, credential = prepare_worker(starter(arguments), each)
+    return await race(zot_home(), count, spec, max_cost=whole, check=check, credential=credential, told=tell)
 
 
 def _show(tries: list[Try]) -> None:

@@ -12,7 +12,8 @@ from typing import Protocol
 
 import msgspec
 
-from zot.swarm.worker_records import Tree
+from zot.agent.config import RunConfig
+from zot.swarm.worker_records import WorktreeRecord
 
 
 class Credential(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,18 +27,16 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
         return f"Credential({self.provider!r})"
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What an attempt needs: ``flags`` of ``zot rpc``, where it works, and the worker's own directory, which holds its
-    session. With ``tree``, ``cwd`` is in it. ``environment`` is that of whoever started it, without keys; empty when
-    that is not known any more."""
+class LaunchSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What an attempt needs: its configuration, which names where it works and its session, and the worker's own
+    directory. With ``tree``, ``config.cwd`` is in it. ``environment`` is that of whoever started it, without keys;
+    empty when that is not known any more."""
 
     worker: str
     attempt: int
-    flags: tuple[str, ...]
-    cwd: Path
+    config: RunConfig
     directory: Path
-    session: Path
-    tree: Tree | None = None
+    tree: WorktreeRecord | None = None
     credential: Credential | None = None
     swarm: str = ""  # whose budget it shares
     steps_left: int = -1  # model calls it may still make; -1 is any number
@@ -77,7 +76,7 @@ class Attempt(Protocol):
 
 
 class Engine(Protocol):
-    async def start(self, job: Job) -> Attempt:
+    async def start(self, job: LaunchSpec) -> Attempt:
         """Begin an attempt; EngineFault when that is not possible, with one line that says why."""
         ...
 

@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 
 from zot.errors import EngineFault, in_words
-from zot.swarm.engines.engine import AttemptStatus, Job
-from zot.swarm.worker_env import environment_of, handed
+from zot.swarm.engines.engine import AttemptStatus, LaunchSpec
+from zot.swarm.worker_env import worker_argv, worker_environment
 from zot.system.process_table import started
 from zot.system.processes import ProcessTree, reap_strays, spawn
 from zot.system.safe_open import open_to_append, reading
@@ -28,7 +28,7 @@ _LONGEST_LINE = 4 * MAX_LINE
 
 
 class LocalEngine:
-    async def start(self, job: Job) -> LocalAttempt:
+    async def start(self, job: LaunchSpec) -> LocalAttempt:
         try:
             return await _started(job)
         except OSError as error:
@@ -42,7 +42,7 @@ class LocalAttempt:
     """What it says on stderr goes into the worker's ``log.txt``."""
 
     def __init__(
-        self, job: Job, tree: ProcessTree, stdin: asyncio.WriteTransport, stdout: asyncio.StreamReader
+        self, job: LaunchSpec, tree: ProcessTree, stdin: asyncio.WriteTransport, stdout: asyncio.StreamReader
     ) -> None:
         self._job = job
         self._tree = tree
@@ -90,18 +90,17 @@ class LocalAttempt:
         return said.removeprefix("zot: ") or f"its process ended with code {code}"
 
 
-async def _started(job: Job) -> LocalAttempt:
+async def _started(job: LaunchSpec) -> LocalAttempt:
     child_in, stdin = os.pipe()
     stdout, child_out = os.pipe()
     log = -1
     try:
         log = open_to_append(job.directory / "log.txt")
-        with handed(job.credential) as (flags, descriptors):
-            own = ("--session-file", str(job.session), "--cwd", str(job.cwd))
+        with worker_argv((sys.executable, "-m", "zot"), job.config, job.credential) as (argv, descriptors):
             tree = spawn(
-                [sys.executable, "-m", "zot", "rpc", *job.flags, *own, *flags],
+                argv,
                 cwd=job.directory,
-                env=environment_of(job.worker, job.environment),
+                env=worker_environment(job.worker, job.environment),
                 stdin=child_in,
                 stdout=child_out,
                 stderr=log,

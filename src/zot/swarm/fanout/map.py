@@ -15,12 +15,14 @@ from typing import Any
 
 import msgspec
 
+from zot.agent.config import RunConfig
 from zot.errors import EngineFault, GitFailed, UsageError, ZotError
 from zot.features.json_schema import misfit
 from zot.swarm import client
 from zot.swarm.engines.engine import Credential
 from zot.swarm.fanout.results import Result, Results
 from zot.swarm.git import worktrees
+from zot.swarm.worker_config import worker_spec
 from zot.wire.structured_output import candidates
 from zot.wire.swarm_frames import SwarmBudget, SwarmStart, SwarmUpdate, WorkerInfo
 
@@ -99,7 +101,7 @@ class _Job(msgspec.Struct):
     cost: float = 0.0
 
 
-class Mapping:
+class MapRun:
     """``told`` hears how far it is, ``finished`` each result as it is written, ``noted`` what else is to be told."""
 
     def __init__(
@@ -130,14 +132,14 @@ class Mapping:
         """Until every item is finished, or the budget is spent. A supervisor that is killed meanwhile is replaced."""
         for _ in range(RECONNECTIONS):
             try:
-                async with client.connected(self._home, self._credential) as swarm:
+                async with client.connect_or_start(self._home, self._credential) as swarm:
                     await self._run(swarm)
                     return
             except EngineFault:
                 self._noted(KILLED)
         raise ZotError("the swarm's supervisor was killed again and again; --resume goes on")
 
-    async def _run(self, swarm: client.Swarm) -> None:
+    async def _run(self, swarm: client.SupervisorClient) -> None:
         plan = self._plan
         await swarm.subscribe()
         await swarm.request(SwarmBudget(swarm=plan.swarm, max_cost=plan.max_cost, max_agents=plan.max_agents))
@@ -167,15 +169,16 @@ class Mapping:
                 return
         raise EngineFault("the swarm's supervisor has ended")
 
-    async def _known(self, swarm: client.Swarm) -> dict[str, WorkerInfo]:
+    async def _known(self, swarm: client.SupervisorClient) -> dict[str, WorkerInfo]:
         """The newest worker of each item that an earlier run started."""
         return {info.key: info for info in await swarm.list(all=True, swarm=self._plan.swarm)}
 
-    async def _fill(self, swarm: client.Swarm) -> None:
+    async def _fill(self, swarm: client.SupervisorClient) -> None:
         while self._waiting and len(self._jobs) < self._plan.max_agents and not self.stopped:
             item, tries = self._waiting.popleft()
             try:
-                info = await swarm.start(self._plan.order_for(item), self._credential)
+                spec = worker_spec(RunConfig(home=self._home), self._plan.order_for(item))
+                info = await swarm.start(spec, self._credential)
             except EngineFault:
                 raise
             except ZotError as error:
@@ -196,7 +199,7 @@ class Mapping:
                 self._notes.add(note)
                 self._noted(f"note: {note}")
 
-    async def _settle(self, swarm: client.Swarm, info: WorkerInfo) -> None:
+    async def _settle(self, swarm: client.SupervisorClient, info: WorkerInfo) -> None:
         """A worker has nothing to do any more: written down, asked once more, or tried again."""
         job = self._jobs[info.id]
         if info.status not in ("done", "idle"):
@@ -232,14 +235,14 @@ class Mapping:
         )
         await self._dismiss(swarm, info)
 
-    async def _dismiss(self, swarm: client.Swarm, info: WorkerInfo) -> None:
+    async def _dismiss(self, swarm: client.SupervisorClient, info: WorkerInfo) -> None:
         del self._jobs[info.id]
         if info.status == "idle":
             await swarm.stop(info.id)
 
     async def _changed(self, info: WorkerInfo) -> tuple[int, str]:
         """How many files it changed, and where they are; a tree in which nothing changed goes."""
-        tree = client.named(self._home, info.id).tree
+        tree = client.load_worker(self._home, info.id).tree
         if tree is None:
             return 0, ""
         try:

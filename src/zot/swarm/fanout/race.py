@@ -15,11 +15,11 @@ from zot.swarm import client
 from zot.swarm.engines.engine import Credential
 from zot.swarm.fanout.map import KILLED, RECONNECTIONS, RESTARTS
 from zot.swarm.git.merge import Check
-from zot.swarm.git.safe_git import desk, find_repository
-from zot.swarm.git.three_way import checked_out
-from zot.swarm.git.worktrees import Diffstat, diffstat, look
-from zot.swarm.worker_records import Tree
-from zot.wire.swarm_frames import SwarmBudget, SwarmStart, SwarmUpdate, WorkerInfo
+from zot.swarm.git.safe_git import find_repository, scratch_repository
+from zot.swarm.git.three_way import export_tree
+from zot.swarm.git.worktrees import Diffstat, diffstat, snapshot_worktree
+from zot.swarm.worker_records import WorkerSpec, WorktreeRecord
+from zot.wire.swarm_frames import SwarmBudget, SwarmUpdate, WorkerInfo
 
 
 class Try(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -38,7 +38,7 @@ class Try(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 async def race(
     home: Path,
     count: int,
-    order: SwarmStart,
+    order: WorkerSpec,
     *,
     max_cost: float = 0.0,
     check: Check | None = None,
@@ -50,7 +50,7 @@ async def race(
     running = _Race(count, msgspec.structs.replace(order, once=True, restarts=order.restarts or RESTARTS), told)
     for _ in range(RECONNECTIONS):
         try:
-            async with client.connected(home, credential) as swarm:
+            async with client.connect_or_start(home, credential) as swarm:
                 await swarm.request(SwarmBudget(swarm=order.swarm, max_cost=max_cost))
                 ended = await running.run(swarm, credential)
         except EngineFault:
@@ -67,14 +67,14 @@ async def race(
 class _Race:
     """The tries of a race, whoever looks after them. Each is known by its number."""
 
-    def __init__(self, count: int, order: SwarmStart, told: Callable[[str], None]) -> None:
+    def __init__(self, count: int, order: WorkerSpec, told: Callable[[str], None]) -> None:
         self._count = count
         self._order = order
         self._told = told
         self._known: dict[str, WorkerInfo] = {}
         self._notes: set[str] = set()
 
-    async def run(self, swarm: client.Swarm, credential: Credential | None) -> list[WorkerInfo]:
+    async def run(self, swarm: client.SupervisorClient, credential: Credential | None) -> list[WorkerInfo]:
         """Until all have ended; EngineFault when the supervisor is gone before."""
         await swarm.subscribe()
         there = {info.key: info for info in await swarm.list(all=True, swarm=self._order.swarm)}
@@ -90,7 +90,7 @@ class _Race:
                     return list(self._known.values())
         raise EngineFault("the swarm's supervisor has ended")
 
-    def _one(self, number: int) -> SwarmStart:
+    def _one(self, number: int) -> WorkerSpec:
         name = f"{self._order.name}-{number}" if self._order.name else ""
         return msgspec.structs.replace(self._order, key=str(number), name=name)
 
@@ -115,7 +115,7 @@ class _Race:
 
 
 async def _judged(home: Path, info: WorkerInfo, check: Check | None) -> Try:
-    tree = client.named(home, info.id).tree
+    tree = client.load_worker(home, info.id).tree
     changed, said, why = Diffstat(), "", ""
     if info.status != "done":
         why = f"{info.status}: {info.reason}"
@@ -138,11 +138,11 @@ async def _judged(home: Path, info: WorkerInfo, check: Check | None) -> Try:
     )
 
 
-async def _checked(tree: Tree, check: Check | None) -> tuple[bool, str]:
+async def _checked(tree: WorktreeRecord, check: Check | None) -> tuple[bool, str]:
     """In a copy of its files, as git would have them."""
     if check is None:
         return True, ""
-    async with desk(await find_repository(tree.repository), Path(tree.path).parent, looks=True) as work:
-        now = await look(work, tree)
-        async with checked_out(work, now.tree) as place:
+    async with scratch_repository(await find_repository(tree.repository), Path(tree.path).parent, looks=True) as work:
+        now = await snapshot_worktree(work, tree)
+        async with export_tree(work, now.tree) as place:
             return await check(place)

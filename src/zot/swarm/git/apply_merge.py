@@ -35,7 +35,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     after: str = _GONE
 
 
-class Journal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class MergeJournal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """``reference`` is a branch that moves first, from ``old`` to ``new``; without it no commit is made. ``entries`` is
     what the index gets, in the words of ``update-index --index-info``."""
 
@@ -47,11 +47,11 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     entries: str = ""
 
 
-class Moved(GitFailed):
+class FileChanged(GitFailed):
     """A file is not what it was a moment ago."""
 
 
-class HalfDone(GitFailed):
+class PartiallyApplied(GitFailed):
     """Some files have their new content and could not be given the old one again."""
 
 
@@ -95,7 +95,7 @@ def obstacle(top: str, path: str) -> str:
     return ""
 
 
-def prepare(directory: Path, journal: Journal, fresh: Path) -> None:
+def prepare(directory: Path, journal: MergeJournal, fresh: Path) -> None:
     """Lay out what ``carry_out`` needs: old and new content of every file. ``fresh`` has the new ones by path."""
     place = directory / PLACE
     remove_tree(place)
@@ -128,7 +128,7 @@ def _sync(path: Path) -> None:
             os.close(fd)
 
 
-def carry_out(directory: Path, journal: Journal) -> None:
+def apply_files(directory: Path, journal: MergeJournal) -> None:
     """Every file becomes what the journal says. When one cannot, those before it go back, and nothing has changed."""
     done: list[tuple[int, Change]] = []
     try:
@@ -138,13 +138,13 @@ def carry_out(directory: Path, journal: Journal) -> None:
     except (OSError, GitFailed) as error:
         stuck = [change.path for number, change in reversed(done) if not _taken_back(directory, journal, number)]
         if stuck:
-            raise HalfDone(
+            raise PartiallyApplied(
                 f"{in_words(error)}; {', '.join(stuck)} could not be taken back: merge again to finish"
             ) from error
         raise GitFailed(f"nothing was merged: {in_words(error)}") from error
 
 
-def _taken_back(directory: Path, journal: Journal, number: int) -> bool:
+def _taken_back(directory: Path, journal: MergeJournal, number: int) -> bool:
     change = journal.changes[number]
     back = Change(path=change.path, before=change.after, after=change.before)
     try:
@@ -161,23 +161,23 @@ def finish(directory: Path) -> None:
     remove_tree(directory / PLACE)
 
 
-def resume(directory: Path, journal: Journal) -> tuple[str, ...]:
+def resume(directory: Path, journal: MergeJournal) -> tuple[str, ...]:
     """Do what a killed merge had not done yet; files that somebody changed since are left, and named."""
     left: list[str] = []
     for number, change in _ordered(journal.changes):
         try:
             _change(journal.top, change, directory / PLACE / "new" / str(number))
-        except Moved:
+        except FileChanged:
             left.append(change.path)
     return tuple(left)
 
 
-def unfinished(agents: Path, top: str) -> list[tuple[Path, Journal]]:
+def pending_journals(agents: Path, top: str) -> list[tuple[Path, MergeJournal]]:
     """Journals of merges into this working tree that were killed; asked for by one who holds the lock of merges."""
-    found: list[tuple[Path, Journal]] = []
+    found: list[tuple[Path, MergeJournal]] = []
     for path in sorted(agents.glob(f"*/{PLACE}/{JOURNAL}")):
         with suppress(OSError, msgspec.DecodeError, msgspec.ValidationError):
-            journal = msgspec.json.decode(read_whole(path, _LARGEST_JOURNAL), type=Journal)
+            journal = msgspec.json.decode(read_whole(path, _LARGEST_JOURNAL), type=MergeJournal)
             if journal.top == top:
                 found.append((path.parent.parent, journal))
     return found
@@ -195,13 +195,13 @@ def _change(top: str, change: Change, content: Path) -> bool:
     target = os.path.join(top, check_path(change.path))
     if blocked := obstacle(top, change.path):
         if change.after:
-            raise Moved(f"{blocked} is in the way of {change.path}")
+            raise FileChanged(f"{blocked} is in the way of {change.path}")
         return False
     now = state(target)
     if now == change.after:
         return False
     if now != change.before:
-        raise Moved(f"{change.path} was changed meanwhile")
+        raise FileChanged(f"{change.path} was changed meanwhile")
     if not change.after:
         os.unlink(target)
         _prune(top, os.path.dirname(target))

@@ -1,7 +1,7 @@
 """A tree on its way to another machine and back: a git bundle of the commit it stands on and of everything in it.
 
 What is not committed travels as a commit of its own, and is uncommitted again where it arrives. All of it is done at a
-``Desk``, so nothing that a repository, or a worker in its ``.git``, names is run on the way.
+``ScratchRepository``, so nothing that a repository, or a worker in its ``.git``, names is run on the way.
 """
 
 from __future__ import annotations
@@ -13,9 +13,16 @@ from pathlib import Path
 import msgspec
 
 from zot.errors import GitFailed
-from zot.swarm.git.safe_git import Desk, Repository, copy_with_time, desk, find_repository, write_new
-from zot.swarm.git.worktrees import head_of, look, put, snapshot
-from zot.swarm.worker_records import Tree
+from zot.swarm.git.safe_git import (
+    Repository,
+    ScratchRepository,
+    copy_with_time,
+    find_repository,
+    scratch_repository,
+    write_new,
+)
+from zot.swarm.git.worktrees import head_of, put, snapshot, snapshot_worktree
+from zot.swarm.worker_records import WorktreeRecord
 from zot.system.files import make_private_dir, write_atomic
 
 _REFS = "refs/zot/carried"
@@ -23,7 +30,7 @@ _UNCOMMITTED = "What was not committed"
 _PARTIAL = "{} is a partial clone, and what it lacks cannot travel: `git fetch --refetch --no-filter` brings it here"
 
 
-class Carried(msgspec.Struct, frozen=True, kw_only=True):
+class TreeBundle(msgspec.Struct, frozen=True, kw_only=True):
     """A tree as it stood: the commit it stands on, and one of all that is in it, the same when nothing is
     uncommitted. ``bundle`` holds what the other side has not; ``shallow`` names the commits at which its history was
     cut off, as git does in a file of that name."""
@@ -48,21 +55,21 @@ class Carried(msgspec.Struct, frozen=True, kw_only=True):
 # --- in the repository of the user
 
 
-async def seen_from(tree: Tree) -> Carried:
+async def seen_from(tree: WorktreeRecord) -> TreeBundle:
     """What a worker's tree holds now, without the bundle."""
-    async with desk(await find_repository(tree.repository), _beside(tree)) as work:
+    async with scratch_repository(await find_repository(tree.repository), _beside(tree)) as work:
         head = await work.tip(f"refs/heads/{tree.branch}")
         if not head:
             raise GitFailed(f"the branch {tree.branch} is gone")
-        content = (await look(work, tree)).tree
+        content = (await snapshot_worktree(work, tree)).tree
         whole = await _whole(work, head, content)
-        return Carried(branch=tree.branch, head=head, whole=whole, shallow=work.shallow())
+        return TreeBundle(branch=tree.branch, head=head, whole=whole, shallow=work.shallow())
 
 
-async def bundled(tree: Tree, carried: Carried) -> Carried:
+async def bundled(tree: WorktreeRecord, carried: TreeBundle) -> TreeBundle:
     """With everything another machine needs to have it too, its history included, as far as that is here."""
     repository = await find_repository(tree.repository)
-    async with desk(repository, _beside(tree)) as work:
+    async with scratch_repository(repository, _beside(tree)) as work:
         try:
             return msgspec.structs.replace(carried, bundle=await _bundle(work, carried, ()))
         except GitFailed as error:
@@ -71,9 +78,9 @@ async def bundled(tree: Tree, carried: Carried) -> Carried:
             raise
 
 
-async def receive(tree: Tree, worker: str, carried: Carried) -> None:
+async def receive(tree: WorktreeRecord, worker: str, carried: TreeBundle) -> None:
     """Take in what came from a node: its objects, under names that keep them. The tree itself stays as it is."""
-    async with desk(await find_repository(tree.repository), _beside(tree)) as work:
+    async with scratch_repository(await find_repository(tree.repository), _beside(tree)) as work:
         if carried.bundle:
             file = work.place / "bundle"
             write_new(file, carried.bundle)
@@ -81,13 +88,13 @@ async def receive(tree: Tree, worker: str, carried: Carried) -> None:
         await work.git("rev-list", "--objects", "--quiet", *carried.commits, "--not", tree.first or tree.base)
         for name, commit in (("head", carried.head), ("whole", carried.whole)):
             reference = f"{_kept(worker)}/{name}"
-            if not await work.move(reference, commit, await work.tip(reference), "zot swarm: from a node"):
+            if not await work.update_branch(reference, commit, await work.tip(reference), "zot swarm: from a node"):
                 raise GitFailed(f"{reference} could not be moved")
 
 
-async def put_in_place(tree: Tree, worker: str) -> bool:
+async def apply_received(tree: WorktreeRecord, worker: str) -> bool:
     """What was received last becomes what the tree holds; False when nothing was."""
-    async with desk(await find_repository(tree.repository), _beside(tree)) as work:
+    async with scratch_repository(await find_repository(tree.repository), _beside(tree)) as work:
         head, whole = [await work.tip(f"{_kept(worker)}/{name}") for name in ("head", "whole")]
         if not head or not whole:
             return False
@@ -101,7 +108,7 @@ def _kept(worker: str) -> str:
     return f"refs/zot/swarm/{worker}"
 
 
-def _beside(tree: Tree) -> Path:
+def _beside(tree: WorktreeRecord) -> Path:
     return Path(tree.path).parent
 
 
@@ -116,16 +123,16 @@ class NodeTree:
         self.path = directory / "tree"
         self._directory = directory
         self._index = directory / "index"
-        self._work: Desk
+        self._work: ScratchRepository
         self._base: tuple[str, ...] = ()
         self._last: tuple[str, str] = ("", "")
         self._branch = ""
 
-    async def unpack(self, carried: Carried) -> None:
+    async def unpack(self, carried: TreeBundle) -> None:
         """Make the checkout: its branch, its commit, and what was uncommitted."""
         own = self.path / ".git"
         repository = _laid(own, carried)
-        filling = Desk(repository, self._room("filling"), looks=False)
+        filling = ScratchRepository(repository, self._room("filling"), looks=False)
         bundle = filling.place / "bundle"
         write_new(bundle, carried.bundle)
         await filling.git("bundle", "unbundle", os.fspath(bundle))
@@ -135,17 +142,17 @@ class NodeTree:
         if carried.head != carried.whole:
             await filling.git("read-tree", "-m", carried.head, index=index, top=top)
         copy_with_time(index, self._index)
-        self._work = Desk(repository, self._room("looking"), looks=True)
+        self._work = ScratchRepository(repository, self._room("looking"), looks=True)
         self._branch, self._base = carried.branch, carried.commits
         self._last = (carried.head, await self._content(carried.whole))
 
-    async def look(self) -> Carried | None:
+    async def look(self) -> TreeBundle | None:
         """What changed since the last look, as a bundle on top of what it began from; None when nothing did."""
         head = head_of(self.path / ".git") or self._base[0]
         content = (await snapshot(self._work, self._index, os.fspath(self.path))).tree
         if (head, content) == self._last:
             return None
-        carried = Carried(branch=self._branch, head=head, whole=await _whole(self._work, head, content))
+        carried = TreeBundle(branch=self._branch, head=head, whole=await _whole(self._work, head, content))
         carried = msgspec.structs.replace(carried, bundle=await _bundle(self._work, carried, self._base))
         self._last = (head, content)
         return carried
@@ -159,7 +166,7 @@ class NodeTree:
         return place
 
 
-def _laid(own: Path, carried: Carried) -> Repository:
+def _laid(own: Path, carried: TreeBundle) -> Repository:
     """A directory of git with nothing in it but the branch: what ``git init`` makes, without anybody's templates."""
     for name in ("objects", "info", f"refs/heads/{os.path.dirname(carried.branch)}"):
         make_private_dir(own / name)
@@ -182,14 +189,14 @@ def _laid(own: Path, carried: Carried) -> Repository:
 # --- both
 
 
-async def _whole(work: Desk, head: str, content: str) -> str:
+async def _whole(work: ScratchRepository, head: str, content: str) -> str:
     """A commit with that content on top of ``head``; itself, when that is its content."""
     if content == await work.line("rev-parse", "--verify", f"{head}^{{tree}}"):
         return head
     return await work.commit(content, (head,), _UNCOMMITTED)
 
 
-async def _bundle(work: Desk, carried: Carried, known: tuple[str, ...]) -> bytes:
+async def _bundle(work: ScratchRepository, carried: TreeBundle, known: tuple[str, ...]) -> bytes:
     """Empty when the other side knows it all. A bundle carries names, so the commits get some, at the desk."""
     if known and not await work.line("rev-list", "--max-count=1", *carried.commits, "--not", *known):
         return b""

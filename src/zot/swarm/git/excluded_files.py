@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from zot.swarm.git.safe_git import Desk
+from zot.swarm.git.safe_git import ScratchRepository
 
 SUBMODULE, LINK = "160000", "120000"
 _NAMED = 8  # of a list that is told
@@ -26,7 +26,7 @@ class Entries(msgspec.Struct, frozen=True):
     uses_lfs: bool
 
 
-async def not_carried(work: Desk, commit: str, repositories: Iterable[str]) -> tuple[str, ...]:
+async def missing_from_worktree(work: ScratchRepository, commit: str, repositories: Iterable[str]) -> tuple[str, ...]:
     """What a tree of ``commit`` does not have; ``repositories`` lie inside the origin."""
     rows = ((mode, blob, name) for name, (mode, blob) in (await work.entries(commit)).items())
     found = await _looked_at(work, rows)
@@ -40,19 +40,19 @@ async def not_carried(work: Desk, commit: str, repositories: Iterable[str]) -> t
     return tuple(notes)
 
 
-async def repositories_inside(work: Desk, besides: Path) -> list[str]:
+async def nested_repositories(work: ScratchRepository, besides: Path) -> list[str]:
     """Directories of the origin that are repositories of their own and no submodules, but for those in ``besides``.
     What is ignored is not looked at."""
     top = work.repository.top
     index = Path(work.repository.own) / "index"
-    done = await work.tried("ls-files", "-z", "--others", "--exclude-standard", index=index, top=top)
+    done = await work.try_git("ls-files", "-z", "--others", "--exclude-standard", index=index, top=top)
     names = [os.fsdecode(name) for name in done.out.split(b"\0") if name.endswith(b"/")] if done.code == 0 else []
     ours = os.path.join(os.path.realpath(besides), "")
     return [name for name in names if not os.path.join(os.path.realpath(top), name).startswith(ours)]
 
 
-async def not_taken(
-    work: Desk, index: Path, top: str, repositories: Sequence[str], change: tuple[str, str] | None = None
+async def excluded_from_merge(
+    work: ScratchRepository, index: Path, top: str, repositories: Sequence[str], change: tuple[str, str] | None = None
 ) -> tuple[str, ...]:
     """What is in a worker's tree and in no merge. ``index`` knows its files; ``repositories`` are those it made. With a
     ``change``, from one tree to another, those of its files that belong to Git LFS are named."""
@@ -76,7 +76,7 @@ def _staged(out: bytes) -> Iterable[tuple[str, str, str]]:
             yield mode, blob, os.fsdecode(name)
 
 
-async def _looked_at(work: Desk, rows: Iterable[tuple[str, str, str]]) -> Entries:
+async def _looked_at(work: ScratchRepository, rows: Iterable[tuple[str, str, str]]) -> Entries:
     submodules: list[str] = []
     attributes: list[str] = []
     for mode, blob, name in rows:
@@ -89,7 +89,7 @@ async def _looked_at(work: Desk, rows: Iterable[tuple[str, str, str]]) -> Entrie
     return Entries(tuple(submodules), uses_lfs)
 
 
-async def _in_lfs(work: Desk, index: Path, top: str, change: tuple[str, str]) -> list[str]:
+async def _in_lfs(work: ScratchRepository, index: Path, top: str, change: tuple[str, str]) -> list[str]:
     given = await work.git("diff-tree", "-r", "-z", "--no-renames", "--name-only", "--diff-filter=d", *change)
     out = await work.git("check-attr", "-z", "--cached", "--stdin", "filter", given=given, index=index, top=top)
     fields = out.split(b"\0")

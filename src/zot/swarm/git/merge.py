@@ -20,12 +20,12 @@ import msgspec
 
 from zot.errors import GitFailed, NotThere
 from zot.swarm.git import apply_merge
-from zot.swarm.git.excluded_files import named, not_taken
+from zot.swarm.git.excluded_files import excluded_from_merge, named
 from zot.swarm.git.merge_target import Target, find_target, uncommitted
-from zot.swarm.git.safe_git import Desk, Repository, desk, find_repository
-from zot.swarm.git.three_way import YOURS, Conflict, changed, changes_merged, checked_out, still_there, three_way
-from zot.swarm.git.worktrees import begun, commit_leftovers, look, repair_files
-from zot.swarm.worker_records import Tree
+from zot.swarm.git.safe_git import Repository, ScratchRepository, find_repository, scratch_repository
+from zot.swarm.git.three_way import YOURS, Conflict, changed, changes_merged, export_tree, three_way, unchanged_edits
+from zot.swarm.git.worktrees import base_commit, commit_all, repair_files, snapshot_worktree
+from zot.swarm.worker_records import WorktreeRecord
 from zot.system.files import make_private_dir, try_lock, write_atomic
 from zot.system.safe_open import open_to_append, read_whole
 
@@ -37,20 +37,20 @@ _MARKERS = re.compile(rb"^(<{7}|>{7}) .*$", re.MULTILINE)
 _LINE = re.compile(r"\s+")
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
+class MergeSource(msgspec.Struct, frozen=True, kw_only=True):
     """A worker's work: ``name`` is how it is called in conflicts, ``task`` becomes the message of commits."""
 
     worker: str
     name: str
     task: str
-    tree: Tree
+    tree: WorktreeRecord
 
     @property
     def directory(self) -> Path:
         return Path(self.tree.path).parent
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class MergeResult(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one worker's changes. ``files`` are those it changes, or that were in the way; ``said`` is by the
     check; ``left`` tells what is in its tree and no part of this."""
 
@@ -63,12 +63,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     left: tuple[str, ...] = ()
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class MergeReport(msgspec.Struct, frozen=True, kw_only=True):
     """``files`` are those that changed in the working tree or on the branch ``into``; ``commit`` is the one made, if
     any; ``finished`` tells of earlier merges that were killed."""
 
     into: str
-    rows: tuple[Row, ...]
+    rows: tuple[MergeResult, ...]
     files: tuple[str, ...] = ()
     commit: str = ""
     finished: tuple[str, ...] = ()
@@ -86,26 +86,26 @@ Check = Callable[[Path], Awaitable[tuple[bool, str]]]  # in a directory with the
 
 
 async def merge(
-    sources: Sequence[Source],
+    sources: Sequence[MergeSource],
     *,
     how: How = "squash",
     into: str = "",
     check: Check | None = None,
     told: Callable[[str], None] = lambda name: None,
-) -> Report:
+) -> MergeReport:
     """All of them, in this order. GitFailed when not even the target is fit; else the report has a row for each.
     ``told`` hears whose turn it is."""
     repository = await find_repository(sources[0].tree.repository)
     directory = sources[0].directory
-    async with alone(directory.parent):
+    async with merge_lock(directory.parent):
         finished = await _finish_killed(repository, directory.parent)
-        async with desk(repository, directory) as work:
+        async with scratch_repository(repository, directory) as work:
             target = await find_target(work, into)
             tips, left, refused = await _tips(work, sources)
-        async with desk(repository, directory, looks=True) as work:
+        async with scratch_repository(repository, directory, looks=True) as work:
             course = _Course(work, target, how, tips, check)
             await course.begin(sources)
-            rows: list[Row] = []
+            rows: list[MergeResult] = []
             for source in sources:
                 told(source.name)
                 rows.append(refused.get(source.worker) or await course.add(source))
@@ -114,23 +114,23 @@ async def merge(
     for source, row in zip(sources, rows, strict=True):
         if row.outcome == "merged":
             _record(source, course.trees[source.worker], target.name)
-    return Report(into=target.name, rows=tuple(rows), files=files, commit=course.commit, finished=finished)
+    return MergeReport(into=target.name, rows=tuple(rows), files=files, commit=course.commit, finished=finished)
 
 
 async def _tips(
-    work: Desk, sources: Sequence[Source]
-) -> tuple[dict[str, str], dict[str, tuple[str, ...]], dict[str, Row]]:
+    work: ScratchRepository, sources: Sequence[MergeSource]
+) -> tuple[dict[str, str], dict[str, tuple[str, ...]], dict[str, MergeResult]]:
     """Of each worker the commit with all of its work, and what that does not have; one whose tree is of no use is left
     out."""
     tips: dict[str, str] = {}
     left: dict[str, tuple[str, ...]] = {}
-    refused: dict[str, Row] = {}
+    refused: dict[str, MergeResult] = {}
     for source in sources:
         try:
-            now = await look(work, source.tree)
-            tips[source.worker] = await commit_leftovers(work, source.tree, source.task, now)
-            change = begun(source.tree), now.tree
-            left[source.worker] = await not_taken(work, now.index, source.tree.path, now.left, change)
+            now = await snapshot_worktree(work, source.tree)
+            tips[source.worker] = await commit_all(work, source.tree, source.task, now)
+            change = base_commit(source.tree), now.tree
+            left[source.worker] = await excluded_from_merge(work, now.index, source.tree.path, now.left, change)
         except GitFailed as error:
             refused[source.worker] = _row(source, "refused", said=str(error))
     return tips, left, refused
@@ -139,7 +139,9 @@ async def _tips(
 class _Course:
     """A merge under way: ``tree`` is what has been merged so far, ``commit`` its commit when commits are made."""
 
-    def __init__(self, work: Desk, target: Target, how: How, tips: dict[str, str], check: Check | None) -> None:
+    def __init__(
+        self, work: ScratchRepository, target: Target, how: How, tips: dict[str, str], check: Check | None
+    ) -> None:
         self._work = work
         self._target = target
         self._how = how
@@ -152,16 +154,16 @@ class _Course:
         self.trees: dict[str, str] = {}
         self._makes_commits = how == "no-ff" or not target.top
 
-    async def begin(self, sources: Sequence[Source]) -> None:
+    async def begin(self, sources: Sequence[MergeSource]) -> None:
         """From what is there: the target's commit, with the uncommitted changes that workers took along and that are
         still as they were."""
         self._start = self.tree = await self._work.line("rev-parse", f"{self._target.commit}^{{tree}}")
         if self._target.top and not self._makes_commits:
             trees = [source.tree for source in sources]
-            self._taken, self.tree = await still_there(self._work, self._target, trees)
+            self._taken, self.tree = await unchanged_edits(self._work, self._target, trees)
             self._start = self.tree
 
-    async def add(self, source: Source) -> Row:
+    async def add(self, source: MergeSource) -> MergeResult:
         tip = self._tips[source.worker]
         theirs = self.trees[source.worker] = await self._work.line("rev-parse", f"{tip}^{{tree}}")
         if marked := await self._unmended(source, theirs):
@@ -182,25 +184,25 @@ class _Course:
         await self._take(source, tip, result)
         return _row(source, "merged", files, said=said)
 
-    async def _merged(self, source: Source, tip: str, theirs: str) -> tuple[str, tuple[Conflict, ...]]:
+    async def _merged(self, source: MergeSource, tip: str, theirs: str) -> tuple[str, tuple[Conflict, ...]]:
         work, name = self._work, source.tree.branch
         if self._how != "no-ff":  # what the diff shows, whatever the worker's commits say they go back to
-            return await changes_merged(work, begun(source.tree), self.tree, theirs, name)
+            return await changes_merged(work, base_commit(source.tree), self.tree, theirs, name)
         await work.git("update-ref", f"refs/heads/{YOURS}", self.commit or self._target.commit)
         await work.git("update-ref", f"refs/heads/{name}", tip)
         return await three_way(work, YOURS, name)
 
-    async def _unmended(self, source: Source, theirs: str) -> list[str]:
+    async def _unmended(self, source: MergeSource, theirs: str) -> list[str]:
         """Files that were given back with conflict markers and still have them."""
         found: list[str] = []
         for path in repair_files(source.tree):
-            done = await self._work.tried("cat-file", "blob", f"{theirs}:{path}")
+            done = await self._work.try_git("cat-file", "blob", f"{theirs}:{path}")
             if done.code == 0 and len(set(_MARKERS.findall(done.out))) == 2:
                 found.append(path)
         return found
 
     async def _compared(
-        self, source: Source, files: Sequence[str], result: str
+        self, source: MergeSource, files: Sequence[str], result: str
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Those that are not yet as they are to become, and of them those with changes of the user's in them."""
         dirty = await uncommitted(self._work, self._target, files)
@@ -217,10 +219,10 @@ class _Course:
     async def _checked(self, tree: str) -> tuple[bool, str]:
         if self._check is None:
             return True, ""
-        async with checked_out(self._work, tree) as place:
+        async with export_tree(self._work, tree) as place:
             return await self._check(place)
 
-    async def _take(self, source: Source, tip: str, result: str) -> None:
+    async def _take(self, source: MergeSource, tip: str, result: str) -> None:
         self.tree = result
         if not self._makes_commits:
             return
@@ -238,7 +240,9 @@ class _Course:
             await _bring_over(self._work, self.commit, [self._target.commit, *self._tips.values()])
         if self._target.top:
             files = await _land_files(self._work, self._target, self._start, self.tree, files, self.commit, directory)
-        elif not await self._work.move(self._target.reference, self.commit, self._target.commit, "zot swarm: merge"):
+        elif not await self._work.update_branch(
+            self._target.reference, self.commit, self._target.commit, "zot swarm: merge"
+        ):
             raise GitFailed(f"nothing was merged: the branch {self._target.name} moved meanwhile; try again")
         return files
 
@@ -247,28 +251,30 @@ _UNMENDED = "it was given back to the worker with conflict markers, and still ha
 
 
 def _row(
-    source: Source,
+    source: MergeSource,
     outcome: Outcome,
     files: tuple[str, ...] = (),
     conflicts: tuple[Conflict, ...] = (),
     said: str = "",
-) -> Row:
-    return Row(worker=source.worker, name=source.name, outcome=outcome, files=files, conflicts=conflicts, said=said)
+) -> MergeResult:
+    return MergeResult(
+        worker=source.worker, name=source.name, outcome=outcome, files=files, conflicts=conflicts, said=said
+    )
 
 
 # --- making it visible
 
 
-async def _bring_over(work: Desk, commit: str, known: Iterable[str]) -> None:
+async def _bring_over(work: ScratchRepository, commit: str, known: Iterable[str]) -> None:
     """What was made on a desk that only looks, into the repository; unreachable there until a branch moves."""
     given = "\n".join([commit, *(f"^{old}" for old in known), ""]).encode()
     packed = await work.git("pack-objects", "--revs", "--stdout", "-q", given=given)
-    async with desk(work.repository, work.place) as real:
+    async with scratch_repository(work.repository, work.place) as real:
         await real.git("unpack-objects", "-q", given=packed)
 
 
 async def _land_files(
-    work: Desk, target: Target, old: str, new: str, files: Sequence[str], commit: str, directory: Path
+    work: ScratchRepository, target: Target, old: str, new: str, files: Sequence[str], commit: str, directory: Path
 ) -> tuple[str, ...]:
     top = target.top
     before = {path: apply_merge.state(os.path.join(top, path)) for path in files}
@@ -288,19 +294,19 @@ async def _land_files(
     ]
     lines = "\0".join([*(f"{work.row(entries.get(path))}\t{path}" for path in files), ""]) if commit else ""
     reference = target.reference if commit else ""
-    journal = apply_merge.Journal(
+    journal = apply_merge.MergeJournal(
         top=top, changes=tuple(changes), reference=reference, old=target.commit, new=commit, entries=lines
     )
     apply_merge.prepare(directory, journal, fresh)
-    if commit and not await work.move(reference, commit, target.commit, "zot swarm: merge"):
+    if commit and not await work.update_branch(reference, commit, target.commit, "zot swarm: merge"):
         apply_merge.finish(directory)
         raise GitFailed(f"nothing was merged: the branch {target.name} moved meanwhile; try again")
     try:
-        apply_merge.carry_out(directory, journal)
-    except apply_merge.HalfDone:
+        apply_merge.apply_files(directory, journal)
+    except apply_merge.PartiallyApplied:
         raise  # the journal stays, for the next merge
     except GitFailed:
-        if not commit or await work.move(reference, target.commit, commit, "zot swarm: taken back"):
+        if not commit or await work.update_branch(reference, target.commit, commit, "zot swarm: taken back"):
             apply_merge.finish(directory)
         raise
     await _update_index(work, journal)
@@ -309,7 +315,7 @@ async def _land_files(
 
 
 async def _already(
-    work: Desk, target: Target, old: str, entries: Mapping[str, tuple[str, str]], files: Sequence[str]
+    work: ScratchRepository, target: Target, old: str, entries: Mapping[str, tuple[str, str]], files: Sequence[str]
 ) -> set[str]:
     """Those of the files that are as they are to become; GitFailed when another is not as it was."""
     doubtful = await target.differs(work, old, files)
@@ -320,7 +326,7 @@ async def _already(
     return there
 
 
-async def _update_index(work: Desk, journal: apply_merge.Journal) -> None:
+async def _update_index(work: ScratchRepository, journal: apply_merge.MergeJournal) -> None:
     """After a commit the user's index knows it too, in the files it changed and nowhere else."""
     if journal.entries:
         index = Path(work.repository.own) / "index"
@@ -331,8 +337,8 @@ async def _update_index(work: Desk, journal: apply_merge.Journal) -> None:
 
 async def _finish_killed(repository: Repository, agents: Path) -> tuple[str, ...]:
     told: list[str] = []
-    for directory, journal in apply_merge.unfinished(agents, repository.top):
-        async with desk(repository, directory) as work:
+    for directory, journal in apply_merge.pending_journals(agents, repository.top):
+        async with scratch_repository(repository, directory) as work:
             if journal.reference and await work.tip(journal.reference) == journal.old:
                 apply_merge.finish(directory)  # killed before anything was visible
                 continue
@@ -345,7 +351,7 @@ async def _finish_killed(repository: Repository, agents: Path) -> tuple[str, ...
 
 
 @asynccontextmanager
-async def alone(agents: Path) -> AsyncGenerator[None]:
+async def merge_lock(agents: Path) -> AsyncGenerator[None]:
     """One merge at a time; the lock goes with the process that holds it."""
     make_private_dir(agents)
     fd = open_to_append(agents.parent / ".merge.lock", os.O_RDWR)
@@ -361,7 +367,7 @@ async def alone(agents: Path) -> AsyncGenerator[None]:
 # --- what is known of merges
 
 
-def _record(source: Source, tree: str, into: str) -> None:
+def _record(source: MergeSource, tree: str, into: str) -> None:
     record = MergedRecord(into=into, tree=tree, at=time.time())
     write_atomic(source.directory / MERGED, msgspec.json.encode(record))
 
@@ -374,17 +380,17 @@ def merged_record(directory: Path) -> MergedRecord | None:
         return None
 
 
-async def has_unmerged(tree: Tree) -> bool:
+async def has_unmerged(tree: WorktreeRecord) -> bool:
     """Whether removing it would lose something: changes that are in no merge."""
     repository = await find_repository(tree.repository)
-    async with desk(repository, Path(tree.path).parent, looks=True) as work:
-        now = (await look(work, tree)).tree
-        if now == await work.line("rev-parse", f"{begun(tree)}^{{tree}}"):
+    async with scratch_repository(repository, Path(tree.path).parent, looks=True) as work:
+        now = (await snapshot_worktree(work, tree)).tree
+        if now == await work.line("rev-parse", f"{base_commit(tree)}^{{tree}}"):
             return False
     record = merged_record(Path(tree.path).parent)
     return record is None or record.tree != now
 
 
-def check_same_repository(sources: Sequence[Source]) -> None:
+def check_same_repository(sources: Sequence[MergeSource]) -> None:
     if len({source.tree.repository for source in sources}) > 1:
         raise NotThere("these workers are of several repositories; merge those of one at a time")

@@ -10,7 +10,7 @@ import msgspec
 
 from zot.errors import GitFailed
 from zot.swarm.git import apply_merge
-from zot.swarm.git.safe_git import Desk
+from zot.swarm.git.safe_git import ScratchRepository
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +21,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     commit: str
     top: str = ""
 
-    async def now(self, work: Desk, paths: Sequence[str]) -> dict[str, str]:
+    async def now(self, work: ScratchRepository, paths: Sequence[str]) -> dict[str, str]:
         """What git would keep of these files as they are: ``MODE OBJECT``, in which 0 is for a missing one."""
         index = await _own_index(work, self)
         present = [path for path in paths if not apply_merge.obstacle(self.top, path)]
@@ -32,7 +32,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         known = await _listed(work, index)
         return {path: known.get(path) or work.row(None) for path in paths}
 
-    async def differs(self, work: Desk, tree: str, paths: Sequence[str]) -> list[str]:
+    async def differs(self, work: ScratchRepository, tree: str, paths: Sequence[str]) -> list[str]:
         """Which of these files are not as in ``tree``. Those whose time and size git's index knows are believed, so
         that nothing has to be filtered; the rest is read."""
         index = await _own_index(work, self)
@@ -46,7 +46,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         return [path for path in doubtful if now[path] != work.row(wanted.get(path))]
 
 
-async def find_target(work: Desk, into: str) -> Target:
+async def find_target(work: ScratchRepository, into: str) -> Target:
     """GitFailed when nothing can be merged there."""
     commit, branch = await work.head()
     top = work.repository.top
@@ -68,7 +68,7 @@ async def find_target(work: Desk, into: str) -> Target:
     return Target(name=name, reference=reference, commit=tip)
 
 
-def _check_quiet(work: Desk) -> None:
+def _check_quiet(work: ScratchRepository) -> None:
     """Nothing of git's is under way there."""
     own = work.repository.own
     if os.path.lexists(os.path.join(own, "index.lock")):
@@ -78,7 +78,7 @@ def _check_quiet(work: Desk) -> None:
             raise GitFailed(f"a {what} of yours is under way in {work.repository.top}; finish it first")
 
 
-async def uncommitted(work: Desk, target: Target, files: Iterable[str]) -> list[str]:
+async def uncommitted(work: ScratchRepository, target: Target, files: Iterable[str]) -> list[str]:
     """Which of these files have changes of the user's in them, staged or not, or stand where none is known to git."""
     index = await _own_index(work, target)
     out = await work.git(
@@ -97,7 +97,7 @@ async def uncommitted(work: Desk, target: Target, files: Iterable[str]) -> list[
     return list(dict.fromkeys(found))
 
 
-async def _own_index(work: Desk, target: Target) -> Path:
+async def _own_index(work: ScratchRepository, target: Target) -> Path:
     """A copy of the user's index in which every file counts, whatever was to be overlooked."""
     index = work.place / "index-of-target"
     index.unlink(missing_ok=True)
@@ -110,13 +110,13 @@ async def _own_index(work: Desk, target: Target) -> Path:
     return index
 
 
-async def _stale(work: Desk, index: Path, top: str) -> list[str]:
+async def _stale(work: ScratchRepository, index: Path, top: str) -> list[str]:
     await work.git("update-index", "-q", "--ignore-submodules", "--really-refresh", index=index, top=top, codes=(0, 1))
     out = await work.git("diff-files", "-z", "--name-only", "--ignore-submodules=all", index=index, top=top)
     return [os.fsdecode(name) for name in out.split(b"\0") if name]
 
 
-async def _listed(work: Desk, index: Path) -> dict[str, str]:
+async def _listed(work: ScratchRepository, index: Path) -> dict[str, str]:
     out = await work.git("ls-files", "-z", "--stage", index=index)
     rows = (row.partition(b"\t") for row in out.split(b"\0") if row)
     return {os.fsdecode(name): about.decode().rpartition(" ")[0] for about, _, name in rows}

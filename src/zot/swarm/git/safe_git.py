@@ -1,6 +1,6 @@
 """git, run so that it runs nothing and obeys nobody: neither the configuration of a repository nor a worker's tree.
 
-A ``Desk`` is a git directory of our own, empty but for a configuration of ours, that borrows the objects of the real
+A ``ScratchRepository`` is zot's own git directory. It has only zot's configuration and borrows the objects of the real
 one: hooks, filters, monitors, drivers and aliases are named in configurations, and it has none of them. Only references
 are read and moved in the real repository, by commands that run nothing but a hook, which is switched off.
 """
@@ -72,7 +72,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
         return (name, address) if name and address else (SWARM_NAME, SWARM_ADDRESS)
 
 
-class Done(msgspec.Struct, frozen=True):
+class GitResult(msgspec.Struct, frozen=True):
     code: int
     out: bytes
     said: str
@@ -120,7 +120,7 @@ def _outside() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _QUIET
 
 
-class Desk:
+class ScratchRepository:
     """``place`` is a git directory of ours. What it makes is kept in the repository, or, when it only ``looks``, in a
     directory that goes with the desk."""
 
@@ -142,19 +142,19 @@ class Desk:
         author: tuple[str, str] = (SWARM_NAME, SWARM_ADDRESS),
     ) -> bytes:
         """What a command of git prints; GitFailed when it ends otherwise than with ``codes``."""
-        done = await self.tried(*words, given=given, index=index, top=top, author=author)
+        done = await self.try_git(*words, given=given, index=index, top=top, author=author)
         if done.code not in codes:
             raise GitFailed(f"git {words[0]}: {one_line(done.said) or f'ended with {done.code}'}")
         return done.out
 
-    async def tried(
+    async def try_git(
         self,
         *words: str,
         given: bytes = b"",
         index: Path | None = None,
         top: str = "",
         author: tuple[str, str] = (SWARM_NAME, SWARM_ADDRESS),
-    ) -> Done:
+    ) -> GitResult:
         environment = {**self._environment, **_signed(author)}
         if index is not None:
             environment["GIT_INDEX_FILE"] = os.fspath(index)
@@ -170,7 +170,7 @@ class Desk:
         in two parts, one of the commit ``otherwise``."""
         with suppress(OSError):
             copy_with_time(source, target)
-            if (await self.tried("ls-files", "--unmerged", index=target)).code == 0:
+            if (await self.try_git("ls-files", "--unmerged", index=target)).code == 0:
                 return
         target.unlink(missing_ok=True)
         await self.git("read-tree", otherwise, index=target)
@@ -196,7 +196,7 @@ class Desk:
         out = await self.git("commit-tree", tree, *words, given=message.encode(errors="replace"), author=by)
         return out.decode().strip()
 
-    async def take_over(self, objects: str, commit: str, known: str) -> bool:
+    async def import_commit(self, objects: str, commit: str, known: str) -> bool:
         """Copy a commit, and all it needs beyond ``known``, from another directory of objects; False when it is not
         there or not sound."""
         elsewhere = {**self._environment, "GIT_OBJECT_DIRECTORY": objects}
@@ -205,7 +205,7 @@ class Desk:
         packed = await _run(argv, elsewhere, self.place, f"{commit}\n^{known}\n".encode())
         if packed.code:
             return False
-        return (await self.tried("unpack-objects", "-q", "--strict", given=packed.out)).code == 0
+        return (await self.try_git("unpack-objects", "-q", "--strict", given=packed.out)).code == 0
 
     def shallow(self) -> bytes:
         """The commits at which the history is cut off here, as git notes them; empty when all of it is here."""
@@ -232,7 +232,7 @@ class Desk:
         branch = await self._real("symbolic-ref", "-q", "HEAD", codes=(0, 1, 128), own=True)
         return done.out.decode().strip(), os.fsdecode(branch.out).strip() if branch.code == 0 else ""
 
-    async def move(self, reference: str, new: str, old: str, why: str) -> bool:
+    async def update_branch(self, reference: str, new: str, old: str, why: str) -> bool:
         """Let a branch be at ``new``, if it is at ``old`` (empty: if there is none); False when it is not."""
         was = old or "0" * len(new)
         done = await self._real("update-ref", "--no-deref", "-m", why, reference, new, was, codes=(0, 1, 128))
@@ -247,7 +247,7 @@ class Desk:
         rows = (os.fsdecode(row).partition("\0") for row in done.out.splitlines())
         return {name: where for name, _, where in rows}
 
-    async def _real(self, *words: str, codes: Iterable[int] = (0,), own: bool = False) -> Done:
+    async def _real(self, *words: str, codes: Iterable[int] = (0,), own: bool = False) -> GitResult:
         """In the repository's own directory, ``own`` in that of this working tree."""
         environment = {**self._environment, **_signed(self.repository.author)}
         for name in ("GIT_DIR", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"):
@@ -260,10 +260,12 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(repository: Repository, beside: Path, *, looks: bool = False) -> AsyncGenerator[Desk]:
-    """A desk for the time of the block, in a directory of ours."""
+async def scratch_repository(
+    repository: Repository, beside: Path, *, looks: bool = False
+) -> AsyncGenerator[ScratchRepository]:
+    """Exists for the time of the block, in a directory of zot."""
     with held_directory(Path(temporary_name(os.fspath(beside / "git")))) as place:
-        yield Desk(repository, place, looks=looks)
+        yield ScratchRepository(repository, place, looks=looks)
 
 
 def _lay(place: Path, repository: Repository) -> None:
@@ -359,7 +361,7 @@ def _parts(name: str, address: str) -> tuple[tuple[str, str], ...]:
 
 async def _run(
     argv: Sequence[str], environment: Mapping[str, str], cwd: str | os.PathLike[str], given: bytes = b""
-) -> Done:
+) -> GitResult:
     """One git, to its end, ended when nobody waits for it any more. In a group of its own, where the keyboard's signals
     do not reach it, but in our session: what is in another is taken for something that a command left behind."""
     pipe = asyncio.subprocess.PIPE
@@ -379,7 +381,7 @@ async def _run(
             with suppress(ProcessLookupError):
                 os.killpg(child.pid, 9)
             await child.wait()
-    return Done(child.returncode or 0, out, said.decode(errors="replace"))
+    return GitResult(child.returncode or 0, out, said.decode(errors="replace"))
 
 
 def one_line(said: str) -> str:

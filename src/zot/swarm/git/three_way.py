@@ -12,8 +12,8 @@ import msgspec
 from zot.errors import GitFailed
 from zot.swarm.git import apply_merge
 from zot.swarm.git.merge_target import Target
-from zot.swarm.git.safe_git import Desk
-from zot.swarm.worker_records import Tree
+from zot.swarm.git.safe_git import ScratchRepository
+from zot.swarm.worker_records import WorktreeRecord
 from zot.system.temp_files import held_directory, temporary_name
 
 YOURS = "yours"  # how conflict markers call the user's side
@@ -28,7 +28,9 @@ class Conflict(msgspec.Struct, frozen=True, kw_only=True):
     sides: str = ""
 
 
-async def changes_merged(work: Desk, base: str, ours: str, theirs: str, name: str) -> tuple[str, tuple[Conflict, ...]]:
+async def changes_merged(
+    work: ScratchRepository, base: str, ours: str, theirs: str, name: str
+) -> tuple[str, tuple[Conflict, ...]]:
     """``theirs`` brought into ``ours``, both trees, by exactly what it changed since the commit ``base``."""
     root = await work.commit(f"{base}^{{tree}}", (), "base")
     await work.git("update-ref", f"refs/heads/{YOURS}", await work.commit(ours, (root,), "yours"))
@@ -36,9 +38,9 @@ async def changes_merged(work: Desk, base: str, ours: str, theirs: str, name: st
     return await three_way(work, YOURS, name)
 
 
-async def three_way(work: Desk, ours: str, theirs: str) -> tuple[str, tuple[Conflict, ...]]:
+async def three_way(work: ScratchRepository, ours: str, theirs: str) -> tuple[str, tuple[Conflict, ...]]:
     """The merged tree, with markers in it where there are conflicts; the names are what the markers say."""
-    done = await work.tried("merge-tree", "--write-tree", "-z", "--messages", ours, theirs)
+    done = await work.try_git("merge-tree", "--write-tree", "-z", "--messages", ours, theirs)
     if done.code not in (0, 1):
         raise GitFailed(f"git cannot merge {theirs}: {done.said.strip().splitlines()[:1]}")
     fields = done.out.split(b"\0")
@@ -65,9 +67,9 @@ def _messages(fields: list[bytes]) -> list[tuple[list[str], str]]:
     return found
 
 
-async def _conflict(work: Desk, tree: str, path: str, told: list[tuple[list[str], str]]) -> Conflict:
+async def _conflict(work: ScratchRepository, tree: str, path: str, told: list[tuple[list[str], str]]) -> Conflict:
     why = next((text for paths, text in told if path in paths), f"both sides changed {path}")
-    done = await work.tried("cat-file", "blob", f"{tree}:{path}")
+    done = await work.try_git("cat-file", "blob", f"{tree}:{path}")
     sides = _between_markers(done.out.decode(errors="replace")) if done.code == 0 and b"\0" not in done.out else ""
     return Conflict(path=path, why=why, sides=sides)
 
@@ -84,12 +86,14 @@ def _between_markers(text: str) -> str:
     return "\n".join([*lines[:_MOST_SHOWN], *more])
 
 
-async def changed(work: Desk, old: str, new: str) -> tuple[str, ...]:
+async def changed(work: ScratchRepository, old: str, new: str) -> tuple[str, ...]:
     out = await work.git("diff-tree", "-r", "-z", "--no-renames", "--name-only", old, new)
     return tuple(apply_merge.check_path(os.fsdecode(name)) for name in out.split(b"\0") if name)
 
 
-async def still_there(work: Desk, target: Target, trees: Iterable[Tree]) -> tuple[dict[str, str], str]:
+async def unchanged_edits(
+    work: ScratchRepository, target: Target, trees: Iterable[WorktreeRecord]
+) -> tuple[dict[str, str], str]:
     """Uncommitted changes of the user that a worker began with and that are unchanged: each path with its entry, and
     the target's tree with them in it."""
     wanted: dict[str, set[str]] = {}
@@ -109,7 +113,7 @@ async def still_there(work: Desk, target: Target, trees: Iterable[Tree]) -> tupl
 
 
 @asynccontextmanager
-async def checked_out(work: Desk, tree: str) -> AsyncGenerator[Path]:
+async def export_tree(work: ScratchRepository, tree: str) -> AsyncGenerator[Path]:
     """The files of a tree in a directory of their own, without git, gone at the end."""
     with held_directory(Path(temporary_name(os.fspath(work.place.parent / "merged")))) as place:
         index = place.with_name(f"{place.name}.index")

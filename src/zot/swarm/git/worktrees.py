@@ -19,16 +19,16 @@ import msgspec
 from zot.errors import GitFailed, in_words
 from zot.swarm.git import excluded_files
 from zot.swarm.git.safe_git import (
-    Desk,
     Repository,
+    ScratchRepository,
     check_version,
     copy_with_time,
-    desk,
     find_repository,
     own_config,
+    scratch_repository,
     write_new,
 )
-from zot.swarm.worker_records import Tree
+from zot.swarm.worker_records import WorktreeRecord
 from zot.swarm.worker_store import MAKING
 from zot.system.files import make_private_dir
 from zot.system.safe_open import read_whole
@@ -42,10 +42,10 @@ _RULES = (".gitattributes", ".gitignore")
 _DIRTY = "What was uncommitted when the worker began"
 
 
-class Made(msgspec.Struct, frozen=True, kw_only=True):
+class CreatedWorktree(msgspec.Struct, frozen=True, kw_only=True):
     """``cwd`` is where in the tree the worker works; ``notes`` are for a person, a line each."""
 
-    tree: Tree
+    tree: WorktreeRecord
     cwd: Path
     notes: tuple[str, ...] = ()
 
@@ -70,7 +70,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 # --- making one
 
 
-async def create(cwd: Path, directory: Path, name: str, worker: str, *, include_dirty: bool = False) -> Made:
+async def create(cwd: Path, directory: Path, name: str, worker: str, *, include_dirty: bool = False) -> CreatedWorktree:
     """A tree in ``directory``, the worker's own, for work in the repository that ``cwd`` lies in. GitFailed with one
     line when that cannot be; then nothing is left of it."""
     await check_version()
@@ -79,23 +79,23 @@ async def create(cwd: Path, directory: Path, name: str, worker: str, *, include_
     if os.path.lexists(path):
         raise GitFailed(f"{path} is there already")
     make_private_dir(directory)
-    async with desk(repository, directory) as work:
+    async with scratch_repository(repository, directory) as work:
         base, branch = await work.head()
         first = await _taken_along(work, base) if include_dirty else ""
-        begun = first or base
-        inner = await excluded_files.repositories_inside(work, directory.parent)
-        notes = await excluded_files.not_carried(work, begun, inner)
+        base_commit = first or base
+        inner = await excluded_files.nested_repositories(work, directory.parent)
+        notes = await excluded_files.missing_from_worktree(work, base_commit, inner)
         if not branch:
             notes = (*notes, "HEAD is detached: merging will need --into BRANCH")
         own = worker if worker.startswith(f"{name}-") else f"{name}-{worker.rpartition('-')[2]}"  # with its number
         with _announced(directory, repository, _plain(own)):
-            reference = await _new_branch(work, _plain(own), begun)
+            reference = await _new_branch(work, _plain(own), base_commit)
             where = {"repository": repository.top, "path": os.fspath(path), "objects": repository.objects}
-            tree = Tree(**where, branch=reference, base=base, first=first)
+            tree = WorktreeRecord(**where, branch=reference, base=base, first=first)
             try:
                 path.mkdir(mode=0o700)
-                lay_git(repository, tree, begun)
-                await _fill(work, tree, begun)
+                init_git_dir(repository, tree, base_commit)
+                await _fill(work, tree, base_commit)
             except (OSError, GitFailed) as error:
                 why = "No space left on device" if _is_full(directory) else in_words(error)
                 await _clear(work, tree)
@@ -105,7 +105,7 @@ async def create(cwd: Path, directory: Path, name: str, worker: str, *, include_
                 raise
     inside = os.path.relpath(os.path.realpath(cwd), os.path.realpath(repository.top))
     below = path if inside.startswith("..") else path / inside
-    return Made(tree=tree, cwd=below if below.is_dir() else path, notes=notes)
+    return CreatedWorktree(tree=tree, cwd=below if below.is_dir() else path, notes=notes)
 
 
 @contextmanager
@@ -136,7 +136,7 @@ def _plain(text: str) -> str:
     return re.sub(r"\.lock$|^[.-]+|[.-]+$", "", re.sub(r"[^A-Za-z0-9_.-]+|\.\.+", "-", text)) or "worker"
 
 
-async def _new_branch(work: Desk, wanted: str, begun: str) -> str:
+async def _new_branch(work: ScratchRepository, wanted: str, base_commit: str) -> str:
     """``zot/WANTED``, with a number when that is taken; where a branch called ``zot`` is in the way, beside it."""
     taken = await work.branches()
     room = "zot/" if "refs/heads/zot" not in taken else "zot-"
@@ -144,19 +144,19 @@ async def _new_branch(work: Desk, wanted: str, begun: str) -> str:
         branch = f"{room}{wanted}" if number == 1 else f"{room}{wanted}-{number}"
         if f"refs/heads/{branch}" in taken:
             continue
-        if await work.move(f"refs/heads/{branch}", begun, "", "zot swarm: start"):
+        if await work.update_branch(f"refs/heads/{branch}", base_commit, "", "zot swarm: start"):
             return branch
         if number == 3:  # not a matter of the name
             break
     raise GitFailed(f"no branch {room}{wanted} could be made in {work.repository.common}")
 
 
-def own_git(tree: Tree) -> Path:
+def own_git(tree: WorktreeRecord) -> Path:
     """The worker's own directory of git. It may have put anything there."""
     return Path(tree.path) / ".git"
 
 
-def lay_git(repository: Repository, tree: Tree, commit: str) -> None:
+def init_git_dir(repository: Repository, tree: WorktreeRecord, commit: str) -> None:
     """A directory of git with nothing in it but the branch: no hooks, no remotes, nobody's templates."""
     own = own_git(tree)
     own.mkdir()
@@ -175,15 +175,15 @@ def _borrows(repository: Repository) -> bytes:
     return os.fsencode(repository.objects) + b"\n"
 
 
-def renew_git(work: Desk, tree: Tree, commit: str, index: Path) -> None:
+def reset_git_dir(work: ScratchRepository, tree: WorktreeRecord, commit: str, index: Path) -> None:
     """A new one in the place of what is there: it stands on ``commit`` and knows ``index``."""
     if os.path.lexists(own_git(tree)):
         os.rename(own_git(tree), work.place / f"git-{os.urandom(4).hex()}")
-    lay_git(work.repository, tree, commit)
+    init_git_dir(work.repository, tree, commit)
     copy_with_time(index, own_git(tree) / "index")
 
 
-async def _fill(work: Desk, tree: Tree, commit: str) -> None:
+async def _fill(work: ScratchRepository, tree: WorktreeRecord, commit: str) -> None:
     """The files, and an index that knows them: one for the worker, the other to compare with later."""
     index = work.place / "index-of-tree"
     await work.git("read-tree", "-m", "-u", "--no-recurse-submodules", commit, index=index, top=tree.path)
@@ -193,7 +193,7 @@ async def _fill(work: Desk, tree: Tree, commit: str) -> None:
     copy_with_time(index, own_git(tree) / "index")
 
 
-async def _taken_along(work: Desk, base: str) -> str:
+async def _taken_along(work: ScratchRepository, base: str) -> str:
     """A commit of what is uncommitted in the origin, with the files that are new and not ignored; empty when that is
     nothing. The user's index is only copied."""
     index = work.place / "index"
@@ -207,7 +207,7 @@ async def _taken_along(work: Desk, base: str) -> str:
 # --- looking at one
 
 
-async def snapshot(work: Desk, index: Path, top: str) -> Snapshot:
+async def snapshot(work: ScratchRepository, index: Path, top: str) -> Snapshot:
     """The files below ``top``, tracked or new and not ignored, as a tree. ``index`` is where it starts from, and is
     changed. Repositories inside are passed over, and submodules stay what they were: git would ask them, and they
     could answer by running something."""
@@ -231,33 +231,33 @@ class Onto(msgspec.Struct, frozen=True):
     files: tuple[str, ...]
 
 
-def begun(tree: Tree) -> str:
+def base_commit(tree: WorktreeRecord) -> str:
     """The commit its work is counted from: what it began with, or what was merged into it since."""
     onto = _onto(tree)
     return onto.commit if onto is not None else tree.first or tree.base
 
 
-def repair_files(tree: Tree) -> tuple[str, ...]:
+def repair_files(tree: WorktreeRecord) -> tuple[str, ...]:
     """Those its worker was asked to mend."""
     onto = _onto(tree)
     return onto.files if onto is not None else ()
 
 
-def _onto(tree: Tree) -> Onto | None:
+def _onto(tree: WorktreeRecord) -> Onto | None:
     try:
         return msgspec.json.decode(read_whole(Path(tree.path).parent / ONTO), type=Onto)
     except (OSError, msgspec.DecodeError, msgspec.ValidationError):
         return None
 
 
-async def look(work: Desk, tree: Tree) -> Snapshot:
+async def snapshot_worktree(work: ScratchRepository, tree: WorktreeRecord) -> Snapshot:
     """What is in a worker's tree now."""
     if not os.path.isdir(tree.path) or os.path.islink(tree.path):
         raise GitFailed(f"the tree {tree.path} is gone")
     await asyncio.to_thread(_check_rules, tree.path)
     index = work.place / "index"
     index.unlink(missing_ok=True)
-    await work.copy_index(Path(tree.path).parent / INDEX, index, begun(tree))
+    await work.copy_index(Path(tree.path).parent / INDEX, index, base_commit(tree))
     return await snapshot(work, index, tree.path)
 
 
@@ -273,26 +273,26 @@ def _check_rules(top: str) -> None:
                     raise GitFailed(f"{os.path.relpath(entry.path, top)} is a pipe or a device, not a file")
 
 
-async def left_behind(tree: Tree) -> tuple[str, ...]:
+async def left_behind(tree: WorktreeRecord) -> tuple[str, ...]:
     """What is in a worker's tree and in no diff and no merge of it, a line each."""
-    async with desk(await find_repository(tree.repository), Path(tree.path).parent, looks=True) as work:
-        now = await look(work, tree)
-        return await excluded_files.not_taken(work, now.index, tree.path, now.left)
+    async with scratch_repository(await find_repository(tree.repository), Path(tree.path).parent, looks=True) as work:
+        now = await snapshot_worktree(work, tree)
+        return await excluded_files.excluded_from_merge(work, now.index, tree.path, now.left)
 
 
-async def diffstat(tree: Tree) -> Diffstat:
+async def diffstat(tree: WorktreeRecord) -> Diffstat:
     """What a worker changed, in numbers; what it has not committed counts too."""
-    async with desk(await find_repository(tree.repository), Path(tree.path).parent, looks=True) as work:
-        now = await look(work, tree)
-        return _counted(await work.git("diff-tree", "-r", "-z", "--numstat", *_PLAIN, begun(tree), now.tree))
+    async with scratch_repository(await find_repository(tree.repository), Path(tree.path).parent, looks=True) as work:
+        now = await snapshot_worktree(work, tree)
+        return _counted(await work.git("diff-tree", "-r", "-z", "--numstat", *_PLAIN, base_commit(tree), now.tree))
 
 
-async def diff(tree: Tree, *, binary: bool = False) -> bytes:
+async def diff(tree: WorktreeRecord, *, binary: bool = False) -> bytes:
     """The same in git's unified format; with ``binary``, so that ``git apply`` can use all of it."""
-    async with desk(await find_repository(tree.repository), Path(tree.path).parent, looks=True) as work:
-        now = await look(work, tree)
+    async with scratch_repository(await find_repository(tree.repository), Path(tree.path).parent, looks=True) as work:
+        now = await snapshot_worktree(work, tree)
         words = ("--binary", "--full-index") if binary else ()
-        return await work.git("diff-tree", "-r", "-p", "-M", *words, *_PLAIN, begun(tree), now.tree)
+        return await work.git("diff-tree", "-r", "-p", "-M", *words, *_PLAIN, base_commit(tree), now.tree)
 
 
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all")
@@ -307,16 +307,16 @@ def _counted(numbers: bytes) -> Diffstat:
 # --- changing one
 
 
-async def commit_leftovers(work: Desk, tree: Tree, message: str, now: Snapshot | None = None) -> str:
+async def commit_all(work: ScratchRepository, tree: WorktreeRecord, message: str, now: Snapshot | None = None) -> str:
     """The commit that holds all of a worker's work, on its branch in the user's repository: its own commits, as far as
     they are sound, and what was not committed in the swarm's name. ``now`` is what is in its tree, if that is known."""
-    now = now or await look(work, tree)
+    now = now or await snapshot_worktree(work, tree)
     start = tree.first or tree.base
     reference = f"refs/heads/{tree.branch}"
     was = await work.tip(reference)
     tip = was if was and await _is_ancestor(work, start, was) else start
     parents = await _with_own_commits(work, tree, tip)
-    onto = begun(tree)
+    onto = base_commit(tree)
     if onto not in (start, *parents) and not await _is_ancestor(work, onto, parents[0]):
         parents.append(onto)
     made = parents[0]
@@ -325,12 +325,12 @@ async def commit_leftovers(work: Desk, tree: Tree, message: str, now: Snapshot |
     if made != was:
         if not was:  # it is gone, or stands for another one
             await work.forget(reference)
-        if not await work.move(reference, made, was, "zot swarm: what was done"):
+        if not await work.update_branch(reference, made, was, "zot swarm: what was done"):
             raise GitFailed(f"the branch {tree.branch} moved meanwhile; try again")
     return made
 
 
-async def _with_own_commits(work: Desk, tree: Tree, tip: str) -> list[str]:
+async def _with_own_commits(work: ScratchRepository, tree: WorktreeRecord, tip: str) -> list[str]:
     """What its work stands on: ``tip``, and the commit its own HEAD is at when that goes beyond."""
     own = head_of(own_git(tree))
     if not own or own == tip or not await _take_over(work, tree, own):
@@ -340,9 +340,9 @@ async def _with_own_commits(work: Desk, tree: Tree, tip: str) -> list[str]:
     return [own] if await _is_ancestor(work, tip, own) else [tip, own]
 
 
-async def _take_over(work: Desk, tree: Tree, commit: str) -> bool:
+async def _take_over(work: ScratchRepository, tree: WorktreeRecord, commit: str) -> bool:
     """Bring a commit of the worker's repository into the user's; False when it cannot be had, or is not sound."""
-    if (await work.tried("cat-file", "-e", f"{commit}^{{commit}}")).code == 0:
+    if (await work.try_git("cat-file", "-e", f"{commit}^{{commit}}")).code == 0:
         return True
     objects = own_git(tree) / "objects"
     real = [path for path in (own_git(tree), objects, objects / "info") if path.is_dir() and not path.is_symlink()]
@@ -352,11 +352,11 @@ async def _take_over(work: Desk, tree: Tree, commit: str) -> bool:
         return False
     if len(real) != 3 or borrows != _borrows(work.repository):
         return False  # it leads elsewhere
-    return await work.take_over(os.fspath(objects), commit, tree.first or tree.base)
+    return await work.import_commit(os.fspath(objects), commit, tree.first or tree.base)
 
 
-async def _is_ancestor(work: Desk, old: str, new: str) -> bool:
-    return (await work.tried("merge-base", "--is-ancestor", old, new)).code == 0
+async def _is_ancestor(work: ScratchRepository, old: str, new: str) -> bool:
+    return (await work.try_git("merge-base", "--is-ancestor", old, new)).code == 0
 
 
 def head_of(directory: Path) -> str:
@@ -388,28 +388,30 @@ def _text(path: Path, within: Path) -> str:
     return read_whole(path, _LARGEST_REFERENCES, within).decode("utf-8", "replace").strip()
 
 
-async def put(work: Desk, tree: Tree, head: str, whole: str) -> None:
+async def put(work: ScratchRepository, tree: WorktreeRecord, head: str, whole: str) -> None:
     """The tree holds what ``whole`` does and stands on ``head``: work that was done elsewhere. A tree that is gone
     stays so, and its branch has all of it."""
     there = os.path.isdir(tree.path) and not os.path.islink(tree.path)
     reference = f"refs/heads/{tree.branch}"
     if there:
-        index = (await look(work, tree)).index
+        index = (await snapshot_worktree(work, tree)).index
         await work.git("read-tree", "--reset", "-u", "--no-recurse-submodules", whole, index=index, top=tree.path)
         await work.git("read-tree", "-m", head, index=index, top=tree.path)
-        renew_git(work, tree, head, index)
-    if not await work.move(reference, head if there else whole, await work.tip(reference), "zot swarm: work elsewhere"):
+        reset_git_dir(work, tree, head, index)
+    if not await work.update_branch(
+        reference, head if there else whole, await work.tip(reference), "zot swarm: work elsewhere"
+    ):
         raise GitFailed(f"the branch {tree.branch} moved meanwhile; try again")
 
 
-async def remove(tree: Tree) -> tuple[str, ...]:
+async def remove(tree: WorktreeRecord) -> tuple[str, ...]:
     """Tree and branch are gone; what could not go is told. Harmless the second time."""
     remove_tree(tree.path)
     try:
         repository = await find_repository(tree.repository)
     except GitFailed:
         return ()  # the repository is gone, and the branch with it
-    async with desk(repository, Path(tree.path).parent) as work:
+    async with scratch_repository(repository, Path(tree.path).parent) as work:
         return await _clear(work, tree)
 
 
@@ -423,14 +425,14 @@ async def remove_unfinished(directory: Path, taken: Container[str]) -> None:
     except (OSError, GitFailed):
         return  # it had not begun, or the repository is gone
     own = re.compile(rf"refs/heads/(zot[/-]{re.escape(branch)}(?:-\d+)?)")
-    async with desk(repository, directory) as work:
+    async with scratch_repository(repository, directory) as work:
         for reference, where in (await work.branches()).items():
             found = own.fullmatch(reference)
             if found is not None and not where and found[1] not in taken:
                 await work.forget(reference)
 
 
-async def _clear(work: Desk, tree: Tree) -> tuple[str, ...]:
+async def _clear(work: ScratchRepository, tree: WorktreeRecord) -> tuple[str, ...]:
     remove_tree(tree.path)
     (Path(tree.path).parent / INDEX).unlink(missing_ok=True)
     branches = await work.branches()

@@ -18,7 +18,7 @@ from typing import Literal
 
 import msgspec
 
-from zot.swarm.supervisor.budget_journal import Budget, Entry, Granted, Journal, Settled, Summed
+from zot.swarm.supervisor.budget_journal import BudgetJournal, BudgetLimits, Entry, Granted, Settled, Summed
 from zot.swarm.worker_records import Limits
 
 PAUSE_S = 5.0  # when a provider does not say for how long
@@ -31,7 +31,7 @@ _UNKNOWN = (
 )
 
 
-class Left(msgspec.Struct, frozen=True, kw_only=True):
+class RemainingBudget(msgspec.Struct, frozen=True, kw_only=True):
     """What is left of a budget; below 0 where it has no limit."""
 
     usd: float = -1.0
@@ -39,7 +39,7 @@ class Left(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = -1.0
 
 
-class Call(msgspec.Struct, kw_only=True, eq=False):
+class CallRequest(msgspec.Struct, kw_only=True, eq=False):
     """A model call somebody wants to make. ``own`` are the limits of the worker and ``spent``, ``steps`` what it has
     used; ``patient_s`` is how long it will wait by itself after it was granted. ``answer`` hears "", or why not."""
 
@@ -62,7 +62,7 @@ class _Account:
     """What became of a swarm's budget."""
 
     def __init__(self) -> None:
-        self.limits = Budget(swarm="")
+        self.limits = BudgetLimits(swarm="")
         self.spent = 0.0
         self.settled = 0.0  # of it
         self.steps = 0
@@ -96,16 +96,16 @@ class _Provider:
         self.asking: set[str] = set()
 
 
-class Purse:
+class SharedBudget:
     """``journal`` outlives the supervisor. ``belongs`` says whether there are workers of a swarm."""
 
     def __init__(self, journal: Path, now: float, belongs: Callable[[str], bool] = lambda swarm: True) -> None:
-        self._journal = Journal(journal, self._sum)
+        self._journal = BudgetJournal(journal, self._sum)
         self._accounts: dict[str, _Account] = {}
         self._providers: dict[str, _Provider] = {}
-        self._calls: dict[str, Call] = {}  # granted
-        self._waiting: dict[tuple[str, str, bool], deque[Call]] = {}  # in the order they came; see _queue
-        self._of: dict[str, dict[str, Call]] = {}  # of each worker, granted and waiting
+        self._calls: dict[str, CallRequest] = {}  # granted
+        self._waiting: dict[tuple[str, str, bool], deque[CallRequest]] = {}  # in the order they came; see _queue
+        self._of: dict[str, dict[str, CallRequest]] = {}  # of each worker, granted and waiting
         self._unsettled: dict[str, float] = {}  # granted by an earlier supervisor, and counted as spent
         self._open: dict[str, Granted] = {}  # all that is granted and not settled, by whomever
         self._count = 0
@@ -116,7 +116,7 @@ class Purse:
 
     # --- budgets
 
-    def open(self, budget: Budget, now: float) -> None:
+    def open(self, budget: BudgetLimits, now: float) -> None:
         """Make the budget, or change its limits. OSError when it cannot be kept."""
         account = self._account(budget.swarm)
         self._journal.append(budget)
@@ -126,7 +126,7 @@ class Purse:
             account.since = now
         self._journal.shorten_if_long()
 
-    def budgets(self) -> list[Budget]:
+    def budgets(self) -> list[BudgetLimits]:
         return [account.limits for account in self._accounts.values() if account.limits.swarm]
 
     def spent(self, swarm: str) -> tuple[float, int]:
@@ -136,19 +136,19 @@ class Purse:
 
     # --- calls
 
-    def left(self, now: float) -> dict[str, Left]:
+    def left(self, now: float) -> dict[str, RemainingBudget]:
         """Of every swarm with a budget, what may still be granted."""
         return {budget.swarm: self._left(self._account(budget.swarm), now) for budget in self.budgets()}
 
-    def _left(self, account: _Account, now: float) -> Left:
+    def _left(self, account: _Account, now: float) -> RemainingBudget:
         limits = account.limits
-        return Left(
+        return RemainingBudget(
             usd=max(0.0, limits.max_cost - account.held) if limits.max_cost else -1.0,
             steps=max(0, limits.max_steps - account.steps) if limits.max_steps else -1,
             seconds=max(0.0, limits.timeout_s - account.age(now)) if limits.timeout_s else -1.0,
         )
 
-    def ask(self, call: Call, now: float) -> None:
+    def request_call(self, call: CallRequest, now: float) -> None:
         """Its answer comes at once or later, from ``look``."""
         if refusal := self._refusal(call, now):
             call.answer(refusal)
@@ -157,9 +157,9 @@ class Purse:
         call.number = self._count
         self._of.setdefault(call.worker, {})[call.id] = call
         self._waiting.setdefault(_queue(call), deque()).append(call)
-        self.look(now)
+        self.grant_waiting(now)
 
-    def look(self, now: float) -> None:
+    def grant_waiting(self, now: float) -> None:
         """Answer everybody who can be answered now, in the order they came. Of those who wait for the same, the first
         one holds up the others: with thousands of them, nobody has to look at each."""
         held_up: set[tuple[str, str, bool]] = set()
@@ -204,7 +204,7 @@ class Purse:
             for calls in self._of.values():
                 if (waiting := calls.get(id)) is not None:
                     waiting.is_gone = True
-            self.look(now)
+            self.grant_waiting(now)
             return
         self._forget(call)
         provider = self._provider(call.provider)
@@ -216,20 +216,20 @@ class Purse:
         elif outcome == "ok":
             provider.window += 1
         self._book(call.swarm, id, usd, now)
-        self.look(now)
+        self.grant_waiting(now)
 
-    def withdraw(self, worker: str, now: float) -> None:
+    def drop_worker(self, worker: str, now: float) -> None:
         """It is gone: what it waits for is forgotten, what it was granted is spent."""
         for call in self._of.pop(worker, {}).values():
             call.is_gone = True
             if self._calls.pop(call.id, None) is not None:
                 self._provider(call.provider).asking.discard(call.id)
                 self._book(call.swarm, call.id, call.usd, now)
-        self.look(now)
+        self.grant_waiting(now)
 
     # --- how
 
-    def _verdict(self, call: Call, now: float) -> str:
+    def _verdict(self, call: CallRequest, now: float) -> str:
         """``""`` is yes, ``"wait"`` not yet, anything else why not."""
         if refusal := self._refusal(call, now):
             return refusal
@@ -244,7 +244,7 @@ class Purse:
             return "wait"  # others may turn out cheaper, or fail
         return ""
 
-    def _refusal(self, call: Call, now: float) -> str:
+    def _refusal(self, call: CallRequest, now: float) -> str:
         own, account = call.own, self._account(call.swarm)
         limits = account.limits
         if own.max_cost and (call.spent >= own.max_cost or call.spent + call.usd > own.max_cost):
@@ -261,7 +261,7 @@ class Purse:
             return f"the swarm {call.swarm} has had its {limits.timeout_s:g} s"
         return ""
 
-    def _grant(self, call: Call) -> None:
+    def _grant(self, call: CallRequest) -> None:
         account = self._account(call.swarm)
         if call.swarm:
             granted = Granted(call=call.id, swarm=call.swarm, worker=call.worker, usd=call.usd)
@@ -292,7 +292,7 @@ class Purse:
             self._journal.append(Settled(call=id, swarm=swarm, usd=usd, age=round(account.age(now), 1)))
             self._journal.shorten_if_long()
 
-    def _forget(self, call: Call) -> None:
+    def _forget(self, call: CallRequest) -> None:
         calls = self._of.get(call.worker, {})
         calls.pop(call.id, None)
         if not calls:
@@ -311,7 +311,7 @@ class Purse:
             account = self._account(entry.swarm)
             account.used_at = entry.at if isinstance(entry, Summed) else time.time()
             match entry:
-                case Budget():
+                case BudgetLimits():
                     account.limits, account.since = entry, now
                 case Granted():
                     self._open[entry.call] = entry
@@ -359,7 +359,7 @@ class Purse:
         self._journal.shorten_if_long()
 
 
-def _queue(call: Call) -> tuple[str, str, bool]:
+def _queue(call: CallRequest) -> tuple[str, str, bool]:
     """Those who wait for the same: a provider, a budget, and whether they will wait by themselves as well."""
     return call.provider, call.swarm, call.patient_s > 0
 

@@ -21,7 +21,7 @@ MOST_LINES = 4096  # beyond what its sum would have
 _LARGEST = 1 << 30
 
 
-class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="budget"):
+class BudgetLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="budget"):
     """The limits of a whole swarm; 0 is none."""
 
     swarm: str
@@ -57,12 +57,12 @@ class Summed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag=
     at: float = 0.0
 
 
-Entry = Budget | Granted | Settled | Summed
+Entry = BudgetLimits | Granted | Settled | Summed
 _decode = msgspec.json.Decoder(Entry).decode
 _encode = msgspec.json.Encoder().encode
 
 
-class Journal:
+class BudgetJournal:
     """``sum`` says what the journal comes to; it is asked when there are too many lines."""
 
     def __init__(self, path: Path, sum: Callable[[], Iterable[Entry]]) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from zot.swarm.worker_records import MOST_AT_ONCE
+from zot.swarm.worker_records import MOST_AT_ONCE, WorkerSpec
 from zot.wire.rpc_frames import Command
 from zot.wire.swarm_frames import SwarmCommand
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
+class SupervisorConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What a supervisor is told by standard input. ``patience_s``: so long a worker at work may be silent before it is
     asked whether it is there; ``idle_s``: so long one without work keeps its process."""
 
@@ -20,12 +20,13 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     idle_s: float = 600.0
 
     def __repr__(self) -> str:
-        return f"Task({self.home!r})"
+        return f"SupervisorConfig({self.home!r})"
 
 
-class Lend(Command, frozen=True, kw_only=True, tag="swarm_lend"):
-    """For the workers this client starts or resumes, kept in memory as long as they live: a key, and the environment
-    it was called in, which has none. ``most`` is how many may be at work at once, as the settings say by now."""
+class SetCredential(Command, frozen=True, kw_only=True, tag="swarm_lend"):
+    """For the workers this client starts or resumes, kept in memory as long as they live: the key of a provider, empty
+    if a worker finds its own, and the environment the client was called in, which has none. ``most`` is how many may
+    be at work at once, as the settings say by now."""
 
     provider: str = ""
     value: str = ""
@@ -33,10 +34,16 @@ class Lend(Command, frozen=True, kw_only=True, tag="swarm_lend"):
     environment: dict[str, str] = msgspec.field(default_factory=dict[str, str])
 
     def __repr__(self) -> str:
-        return f"Lend({self.provider!r})"
+        return f"SetCredential({self.provider!r})"
 
 
-class Note(Command, frozen=True, kw_only=True, tag="swarm_note"):
+class StartWorker(Command, frozen=True, kw_only=True, tag="swarm_start_worker"):
+    """Start a worker from its specification, which the client derived from its own configuration."""
+
+    spec: WorkerSpec
+
+
+class RecordMerge(Command, frozen=True, kw_only=True, tag="swarm_note"):
     """Whoever merged or removes a worker says so: the record is the supervisor's to write."""
 
     worker: str
@@ -44,4 +51,4 @@ class Note(Command, frozen=True, kw_only=True, tag="swarm_note"):
     forget: bool = False
 
 
-AnyCommand = SwarmCommand | Lend | Note
+AnyCommand = SwarmCommand | SetCredential | StartWorker | RecordMerge

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from zot.swarm.worker_env import AGENT_VARIABLE
-from zot.swarm.worker_records import Worker
+from zot.swarm.worker_records import WorkerRecord
 from zot.system.process_table import is_running
 from zot.system.safe_open import read_whole
 
@@ -22,7 +22,7 @@ _PAUSE_S = 0.05
 _POLITE = 20  # rounds before anybody is killed: the watching shell is at work
 
 
-async def end_leftovers(workers: Sequence[Worker]) -> None:
+async def kill_orphans(workers: Sequence[WorkerRecord]) -> None:
     """Returns when none of them runs any more."""
     if not workers:
         return
@@ -37,7 +37,7 @@ async def end_leftovers(workers: Sequence[Worker]) -> None:
         await asyncio.sleep(_PAUSE_S)
 
 
-def _left_of(workers: Sequence[Worker]) -> set[int]:
+def _left_of(workers: Sequence[WorkerRecord]) -> set[int]:
     found = {worker.pid for worker in workers if worker.pid and worker.born and is_running(worker.pid, worker.born)}
     ids = {f"{AGENT_VARIABLE}={worker.id}".encode() for worker in workers}
     for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():

@@ -26,7 +26,7 @@ _BACKLOG = 128
 _PREFIX = "zot-swarm-"
 
 
-class Running(msgspec.Struct, frozen=True, kw_only=True):
+class SupervisorInfo(msgspec.Struct, frozen=True, kw_only=True):
     """``supervisor.json``."""
 
     pid: int
@@ -34,33 +34,33 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     started: float
 
 
-class Room:
+class SupervisorRuntimeDir:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.directory = home / "swarm"
         self.state, self.log = self.directory / "supervisor.json", self.directory / "supervisor.log"
-        self._own: Running | None = None
+        self._own: SupervisorInfo | None = None
 
-    def running(self) -> Running | None:
+    def running(self) -> SupervisorInfo | None:
         """The living supervisor; None when there is none, or it is not ready."""
         return self.last() if self.is_alive() else None
 
-    def last(self) -> Running | None:
+    def last(self) -> SupervisorInfo | None:
         """What is written of a supervisor, living or not."""
         with suppress(OSError, msgspec.MsgspecError, UnicodeError):
-            return msgspec.json.decode(read_whole(self.state), type=Running)
+            return msgspec.json.decode(read_whole(self.state), type=SupervisorInfo)
         return None
 
     def is_alive(self) -> bool:
         return is_held(self.directory / "supervisor.lock")
 
-    def life_lock(self) -> int:
+    def lifetime_lock(self) -> int:
         """The lock a supervisor holds from its birth, as a descriptor it inherits; -1 when somebody has it."""
         make_private_dir(self.directory)
         return held_from_birth(self.directory / "supervisor.lock")
 
     @contextmanager
-    def starting(self) -> Generator[bool]:
+    def startup_lock(self) -> Generator[bool]:
         """Whether the lock under which supervisors begin and end is ours now; it does not wait."""
         make_private_dir(self.directory)
         with for_a_moment(self.directory / "start.lock") as ours:
@@ -86,12 +86,12 @@ class Room:
                 rmtree(directory, ignore_errors=True)
         raise ZotError(f"the swarm's supervisor finds no place for its socket: {why or 'no private directory'}")
 
-    def publish(self, running: Running) -> None:
+    def publish(self, running: SupervisorInfo) -> None:
         write_atomic(self.state, msgspec.json.encode(running))
         self._own = running
 
     @property
-    def is_lost(self) -> bool:
+    def is_orphaned(self) -> bool:
         """Whether the home of the one that published itself is gone, or belongs to another one by now: somebody removed
         it, and nobody can find this one any more."""
         if self._own is None:
@@ -99,7 +99,7 @@ class Room:
         last = self.last()
         return not self.directory.is_dir() or (last is not None and last != self._own)
 
-    def withdraw(self) -> None:
+    def unpublish(self) -> None:
         """Nothing of another one, whose home this may be by now."""
         if self._own is not None:
             _remove_socket(self._own)
@@ -114,7 +114,7 @@ class Room:
             _remove_socket(last)
 
 
-def _remove_socket(running: Running) -> None:
+def _remove_socket(running: SupervisorInfo) -> None:
     if Path(running.socket).parent.name.startswith(_PREFIX):
         rmtree(Path(running.socket).parent, ignore_errors=True)
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 
-class Wish(NamedTuple):
+class RunRequest(NamedTuple):
     """``writes`` is the directory it may change and share with others; empty when it has one of its own, or only
     reads."""
 
@@ -24,32 +24,32 @@ class Scheduler:
     def __init__(self, most: int) -> None:
         self.most = most
         self.most_of: dict[str, int] = {}  # swarms with a number of their own; 0 is none
-        self._waiting: dict[str, Wish] = {}
-        self._running: dict[str, Wish] = {}
+        self._waiting: dict[str, RunRequest] = {}
+        self._running: dict[str, RunRequest] = {}
         self._asking: Counter[str] = Counter()  # of each swarm, how many wait
         self._at_work: Counter[str] = Counter()  # and run
         self._written: Counter[str] = Counter()  # in each directory, how many write: one
 
     @property
-    def running(self) -> Mapping[str, Wish]:
+    def running(self) -> Mapping[str, RunRequest]:
         return self._running
 
     @property
-    def waiting(self) -> Mapping[str, Wish]:
+    def waiting(self) -> Mapping[str, RunRequest]:
         return self._waiting
 
-    def ask(self, wish: Wish) -> None:
+    def enqueue(self, wish: RunRequest) -> None:
         """It wants to run; one that runs or waits already keeps its place."""
         if wish.worker not in self._running and wish.worker not in self._waiting:
             self._waiting[wish.worker] = wish
             self._asking[wish.swarm] += 1
 
-    def readmit(self, wish: Wish) -> None:
+    def readmit(self, wish: RunRequest) -> None:
         """It runs already."""
-        self.leave(wish.worker)
+        self.remove(wish.worker)
         self._let_in(wish)
 
-    def leave(self, worker: str) -> None:
+    def remove(self, worker: str) -> None:
         """It runs no more, and does not want to."""
         if (wish := self._waiting.pop(worker, None)) is not None:
             _less(self._asking, wish.swarm)
@@ -57,10 +57,10 @@ class Scheduler:
             _less(self._at_work, wish.swarm)
             _less(self._written, wish.writes)
 
-    def admit(self) -> list[str]:
+    def next_runnable(self) -> list[str]:
         """Those that may run from now on. One that has to wait holds up nobody behind it but those who would write in
         the same directory."""
-        admitted: list[Wish] = []
+        admitted: list[RunRequest] = []
         written = set(self._written)
         has_room = {swarm for swarm in self._asking if self._has_room(swarm)}
         for wish in self._waiting.values():
@@ -77,7 +77,7 @@ class Scheduler:
             del self._waiting[wish.worker]
         return [wish.worker for wish in admitted]
 
-    def _let_in(self, wish: Wish) -> None:
+    def _let_in(self, wish: RunRequest) -> None:
         self._running[wish.worker] = wish
         self._at_work[wish.swarm] += 1
         if wish.writes:

@@ -21,8 +21,8 @@ import msgspec
 from zot.errors import NotThere, ZotError, in_words
 from zot.swarm.client import NOT_THERE
 from zot.swarm.engines.engine import Credential
-from zot.swarm.supervisor.internal_frames import AnyCommand, Task
-from zot.swarm.supervisor.runtime_dir import Room, Running
+from zot.swarm.supervisor.internal_frames import AnyCommand, SupervisorConfig
+from zot.swarm.supervisor.runtime_dir import SupervisorInfo, SupervisorRuntimeDir
 from zot.swarm.supervisor.supervisor import LINGER_S, Supervisor
 from zot.swarm.worker_env import AGENT_VARIABLE
 from zot.system import process_setup
@@ -82,7 +82,7 @@ class Client:
         try:
             command = _decode(line)
             id, name = command.id, str(command.__struct_config__.tag)
-            data = await self._supervisor.do(self, command)
+            data = await self._supervisor.dispatch(self, command)
             answer = rpc_frames.Response(
                 id=id, command=name, success=True, data=msgspec.UNSET if data is None else data
             )
@@ -102,19 +102,19 @@ class Client:
 def main() -> None:
     process_setup.claim()
     os.environ.pop(AGENT_VARIABLE, None)
-    task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
-    room = Room(Path(task.home))
+    task = msgspec.json.decode(sys.stdin.buffer.read(), type=SupervisorConfig)
+    runtime_dir = SupervisorRuntimeDir(Path(task.home))
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     try:
-        asyncio.run(_serve(task, room))
+        asyncio.run(_serve(task, runtime_dir))
     except* (OSError, ZotError) as group:
         print(f"zot: {in_words(group.exceptions[0])}", file=sys.stderr, flush=True)
         os._exit(1)
 
 
-async def _serve(task: Task, room: Room) -> None:
-    listening = room.listen()
+async def _serve(task: SupervisorConfig, runtime_dir: SupervisorRuntimeDir) -> None:
+    listening = runtime_dir.listen()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _terminate)
     async with asyncio.TaskGroup() as group:
         supervisor = Supervisor(task, group)
@@ -127,12 +127,12 @@ async def _serve(task: Task, room: Room) -> None:
                 writer.close()
 
         server = await asyncio.start_unix_server(meet, sock=listening, limit=_CHUNK)
-        room.publish(Running(pid=os.getpid(), socket=listening.getsockname(), started=time.time()))
+        runtime_dir.publish(SupervisorInfo(pid=os.getpid(), socket=listening.getsockname(), started=time.time()))
         with suppress(OSError):  # whoever started it may be gone
             os.write(1, b"ready\n")
             os.dup2(2, 1)  # left free, a client's socket would get the number, and whatever is printed
-        group.create_task(_leave_if_lost(room, task.patience_s / 4))
-        await _until_unneeded(supervisor, room)
+        group.create_task(_leave_if_lost(runtime_dir, task.patience_s / 4))
+        await _until_unneeded(supervisor, runtime_dir)
         server.close()
         from zot.system.processes import kill_all
 
@@ -140,26 +140,26 @@ async def _serve(task: Task, room: Room) -> None:
         os._exit(0)
 
 
-async def _until_unneeded(supervisor: Supervisor, room: Room) -> None:
+async def _until_unneeded(supervisor: Supervisor, runtime_dir: SupervisorRuntimeDir) -> None:
     """Under the lock that everybody takes who would start one: nobody finds it and loses it again."""
     while True:
         await supervisor.unneeded.wait()
         supervisor.unneeded.clear()
-        with room.starting() as ours:
-            if ours and supervisor.is_unneeded:
-                room.withdraw()
+        with runtime_dir.startup_lock() as ours:
+            if ours and supervisor.is_idle:
+                runtime_dir.unpublish()
                 return
         await asyncio.sleep(LINGER_S)
-        if supervisor.is_unneeded:
+        if supervisor.is_idle:
             supervisor.unneeded.set()
 
 
-async def _leave_if_lost(room: Room, every_s: float) -> None:
+async def _leave_if_lost(runtime_dir: SupervisorRuntimeDir, every_s: float) -> None:
     """A home that was removed takes its workers along: nobody could stop them any more, or see what they did."""
     while True:
         await asyncio.sleep(every_s)
-        if room.is_lost:
-            room.withdraw()
+        if runtime_dir.is_orphaned:
+            runtime_dir.unpublish()
             _terminate()
 
 

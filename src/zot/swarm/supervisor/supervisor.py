@@ -25,15 +25,13 @@ from zot.swarm.engines.engine import Credential, Engine
 from zot.swarm.engines.local import LocalEngine
 from zot.swarm.event_log import EventLog, last_answer, recorded
 from zot.swarm.inbox import Inbox
-from zot.swarm.info import info_of
-from zot.swarm.supervisor.budget import Budget, Left, Purse
-from zot.swarm.supervisor.internal_frames import AnyCommand, Lend, Note, Task
-from zot.swarm.supervisor.orphans import end_leftovers
+from zot.swarm.supervisor.budget import BudgetLimits, RemainingBudget, SharedBudget
+from zot.swarm.supervisor.internal_frames import AnyCommand, RecordMerge, SetCredential, StartWorker, SupervisorConfig
+from zot.swarm.supervisor.orphans import kill_orphans
 from zot.swarm.supervisor.scheduler import Scheduler
-from zot.swarm.supervisor.worker import Charge
-from zot.swarm.supervisor.worker_launch import check_order, order_of
-from zot.swarm.worker_records import LIVE, Order, Tree, Worker
-from zot.swarm.worker_store import MAKING, Places, WorkerPlace, check_name, free_name, meant
+from zot.swarm.supervisor.worker import WorkerController
+from zot.swarm.worker_records import LIVE, WorkerRecord, WorkerSpec, WorktreeRecord
+from zot.swarm.worker_store import MAKING, WorkerDir, WorkerStore, check_name, find_worker, unique_name, worker_info
 from zot.system.processes import reap_strays
 from zot.system.temp_files import remove_tree
 from zot.wire import rpc_frames, swarm_frames
@@ -59,38 +57,39 @@ class Client(Protocol):
 
 
 @runtime_checkable
-class AllowingEngine(Protocol):
+class DetachedEngine(Protocol):
     """One whose workers may outlive this process."""
 
-    async def allow(self, left: dict[str, Left]) -> None: ...
+    async def allow(self, left: dict[str, RemainingBudget]) -> None: ...
 
 
 class Supervisor:
-    def __init__(self, task: Task, group: asyncio.TaskGroup) -> None:
+    def __init__(self, task: SupervisorConfig, group: asyncio.TaskGroup) -> None:
         self._group = group
         self._lent = {name: Credential(provider=name, value=value) for name, value in task.lent.items()}
         self._loop = asyncio.get_running_loop()
-        self._places = Places(Path(task.home))
-        self._charges: dict[str, Charge] = {}
+        self._places = WorkerStore(Path(task.home))
+        self._controllers: dict[str, WorkerController] = {}
         self._scheduler = Scheduler(task.most)
         self._clients: set[Client] = set()
         self._engines: dict[str, Engine] = {}
-        self._unsaved: dict[str, Charge] = {}
-        self._untold: dict[str, Charge] = {}
+        self._unsaved: dict[str, WorkerController] = {}
+        self._untold: dict[str, WorkerController] = {}
         self._saving = self._telling = self._looking = self._admitting = self._allowing = False
-        self._purse_timer: asyncio.TimerHandle | None = None
+        self._budget_timer: asyncio.TimerHandle | None = None
         self._starts = 0
         self._names: set[str] = set()  # of those that are being made
         self.patience_s, self.idle_s = task.patience_s, task.idle_s
-        of_workers = {worker.order.swarm for worker in self._places.all()}
-        self.purse = Purse(self._places.root / "budgets.jsonl", self._loop.time(), of_workers.__contains__)
-        for budget in self.purse.budgets():
+        of_workers = {worker.spec.swarm for worker in self._places.all()}
+        self.budget = SharedBudget(self._places.root / "budgets.jsonl", self._loop.time(), of_workers.__contains__)
+        for budget in self.budget.budgets():
             self._scheduler.most_of[budget.swarm] = budget.max_agents
         self.unneeded = asyncio.Event()
         self._doers: dict[type, Callable[[Client, Any], Any]] = {
-            Lend: self._lend,
-            Note: self._note,
-            swarm_frames.SwarmStart: self._start,
+            SetCredential: self._lend,
+            RecordMerge: self._note,
+            StartWorker: self._start,
+            swarm_frames.SwarmStart: self._refuse_start,
             swarm_frames.SwarmResume: self._resume,
             swarm_frames.SwarmList: self._list,
             swarm_frames.SwarmGet: self._get,
@@ -111,12 +110,12 @@ class Supervisor:
         everyone = self._places.all()
         await self._clear_unfinished(everyone)
         workers = [worker for worker in everyone if worker.status in LIVE]
-        await end_leftovers([worker for worker in workers if worker.order.engine == "local"])
+        await kill_orphans([worker for worker in workers if worker.spec.engine == "local"])
         for worker in workers:
             self._recover(worker)
         self._note_need()
 
-    async def _clear_unfinished(self, everyone: list[Worker]) -> None:
+    async def _clear_unfinished(self, everyone: list[WorkerRecord]) -> None:
         """Nobody was promised a worker where there is no record yet: its tree and branch would be nobody's."""
         taken = {worker.tree.branch for worker in everyone if worker.tree is not None}
         for place in self._places.unfinished():
@@ -126,37 +125,37 @@ class Supervisor:
                 await worktrees.remove_unfinished(place.directory, taken)
                 remove_tree(place.directory)
 
-    def _recover(self, worker: Worker) -> None:
+    def _recover(self, worker: WorkerRecord) -> None:
         place = self._places.of(worker.id)
         try:
             inbox = Inbox(place.inbox)
         except ZotError as error:
             _close_record(place, worker, "lost", str(error))
             return
-        credential = self._lent.get(worker.order.provider)
-        if worker.order.engine != "local" and worker.pid:
-            charge = self._take(worker, place, credential)
-            self._scheduler.readmit(charge.wish)
-            charge.go_on()
+        credential = self._lent.get(worker.spec.config.provider)
+        if worker.spec.engine != "local" and worker.pid:
+            controller = self._take(worker, place, credential)
+            self._scheduler.readmit(controller.run_request)
+            controller.rejoin()
             return
         over = inbox.next is None and not inbox.interrupted
-        may_go_on = worker.status == "queued" or 0 < worker.attempt <= worker.order.restarts
+        may_go_on = worker.status == "queued" or 0 < worker.attempt <= worker.spec.restarts
         if over:
             _close_record(place, worker, "done", "")
         elif may_go_on:
             queued = msgspec.structs.replace(worker, status="queued", activity="queued", pid=0, born=0)
-            charge = self._take(queued, place, credential)
-            self.changed(charge, at_once=True)
-            self.asks_to_run(charge)
+            controller = self._take(queued, place, credential)
+            self.changed(controller, at_once=True)
+            self.request_slot(controller)
         else:
             _close_record(place, worker, "lost", "the supervisor was killed, and its workers with it")
 
-    def _take(self, worker: Worker, place: WorkerPlace, credential: Credential | None = None) -> Charge:
-        charge = self._charges[worker.id] = Charge(worker, place, self, credential)
+    def _take(self, worker: WorkerRecord, place: WorkerDir, credential: Credential | None = None) -> WorkerController:
+        controller = self._controllers[worker.id] = WorkerController(worker, place, self, credential)
         self._keep_looking()
-        return charge
+        return controller
 
-    # --- what workers ask (Keeper)
+    # --- what workers ask (WorkerOwner)
 
     def engine(self, name: str) -> Engine:
         if name not in self._engines:
@@ -166,8 +165,8 @@ class Supervisor:
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
         self._group.create_task(_guarded(work))
 
-    def changed(self, charge: Charge, *, at_once: bool) -> None:
-        self._unsaved[charge.id] = self._untold[charge.id] = charge
+    def changed(self, controller: WorkerController, *, at_once: bool) -> None:
+        self._unsaved[controller.id] = self._untold[controller.id] = controller
         if at_once:
             self._save()
             self._tell()
@@ -182,12 +181,12 @@ class Supervisor:
     def _save(self) -> None:
         self._saving = False
         unsaved, self._unsaved = self._unsaved, {}
-        for id, charge in unsaved.items():
+        for id, controller in unsaved.items():
             try:
-                charge.place.save(charge.worker)
+                controller.place.save(controller.worker)
             except OSError:
-                if charge.place.directory.is_dir():  # a full disk: the next change is another try
-                    self._unsaved[id] = charge
+                if controller.place.directory.is_dir():  # a full disk: the next change is another try
+                    self._unsaved[id] = controller
         if self._unsaved and not self._saving:
             self._saving = True
             self._loop.call_later(SAVE_S, self._save)
@@ -197,32 +196,32 @@ class Supervisor:
         untold, self._untold = self._untold, {}
         if not any(client.updates for client in self._clients):
             return
-        for charge in untold.values():
-            info = info_of(charge.worker)
+        for controller in untold.values():
+            info = worker_info(controller.worker)
             line = _encode(swarm_frames.SwarmUpdate(id=info.id, status=info.status, worker=info))
             for client in self._clients:
                 if client.updates:
                     client.send(line)
 
-    def heard(self, charge: Charge, line: bytes) -> None:
-        listening = [client for client in self._clients if charge.id in client.subscribed]
+    def on_worker_line(self, controller: WorkerController, line: bytes) -> None:
+        listening = [client for client in self._clients if controller.id in client.subscribed]
         if listening:
-            wrapped = _wrapped(charge.id, line)
+            wrapped = _wrapped(controller.id, line)
             for client in listening:
                 client.send_event(wrapped, line)
 
-    def asks_to_run(self, charge: Charge) -> None:
-        self._scheduler.ask(charge.wish)
+    def request_slot(self, controller: WorkerController) -> None:
+        self._scheduler.enqueue(controller.run_request)
         self._admit_soon()
 
-    def runs_no_more(self, charge: Charge) -> None:
-        self._scheduler.leave(charge.id)
+    def release_slot(self, controller: WorkerController) -> None:
+        self._scheduler.remove(controller.id)
         self._admit_soon()
 
-    def ended(self, charge: Charge) -> None:
-        self._charges.pop(charge.id, None)
-        self.runs_no_more(charge)
-        self.look_after_purse()
+    def ended(self, controller: WorkerController) -> None:
+        self._controllers.pop(controller.id, None)
+        self.release_slot(controller)
+        self.schedule_budget_check()
         self._note_need()
 
     def _admit_soon(self) -> None:
@@ -232,56 +231,56 @@ class Supervisor:
 
     def _admit(self) -> None:
         self._admitting = False
-        for id in self._scheduler.admit():
-            if (charge := self._charges.get(id)) is not None:
-                charge.go()
+        for id in self._scheduler.next_runnable():
+            if (controller := self._controllers.get(id)) is not None:
+                controller.start()
             else:
-                self._scheduler.leave(id)
+                self._scheduler.remove(id)
 
     # --- time
 
     def _keep_looking(self) -> None:
-        if not self._looking and self._charges:
+        if not self._looking and self._controllers:
             self._looking = True
             self._loop.call_later(self.patience_s / 4, self._look)
 
     def _look(self) -> None:
         self._looking = False
-        for charge in list(self._charges.values()):
-            charge.look()
+        for controller in list(self._controllers.values()):
+            controller.check_alive()
         reap_strays()
         self._keep_looking()
 
-    def look_after_purse(self) -> None:
+    def schedule_budget_check(self) -> None:
         """Somebody may go when a pause is over."""
         now = self._loop.time()
-        self.purse.look(now)
-        if self._purse_timer is not None:
-            self._purse_timer.cancel()
-        wait = self.purse.next_look(now)
-        self._purse_timer = None if wait is None else self._loop.call_later(wait + 0.001, self.look_after_purse)
-        if not self._allowing and any(isinstance(engine, AllowingEngine) for engine in self._engines.values()):
+        self.budget.grant_waiting(now)
+        if self._budget_timer is not None:
+            self._budget_timer.cancel()
+        wait = self.budget.next_look(now)
+        self._budget_timer = None if wait is None else self._loop.call_later(wait + 0.001, self.schedule_budget_check)
+        if not self._allowing and any(isinstance(engine, DetachedEngine) for engine in self._engines.values()):
             self._allowing = True
             self._loop.call_later(ALLOW_S, self._allow)
 
     def _allow(self) -> None:
         """Engines whose workers go on without us know what is left of the budgets."""
         self._allowing = False
-        left = self.purse.left(self._loop.time())
+        left = self.budget.left(self._loop.time())
         for engine in self._engines.values():
-            if isinstance(engine, AllowingEngine):
+            if isinstance(engine, DetachedEngine):
                 self.begin(engine.allow(left))
 
     def _note_need(self) -> None:
         self._loop.call_later(LINGER_S, self._look_for_need)
 
     def _look_for_need(self) -> None:
-        if self.is_unneeded:
+        if self.is_idle:
             self.unneeded.set()
 
     @property
-    def is_unneeded(self) -> bool:
-        return not self._charges and not self._clients and not self._starts
+    def is_idle(self) -> bool:
+        return not self._controllers and not self._clients and not self._starts
 
     # --- clients
 
@@ -292,13 +291,14 @@ class Supervisor:
         self._clients.discard(client)
         self._note_need()
 
-    async def do(self, client: Client, command: AnyCommand) -> Any:
+    async def dispatch(self, client: Client, command: AnyCommand) -> Any:
         """The data of the answer; ZotError or OSError says why there is none."""
         done = self._doers[type(command)](client, command)
         return await done if asyncio.iscoroutine(done) else done
 
-    def _lend(self, client: Client, command: Lend) -> None:
-        if command.provider:
+    def _lend(self, client: Client, command: SetCredential) -> None:
+        client.lent.pop(command.provider, None)  # a key that was typed for another address must not stay
+        if command.value:
             client.lent[command.provider] = Credential(provider=command.provider, value=command.value)
         client.environment = command.environment or client.environment
         if command.most and command.most != self._scheduler.most:
@@ -306,7 +306,7 @@ class Supervisor:
             self._admit_soon()
 
     def _list(self, client: Client, command: swarm_frames.SwarmList) -> swarm_frames.SwarmWorkers:
-        return swarm_frames.SwarmWorkers(workers=tuple(map(info_of, self._listed(command))))
+        return swarm_frames.SwarmWorkers(workers=tuple(map(worker_info, self._listed(command))))
 
     def _send(self, client: Client, command: swarm_frames.SwarmSend) -> None:
         self._living(command.worker).accept(command.text, command.images)
@@ -318,70 +318,71 @@ class Supervisor:
     def _refuse_git(self, client: Client, command: AnyCommand) -> None:
         raise UsageError("whoever asks does that itself: git is not the supervisor's business")
 
-    def _everyone(self) -> list[Worker]:
+    def _everyone(self) -> list[WorkerRecord]:
         """Those that live as they are now, the others as they are on disk."""
-        living = self._charges
+        living = self._controllers
         return [living[worker.id].worker if worker.id in living else worker for worker in self._places.all()]
 
-    def _meant(self, typed: str) -> Worker:
+    def _meant(self, typed: str) -> WorkerRecord:
         """NotThere when it is nobody, or could be several."""
-        if (charge := self._charges.get(typed)) is not None:
-            return charge.worker
-        return meant(typed, self._everyone())
+        if (controller := self._controllers.get(typed)) is not None:
+            return controller.worker
+        return find_worker(typed, self._everyone())
 
-    def _listed(self, command: swarm_frames.SwarmList) -> list[Worker]:
-        everyone = self._everyone() if command.all else [charge.worker for charge in self._charges.values()]
+    def _listed(self, command: swarm_frames.SwarmList) -> list[WorkerRecord]:
+        everyone = self._everyone() if command.all else [controller.worker for controller in self._controllers.values()]
         return [
             worker
             for worker in sorted(everyone, key=lambda worker: (worker.created, worker.id))
-            if (not command.session or worker.order.session in ("", command.session))
-            and (not command.swarm or worker.order.swarm == command.swarm)
+            if (not command.session or worker.spec.session in ("", command.session))
+            and (not command.swarm or worker.spec.swarm == command.swarm)
         ]
 
     def _get(self, client: Client, command: swarm_frames.SwarmGet) -> swarm_frames.SwarmWorker:
         worker = self._meant(command.worker)
-        charge, place = self._charges.get(worker.id), self._places.of(worker.id)
-        inbox = charge.inbox if charge is not None else Inbox(place.inbox)
-        answer = (charge.answer if charge is not None else "") or last_answer(place.events) or worker.answer
-        return swarm_frames.SwarmWorker(worker=info_of(worker), answer=answer, waiting=inbox.waiting)
+        controller, place = self._controllers.get(worker.id), self._places.of(worker.id)
+        inbox = controller.inbox if controller is not None else Inbox(place.inbox)
+        answer = (controller.answer if controller is not None else "") or last_answer(place.events) or worker.answer
+        return swarm_frames.SwarmWorker(worker=worker_info(worker), answer=answer, waiting=inbox.waiting)
 
-    def _living(self, typed: str) -> Charge:
+    def _living(self, typed: str) -> WorkerController:
         worker = self._meant(typed)
-        charge = self._charges.get(worker.id)
-        if charge is None:
+        controller = self._controllers.get(worker.id)
+        if controller is None:
             raise UsageError(f"{worker.name} is {worker.status}: `zot swarm resume {worker.id}` continues it")
-        return charge
+        return controller
 
     # --- starting and ending workers
 
-    async def _start(self, client: Client, command: swarm_frames.SwarmStart) -> swarm_frames.SwarmStarted:
+    def _refuse_start(self, client: Client, command: AnyCommand) -> None:
+        raise UsageError("this zot is older than the supervisor of its workers; start it again")
+
+    async def _start(self, client: Client, command: StartWorker) -> swarm_frames.SwarmStarted:
         self._starts += 1
         try:
-            return swarm_frames.SwarmStarted(worker=info_of((await self._started(client, command)).worker))
+            return swarm_frames.SwarmStarted(worker=worker_info((await self._started(client, command.spec)).worker))
         finally:
             self._starts -= 1
             self._note_need()
 
-    async def _started(self, client: Client, command: swarm_frames.SwarmStart) -> Charge:
-        order = order_of(command)
-        check_order(order)
-        taken = {charge.worker.name for charge in self._charges.values()} | self._names
+    async def _started(self, client: Client, order: WorkerSpec) -> WorkerController:
+        taken = {controller.worker.name for controller in self._controllers.values()} | self._names
         if order.name:
             check_name(order.name, taken)
-        name = order.name or free_name(_label(order), taken)
+        name = order.name or unique_name(_label(order), taken)
         self._names.add(name)
         try:
             return await self._made(client, order, name)
         finally:
             self._names.discard(name)
 
-    async def _made(self, client: Client, order: Order, name: str) -> Charge:
+    async def _made(self, client: Client, order: WorkerSpec, name: str) -> WorkerController:
         place, tree, notes = self._places.make(order.name or _label(order)), None, ()
         try:
             if order.mode == "worktree":
                 tree, notes = await _tree(order, place, name)
             about: dict[str, Any] = {"tree": tree, "notes": notes, "created": time.time(), "activity": "queued"}
-            worker = Worker(id=place.id, name=name, order=order, **about)
+            worker = WorkerRecord(id=place.id, name=name, spec=order, **about)
             Inbox(place.inbox).accept(order.task)
             place.save(worker)  # from here on it is a worker, whatever happens
         except BaseException:
@@ -389,40 +390,40 @@ class Supervisor:
             raise
         with suppress(OSError):
             (place.directory / MAKING).unlink(missing_ok=True)
-        charge = self._take(worker, place, client.lent.get(order.provider))
-        charge.environment = client.environment
-        self._untold[charge.id] = charge
+        controller = self._take(worker, place, client.lent.get(order.config.provider))
+        controller.environment = client.environment
+        self._untold[controller.id] = controller
         self._tell()
-        self.asks_to_run(charge)
-        return charge
+        self.request_slot(controller)
+        return controller
 
     def _resume(self, client: Client, command: swarm_frames.SwarmResume) -> swarm_frames.SwarmStarted:
         worker = self._meant(command.worker)
-        if worker.id in self._charges:
+        if worker.id in self._controllers:
             raise UsageError(f"{worker.name} lives already: it is {worker.status}")
-        taken = {charge.worker.name for charge in self._charges.values()}
-        changes: dict[str, Any] = {"name": free_name(worker.name, taken)} if worker.name in taken else {}
+        taken = {controller.worker.name for controller in self._controllers.values()}
+        changes: dict[str, Any] = {"name": unique_name(worker.name, taken)} if worker.name in taken else {}
         changes |= {"status": "queued", "activity": "queued", "reason": "", "ended": 0.0}
-        credential = client.lent.get(worker.order.provider)
-        charge = self._take(msgspec.structs.replace(worker, **changes), self._places.of(worker.id), credential)
-        charge.environment = client.environment
-        charge.stays = charge.inbox.next is None and not charge.inbox.interrupted
-        self.changed(charge, at_once=True)
-        self.asks_to_run(charge)
-        return swarm_frames.SwarmStarted(worker=info_of(charge.worker))
+        credential = client.lent.get(worker.spec.config.provider)
+        controller = self._take(msgspec.structs.replace(worker, **changes), self._places.of(worker.id), credential)
+        controller.environment = client.environment
+        controller.stays = controller.inbox.next is None and not controller.inbox.interrupted
+        self.changed(controller, at_once=True)
+        self.request_slot(controller)
+        return swarm_frames.SwarmStarted(worker=worker_info(controller.worker))
 
     async def _stop(self, client: Client, command: swarm_frames.SwarmStop) -> swarm_frames.SwarmWorkers:
-        charges = list(self._charges.values()) if command.all else [self._living(command.worker)]
+        controllers = list(self._controllers.values()) if command.all else [self._living(command.worker)]
         async with asyncio.TaskGroup() as group:
-            for charge in charges:
-                group.create_task(charge.stop("somebody stopped it"))
-        return swarm_frames.SwarmWorkers(workers=tuple(info_of(charge.worker) for charge in charges))
+            for controller in controllers:
+                group.create_task(controller.stop("somebody stopped it"))
+        return swarm_frames.SwarmWorkers(workers=tuple(worker_info(controller.worker) for controller in controllers))
 
     def _open_budget(self, client: Client, command: swarm_frames.SwarmBudget) -> None:
         if not command.swarm:
             raise UsageError("a budget needs the name of a swarm")
-        self.purse.open(
-            Budget(
+        self.budget.open(
+            BudgetLimits(
                 swarm=command.swarm,
                 max_cost=command.max_cost,
                 max_steps=command.max_steps,
@@ -434,13 +435,13 @@ class Supervisor:
         self._scheduler.most_of[command.swarm] = command.max_agents
         self._admit_soon()
 
-    def _note(self, client: Client, command: Note) -> None:
+    def _note(self, client: Client, command: RecordMerge) -> None:
         worker = self._meant(command.worker)
-        charge = self._charges.get(worker.id)
-        if charge is not None and (command.forget or worker.status != "idle"):
+        controller = self._controllers.get(worker.id)
+        if controller is not None and (command.forget or worker.status != "idle"):
             raise UsageError(f"{worker.name} is {worker.status}: stop it first")
-        if command.merged and charge is not None:
-            charge.note_merged(command.merged)
+        if command.merged and controller is not None:
+            controller.note_merged(command.merged)
         elif command.merged:
             self._places.of(worker.id).save(msgspec.structs.replace(worker, merged=command.merged))
 
@@ -458,7 +459,7 @@ class Supervisor:
         client.subscribed.add(worker.id)
 
 
-def _close_record(place: WorkerPlace, worker: Worker, status: Literal["done", "lost"], reason: str) -> None:
+def _close_record(place: WorkerDir, worker: WorkerRecord, status: Literal["done", "lost"], reason: str) -> None:
     """Of a worker nobody looked after when it ended."""
     ended = {"type": "agent_stopped", "status": status, "reason": reason, "attempt": worker.attempt}
     log = EventLog(place.events)
@@ -469,7 +470,7 @@ def _close_record(place: WorkerPlace, worker: Worker, status: Literal["done", "l
     log.close()
 
 
-async def _tree(order: Order, place: WorkerPlace, name: str) -> tuple[Tree, tuple[str, ...]]:
+async def _tree(order: WorkerSpec, place: WorkerDir, name: str) -> tuple[WorktreeRecord, tuple[str, ...]]:
     """A worktree of its own, and what is missing in it, which goes into the log as well; ZotError with one line when
     there can be none."""
     from zot.swarm.git import worktrees  # those who only read need none
@@ -482,7 +483,7 @@ async def _tree(order: Order, place: WorkerPlace, name: str) -> tuple[Tree, tupl
     return made.tree, made.notes
 
 
-async def _discard(place: WorkerPlace, tree: Tree | None) -> None:
+async def _discard(place: WorkerDir, tree: WorktreeRecord | None) -> None:
     """Nothing was promised to anybody yet."""
     if tree is not None:
         from zot.swarm.git import worktrees
@@ -492,7 +493,7 @@ async def _discard(place: WorkerPlace, tree: Tree | None) -> None:
     rmtree(place.directory, ignore_errors=True)
 
 
-def _label(order: Order) -> str:
+def _label(order: WorkerSpec) -> str:
     """What a worker without a name is called after: the item of a fan-out, of a path its end, else the task."""
     item = os.path.basename(order.key.rstrip("/"))
     return item if any(letter.isascii() and letter.isalpha() for letter in item) else order.task

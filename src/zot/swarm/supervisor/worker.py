@@ -1,6 +1,6 @@
 """A worker the supervisor looks after: its attempts, what it is given and when, what it says, and how it ends.
 
-A worker gets the messages of its inbox one after another, each when it may run. Every model call passes the purse.
+A worker gets the messages of its inbox one after another, each when it may run. Every model call passes the budget.
 Whatever ends an attempt, its worker ends exactly once, or is told to go on by a further attempt.
 """
 
@@ -17,14 +17,14 @@ from typing import Any, Protocol, cast
 import msgspec
 
 from zot.errors import EngineFault, UsageError, ZotError, in_words
-from zot.swarm.engines.engine import Attempt, Credential, Engine, Job
+from zot.swarm.engines.engine import Attempt, Credential, Engine, LaunchSpec
 from zot.swarm.event_log import PIECES, EventLog, type_of
 from zot.swarm.inbox import Inbox, Message, said_in
-from zot.swarm.supervisor.budget import Call, Purse
-from zot.swarm.supervisor.scheduler import Wish
-from zot.swarm.supervisor.worker_launch import flags_of, git_directory, working_directory
-from zot.swarm.worker_records import Status, Worker
-from zot.swarm.worker_store import WorkerPlace
+from zot.swarm.supervisor.budget import CallRequest, SharedBudget
+from zot.swarm.supervisor.scheduler import RunRequest
+from zot.swarm.worker_config import launch_config
+from zot.swarm.worker_records import Status, WorkerRecord
+from zot.swarm.worker_store import WorkerDir
 from zot.wire import rpc_frames as wire
 from zot.wire.rpc_codec import decode
 
@@ -51,32 +51,32 @@ def _doing(call: Any) -> str:
     return f"{call.name}: {line}"[:_LONGEST_DOING] if line else f"tool: {call.name}"
 
 
-class Keeper(Protocol):
+class WorkerOwner(Protocol):
     """What the supervisor does for a worker. ``patience_s``: so long a worker at work may be silent before it is asked
     whether it is there; ``idle_s``: so long one without work keeps its process."""
 
-    purse: Purse
+    budget: SharedBudget
     patience_s: float
     idle_s: float
 
     def engine(self, name: str) -> Engine: ...
-    def look_after_purse(self) -> None: ...
+    def schedule_budget_check(self) -> None: ...
     def begin(self, work: Coroutine[Any, Any, None]) -> None: ...
-    def changed(self, charge: Charge, *, at_once: bool) -> None: ...
-    def heard(self, charge: Charge, line: bytes) -> None: ...
-    def asks_to_run(self, charge: Charge) -> None: ...
-    def runs_no_more(self, charge: Charge) -> None: ...
-    def ended(self, charge: Charge) -> None: ...
+    def changed(self, controller: WorkerController, *, at_once: bool) -> None: ...
+    def on_worker_line(self, controller: WorkerController, line: bytes) -> None: ...
+    def request_slot(self, controller: WorkerController) -> None: ...
+    def release_slot(self, controller: WorkerController) -> None: ...
+    def ended(self, controller: WorkerController) -> None: ...
 
 
-class Charge:
+class WorkerController:
     """``worker`` is its record as it is now; ``credential`` is forgotten with this object."""
 
     def __init__(
         self,
-        worker: Worker,
-        place: WorkerPlace,
-        keeper: Keeper,
+        worker: WorkerRecord,
+        place: WorkerDir,
+        owner: WorkerOwner,
         credential: Credential | None = None,
         wall: Callable[[], float] = time.time,
     ) -> None:
@@ -88,7 +88,7 @@ class Charge:
         self.environment: dict[str, str] = {}  # of whoever started it
         self.stays = False  # somebody wants to tell it more, whatever its order says
         self.over = asyncio.Event()  # it has ended
-        self._keeper = keeper
+        self._owner = owner
         self._wall = wall
         self._loop = asyncio.get_running_loop()
         self._log = EventLog(place.events)
@@ -112,7 +112,7 @@ class Charge:
         self._began_at = 0.0  # of the time that passes now
         # What has a meaning for the record; everything else is only passed on.
         self._hearers: dict[bytes, Callable[[Any], object]] = {
-            b"permit_request": self._ask_purse,
+            b"permit_request": self._request_call,
             b"permit_settled": self._hear_permit_settled,
             b"user_message": self._hear_user_message,
             b"turn_start": lambda _: self._set(steps=self.worker.steps + 1, activity="thinking"),
@@ -135,10 +135,10 @@ class Charge:
         return self.worker.id
 
     @property
-    def wish(self) -> Wish:
-        order = self.worker.order
+    def run_request(self) -> RunRequest:
+        order = self.worker.spec
         writes = os.path.realpath(order.cwd) if order.mode == "shared" and order.write else ""
-        return Wish(self.id, order.swarm, writes)
+        return RunRequest(self.id, order.swarm, writes)
 
     def accept(self, text: str, images: tuple[wire.Image, ...] = ()) -> None:
         """Keep a message for it; OSError when that cannot be, UsageError when nobody will read it."""
@@ -149,20 +149,20 @@ class Charge:
             self._set_timer(None)
             if self._begun.is_set():  # one that begins just now will find it
                 self._set(status="queued", activity="queued")
-            self._keeper.asks_to_run(self)
+            self._owner.request_slot(self)
 
-    def go(self) -> None:
+    def start(self) -> None:
         """It may run now."""
         if self._attempt is None and self._begun.is_set():
             self._begun.clear()
-            self._keeper.begin(self._live())
+            self._owner.begin(self._live())
         else:
             self._give_next()
 
-    def go_on(self) -> None:
+    def rejoin(self) -> None:
         """Its process may be running still, somewhere else: find it again."""
         self._begun.clear()
-        self._keeper.begin(self._live(rejoined=True))
+        self._owner.begin(self._live(rejoined=True))
 
     def approve(self, command: wire.Approve) -> None:
         if command.request_id not in self._asked:
@@ -184,17 +184,17 @@ class Charge:
                 self._end(status, reason)
                 return
             self._set(activity="stopping")
-            self._keeper.begin(self._stop_attempt(ABORT_S if self._busy else 0.0))
+            self._owner.begin(self._stop_attempt(ABORT_S if self._busy else 0.0))
         await self.over.wait()
 
-    def look(self) -> None:
+    def check_alive(self) -> None:
         """Now and then: whether it is still there."""
         if self._attempt is None or not self._busy or self._ending is not None:
             return
         silent = self._loop.time() - self._heard_at
-        if silent > 2 * self._keeper.patience_s and self._pinged:
+        if silent > 2 * self._owner.patience_s and self._pinged:
             self._end_attempt("failed", f"it hangs: it has said nothing for {silent:.0f} s and answers no ping")
-        elif silent > self._keeper.patience_s and not self._pinged:
+        elif silent > self._owner.patience_s and not self._pinged:
             self._pinged = True
             self._send(wire.Ping(id="ping"))
 
@@ -232,7 +232,7 @@ class Charge:
         await self._clear_up(attempt, fault)
 
     async def _begin(self) -> Attempt:
-        order, worker = self.worker.order, self.worker
+        order, worker = self.worker.spec, self.worker
         continued = self.place.session.exists() and not _drop_if_empty(self.place.session)
         if continued:
             self._reconcile()
@@ -246,30 +246,30 @@ class Charge:
             # Here its pid follows in a moment; elsewhere an attempt is fenced off by the number that is on disk.
             at_once=order.engine != "local",
         )
-        return await self._keeper.engine(order.engine).start(self._job())
+        return await self._owner.engine(order.engine).start(self._job())
 
     async def _find(self) -> Attempt | None:
         """The attempt of the last supervisor; None when it is gone, or its engine cannot tell."""
-        rejoin: Callable[[Job], Any] | None = getattr(self._keeper.engine(self.worker.order.engine), "rejoin", None)
+        rejoin: Callable[[LaunchSpec], Any] | None = getattr(
+            self._owner.engine(self.worker.spec.engine), "rejoin", None
+        )
         attempt: Attempt | None = await rejoin(self._job()) if rejoin is not None else None
         if attempt is not None and self.worker.status != "idle":
             self._given = self.inbox.next if not self.inbox.interrupted else None
             self._at_work()
         return attempt
 
-    def _job(self) -> Job:
+    def _job(self) -> LaunchSpec:
         worker = self.worker
-        return Job(
+        return LaunchSpec(
             worker=self.id,
             attempt=worker.attempt,
-            flags=flags_of(worker.order, git_directory(worker)),
-            cwd=Path(working_directory(worker)),
+            config=launch_config(worker, self.place.session),
             directory=self.place.directory,
-            session=self.place.session,
             tree=worker.tree,
             credential=self.credential,
-            swarm=worker.order.swarm,
-            steps_left=max(0, most - worker.steps) if (most := worker.order.limits.max_steps) else -1,
+            swarm=worker.spec.swarm,
+            steps_left=max(0, most - worker.steps) if (most := worker.spec.limits.max_steps) else -1,
             environment=self.environment,
         )
 
@@ -282,8 +282,8 @@ class Charge:
             await attempt.collect()
         self._attempt = None
         self._rest()
-        self._keeper.purse.withdraw(self.id, self._loop.time())
-        self._keeper.look_after_purse()
+        self._owner.budget.drop_worker(self.id, self._loop.time())
+        self._owner.schedule_budget_check()
         self._set(pid=0, born=0)
         if self._ending is not None:
             self._end(*self._ending)
@@ -296,10 +296,10 @@ class Charge:
 
     def _die(self, reason: str) -> None:
         """Killed in the middle of something: begun again if it may be, else left to whoever resumes it."""
-        if self.worker.attempt <= self.worker.order.restarts:
+        if self.worker.attempt <= self.worker.spec.restarts:
             self._set(status="queued", activity=f"begins again: {reason}")
-            self._keeper.runs_no_more(self)
-            self._keeper.asks_to_run(self)
+            self._owner.release_slot(self)
+            self._owner.request_slot(self)
         else:
             self._end("lost", reason)
 
@@ -339,7 +339,7 @@ class Charge:
         """Its time passes while it works, not while it waits for a person."""
         self._set_timer(None)
         self._began_at = self._loop.time()
-        if limit := self.worker.order.limits.timeout_s:
+        if limit := self.worker.spec.limits.timeout_s:
             left = max(0.0, limit - self._worked_s)
             self._set_timer(self._loop.call_later(left, self._end_attempt, "stopped", f"its time of {limit:g} s is up"))
 
@@ -357,12 +357,12 @@ class Charge:
         self._quiet.set()
 
     def _have_nothing_to_do(self) -> None:
-        if self.worker.order.once and not self.stays:
+        if self.worker.spec.once and not self.stays:
             self._end_attempt("done", "")
             return
-        self._set_timer(self._loop.call_later(self._keeper.idle_s, self._end_attempt, "done", ""))
+        self._set_timer(self._loop.call_later(self._owner.idle_s, self._end_attempt, "done", ""))
         self._set(status="idle", activity="idle")
-        self._keeper.runs_no_more(self)
+        self._owner.release_slot(self)
 
     def _set_timer(self, timer: asyncio.TimerHandle | None) -> None:
         if self._timer is not None:
@@ -371,7 +371,7 @@ class Charge:
 
     def _send(self, command: wire.Command) -> None:
         if self._attempt is not None:
-            self._keeper.begin(self._deliver(self._attempt, msgspec.json.encode(command)))
+            self._owner.begin(self._deliver(self._attempt, msgspec.json.encode(command)))
 
     async def _deliver(self, attempt: Attempt, line: bytes) -> None:
         async with self._sending:  # in their order
@@ -387,7 +387,7 @@ class Charge:
         if kind not in PIECES:
             self._understand(kind, line)
         if kind not in (b"response", b"permit_request", b"permit_settled"):
-            self._keeper.heard(self, line)
+            self._owner.on_worker_line(self, line)
 
     def _understand(self, kind: bytes, line: bytes) -> None:
         understand = self._hearers.get(kind)
@@ -402,9 +402,9 @@ class Charge:
     def _hear_permit_settled(self, event: wire.PermitSettled) -> None:
         self._wait_s = event.pause_s if event.outcome == "rate_limited" else 0.0
         id = self._call_id(event.request_id)
-        swarm = self.worker.order.swarm
-        self._keeper.purse.settle(id, event.usd, event.outcome, event.pause_s, self._loop.time(), swarm)
-        self._keeper.look_after_purse()
+        swarm = self.worker.spec.swarm
+        self._owner.budget.settle(id, event.usd, event.outcome, event.pause_s, self._loop.time(), swarm)
+        self._owner.schedule_budget_check()
 
     def _hear_user_message(self, event: wire.UserMessage) -> None:
         """It is in the session now."""
@@ -445,7 +445,7 @@ class Charge:
 
     # --- permits
 
-    def _ask_purse(self, request: wire.PermitRequest) -> None:
+    def _request_call(self, request: wire.PermitRequest) -> None:
         def answer(refusal: str) -> None:
             self._refused = refusal
             self._send(
@@ -454,8 +454,8 @@ class Charge:
             if not refusal and self.worker.activity.startswith("waiting"):
                 self._set(activity="thinking")
 
-        order = self.worker.order
-        call = Call(
+        order = self.worker.spec
+        call = CallRequest(
             id=self._call_id(request.request_id),
             worker=self.id,
             swarm=order.swarm,
@@ -468,8 +468,8 @@ class Charge:
             patient_s=self._wait_s,
             unpriced=f"{request.provider}/{request.model}" if request.unpriced else "",
         )
-        self._keeper.purse.ask(call, self._loop.time())
-        self._keeper.look_after_purse()
+        self._owner.budget.request_call(call, self._loop.time())
+        self._owner.schedule_budget_check()
 
     def _call_id(self, request_id: str) -> str:
         return f"{self.id}/{self.worker.attempt}/{request_id}"
@@ -480,7 +480,7 @@ class Charge:
         """Decide how it ends; the attempt is stopped, and then it has ended."""
         if self._ending is None:
             self._ending = (status, reason)
-            self._keeper.begin(self._stop_attempt(ABORT_S if self._busy else 0.0))
+            self._owner.begin(self._stop_attempt(ABORT_S if self._busy else 0.0))
 
     async def _stop_attempt(self, abort_s: float) -> None:
         await self._begun.wait()
@@ -508,14 +508,14 @@ class Charge:
         words = _ENDED_WORDS.get(status) or f"error: {reason}"
         self.over.set()
         self._set(status=status, reason=reason, activity=words[:200], ended=self._wall(), pid=0, born=0)
-        self._keeper.heard(self, line)
-        self._keeper.ended(self)
+        self._owner.on_worker_line(self, line)
+        self._owner.ended(self)
 
     def _set(self, *, at_once: bool | None = None, **changes: Any) -> None:
         before, self.worker = self.worker, msgspec.structs.replace(self.worker, **changes)
         if self.worker != before:
             moved = self.worker.status != before.status or bool({"pid", "merged"} & changes.keys())
-            self._keeper.changed(self, at_once=moved if at_once is None else at_once)
+            self._owner.changed(self, at_once=moved if at_once is None else at_once)
 
 
 def _drop_if_empty(session: Path) -> bool:

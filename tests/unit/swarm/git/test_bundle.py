@@ -10,7 +10,7 @@ import pytest
 from zot.errors import GitFailed
 from zot.swarm.git import bundle, worktrees
 from zot.swarm.git.bundle import NodeTree
-from zot.swarm.worker_records import Tree
+from zot.swarm.worker_records import WorktreeRecord
 
 
 def git(place: Path, *words: str) -> str:
@@ -34,22 +34,22 @@ def repository(tmp_path: Path) -> Path:
     return place
 
 
-async def tree_of(repository: Path, tmp_path: Path, worker: str = "w") -> Tree:
+async def tree_of(repository: Path, tmp_path: Path, worker: str = "w") -> WorktreeRecord:
     return (await worktrees.create(repository, tmp_path / worker, "name", worker)).tree
 
 
-async def sent(tree: Tree, node: Path) -> NodeTree:
+async def sent(tree: WorktreeRecord, node: Path) -> NodeTree:
     node.mkdir()
     there = NodeTree(node)
     await there.unpack(await bundle.bundled(tree, await bundle.seen_from(tree)))
     return there
 
 
-async def brought_back(tree: Tree, there: NodeTree) -> None:
+async def brought_back(tree: WorktreeRecord, there: NodeTree) -> None:
     seen = await there.look()
     assert seen is not None
     await bundle.receive(tree, "w", seen)
-    assert await bundle.put_in_place(tree, "w")
+    assert await bundle.apply_received(tree, "w")
 
 
 async def test_commits_and_what_was_not_committed_come_back_as_they_were(repository: Path, tmp_path: Path) -> None:

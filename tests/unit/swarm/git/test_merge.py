@@ -12,19 +12,19 @@ from tests.unit.swarm.repositories import everything, git, put, repository, work
 from zot.errors import GitFailed
 from zot.swarm.git import apply_merge
 from zot.swarm.git.check_command import CommandCheck
-from zot.swarm.git.merge import Report, Source, has_unmerged, merge, merged_record
-from zot.swarm.repairing import give_back, repair_prompt
-from zot.swarm.worker_records import Tree
+from zot.swarm.git.merge import MergeReport, MergeSource, has_unmerged, merge, merged_record
+from zot.swarm.worker_operations import repair_prompt, return_conflict
+from zot.swarm.worker_records import WorktreeRecord
 
 LINES = "".join(f"line {number}\n" for number in range(1, 21))
 
 
-def source(tree: Tree, task: str = "the task") -> Source:
+def source(tree: WorktreeRecord, task: str = "the task") -> MergeSource:
     name = Path(tree.path).parent.name
-    return Source(worker=name, name=name, task=task, tree=tree)
+    return MergeSource(worker=name, name=name, task=task, tree=tree)
 
 
-def outcomes(report: Report) -> list[str]:
+def outcomes(report: MergeReport) -> list[str]:
     return [row.outcome for row in report.rows]
 
 
@@ -234,7 +234,7 @@ async def test_ten_workers_on_the_same_files_merge_into_what_passes_or_are_repor
     repo = repository(tmp_path / "repo", {"code_.py": code, "test.py": test, "notes.txt": "notes\n"})
     (repo / "notes.txt").write_bytes(b"my own\r\nnotes \xfe")
     put(repo / "scratch.txt", "untracked\n")
-    sources: list[Source] = []
+    sources: list[MergeSource] = []
     for number in range(1, 11):
         tree = await worker(repo, tmp_path / "agents", f"w{number}")
         path = Path(tree.path, "code_.py")
@@ -262,7 +262,7 @@ async def test_ten_workers_on_the_same_files_merge_into_what_passes_or_are_repor
 
 
 async def test_several_with_no_ff_are_a_chain_of_merges(repo: Path, tmp_path: Path) -> None:
-    sources: list[Source] = []
+    sources: list[MergeSource] = []
     for number in (3, 18):
         tree = await worker(repo, tmp_path / "agents", f"w{number}")
         put(Path(tree.path, "a.txt"), LINES.replace(f"line {number}\n", f"changed {number}\n"))
@@ -288,7 +288,7 @@ async def test_a_conflict_given_back_and_mended_merges(repo: Path, tmp_path: Pat
     put(repo / "b.txt", "by the user\n")
     git(repo, "commit", "-qm", "mine", "a.txt", "b.txt")
     before = users(repo)
-    assert await give_back(source(tree)) == ("a.txt",)
+    assert await return_conflict(source(tree)) == ("a.txt",)
     assert "a.txt" in repair_prompt(("a.txt",))
     assert users(repo) == before
     inside = Path(tree.path, "a.txt")
@@ -381,7 +381,7 @@ async def test_a_file_changed_in_the_very_last_moment_is_not_overwritten(
     put(Path(tree.path, "b.txt"), "by the worker\n")
     prepared = apply_merge.prepare
 
-    def prepare(directory: Path, journal: apply_merge.Journal, fresh: Path) -> None:
+    def prepare(directory: Path, journal: apply_merge.MergeJournal, fresh: Path) -> None:
         prepared(directory, journal, fresh)
         put(repo / "b.txt", "saved by an editor just now\n")
 

@@ -13,14 +13,14 @@ import pytest
 
 from tests.unit.swarm.repositories import everything, git, made, put, repository, worker
 from zot.errors import GitFailed
-from zot.swarm.git.safe_git import desk, find_repository
-from zot.swarm.git.worktrees import commit_leftovers, create, diff, diffstat, left_behind, remove
-from zot.swarm.worker_records import Tree
+from zot.swarm.git.safe_git import find_repository, scratch_repository
+from zot.swarm.git.worktrees import commit_all, create, diff, diffstat, left_behind, remove
+from zot.swarm.worker_records import WorktreeRecord
 
 
-async def leftovers(tree: Tree, message: str = "the task") -> str:
-    async with desk(await find_repository(tree.repository), Path(tree.path).parent) as work:
-        return await commit_leftovers(work, tree, message)
+async def leftovers(tree: WorktreeRecord, message: str = "the task") -> str:
+    async with scratch_repository(await find_repository(tree.repository), Path(tree.path).parent) as work:
+        return await commit_all(work, tree, message)
 
 
 async def test_a_tree_has_the_files_of_head_and_a_branch_of_its_own(tmp_path: Path) -> None:

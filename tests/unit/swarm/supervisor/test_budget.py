@@ -1,4 +1,4 @@
-"""The purse: a budget holds before a call is made, and one rate limit slows everybody. On a clock of our own."""
+"""The budget: a budget holds before a call is made, and one rate limit slows everybody. On a clock of our own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zot.swarm.supervisor import budget_journal
-from zot.swarm.supervisor.budget import FIRST_ASKING, Budget, Call, Purse
+from zot.swarm.supervisor.budget import FIRST_ASKING, BudgetLimits, CallRequest, SharedBudget
 from zot.swarm.worker_records import Limits
 
 
@@ -21,10 +21,10 @@ class Asker:
     """Asks for calls and remembers the answers: "" is yes."""
 
     def __init__(self, journal: Path) -> None:
-        self.purse = Purse(journal, 0.0)
+        self.budget = SharedBudget(journal, 0.0)
         self.answers: dict[str, str] = {}
 
-    def ask(self, id: str, usd: float = 0.1, now: float = 0.0, **fields: object) -> None:
+    def request_call(self, id: str, usd: float = 0.1, now: float = 0.0, **fields: object) -> None:
         values = {
             "worker": id.partition("/")[0],
             "swarm": "s",
@@ -33,8 +33,8 @@ class Asker:
             "spent": 0.0,
             "steps": 0,
         }
-        call = Call(id=id, usd=usd, answer=lambda text: self.answers.update({id: text}), **(values | fields))  # type: ignore[arg-type]
-        self.purse.ask(call, now)
+        call = CallRequest(id=id, usd=usd, answer=lambda text: self.answers.update({id: text}), **(values | fields))  # type: ignore[arg-type]
+        self.budget.request_call(call, now)
 
 
 @pytest.fixture
@@ -43,25 +43,25 @@ def asker(tmp_path: Path) -> Asker:
 
 
 def test_what_is_granted_counts_before_it_is_spent(asker: Asker) -> None:
-    asker.purse.open(Budget(swarm="s", max_cost=1.0), 0)
-    asker.ask("a/1", 0.6)
-    asker.ask("b/1", 0.3)
-    asker.ask("c/1", 0.3)
+    asker.budget.open(BudgetLimits(swarm="s", max_cost=1.0), 0)
+    asker.request_call("a/1", 0.6)
+    asker.request_call("b/1", 0.3)
+    asker.request_call("c/1", 0.3)
     assert asker.answers == {"a/1": "", "b/1": ""}  # the third waits: the others may turn out cheaper
-    asker.purse.settle("a/1", 0.0, "failed", 0, 1)
+    asker.budget.settle("a/1", 0.0, "failed", 0, 1)
     assert asker.answers["c/1"] == ""
-    asker.purse.settle("b/1", 0.7, "ok", 0, 2)
-    asker.purse.settle("c/1", 0.4, "ok", 0, 2)
-    asker.ask("d/1", 0.01)
+    asker.budget.settle("b/1", 0.7, "ok", 0, 2)
+    asker.budget.settle("c/1", 0.4, "ok", 0, 2)
+    asker.request_call("d/1", 0.01)
     assert "cost limit of the swarm s of $1 is reached ($1.1000 spent)" in asker.answers["d/1"]
 
 
 def test_a_model_without_a_price_spends_nothing_of_a_budget_in_dollars(asker: Asker) -> None:
-    asker.purse.open(Budget(swarm="s", max_cost=1.0), 0)
-    asker.purse.open(Budget(swarm="steps", max_steps=1), 0)
-    asker.ask("a/1", 0.0, unpriced="far/m")
-    asker.ask("b/1", 0.0, unpriced="far/m", swarm="steps")
-    asker.ask("c/1", 0.0)
+    asker.budget.open(BudgetLimits(swarm="s", max_cost=1.0), 0)
+    asker.budget.open(BudgetLimits(swarm="steps", max_steps=1), 0)
+    asker.request_call("a/1", 0.0, unpriced="far/m")
+    asker.request_call("b/1", 0.0, unpriced="far/m", swarm="steps")
+    asker.request_call("c/1", 0.0)
     assert asker.answers["a/1"].startswith(
         "no price is known for far/m, so the cost limit of the swarm s cannot be held"
     )
@@ -69,84 +69,84 @@ def test_a_model_without_a_price_spends_nothing_of_a_budget_in_dollars(asker: As
 
 
 def test_a_call_that_alone_would_go_beyond_is_refused(asker: Asker) -> None:
-    asker.purse.open(Budget(swarm="s", max_cost=1.0), 0)
-    asker.ask("a/1", 1.2)
+    asker.budget.open(BudgetLimits(swarm="s", max_cost=1.0), 0)
+    asker.request_call("a/1", 1.2)
     assert "would cost at least $1.2000" in asker.answers["a/1"]
 
 
 def test_the_limits_of_a_worker_are_its_own(asker: Asker) -> None:
-    asker.ask("a/1", 0.2, own=Limits(max_cost=1.0), spent=0.9)
-    asker.ask("b/1", 0.2, own=Limits(max_steps=3), steps=3)
-    asker.ask("c/1", 0.2, own=Limits(max_cost=1.0), spent=0.7)
+    asker.request_call("a/1", 0.2, own=Limits(max_cost=1.0), spent=0.9)
+    asker.request_call("b/1", 0.2, own=Limits(max_steps=3), steps=3)
+    asker.request_call("c/1", 0.2, own=Limits(max_cost=1.0), spent=0.7)
     assert "this worker's cost limit" in asker.answers["a/1"] and "3 model calls" in asker.answers["b/1"]
     assert asker.answers["c/1"] == ""
 
 
 def test_calls_and_time_of_a_swarm_are_limited(asker: Asker) -> None:
-    asker.purse.open(Budget(swarm="s", max_steps=1, timeout_s=10), 0)
-    asker.ask("a/1")
-    asker.ask("b/1")
+    asker.budget.open(BudgetLimits(swarm="s", max_steps=1, timeout_s=10), 0)
+    asker.request_call("a/1")
+    asker.request_call("b/1")
     assert asker.answers["a/1"] == "" and "limit of 1 model calls" in asker.answers["b/1"]
-    asker.purse.open(Budget(swarm="s", timeout_s=10), 5)
-    asker.ask("c/1", now=9)
-    asker.ask("d/1", now=11)
+    asker.budget.open(BudgetLimits(swarm="s", timeout_s=10), 5)
+    asker.request_call("c/1", now=9)
+    asker.request_call("d/1", now=11)
     assert asker.answers["c/1"] == "" and "has had its 10 s" in asker.answers["d/1"]
 
 
 def test_one_rate_limit_slows_all(asker: Asker) -> None:
     for id in ("a/1", "b/1", "c/1", "d/1"):
-        asker.ask(id)
-    asker.purse.settle("a/1", 0, "rate_limited", 20, 100)
-    asker.ask("a/2", now=100, patient_s=20)  # it waits by itself
-    asker.ask("e/1", now=101)
-    asker.ask("f/1", now=101, provider="q")
+        asker.request_call(id)
+    asker.budget.settle("a/1", 0, "rate_limited", 20, 100)
+    asker.request_call("a/2", now=100, patient_s=20)  # it waits by itself
+    asker.request_call("e/1", now=101)
+    asker.request_call("f/1", now=101, provider="q")
     assert "e/1" not in asker.answers and asker.answers["f/1"] == ""
-    assert asker.purse.next_look(101) == 19
+    assert asker.budget.next_look(101) == 19
     for id in ("b/1", "c/1", "d/1"):
-        asker.purse.settle(id, 0, "failed", 0, 102)
-    asker.purse.look(120)
+        asker.budget.settle(id, 0, "failed", 0, 102)
+    asker.budget.grant_waiting(120)
     assert asker.answers["a/2"] == "" and asker.answers["e/1"] == ""  # half of four at the same time
-    asker.ask("g/1", now=121)
+    asker.request_call("g/1", now=121)
     assert "g/1" not in asker.answers
-    asker.purse.settle("a/2", 0, "ok", 0, 122)
+    asker.budget.settle("a/2", 0, "ok", 0, 122)
     assert asker.answers["g/1"] == ""
 
 
 def test_a_provider_nobody_knows_yet_is_not_asked_by_everybody_at_once(asker: Asker) -> None:
     """A swarm of hundreds begins as one of the usual size would; answers make room for more."""
     for number in range(200):
-        asker.ask(f"w{number}/1")
+        asker.request_call(f"w{number}/1")
     assert len(asker.answers) == FIRST_ASKING
     for number in range(10):
-        asker.purse.settle(f"w{number}/1", 0.1, "ok", 0, 1)
+        asker.budget.settle(f"w{number}/1", 0.1, "ok", 0, 1)
     assert len(asker.answers) == FIRST_ASKING + 20  # in place of each that was answered, and one more
 
 
 def test_a_worker_that_is_gone_has_spent_what_it_was_granted(asker: Asker) -> None:
-    asker.purse.open(Budget(swarm="s", max_cost=1.0), 0)
-    asker.ask("a/1", 0.9)
-    asker.ask("b/1", 0.3)
-    asker.purse.withdraw("a", 1)
-    assert asker.purse.spent("s") == (0.9, 1)
+    asker.budget.open(BudgetLimits(swarm="s", max_cost=1.0), 0)
+    asker.request_call("a/1", 0.9)
+    asker.request_call("b/1", 0.3)
+    asker.budget.drop_worker("a", 1)
+    assert asker.budget.spent("s") == (0.9, 1)
     assert "cost limit" in asker.answers["b/1"]
 
 
 def test_the_journal_outlives_the_purse(asker: Asker, tmp_path: Path) -> None:
-    asker.purse.open(Budget(swarm="s", max_cost=1.0, max_agents=7), 0)
-    asker.ask("a/1", 0.2)
-    asker.ask("b/1", 0.3)
-    asker.purse.settle("a/1", 0.25, "ok", 0, 1)
+    asker.budget.open(BudgetLimits(swarm="s", max_cost=1.0, max_agents=7), 0)
+    asker.request_call("a/1", 0.2)
+    asker.request_call("b/1", 0.3)
+    asker.budget.settle("a/1", 0.25, "ok", 0, 1)
     path = tmp_path / "budgets.jsonl"
     path.write_bytes(path.read_bytes() + b'{"type":"settled","call":"b/1"')  # killed in the middle of a line
-    after = Purse(path, 1000.0)
+    after = SharedBudget(path, 1000.0)
     assert after.spent("s") == (0.55, 2) and after.budgets()[0].max_agents == 7 and "damaged" in after.problem
 
 
 def test_a_budget_that_cannot_be_kept_permits_nothing(asker: Asker, tmp_path: Path) -> None:
-    asker.purse.open(Budget(swarm="s", max_cost=1.0), 0)
+    asker.budget.open(BudgetLimits(swarm="s", max_cost=1.0), 0)
     (tmp_path / "budgets.jsonl").unlink()
     (tmp_path / "budgets.jsonl").mkdir()
-    asker.ask("a/1")
+    asker.request_call("a/1")
     assert "cannot be kept" in asker.answers["a/1"]
 
 
@@ -157,57 +157,57 @@ def test_a_budget_that_cannot_be_kept_permits_nothing(asker: Asker, tmp_path: Pa
 def test_a_swarm_overspends_by_no_more_than_one_call_of_each_worker(calls: list[tuple[int, float, float]]) -> None:
     with TemporaryDirectory() as directory:
         asker = Asker(Path(directory) / "budgets.jsonl")
-        asker.purse.open(Budget(swarm="s", max_cost=1.0), 0)
+        asker.budget.open(BudgetLimits(swarm="s", max_cost=1.0), 0)
         under_way: dict[int, tuple[str, float]] = {}  # of each worker, one call
 
         def settle(worker: int) -> None:
             id, cost = under_way.pop(worker, ("", 0.0))
             if asker.answers.get(id) == "":
-                asker.purse.settle(id, cost, "ok", 0, 1)
+                asker.budget.settle(id, cost, "ok", 0, 1)
             else:
-                asker.purse.withdraw(str(worker), 1)
+                asker.budget.drop_worker(str(worker), 1)
 
         for number, (worker, least, more) in enumerate(calls):
             settle(worker)
             under_way[worker] = (f"{worker}/{number}", least + more)
-            asker.ask(f"{worker}/{number}", least)
+            asker.request_call(f"{worker}/{number}", least)
         for worker in list(under_way):
             settle(worker)
-        assert asker.purse.spent("s")[0] <= 1.0 + 4 * max(more for _, _, more in calls) + 1e-9
+        assert asker.budget.spent("s")[0] <= 1.0 + 4 * max(more for _, _, more in calls) + 1e-9
 
 
 def test_a_thousand_who_wait_are_not_looked_at_one_by_one(asker: Asker) -> None:
-    asker.ask("first/1")
-    asker.purse.settle("first/1", 0.0, "rate_limited", 60.0, 0.0)
+    asker.request_call("first/1")
+    asker.budget.settle("first/1", 0.0, "rate_limited", 60.0, 0.0)
     looked = 0
-    verdict = asker.purse._verdict  # type: ignore[attr-defined]
+    verdict = asker.budget._verdict  # type: ignore[attr-defined]
 
-    def counted(call: Call, now: float) -> str:
+    def counted(call: CallRequest, now: float) -> str:
         nonlocal looked
         looked += 1
         return verdict(call, now)
 
-    asker.purse._verdict = counted  # type: ignore[method-assign]
+    asker.budget._verdict = counted  # type: ignore[method-assign]
     for number in range(1000):
-        asker.ask(f"w{number}/1", now=1.0)
-    assert looked == 1000 and asker.purse.next_look(1.0) == pytest.approx(59.0)
+        asker.request_call(f"w{number}/1", now=1.0)
+    assert looked == 1000 and asker.budget.next_look(1.0) == pytest.approx(59.0)
     for number in range(0, 1000, 2):
-        asker.purse.withdraw(f"w{number}", 2.0)
-    asker.purse.look(61.0)
+        asker.budget.drop_worker(f"w{number}", 2.0)
+    asker.budget.grant_waiting(61.0)
     assert [id for id, answer in asker.answers.items() if not answer] == ["first/1", "w1/1"]  # one at a time at first
 
 
 def test_what_was_granted_while_nobody_was_there_is_booked_once(asker: Asker, tmp_path: Path) -> None:
-    asker.purse.open(Budget(swarm="s", max_cost=1.0), 0)
-    asker.ask("a/1", 0.2)
+    asker.budget.open(BudgetLimits(swarm="s", max_cost=1.0), 0)
+    asker.request_call("a/1", 0.2)
     again = Asker(tmp_path / "budgets.jsonl")  # the supervisor was killed
-    assert again.purse.spent("s")[0] == pytest.approx(0.2)
-    again.purse.settle("a/1", 0.5, "ok", 0, 1, "s")
-    assert again.purse.spent("s")[0] == pytest.approx(0.5)
-    again.ask("b/1", 0.6)  # too much: but it was permitted elsewhere
-    again.purse.settle("b/1", 0.3, "ok", 0, 1, "s")
-    assert again.purse.spent("s")[0] == pytest.approx(0.8)
-    assert again.purse.left(1)["s"].usd == pytest.approx(0.2) and again.purse.left(1)["s"].steps == -1
+    assert again.budget.spent("s")[0] == pytest.approx(0.2)
+    again.budget.settle("a/1", 0.5, "ok", 0, 1, "s")
+    assert again.budget.spent("s")[0] == pytest.approx(0.5)
+    again.request_call("b/1", 0.6)  # too much: but it was permitted elsewhere
+    again.budget.settle("b/1", 0.3, "ok", 0, 1, "s")
+    assert again.budget.spent("s")[0] == pytest.approx(0.8)
+    assert again.budget.left(1)["s"].usd == pytest.approx(0.2) and again.budget.left(1)["s"].steps == -1
 
 
 # --- the journal, grown long
@@ -230,23 +230,23 @@ def test_the_sum_of_a_journal_says_what_the_journal_said(steps: list[tuple[int, 
             patch.setattr(budget_journal, "MOST_LINES", limit)
             path = Path(place) / name / "budgets.jsonl"
             asker, seen = Asker(path), []
-            asker.purse.open(Budget(swarm="s", max_cost=3.0, max_steps=40, timeout_s=999), 0)
+            asker.budget.open(BudgetLimits(swarm="s", max_cost=3.0, max_steps=40, timeout_s=999), 0)
             for number, (worker, usd, what) in enumerate(steps):
                 now = float(number)
                 if what == "g":
-                    asker.ask(f"{worker}/{number}", usd, now)
+                    asker.request_call(f"{worker}/{number}", usd, now)
                 elif what == "s":
                     granted = [id for id, answer in asker.answers.items() if not answer]
                     if granted:
-                        asker.purse.settle(granted[-1], usd, "ok", 0, now)
+                        asker.budget.settle(granted[-1], usd, "ok", 0, now)
                         del asker.answers[granted[-1]]
                 elif what == "w":
-                    asker.purse.withdraw(str(worker), now)
+                    asker.budget.drop_worker(str(worker), now)
                 else:
-                    asker.purse, asker.answers = Purse(path, now), {}
-                spent, count = asker.purse.spent("s")
-                seen.append((round(spent, 6), count, asker.purse.budgets(), sorted(asker.answers.items())))
-            after = Purse(path, 100.0)
+                    asker.budget, asker.answers = SharedBudget(path, now), {}
+                spent, count = asker.budget.spent("s")
+                seen.append((round(spent, 6), count, asker.budget.budgets(), sorted(asker.answers.items())))
+            after = SharedBudget(path, 100.0)
             seen.append((round(after.spent("s")[0], 6), after.spent("s")[1], after.budgets()))
             found.append(seen)
         assert found[0] == found[1]
@@ -257,19 +257,19 @@ def test_a_journal_does_not_grow_without_end(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(budget_journal, "MOST_LINES", 300)
     asker = Asker(path)
     for number in range(500):
-        asker.purse.open(Budget(swarm=f"s{number % 5}", max_cost=1e6), 0)
-        asker.ask(f"w/{number}", 1.0, swarm=f"s{number % 5}")
-        asker.purse.settle(f"w/{number}", 1.0, "ok", 0, 1)
+        asker.budget.open(BudgetLimits(swarm=f"s{number % 5}", max_cost=1e6), 0)
+        asker.request_call(f"w/{number}", 1.0, swarm=f"s{number % 5}")
+        asker.budget.settle(f"w/{number}", 1.0, "ok", 0, 1)
     assert lines(path) <= 311
     with path.open("ab") as file:
         file.write(b'{"type":"granted","call":"torn')
     monkeypatch.setattr(budget_journal, "MOST_LINES", 10)
-    after = Purse(path, 0.0)
+    after = SharedBudget(path, 0.0)
     assert after.spent("s0") == (100.0, 100) and lines(path) == 11  # five budgets, and what cannot be read
     assert "a line is damaged" in after.problem and b'"torn' in path.read_bytes()
     in_a_month = time.time() + 31 * 86400
     monkeypatch.setattr(time, "time", lambda: in_a_month)
-    later = Purse(path, 0.0, lambda swarm: swarm == "s3")
+    later = SharedBudget(path, 0.0, lambda swarm: swarm == "s3")
     assert [budget.swarm for budget in later.budgets()] == ["s3"] and later.spent("s3") == (100.0, 100)
 
 
@@ -277,32 +277,33 @@ def test_a_full_disk_leaves_the_journal_as_it_was(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(budget_journal, "MOST_LINES", 3)
     path = tmp_path / "budgets.jsonl"
     asker = Asker(path)
-    asker.purse.open(Budget(swarm="s", max_cost=10), 0)
+    asker.budget.open(BudgetLimits(swarm="s", max_cost=10), 0)
 
     def full(path: Path, data: bytes, mode: int = 0o600) -> None:
         raise OSError(28, "No space left on device", str(path))
 
     monkeypatch.setattr(budget_journal, "write_atomic", full)
     for number in range(20):
-        asker.ask(f"w/{number}", 0.1)
-        asker.purse.settle(f"w/{number}", 0.1, "ok", 0, 1)
-    assert lines(path) == 41 and Purse(path, 0.0).spent("s") == (pytest.approx(2.0), 20)
+        asker.request_call(f"w/{number}", 0.1)
+        asker.budget.settle(f"w/{number}", 0.1, "ok", 0, 1)
+    assert lines(path) == 41 and SharedBudget(path, 0.0).spent("s") == (pytest.approx(2.0), 20)
 
 
 KILLED = """
 import sys
 from pathlib import Path
 from zot.swarm.supervisor import budget_journal
-from zot.swarm.supervisor.budget import Budget, Call, Purse
+from zot.swarm.supervisor.budget import BudgetLimits, CallRequest, SharedBudget
 from zot.swarm.worker_records import Limits
 budget_journal.MOST_LINES = 3
-purse = Purse(Path(sys.argv[1]), 0.0)
-purse.open(Budget(swarm="s", max_cost=1e9), 0)
+budget = SharedBudget(Path(sys.argv[1]), 0.0)
+budget.open(BudgetLimits(swarm="s", max_cost=1e9), 0)
 for number in range(10**9):
     id = f"w/{number}"
     said = lambda answer: sys.stdout.write("x") and sys.stdout.flush()
-    purse.ask(Call(id=id, worker="w", swarm="s", provider="p", usd=1.0, own=Limits(), spent=0, steps=0, answer=said), 0)
-    purse.settle(id, 1.0, "ok", 0, 1)
+    given = {"provider": "p", "usd": 1.0, "own": Limits(), "spent": 0, "steps": 0, "answer": said}
+    budget.request_call(CallRequest(id=id, worker="w", swarm="s", **given), 0)
+    budget.settle(id, 1.0, "ok", 0, 1)
 """
 
 
@@ -316,6 +317,6 @@ def test_killed_at_any_moment_nothing_granted_is_forgotten(tmp_path: Path, least
     child.kill()
     told += len(child.stdout.read())
     child.wait()
-    spent, steps = Purse(path, 0.0).spent("s")
+    spent, steps = SharedBudget(path, 0.0).spent("s")
     assert told <= spent <= told + 1 and told <= steps <= told + 1
     assert lines(path) < 12

@@ -5,38 +5,43 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zot.swarm.supervisor.scheduler import Scheduler, Wish
+from zot.swarm.supervisor.scheduler import RunRequest, Scheduler
 
 
 def test_so_many_and_then_in_order() -> None:
     scheduler = Scheduler(2)
     for id in "abcd":
-        scheduler.ask(Wish(id))
-    assert scheduler.admit() == ["a", "b"] and scheduler.admit() == []
-    scheduler.leave("a")
-    assert scheduler.admit() == ["c"]
+        scheduler.enqueue(RunRequest(id))
+    assert scheduler.next_runnable() == ["a", "b"] and scheduler.next_runnable() == []
+    scheduler.remove("a")
+    assert scheduler.next_runnable() == ["c"]
     assert scheduler.why_waiting("d") == "queued"
 
 
 def test_one_writer_in_a_directory_and_readers_pass_it() -> None:
     scheduler = Scheduler(4)
-    for wish in (Wish("a", writes="/x"), Wish("b", writes="/x"), Wish("c"), Wish("d", writes="/y")):
-        scheduler.ask(wish)
-    assert scheduler.admit() == ["a", "c", "d"]
+    for wish in (
+        RunRequest("a", writes="/x"),
+        RunRequest("b", writes="/x"),
+        RunRequest("c"),
+        RunRequest("d", writes="/y"),
+    ):
+        scheduler.enqueue(wish)
+    assert scheduler.next_runnable() == ["a", "c", "d"]
     assert scheduler.why_waiting("b") == "another worker writes in /x"
-    scheduler.ask(Wish("e", writes="/x"))
-    scheduler.leave("a")
-    assert scheduler.admit() == ["b"]  # not the one who came later
+    scheduler.enqueue(RunRequest("e", writes="/x"))
+    scheduler.remove("a")
+    assert scheduler.next_runnable() == ["b"]  # not the one who came later
 
 
 def test_a_swarm_with_a_number_of_its_own_is_counted_by_it() -> None:
     scheduler = Scheduler(1)
     scheduler.most_of["s"] = 3
     for id in ("s1", "s2", "s3", "s4"):
-        scheduler.ask(Wish(id, "s"))
-    scheduler.ask(Wish("a"))
-    scheduler.ask(Wish("b"))
-    assert scheduler.admit() == ["s1", "s2", "s3", "a"]
+        scheduler.enqueue(RunRequest(id, "s"))
+    scheduler.enqueue(RunRequest("a"))
+    scheduler.enqueue(RunRequest("b"))
+    assert scheduler.next_runnable() == ["s1", "s2", "s3", "a"]
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from(["", "/x", "/y"]), st.booleans()), max_size=60))
@@ -44,10 +49,10 @@ def test_never_too_many_and_never_two_writers(steps: list[tuple[int, str, bool]]
     scheduler = Scheduler(3)
     for number, writes, leaves in steps:
         if leaves:
-            scheduler.leave(str(number))
+            scheduler.remove(str(number))
         else:
-            scheduler.ask(Wish(str(number), writes=writes))
-        scheduler.admit()
+            scheduler.enqueue(RunRequest(str(number), writes=writes))
+        scheduler.next_runnable()
         written = [wish.writes for wish in scheduler.running.values() if wish.writes]
         assert len(scheduler.running) <= 3 and len(written) == len(set(written))
         assert not scheduler.waiting.keys() & scheduler.running.keys()

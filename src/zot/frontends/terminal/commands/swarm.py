@@ -175,7 +175,7 @@ async def _prompt(context: Context, id: str) -> None:
     typed = await context.dialogs.ask(Composer(title, context.editor.around, told))
     if typed is not None:
         images = tuple(Image(mime_type=image.mime_type, data=image.data) for image in typed.images)
-        await context.swarm.office.send(id, typed.text, images)
+        await context.swarm.service.send(id, typed.text, images)
         context.status.ok(f"sent to {name}")
 
 
@@ -186,7 +186,7 @@ async def _send(context: Context, rest: str) -> None:
     if word is None or not text:
         raise UsageError("/swarm send WORKER and what it is to be told")
     worker = _named(context, word[1])
-    await context.swarm.office.send(worker.id, text)
+    await context.swarm.service.send(worker.id, text)
     context.status.ok(f"sent to {worker.name}")
 
 
@@ -198,7 +198,7 @@ async def _stop(context: Context, typed: str) -> None:
         return
     worker = _named(context, typed)
     context.status.ok(f"stopping {worker.name} …")
-    await context.swarm.office.stop(worker.id)
+    await context.swarm.service.stop(worker.id)
     context.status.ok(f"stopped {worker.name}; /swarm resume {worker.name} continues it")
 
 
@@ -222,19 +222,19 @@ async def _ask_to_remove(context: Context, id: str) -> None:
 async def _remove(context: Context, typed: str) -> None:
     """With changes that are nowhere else, only after a question."""
     from zot.frontends.terminal.dialogs.picker import YesNo
-    from zot.swarm.worker_operations import Unmerged
+    from zot.swarm.worker_operations import UnmergedChanges
 
     name, _, flag = typed.partition(" ")
     worker = _named(context, name)
     try:
-        left = await context.swarm.office.remove(worker.id, force=flag.strip() == "--force")
-    except Unmerged as error:
+        left = await context.swarm.service.remove(worker.id, force=flag.strip() == "--force")
+    except UnmergedChanges as error:
         told = str(error).partition("; --force")[0]
         question = YesNo(f"remove {spelled(worker.name)}?", told, "remove it, and what it changed is lost")
         if await context.dialogs.ask(question) != "yes":
             context.status.ok(f"{worker.name} stays")
             return
-        left = await context.swarm.office.remove(worker.id, force=True)
+        left = await context.swarm.service.remove(worker.id, force=True)
     await context.swarm.refresh()
     if left:
         raise ZotError(f"{worker.name} is removed, but for: {'; '.join(left)}")
@@ -249,7 +249,7 @@ async def _diff(context: Context, typed: str) -> None:
     from zot.frontends.terminal.swarm.tree_diff import rows_of
 
     worker, desk = _named(context, typed), context.desk
-    text = await context.swarm.office.diff(worker.id)
+    text = await context.swarm.service.diff(worker.id)
     if not text.strip():
         context.status.ok(f"{worker.name} has changed nothing")
         return
@@ -264,7 +264,7 @@ async def _ask_to_merge(context: Context, id: str) -> None:
 
     worker = _named(context, id)
     if worker.tree is None:
-        raise ZotError(f"{worker.name} has no tree of its own: what it did is in {worker.order.cwd} already")
+        raise ZotError(f"{worker.name} has no tree of its own: what it did is in {worker.spec.cwd} already")
     stat = context.swarm.stats.get(worker.id)
     rows = [
         Choice("squash", "into your files, for you to look at and commit", str(stat or "")),
@@ -307,7 +307,7 @@ async def _merge(context: Context, rest: str) -> None:
 
 async def _merge_as(context: Context, command: SwarmMerge, name: str) -> None:
     context.status.ok(f"merging {name} …")
-    merged = await context.swarm.office.merge(command)
+    merged = await context.swarm.service.merge(command)
     await context.swarm.refresh()
     context.swarm.note(name, merged.left)
     if merged.conflicts:
@@ -326,7 +326,7 @@ async def _offer_repair(context: Context, merged: SwarmMerged, command: SwarmMer
     question = YesNo(spelled(f"merge {name}?"), f"{spelled(conflict)}.\n{told}", f"have {spelled(name)} mend it")
     if await context.dialogs.ask(question) != "yes":
         raise ZotError(f"{conflict}; /swarm merge {name} --repair has the worker mend it")
-    mending = await context.swarm.office.repair(command.worker, command.into)
+    mending = await context.swarm.service.repair(command.worker, command.into)
     await context.swarm.watch()
     return mending
 
@@ -348,7 +348,7 @@ def _named(context: Context, typed: str) -> Any:
     """The record of a worker by id, the beginning of one, or name."""
     if not typed:
         raise UsageError("/swarm: say which worker; /swarm shows them")
-    return context.swarm.office.named(typed)
+    return context.swarm.service.named(typed)
 
 
 _DOERS: dict[str, Callable[[Context, str], Awaitable[None]]] = {

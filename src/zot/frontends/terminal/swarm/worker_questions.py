@@ -18,13 +18,13 @@ from zot.core.permission_gate import Question
 from zot.errors import ZotError
 from zot.provider.messages import ToolCallBlock
 from zot.swarm.event_log import recorded, type_of
-from zot.swarm.worker_store import Places
+from zot.swarm.worker_store import WorkerStore
 from zot.wire.rpc_frames import ApprovalRequest
 from zot.wire.swarm_frames import SwarmApprove, WorkerInfo
 
 if TYPE_CHECKING:
     from zot.frontends.terminal.dialogs.confirm import Confirmations
-    from zot.swarm.service import Office
+    from zot.swarm.service import SwarmService
 
 _TOLD = frozenset({b"approval_request", b"tool_result", b"agent_ready", b"agent_stopped"})
 _TAIL = 1024 * 1024  # of the log: what it waits for is among the last things it said
@@ -35,8 +35,8 @@ class Questions:
 
     task: asyncio.Task[None]
 
-    def __init__(self, office: Office, confirmations: Confirmations, worker: WorkerInfo) -> None:
-        self._office = office
+    def __init__(self, service: SwarmService, confirmations: Confirmations, worker: WorkerInfo) -> None:
+        self._service = service
         self._confirmations = confirmations
         self.worker = worker
         self._answered: set[str] = set()
@@ -48,7 +48,7 @@ class Questions:
 
     async def ask(self, waits: Callable[[], bool]) -> None:
         """One after another, as long as it waits for answers."""
-        path = Places(self._office.home).of(self.worker.id).events
+        path = WorkerStore(self._service.home).of(self.worker.id).events
         while waits():
             asked = await asyncio.to_thread(unanswered, path)
             new = [request for request in asked if request.request_id not in self._answered]
@@ -63,7 +63,7 @@ class Questions:
         try:
             approval = SwarmApprove(worker=self.worker.id, request_id=request.request_id, decision=decision)
             with suppress(ZotError):  # it was answered elsewhere, or the worker has ended: the next one tells
-                await self._office.approve(msgspec.structs.replace(approval, reason=reason))
+                await self._service.approve(msgspec.structs.replace(approval, reason=reason))
         finally:
             self._answering = False
 

@@ -208,14 +208,14 @@ class WorkerView(Dialog[Act]):
 
         images = tuple(Image(mime_type=image.mime_type, data=image.data) for image in submitted.images)
         try:
-            await self._workers.office.send(self._id, submitted.text, images)
+            await self._workers.service.send(self._id, submitted.text, images)
         except ZotError:
             self._editor.set_text(submitted.text)
             raise
 
     async def _stop(self) -> None:
         self._told = "stopping it …"
-        await self._workers.office.stop(self._id)
+        await self._workers.service.stop(self._id)
         self._told = "stopped; R continues it"
 
     async def _resume(self) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from zot.swarm.client import Event
     from zot.swarm.feature import SwarmFeature
     from zot.swarm.git.worktrees import Diffstat
-    from zot.swarm.service import Office
+    from zot.swarm.service import SwarmService
     from zot.wire.swarm_frames import SwarmStart, WorkerInfo
 
 AT_WORK = frozenset({"queued", "running", "waiting"})
@@ -43,7 +43,7 @@ class Workers:
         self._desk = desk
         self._notes = notes
         self._confirmations = confirmations
-        self._office: Office | None = None
+        self._service: SwarmService | None = None
         self._looked_for = ""  # the conversation whose workers were looked for
         self._started: set[str] = set()
         self._noted: set[str] = set()  # what is the same for every tree is told once
@@ -57,12 +57,13 @@ class Workers:
         self.shown = False  # somebody looks at the list
 
     @property
-    def office(self) -> Office:
-        if self._office is None:
-            from zot.swarm.service import Office, starter_of
+    def service(self) -> SwarmService:
+        if self._service is None:
+            from zot.swarm.service import SwarmService
+            from zot.swarm.worker_config import conversation_config
 
-            self._office = Office(lambda: starter_of(self._conversation), self._listen, self._hear)
-        return self._office
+            self._service = SwarmService(lambda: conversation_config(self._conversation), self._listen, self._hear)
+        return self._service
 
     # --- who there is
 
@@ -86,10 +87,9 @@ class Workers:
         """The same for somebody who types: from the records, when nobody looked yet."""
         if self.known:
             return self.listed()
-        from zot.swarm.info import info_of
-        from zot.swarm.worker_store import Places
+        from zot.swarm.worker_store import WorkerStore, worker_info
 
-        rows = map(info_of, Places(self._conversation.home).all())
+        rows = map(worker_info, WorkerStore(self._conversation.home).all())
         return [info for info in rows if not info.session or self.is_own(info)]
 
     def tag(self) -> str:
@@ -103,7 +103,7 @@ class Workers:
 
     def tool_ended(self) -> None:
         """The model may have started workers by it."""
-        if self._model_started_some() and (self._office is None or not self._office.is_joined):
+        if self._model_started_some() and (self._service is None or not self._service.is_connected):
             self._desk.spawn(self._look())
 
     def _model_started_some(self) -> bool:
@@ -119,22 +119,21 @@ class Workers:
                 await self.watch()
 
     def _is_somebody_there(self) -> bool:
-        from zot.swarm.info import info_of
-        from zot.swarm.supervisor.runtime_dir import Room
-        from zot.swarm.worker_store import Places
+        from zot.swarm.supervisor.runtime_dir import SupervisorRuntimeDir
+        from zot.swarm.worker_store import WorkerStore, worker_info
 
         home = self._conversation.home
-        if not Room(home).is_alive():
+        if not SupervisorRuntimeDir(home).is_alive():
             return False
-        return any(worker.status in LIVE and self.is_own(info_of(worker)) for worker in Places(home).all())
+        return any(worker.status in LIVE and self.is_own(worker_info(worker)) for worker in WorkerStore(home).all())
 
     async def watch(self) -> None:
         """Know everybody, and hear from now on of what changes."""
-        await self.office.subscribe()
+        await self.service.subscribe()
         await self.refresh()
 
     async def refresh(self) -> None:
-        rows = await self.office.list(all=True)
+        rows = await self.service.list(all=True)
         self.known = {id: info for id, info in self.known.items() if any(row.id == id for row in rows)}
         for row in rows:
             self._take(row)
@@ -144,8 +143,8 @@ class Workers:
     # --- what is done with them; each may raise ZotError
 
     async def start(self, order: SwarmStart) -> WorkerInfo:
-        await self.office.subscribe()
-        info = await self.office.start(order)
+        await self.service.subscribe()
+        info = await self.service.start(order)
         self._started.add(info.id)
         self.note(info.name, [note for note in info.notes if note not in self._noted])
         self._noted.update(info.notes)
@@ -159,8 +158,8 @@ class Workers:
             self._notes.add("swarm", "warn", f"{one_line(name)}: {one_line(line)}")
 
     async def resume(self, worker: str) -> WorkerInfo:
-        await self.office.subscribe()
-        info = await self.office.resume(worker)
+        await self.service.subscribe()
+        info = await self.service.resume(worker)
         self._started.add(info.id)
         self._take(info)
         return info
@@ -170,7 +169,7 @@ class Workers:
 
         async def stop(info: WorkerInfo) -> None:
             with suppress(ZotError):  # it has ended meanwhile
-                await self.office.stop(info.id)
+                await self.service.stop(info.id)
 
         async with asyncio.TaskGroup() as group:
             for info in [info for info in self.own() if info.status in LIVE]:
@@ -181,8 +180,8 @@ class Workers:
         from zot.swarm import client
 
         self._readers[id] = reader
-        alive = client.lives(self.office.home)
-        await self.office.subscribe(id, past=alive)
+        alive = client.supervisor_running(self.service.home)
+        await self.service.subscribe(id, past=alive)
         if not alive:
             for event in await asyncio.to_thread(self._recorded, id):
                 reader(event)
@@ -191,16 +190,16 @@ class Workers:
     async def listen_no_more(self, id: str) -> None:
         self._readers.pop(id, None)
         with suppress(ZotError):
-            await self.office.subscribe(id, off=True)
+            await self.service.subscribe(id, off=True)
 
     def _recorded(self, id: str) -> list[dict[str, Any]]:
         import msgspec
 
         from zot.swarm.event_log import recorded
-        from zot.swarm.worker_store import Places
+        from zot.swarm.worker_store import WorkerStore
 
         events: list[dict[str, Any]] = []
-        for line in recorded(Places(self.office.home).of(id).events):
+        for line in recorded(WorkerStore(self.service.home).of(id).events):
             with suppress(msgspec.DecodeError):
                 events.append(msgspec.json.decode(line))
         return events
@@ -211,7 +210,7 @@ class Workers:
             for info in self.listed():
                 if info.branch and self._is_due(info):
                     with suppress(ZotError, OSError):
-                        stat = await self.office.diffstat(info.id)
+                        stat = await self.service.diffstat(info.id)
                         if stat is not None:
                             self.stats[info.id] = stat
                             self._desk.redraw()
@@ -227,8 +226,8 @@ class Workers:
 
     async def aclose(self) -> None:
         """Workers go on."""
-        if self._office is not None:
-            await self._office.aclose()
+        if self._service is not None:
+            await self._service.aclose()
 
     # --- what is heard of them
 
@@ -287,7 +286,7 @@ class Workers:
 
         asked = self._questions.get(info.id)
         if info.status == "waiting" and asked is None:
-            questions = self._questions[info.id] = Questions(self.office, self._confirmations, info)
+            questions = self._questions[info.id] = Questions(self.service, self._confirmations, info)
             questions.task = self._desk.spawn(self._ask(questions))
         elif info.status != "waiting" and asked is not None:
             asked.withdraw()

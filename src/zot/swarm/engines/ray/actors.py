@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from zot.errors import EngineFault
-from zot.swarm.engines.ray.coordinator import HostGone, Keeper
+from zot.swarm.engines.ray.coordinator import ClusterCoordinator, HostGone
 from zot.swarm.engines.ray.node_host import WorkerHost
 
 KEEPER = "zot-keeper"
@@ -40,7 +40,7 @@ def keeper(namespace: str) -> Any:
     return ray.remote(RayKeeper).options(**options).remote(namespace)
 
 
-class RayKeeper(Keeper):
+class RayKeeper(ClusterCoordinator):
     def __init__(self, namespace: str) -> None:
         super().__init__(RayHost, self._end, import_module("ray").put)
         self._namespace = namespace

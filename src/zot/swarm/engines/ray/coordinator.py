@@ -27,7 +27,7 @@ from zot.swarm.engines.ray.frames import (
     decode_begin,
     encode,
 )
-from zot.swarm.supervisor.budget import Left
+from zot.swarm.supervisor.budget import RemainingBudget
 from zot.system.background_tasks import BackgroundTasks
 from zot.wire.rpc_frames import Permit, PermitRequest, PermitSettled
 
@@ -104,9 +104,9 @@ class Held:
 
 
 class Allowance:
-    """What is left for a swarm since the driver last said so; see ``Left``."""
+    """What is left for a swarm since the driver last said so; see ``RemainingBudget``."""
 
-    def __init__(self, left: Left) -> None:
+    def __init__(self, left: RemainingBudget) -> None:
         self._usd = left.usd if left.usd >= 0 else math.inf
         self._steps = left.steps if left.steps >= 0 else math.inf
         self._until = _now() + left.seconds if left.seconds >= 0 else math.inf
@@ -124,7 +124,7 @@ class Allowance:
         self._usd -= more
 
 
-class Keeper:
+class ClusterCoordinator:
     """``make`` makes a host for a worker; ``leave`` ends this keeper's process; ``share`` puts a bundle where hosts
     can get it, for as long as what it returns is held."""
 
@@ -171,7 +171,7 @@ class Keeper:
     async def allow(self, driver: str, data: bytes) -> None:
         """What each swarm may still spend when the driver is gone; one that is not named has no limit."""
         self._check(driver)
-        left = msgspec.msgpack.decode(data, type=dict[str, Left])
+        left = msgspec.msgpack.decode(data, type=dict[str, RemainingBudget])
         self._allowed = {swarm: Allowance(one) for swarm, one in left.items()}
 
     async def keep(self, driver: str, key: str, bundle: bytes) -> None:

@@ -25,15 +25,16 @@ from typing import Any
 import msgspec
 
 import zot
+from zot.agent.config import RunConfig
 from zot.errors import EngineFault, GitFailed, UsageError, ZotError, in_words
 from zot.provider.providers import credential_variables
-from zot.swarm.engines.engine import AttemptStatus, Credential, Job
+from zot.swarm.engines.engine import AttemptStatus, Credential, LaunchSpec
 from zot.swarm.engines.ray.bridge import Call, Said, Setup, framed, read_frame
 from zot.swarm.engines.ray.frames import Batch, Begin, Over, decode_batch, decode_begun, encode
-from zot.swarm.git.bundle import Carried, bundled, put_in_place, receive, seen_from
-from zot.swarm.supervisor.budget import Left
-from zot.swarm.travelling import travelling
-from zot.swarm.worker_records import Order, Tree
+from zot.swarm.git.bundle import TreeBundle, apply_received, bundled, receive, seen_from
+from zot.swarm.supervisor.budget import RemainingBudget
+from zot.swarm.worker_env import portable_environment
+from zot.swarm.worker_records import WorkerSpec, WorktreeRecord
 from zot.system import process_setup
 from zot.system.files import zot_home
 from zot.system.installation import with_extra
@@ -66,11 +67,13 @@ def address_of(engine: str) -> str:
     return address if colon else f"{address}:{_PORT}"
 
 
-def check_engine(order: Order) -> None:
+def check_engine(order: WorkerSpec) -> None:
     """UsageError for an order that can run on no cluster, before anything is made for it."""
     address_of(order.engine)
     if order.mode == "shared":
         raise UsageError(_SHARED)
+    if order.config.ext:
+        raise UsageError("a worker on a cluster cannot load extensions of --ext: they are files of this machine")
     if find_spec("ray") is None:
         raise UsageError(_missing())
 
@@ -86,15 +89,15 @@ class RayEngine:
         self._joining = asyncio.Lock()
         self._packing = asyncio.Lock()
 
-    async def start(self, job: Job) -> RayAttempt:
+    async def start(self, job: LaunchSpec) -> RayAttempt:
         if job.tree is None:
             raise EngineFault(_SHARED)
         try:
-            await put_in_place(job.tree, job.worker)  # what a lost attempt had sent
+            await apply_received(job.tree, job.worker)  # what a lost attempt had sent
             seen = await seen_from(job.tree)
         except GitFailed as error:
             raise EngineFault(str(error)) from error
-        credential = job.credential or await asyncio.to_thread(_own_credential, job.flags)
+        credential = job.credential or await asyncio.to_thread(_own_credential, job.config)
         begin = await asyncio.to_thread(_begin, job, job.tree, seen, credential)
         for further in reversed(range(_TRIES)):
             try:
@@ -104,7 +107,7 @@ class RayEngine:
                     raise
         raise AssertionError
 
-    async def _begun(self, job: Job, tree: Tree, begin: Begin, secret: bytes) -> RayAttempt:
+    async def _begun(self, job: LaunchSpec, tree: WorktreeRecord, begin: Begin, secret: bytes) -> RayAttempt:
         bridge = await self._joined()
         await self._sent_ahead(bridge, tree, begin.tree)
         attempt = RayAttempt(bridge, job, tree)
@@ -119,7 +122,7 @@ class RayEngine:
             raise
         return attempt
 
-    async def rejoin(self, job: Job) -> RayAttempt | None:
+    async def rejoin(self, job: LaunchSpec) -> RayAttempt | None:
         """The attempt of that number, if the cluster still has it or its end; None when it has to be begun anew."""
         if job.tree is None:
             return None
@@ -133,7 +136,7 @@ class RayEngine:
         attempt.begun(begun)
         return attempt
 
-    async def allow(self, left: dict[str, Left]) -> None:
+    async def allow(self, left: dict[str, RemainingBudget]) -> None:
         """What each swarm may still spend should this process be gone."""
         if self._bridge is not None and self._bridge.alive:
             with suppress(EngineFault):  # a cluster that is gone spends nothing
@@ -153,7 +156,7 @@ class RayEngine:
                 self._bridge = await _Bridge.join(self._address)
             return self._bridge
 
-    async def _sent_ahead(self, bridge: _Bridge, tree: Tree, seen: Carried) -> None:
+    async def _sent_ahead(self, bridge: _Bridge, tree: WorktreeRecord, seen: TreeBundle) -> None:
         """The bundle goes to the cluster once, for all workers that begin from the same."""
         async with self._packing:
             if not await bridge.call("has", seen.key):
@@ -174,7 +177,7 @@ class _BundleGone(EngineFault):
 class RayAttempt:
     """One ``zot rpc`` on some node. Batches that arrive are written down before their lines are read."""
 
-    def __init__(self, bridge: _Bridge, job: Job, tree: Tree) -> None:
+    def __init__(self, bridge: _Bridge, job: LaunchSpec, tree: WorktreeRecord) -> None:
         self.worker, self.number = job.worker, job.attempt
         self._bridge, self._job, self._tree = bridge, job, tree
         self._arrived: asyncio.Queue[Batch] = asyncio.Queue()
@@ -228,7 +231,7 @@ class RayAttempt:
 
     async def collect(self) -> None:
         """Its last tree becomes what the tree here holds; then nothing of it has to stay on the node."""
-        await put_in_place(self._tree, self.worker)
+        await apply_received(self._tree, self.worker)
         with suppress(EngineFault):
             await self._bridge.call("release", self.worker, self.number)
         self._bridge.forget(self)
@@ -244,7 +247,7 @@ class RayAttempt:
             if batch.tree is not None:  # before the session that speaks of it
                 await receive(self._tree, self.worker, batch.tree)
             if batch.session or batch.session_whole:
-                _put_at(self._job.session, batch.session_at, batch.session)
+                _put_at(Path(self._job.config.session_file), batch.session_at, batch.session)
             if batch.log:
                 _append(self._job.directory / "log.txt", batch.log)
         except (OSError, GitFailed) as error:
@@ -406,51 +409,56 @@ def _is_kept_here(variable: str) -> bool:
     return variable in credential_variables() or (looks_like_secret(variable) and not variable.startswith("RAY_"))
 
 
-def _begin(job: Job, tree: Tree, carried: Carried, credential: Credential | None) -> Begin:
+def _begin(job: LaunchSpec, tree: WorktreeRecord, carried: TreeBundle, credential: Credential | None) -> Begin:
     """Places of this machine become those of the node; of the session whole lines only."""
     from zot.agent.settings import Settings
 
-    session = _read(job.session, _LARGEST_SESSION)
+    session_file = Path(job.config.session_file)
+    session = _read(session_file, _LARGEST_SESSION)
     home = zot_home()
     try:
-        inside = str(job.cwd.relative_to(tree.path))
+        inside = str(Path(job.config.cwd).relative_to(tree.path))
     except ValueError:
-        raise EngineFault(f"{job.cwd} is not in the tree {tree.path}") from None
+        raise EngineFault(f"{job.config.cwd} is not in the tree {tree.path}") from None
     places = {tree.path: "{tree}", str(job.directory): "{directory}"}
     return Begin(
         worker=job.worker,
         attempt=job.attempt,
-        flags=tuple(_placed(flag, places) for flag in _without_git(job.flags)),
+        config=_portable(job.config, places),
         tree=carried,
         inside="" if inside == "." else inside,
         session=session[: session.rfind(b"\n") + 1],
-        session_name=job.session.name,
+        session_name=session_file.name,
         home={name: data for name in _HOME_FILES if (data := _read(home / name, 16 << 20))},
-        environment=travelling(job.environment or os.environ, Settings(home).values.env_passthrough, credential),
+        environment=portable_environment(
+            job.environment or os.environ, Settings(home).values.env_passthrough, credential
+        ),
         swarm=job.swarm,
         steps_left=job.steps_left,
         zot=zot.__version__,
     )
 
 
-def _without_git(flags: tuple[str, ...]) -> list[str]:
-    """Without what may be read beside the tree: the one on the node has its history inside."""
-    pairs = zip(("", *flags), flags, strict=False)
-    return [flag for before, flag in pairs if flag != "--jail-read" and before != "--jail-read"]
+def _portable(config: RunConfig, places: dict[str, str]) -> RunConfig:
+    """Without places of this machine: the tree on the node has its history inside, and other files are not there."""
+    script = _placed(config.script, places) if isinstance(config.script, str) else config.script
+    return msgspec.structs.replace(
+        config, script=script, cwd="", session_file="", jail_read=(), jail_write=(), mcp_config=()
+    )
 
 
-def _placed(flag: str, places: dict[str, str]) -> str:
+def _placed(path: str, places: dict[str, str]) -> str:
     for place, name in sorted(places.items(), key=lambda one: -len(one[0])):  # one may lie in another
-        flag = flag.replace(place, name)
-    return flag
+        path = path.replace(place, name)
+    return path
 
 
 def _secret(credential: Credential | None) -> bytes:
     return msgspec.msgpack.encode(credential) if credential is not None else b""
 
 
-def _own_credential(flags: tuple[str, ...]) -> Credential | None:
-    """What the home here has for the provider of these flags: the one on the node is empty. EngineFault for a login,
+def _own_credential(config: RunConfig) -> Credential | None:
+    """The credential of this home for the worker's provider: the home on the node is empty. EngineFault for a login,
     which nobody there could keep fresh."""
     from zot.agent.model_resolver import Query, resolve
     from zot.agent.settings import Settings
@@ -458,8 +466,7 @@ def _own_credential(flags: tuple[str, ...]) -> Credential | None:
     from zot.provider.catalog import Catalog
 
     home = zot_home()
-    named = {name: flags[at + 1] for at, name in enumerate(flags[:-1]) if name in ("--provider", "--model")}
-    query = Query(provider=named.get("--provider", ""), model=named.get("--model", ""))
+    query = Query(provider=config.provider, model=config.model, base_url=config.base_url, script=config.script)
     try:
         found = resolve(query, Settings(home), Catalog(home), AuthStore(home), {})
     except ZotError as error:
@@ -507,7 +514,7 @@ def _log() -> int:
 def _namespace() -> str:
     """One for each home of zot on each machine."""
     place = f"{os.uname().nodename}:{os.getuid()}:{zot_home().resolve()}"
-    return f"zot-2-{hashlib.sha256(place.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
+    return f"zot-3-{hashlib.sha256(place.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
 
 
 async def _knock(address: str) -> None:

@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import msgspec
 
+from zot.agent.config import RunConfig
 from zot.swarm.engines.engine import Credential
-from zot.swarm.git.bundle import Carried
+from zot.swarm.git.bundle import TreeBundle
 
-VERSION = 1
+VERSION = 2
 
 
 class Begin(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt to begin. In ``flags`` ``{directory}`` and ``{tree}`` stand for the places on the node; ``home`` are
-    the files its home has, ``inside`` the directory of the tree it works in, ``environment`` what is added to that of
-    the node. The bundle and the credential come beside it, the credential so that it is never in Ray's store of large
-    objects."""
+    """An attempt to begin. ``config`` has no key, and in its ``script`` ``{directory}`` and ``{tree}`` stand for the
+    places on the node; ``home`` are the files its home has, ``inside`` the directory of the tree it works in,
+    ``environment`` what is added to that of the node. The bundle and the credential come beside it, the credential so
+    that it is never in Ray's store of large objects."""
 
     worker: str
     attempt: int
-    flags: tuple[str, ...]
-    tree: Carried
+    config: RunConfig
+    tree: TreeBundle
     inside: str = ""
     session: bytes = b""
     session_name: str = "session.json"
@@ -58,7 +59,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     session: bytes = b""
     session_whole: bool = False
     log: bytes = b""
-    tree: Carried | None = None
+    tree: TreeBundle | None = None
     tree_number: int = 0
     over: Over | None = None
 

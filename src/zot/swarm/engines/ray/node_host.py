@@ -34,8 +34,8 @@ from zot.swarm.engines.ray.frames import (
     decode_taken,
     encode,
 )
-from zot.swarm.git.bundle import Carried, NodeTree
-from zot.swarm.worker_env import environment_of, handed
+from zot.swarm.git.bundle import NodeTree, TreeBundle
+from zot.swarm.worker_env import worker_argv, worker_environment
 from zot.system.background_tasks import BackgroundTasks
 from zot.system.files import make_private_dir, write_atomic
 from zot.system.process_table import MARK_VARIABLE, started
@@ -144,7 +144,7 @@ class NodeAttempt:
         self._held = 0
         self._news = asyncio.Event()
         self._room = asyncio.Event()
-        self._seen: Carried | None = None
+        self._seen: TreeBundle | None = None
         self._looks = 0  # that found something
         self._results = 0  # how many tools have changed the tree, perhaps
         self._seen_results = 0  # of them, how many the last look has seen
@@ -179,16 +179,20 @@ class NodeAttempt:
 
     async def _spawn(self) -> None:
         places = {"{directory}": str(self._directory), "{tree}": str(self._tree.path)}
-        flags = [_filled(flag, places) for flag in self._begin.flags]
-        cwd = self._tree.path / self._begin.inside
-        own = ("--session-file", str(self._session), "--cwd", str(cwd if cwd.is_dir() else self._tree.path))
+        given, cwd = self._begin.config, self._tree.path / self._begin.inside
+        config = msgspec.structs.replace(
+            given,
+            script=_filled(given.script, places) if isinstance(given.script, str) else given.script,
+            cwd=str(cwd if cwd.is_dir() else self._tree.path),
+            session_file=str(self._session),
+        )
         loop = asyncio.get_running_loop()
         (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
         log = create(self._log)
         try:
-            with handed(self._credential) as (key, descriptors):
+            with worker_argv((sys.executable, "-m", "zot"), config, self._credential) as (argv, descriptors):
                 self._child = spawn(
-                    [sys.executable, "-m", "zot", "rpc", *flags, *own, *key],
+                    argv,
                     cwd=self._directory,
                     env=_environment(self._begin, self._directory),
                     stdin=in_read,
@@ -384,10 +388,10 @@ class NodeAttempt:
         return said.splitlines()[-1][:_LAST_WORDS] if said else ""
 
 
-def _filled(flag: str, places: dict[str, str]) -> str:
+def _filled(path: str, places: dict[str, str]) -> str:
     for name, place in places.items():
-        flag = flag.replace(name, place)
-    return flag
+        path = path.replace(name, place)
+    return path
 
 
 def _first_claim(data: bytes, start: int = 0) -> int | None:
@@ -425,7 +429,7 @@ def _environment(begin: Begin, directory: Path) -> dict[str, str]:
     comes what travelled with the worker."""
     kept = {
         name: value
-        for name, value in environment_of(begin.worker).items()
+        for name, value in worker_environment(begin.worker).items()
         if not name.startswith(("RAY_", "GIT_")) and not looks_like_secret(name)
     }
     return {**kept, **begin.environment, "ZOT_HOME": str(directory / "home")}

@@ -10,12 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from zot.agent.config import RunConfig
 from zot.errors import EngineFault
 from zot.swarm.engines.ray import coordinator
-from zot.swarm.engines.ray.coordinator import HostGone, Keeper
+from zot.swarm.engines.ray.coordinator import ClusterCoordinator, HostGone
 from zot.swarm.engines.ray.frames import Batch, Begin, Begun, Over, decode_batch, decode_taken, encode
-from zot.swarm.git.bundle import Carried
-from zot.swarm.supervisor.budget import Left
+from zot.swarm.git.bundle import TreeBundle
+from zot.swarm.supervisor.budget import RemainingBudget
 
 
 class FakeHost:
@@ -78,7 +79,7 @@ class Cluster:
     def __init__(self) -> None:
         self.hosts: list[FakeHost] = []
         self.left = False
-        self.keeper = Keeper(self._make, self._leave)
+        self.keeper = ClusterCoordinator(self._make, self._leave)
 
     def _make(self, worker: str) -> FakeHost:
         self.hosts.append(FakeHost(worker))
@@ -98,11 +99,11 @@ async def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     return made
 
 
-TREE = Carried(branch="b", head="h", whole="h")
+TREE = TreeBundle(branch="b", head="h", whole="h")
 
 
 def order(attempt: int = 1, **more: Any) -> bytes:
-    return encode(Begin(worker="w", attempt=attempt, flags=(), tree=TREE, swarm="s", **more))
+    return encode(Begin(worker="w", attempt=attempt, config=RunConfig(), tree=TREE, swarm="s", **more))
 
 
 async def lines(cluster: Cluster, count: int, driver: str = "one") -> list[Any]:
@@ -177,7 +178,7 @@ async def test_without_a_driver_calls_are_permitted_out_of_what_was_left(
 ) -> None:
     await cluster.keeper.begin("one", order(steps_left=5), b"")
     (host,) = cluster.hosts
-    await cluster.keeper.allow("one", msgspec.msgpack.encode({"s": Left(usd=0.5)}))
+    await cluster.keeper.allow("one", msgspec.msgpack.encode({"s": RemainingBudget(usd=0.5)}))
     host.say(asks(1, 0.1))
     await lines(cluster, 1)
     permit = b'{"type":"permit","request_id":"permit-1","decision":"go"}'
@@ -197,7 +198,7 @@ async def test_without_a_driver_a_model_without_a_price_spends_nothing_of_a_budg
 ) -> None:
     await cluster.keeper.begin("one", order(), b"")
     (host,) = cluster.hosts
-    await cluster.keeper.allow("one", msgspec.msgpack.encode({"s": Left(usd=0.5)}))
+    await cluster.keeper.allow("one", msgspec.msgpack.encode({"s": RemainingBudget(usd=0.5)}))
     monkeypatch.setattr(coordinator, "AWAY_S", -1.0)
     host.say({**asks(1, 0.0), "unpriced": True}, asks(2, 0.0))
     assert [one["decision"] for one in await seen(host, 2)] == ["refuse", "go"]

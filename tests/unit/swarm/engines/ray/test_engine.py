@@ -21,13 +21,14 @@ from tests.cluster.nodes import parent_of
 from tests.fakes import ray_module
 from tests.fakes.model_server import CallTools, FakeModelServer, Say, SeenRequest, Turn
 from tests.unit.swarm.repositories import git, repository
+from zot.agent.config import RunConfig
 from zot.errors import EngineFault, UsageError
-from zot.swarm.engines.engine import Credential, Job
+from zot.swarm.engines.engine import Credential, LaunchSpec
 from zot.swarm.engines.ray import engine as ray_engine
 from zot.swarm.engines.ray.engine import RayAttempt, RayEngine, address_of, check_engine
-from zot.swarm.git.bundle import Carried
+from zot.swarm.git.bundle import TreeBundle
 from zot.swarm.git.worktrees import create
-from zot.swarm.worker_records import Order, Tree
+from zot.swarm.worker_records import WorkerSpec, WorktreeRecord
 
 KEY = "sk-of-this-worker"
 
@@ -56,18 +57,24 @@ async def engine_at(address: str = "") -> AsyncIterator[RayEngine]:
         await engine.close()
 
 
-async def job_of(home: Path, server: FakeModelServer, attempt: int = 1, tree: Tree | None = None) -> Job:
+async def job_of(
+    home: Path, server: FakeModelServer, attempt: int = 1, tree: WorktreeRecord | None = None
+) -> LaunchSpec:
     directory = home / "home" / "swarm" / "agents" / "w"
     if tree is None:
         tree = (await create(repository(home / "repo"), directory, "w", "w")).tree
-    flags = ("--provider", "openai", "--model", "gpt-4.1", "--base-url", f"{server.url}/v1", "--jail-read", "/nowhere")
-    return Job(
+    return LaunchSpec(
         worker="w",
         attempt=attempt,
-        flags=flags,
-        cwd=Path(tree.path) / "src",
+        config=RunConfig(
+            provider="openai",
+            model="gpt-4.1",
+            base_url=f"{server.url}/v1",
+            cwd=str(Path(tree.path) / "src"),
+            session_file=str(directory / "session.json"),
+            jail_read=("/nowhere",),
+        ),
         directory=directory,
-        session=directory / "session.json",
         tree=tree,
         credential=Credential(provider="openai", value=KEY),
     )
@@ -122,7 +129,9 @@ async def test_what_a_worker_makes_comes_back_from_its_node(home: Path) -> None:
             await prompt(attempt, "go")
             reader = Reader(attempt)
             await reader.until("done")
-            assert "finished" in job.session.read_text(), "the session is here before the last line is"
+            assert "finished" in Path(job.config.session_file).read_text(), (
+                "the session is here before the last line is"
+            )
             await reader.stop()
             assert attempt.status().code == 0
             assert list((home / "nodes").rglob("one.txt"))
@@ -143,7 +152,7 @@ async def test_a_tree_that_the_cluster_has_let_go_of_is_sent_again(home: Path, m
         async with engine_at() as engine:
             send, tried = engine._sent_ahead, list[str]()  # pyright: ignore[reportPrivateUsage]
 
-            async def too_late(bridge: Any, tree: Tree, seen: Carried) -> None:
+            async def too_late(bridge: Any, tree: WorktreeRecord, seen: TreeBundle) -> None:
                 if tried:
                     await send(bridge, tree, seen)
                 tried.append(seen.key)
@@ -203,14 +212,16 @@ async def test_no_session_arrives_before_the_files_it_speaks_of(home: Path) -> N
             with (there / "session.json").open("a") as session:
                 session.write('{"type":"meta"}\n{"type":"tool_outcome"}\n{"type":"usage"}\n')
             until = time.monotonic() + 60
-            while not (job.session.exists() and "tool_outcome" in job.session.read_text()):
+            while not (
+                Path(job.config.session_file).exists() and "tool_outcome" in Path(job.config.session_file).read_text()
+            ):
                 assert time.monotonic() < until
                 await asyncio.sleep(0.002)
             repository = Path(job.tree.repository)
             assert "done.txt" in git(repository, "ls-tree", "--name-only", "refs/zot/swarm/w/whole", check=False)
             await attempt.stop(1.0)
             await reading
-            assert job.session.read_text().endswith('{"type":"usage"}\n')
+            assert Path(job.config.session_file).read_text().endswith('{"type":"usage"}\n')
             await attempt.collect()
             assert (Path(job.tree.path) / "done.txt").read_text() == "done\n"
 
@@ -228,7 +239,7 @@ async def test_an_attempt_whose_host_is_lost_is_continued_where_it_was_seen_last
             assert attempt.status().code == -9 and "lost" in attempt.status().reason
             await attempt.collect()
             assert job.tree is not None
-            told = job.session.read_text().count('"tool_result"')
+            told = Path(job.config.session_file).read_text().count('"tool_result"')
             assert told <= (Path(job.tree.path) / "src" / "one.txt").exists(), "no session is ahead of its tree"
             again = await engine.start(await job_of(home, server, 2, job.tree))
             with pytest.raises(EngineFault, match="over"):
@@ -278,8 +289,8 @@ def test_what_is_no_engine_is_told(engine: str) -> None:
 
 def test_orders_that_no_cluster_can_run_are_refused(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="--worktree"):
-        check_engine(Order(task="x", cwd="/", engine="ray", mode="shared"))
-    check_engine(Order(task="x", cwd="/", engine="ray"))
+        check_engine(WorkerSpec(task="x", cwd="/", config=RunConfig(), engine="ray", mode="shared"))
+    check_engine(WorkerSpec(task="x", cwd="/", config=RunConfig(), engine="ray"))
     monkeypatch.setattr(ray_engine, "find_spec", lambda _name: None)
     with pytest.raises(UsageError, match=r"^Ray is not installed: .*install.*ray[^\n]*$"):
-        check_engine(Order(task="x", cwd="/", engine="ray"))
+        check_engine(WorkerSpec(task="x", cwd="/", config=RunConfig(), engine="ray"))

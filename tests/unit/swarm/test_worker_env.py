@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from zot.swarm.engines.engine import Credential
-from zot.swarm.travelling import travelling
+from zot.swarm.worker_env import portable_environment
 
 KEY = Credential(provider="here", value="sk-of-this-worker")
 
@@ -13,14 +13,16 @@ def test_what_means_the_same_elsewhere_travels_and_places_of_this_machine_stay()
     here = {"PATH": "/here", "HOME": "/home/me", "VIRTUAL_ENV": "/here/venv", "LD_PRELOAD": "/x.so", "SHLVL": "2"}
     here |= {"XDG_RUNTIME_DIR": "/run/user/1", "SSH_AUTH_SOCK": "/run/agent", "RAY_ADDRESS": "head:6379"}
     here |= {"ZOT_HOME": "/home/me/.zot", "ZOT_SWARM_AGENT_ID": "w", "GIT_DIR": "/repo", "MY_OWN": "thing"}
-    assert travelling(common | here) == common
-    assert travelling(common | here, ("*",)) == common | {"MY_OWN": "thing"}
+    assert portable_environment(common | here) == common
+    assert portable_environment(common | here, ("*",)) == common | {"MY_OWN": "thing"}
 
 
 def test_what_a_person_named_travels_unless_it_is_a_secret() -> None:
     named = {"FEATURE_X": "on", "APP_MODE": "test", "APP_DEBUG": "1"}
     secrets = {"APP_TOKEN": "t", "GITHUB_TOKEN": "t", "OPENAI_API_KEY": "k", "ZOT_TELEGRAM_TOKEN": "t"}
     secrets |= {"APP_DATABASE": "postgres://me:word@db/x", "APP_COPY": f"--key={KEY.value}", "CFLAGS": f"-D{KEY.value}"}
-    found = travelling(named | secrets, ("FEATURE_X", "APP_*", "GITHUB_TOKEN", "OPENAI_API_KEY", "ZOT_*"), KEY)
+    found = portable_environment(
+        named | secrets, ("FEATURE_X", "APP_*", "GITHUB_TOKEN", "OPENAI_API_KEY", "ZOT_*"), KEY
+    )
     assert found == named
-    assert travelling({"APP_URL": "http://db:80/a@b"}, ("APP_*",)) == {"APP_URL": "http://db:80/a@b"}
+    assert portable_environment({"APP_URL": "http://db:80/a@b"}, ("APP_*",)) == {"APP_URL": "http://db:80/a@b"}

@@ -1,0 +1,251 @@
+"""Derives the configuration of a worker from the one of the run that starts it.
+
+Limits only narrow: a worker gets the starter's model, address, tools, permissions, jail, extensions and prompts, or
+less. A request for more is refused with an error that names the limit. Every front end that starts workers uses this.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from zot.agent.config import RunConfig
+from zot.agent.tools.registry import SWARM, SWARM_NAMES
+from zot.core.permission_modes import MODES, Mode, parse_mode, wider
+from zot.errors import UsageError
+from zot.swarm.worker_records import READ_ONLY, RETRIES, TIMEOUT_S, Limits, WorkerRecord, WorkerSpec
+from zot.wire.swarm_frames import SwarmStart
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.swarm.engines.engine import Credential
+
+
+def conversation_config(conversation: Conversation) -> RunConfig:
+    """The configuration a conversation has now: flags, and what was switched since it began."""
+    present = conversation.present
+    query = conversation.launch.query(present.provider, present.model)
+    config = msgspec.structs.replace(
+        conversation.services.config,
+        home=conversation.home,
+        cwd=str(conversation.workspace.cwd),
+        provider=present.provider,
+        model=present.model,
+        reasoning=present.reasoning,
+        api_key=query.api_key,
+        base_url=query.base_url,
+        insecure=query.insecure,
+        script=query.script,
+        permission_mode=present.permission_mode,
+        session=present.session_id,
+    )
+    for feature in conversation.features:
+        config = feature.for_worker(config)
+    return config
+
+
+def prepare_worker(starter: RunConfig, request: SwarmStart) -> tuple[WorkerSpec, Credential | None]:
+    """The specification of a worker and the key only its starter has.
+
+    Raises UsageError for a request that is wrong or asks for more than the starter has, NotLoggedIn when there is no
+    credential: the worker could only fail.
+    """
+    from zot.swarm.credentials import resolve_worker_credential  # reads settings, catalog and credentials
+
+    order = worker_spec(starter, request)
+    found = resolve_worker_credential(order.config, starter.home, starter.environ)
+    config = msgspec.structs.replace(order.config, provider=found.provider, model=found.model, api_key="")
+    return msgspec.structs.replace(order, config=config), found.credential
+
+
+def worker_spec(starter: RunConfig, request: SwarmStart) -> WorkerSpec:
+    """The specification without a look at credentials; its configuration still has the starter's key."""
+    if not request.task.strip():
+        raise UsageError("the task is empty")
+    cwd = os.path.normpath(os.path.join(starter.cwd or os.getcwd(), os.path.expanduser(request.cwd)))
+    if not os.path.isdir(cwd):
+        raise UsageError(f'"{cwd}" is no directory')
+    repository = find_repository(cwd)
+    mode = request.mode or ("worktree" if repository and _may_read(starter, repository) else "shared")
+    _check_place(starter, cwd, repository if mode == "worktree" else "", writes=mode == "shared" and request.write)
+    config = derive_worker_config(starter, msgspec.structs.replace(request, cwd=cwd, mode=mode))
+    same = ("task", "name", "write", "include_dirty", "engine", "swarm", "key", "once", "restarts")
+    order = WorkerSpec(
+        **{name: getattr(request, name) for name in same},
+        cwd=cwd,
+        mode=mode,
+        session=request.session or starter.session,
+        limits=Limits(
+            max_steps=request.max_steps,
+            max_cost=config.max_cost,
+            timeout_s=TIMEOUT_S if request.timeout_s is None else request.timeout_s,
+        ),
+        config=config,
+    )
+    if order.engine != "local":
+        from zot.swarm.engines.ray.engine import check_engine  # few have a cluster
+
+        check_engine(order)
+    return order
+
+
+def derive_worker_config(starter: RunConfig, request: SwarmStart) -> RunConfig:
+    """The starter's configuration, narrowed by the request; ``request.mode`` is decided. UsageError names the limit."""
+    provider = request.provider or starter.provider
+    same = provider == starter.provider
+    if starter.base_url and not same:
+        raise UsageError(f"cannot use provider {provider}: this run is limited to --base-url {starter.base_url}")
+    script = request.script or (starter.script if same else "")
+    jail = _jail(starter, request)
+    asks = request.ask or starter.ask_each
+    return msgspec.structs.replace(
+        starter,
+        provider=provider,
+        model=request.model or (starter.model if same else ""),
+        api_key=starter.api_key if same else "",
+        insecure=starter.insecure and same,
+        script=os.path.abspath(script) if isinstance(script, str) and script else "",
+        reasoning=request.reasoning or starter.reasoning,
+        fallback_model="",
+        retries=RETRIES if starter.retries is None else starter.retries,
+        max_cost=_max_cost(starter, request),
+        cwd=request.cwd,
+        tools=_tools(starter, request),
+        permission_mode=_permission_mode(starter, request),
+        ask_each=asks,
+        jail=jail,
+        jail_read=_absolute(starter.jail_read) if jail and starter.jail else (),
+        jail_write=_absolute(starter.jail_write) if jail and starter.jail else (),
+        jail_level=starter.jail_level if jail else "",
+        approve=starter.approve if jail and starter.jail else "",
+        ext=_absolute(starter.ext),
+        installed_extensions=starter.installed_extensions and request.extensions,
+        mcp_config=_absolute(starter.mcp_config),
+        # of the starter's own process
+        home=None,
+        environ=None,
+        patient_with_ext=False,
+        ext_trace="",
+        record="",
+        argv=(),
+        keep_session=True,
+        session="",
+        session_file="",
+        continue_session=False,
+        sessions=None,
+    )
+
+
+def launch_config(worker: WorkerRecord, session: Path) -> RunConfig:
+    """A worker in a worktree may also read, not change, the objects its tree borrows from the repository."""
+    config, tree = worker.spec.config, worker.tree
+    objects = (tree.objects,) if tree is not None and tree.objects else ()
+    return msgspec.structs.replace(
+        config,
+        cwd=working_directory(worker),
+        session_file=str(session),
+        keep_session=True,
+        jail_read=(*config.jail_read, *objects),
+    )
+
+
+def working_directory(worker: WorkerRecord) -> str:
+    """In its tree, the place that corresponds to where it was ordered."""
+    tree, cwd = worker.tree, worker.spec.cwd
+    if tree is None:
+        return cwd
+    inside = os.path.relpath(os.path.realpath(cwd), os.path.realpath(tree.repository))
+    return tree.path if inside.startswith("..") or os.path.isabs(inside) else os.path.normpath(f"{tree.path}/{inside}")
+
+
+def with_key_of(starter: RunConfig, config: RunConfig) -> RunConfig:
+    """A worker's configuration with the key the starter was given, if it is for the same provider and address."""
+    same = (starter.provider, starter.base_url) == (config.provider, config.base_url)
+    return msgspec.structs.replace(config, api_key=starter.api_key if same else "")
+
+
+def find_repository(directory: str) -> str:
+    """The git repository a directory is in; empty if there is none."""
+    path = Path(directory)
+    return next((str(place) for place in (path, *path.parents) if (place / ".git").exists()), "")
+
+
+def _max_cost(starter: RunConfig, request: SwarmStart) -> float:
+    if starter.max_cost and request.max_cost > starter.max_cost:
+        raise UsageError(
+            f"cannot allow a worker ${request.max_cost:g}: this run has ${starter.max_cost:g} left (--max-cost)"
+        )
+    return request.max_cost or starter.max_cost
+
+
+def _tools(starter: RunConfig, request: SwarmStart) -> tuple[str, ...] | None:
+    """None is no limit. A worker without its own worktree only reads unless the request says ``write``."""
+    allowed = (
+        None if starter.tools is None else tuple(name for name in starter.tools if name not in (SWARM, *SWARM_NAMES))
+    )
+    asked, only_reads = request.tools, request.mode == "shared" and not request.write
+    if asked is not None:
+        if only_reads:
+            _check_tools(asked, READ_ONLY, "a shared worker only reads ({}): {} needs --write, or a worktree")
+        if allowed is not None:
+            _check_tools(asked, allowed, "this run is limited to --tools {}: a worker cannot have {}")
+    elif only_reads:
+        asked = READ_ONLY
+    if asked is None or allowed is None:
+        return allowed if asked is None else asked
+    return tuple(name for name in asked if name in allowed)
+
+
+def _check_tools(asked: tuple[str, ...], allowed: tuple[str, ...], text: str) -> None:
+    others = [name for name in asked if name not in allowed]
+    if others:
+        raise UsageError(text.format(", ".join(allowed) or "none", ", ".join(others)))
+
+
+def _permission_mode(starter: RunConfig, request: SwarmStart) -> str:
+    """Empty where the starter asks about nothing: the worker's settings may still narrow it."""
+    own = _parse_mode(starter.permission_mode or "everything")
+    asked = _parse_mode(request.permission_mode) if request.permission_mode else None
+    if asked is not None and wider(asked, own):
+        raise UsageError(f"cannot start a worker in mode {asked}: this run allows at most {own} (--permission-mode)")
+    if asked is None and request.ask:
+        asked = own if wider("ask", own) else "ask"
+    return asked or ("" if own == "everything" else own)
+
+
+def _parse_mode(text: str) -> Mode:
+    mode = parse_mode(text)
+    if mode is None:
+        raise UsageError(f'unknown permission mode "{text}": expected one of {", ".join(MODES)}')
+    return mode
+
+
+def _jail(starter: RunConfig, request: SwarmStart) -> str:
+    """In a worktree always one without the network; else the starter's, or the one that was asked for."""
+    return "on" if request.mode == "worktree" or request.jail else starter.jail
+
+
+def _check_place(starter: RunConfig, cwd: str, repository: str, *, writes: bool) -> None:
+    """A jailed run starts workers only inside its jail: a worker's jail begins at its own directory."""
+    place = repository or cwd
+    if not _may_read(starter, place):
+        raise UsageError(f"cannot start a worker in {place}: this run is limited to its jail, {starter.cwd} (--jail)")
+    if writes and starter.jail and not _is_below(place, (starter.cwd, *starter.jail_write)):
+        raise UsageError(f"cannot start a worker that writes in {place}: this run may only read there (--jail-read)")
+
+
+def _may_read(starter: RunConfig, place: str) -> bool:
+    return not starter.jail or _is_below(place, (starter.cwd, *starter.jail_write, *starter.jail_read))
+
+
+def _is_below(path: str, places: tuple[str, ...]) -> bool:
+    real, roots = os.path.realpath(path), [os.path.realpath(os.path.expanduser(place)) for place in places]
+    return any(os.path.commonpath((real, root)) == root for root in roots)
+
+
+def _absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Typed relative to the starter's directory; a worker runs in another one."""
+    return tuple(os.path.abspath(os.path.expanduser(path)) for path in paths)
