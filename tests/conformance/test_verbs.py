@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Callable, Iterator
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -58,36 +61,18 @@ VERBS: dict[str, Verb] = {
     "model": Verb("get_state", "model", SHOWN),
     "messages": Verb("get_messages", "messages", "/jump"),
     "cost": Verb("get_state", "cost", "/cost"),
-    "models": Verb("get_models", "models", "/model"),
-    "mcp_servers": Verb("get_mcp_servers", "mcp_servers", "/mcp"),
-    "hear_servers": inside(),
-    "make_swarm": inside(),
-    "swarm_news": inside(),
-    "state": Verb("get_state", "state", SHOWN),
     "gate": Verb("approve", Not("`approve=` of Runtime is asked"), "/yolo"),
     "context_tokens": Verb(Not("`usage` events say it"), Not("`usage` events say it"), SHOWN),
-    "window_use": Verb(Not("`usage` events say how much"), Not("`usage` events say how much"), "/context"),
     "tool": inside(),
+    "feature": inside(),
+    "notify": inside(),
+    "start": inside(),
+    "find_model": inside(),
     "extension_of": inside(),
     "broke_off": inside(),
     "text_watched": inside(),
-    "keeping": inside(),
-    "learn_window": inside(),
     "note_command": inside(),
-    "note_prompt": inside(),
-    "expect_spending": inside(),
-    "note_spending": inside(),
-    "hold_limits": Verb(OWNS, OWNS, "/settings"),
-    "ask_permits": Verb("permit", Not("several agents of one program share its budget in other ways"), ONE_PERSON),
     "go_on": Verb(Not("a prompt says it"), Not("a prompt says it"), "enter"),
-    "collect_changes": inside(),
-    "file_changes": Verb("get_changes", "changes", "/diff"),
-    "rewind": Verb("rewind", "rewind", "/rewind"),
-    "jailed": Verb(Not("its launcher knows"), Not("whoever makes it knows"), SHOWN),
-    "jail_state": inside(),
-    "jail": Verb(Not("`--jail`, by the launcher"), Not("`jail=` of Options"), "/jail"),
-    "ask_outside": Verb(Not("a person's word"), Not("a person's word"), "/settings"),
-    "unjail": Verb(Not("a person's word"), Not("a person's word"), "/unjail"),
     "missing": Verb(Not("it ends the start"), Not("entering raises it"), SHOWN),
     "unanswered": inside(),
     "spent": inside(),
@@ -110,15 +95,6 @@ VERBS: dict[str, Verb] = {
     # permission
     "set_permission_mode": Verb("set_permission_mode", "set_permission_mode", "/permissions"),
     # extensions
-    "extensions": Verb("panel_key", INSIDE, INSIDE),
-    "commands": Verb("get_commands", Not("commands are for people and their clients"), "/help"),
-    "run_command": Verb("run_command", Not("commands are for people and their clients"), "/go"),
-    "templates": Verb("get_commands", Not("a prompt names one"), "/help"),
-    "names_template": inside(),
-    "start_extensions": inside(),
-    "join_mcp": inside(),
-    "find_extensions": Verb(OWNS, OWNS, "/reload-ext"),
-    "reload_extensions": Verb(OWNS, OWNS, "/reload-ext"),
     "refresh_tools": inside(),
     "read_settings": Verb(OWNS, OWNS, "/settings"),
     # another model
@@ -135,6 +111,40 @@ VERBS: dict[str, Verb] = {
     "child": Verb(Not("no sub-agents yet"), Not("make another Runtime"), "/btw"),
     "aclose": Verb(Not("the end of input"), "close", "/exit"),
 }
+
+# What features offer beside the conversation, by module and name.
+FEATURE_VERBS: dict[str, Verb] = {
+    "zot.features.conversation_state:provider_models": Verb("get_models", "models", "/model"),
+    "zot.features.mcp.feature:McpFeature.servers": Verb("get_mcp_servers", "mcp_servers", "/mcp"),
+    "zot.features.conversation_state:conversation_state": Verb("get_state", "state", SHOWN),
+    "zot.features.budget.feature:BudgetFeature.settings_changed": Verb(OWNS, OWNS, "/settings"),
+    "zot.features.budget.feature:BudgetFeature.set_permit_guard": Verb(
+        "permit", Not("several agents of one program share its budget in other ways"), ONE_PERSON
+    ),
+    "zot.features.checkpoints.feature:file_changes": Verb("get_changes", "changes", "/diff"),
+    "zot.features.checkpoints.feature:rewind": Verb("rewind", "rewind", "/rewind"),
+    "zot.features.jail.feature:JailFeature.enter": Verb(
+        Not("`--jail`, by the launcher"), Not("`jail=` of Options"), "/jail"
+    ),
+    "zot.features.jail.feature:JailFeature.apply_settings": Verb(
+        Not("a person's word"), Not("a person's word"), "/settings"
+    ),
+    "zot.features.jail.feature:JailFeature.leave": Verb(Not("a person's word"), Not("a person's word"), "/unjail"),
+    "zot.features.lookup:extension_host": Verb("panel_key", INSIDE, INSIDE),
+    "zot.features.extensions.feature:run_extension_command": Verb(
+        "run_command", Not("commands are for people and their clients"), "/go"
+    ),
+    "zot.features.templates.feature:templates": Verb("get_commands", Not("a prompt names one"), "/help"),
+    "zot.features.extensions.feature:ensure_extensions": Verb(OWNS, OWNS, "/reload-ext"),
+    "zot.features.extensions.feature:reload_extensions": Verb(OWNS, OWNS, "/reload-ext"),
+    "zot.features.extensions.host:ExtensionHost.commands": Verb(
+        "get_commands", Not("commands are for people and their clients"), "/help"
+    ),
+    "zot.agent.context_usage:conversation_usage": Verb(
+        Not("`usage` events say how much"), Not("`usage` events say how much"), "/context"
+    ),
+}
+ALL_VERBS = (*VERBS.values(), *FEATURE_VERBS.values())
 
 # What a front end has that is no verb of the conversation.
 RPC_ALONE = {"answer_elicitation", "hello", "ping", "panel_close"}
@@ -163,20 +173,28 @@ def test_every_verb_has_its_row() -> None:
     assert verbs == set(VERBS)
 
 
+@pytest.mark.parametrize("target", FEATURE_VERBS)
+def test_every_verb_of_a_feature_exists(target: str) -> None:
+    module, _, name = target.partition(":")
+    assert callable(attrgetter(name)(import_module(module)))
+
+
 def test_the_table_names_what_there_is_and_leaves_nothing_out() -> None:
     commands = {str(command.__struct_config__.tag) for command in get_args(wire.AnyCommand)}
-    assert {verb.rpc for verb in VERBS.values() if isinstance(verb.rpc, str)} | RPC_ALONE == commands
+    assert {verb.rpc for verb in ALL_VERBS if isinstance(verb.rpc, str)} | RPC_ALONE == commands
     methods = {name for name in vars(Runtime) if not name.startswith("_")}
-    assert {verb.sdk for verb in VERBS.values() if isinstance(verb.sdk, str)} | SDK_ALONE == methods
-    typed = [verb.terminal for verb in VERBS.values() if isinstance(verb.terminal, str)]
+    assert {verb.sdk for verb in ALL_VERBS if isinstance(verb.sdk, str)} | SDK_ALONE == methods
+    typed = [verb.terminal for verb in ALL_VERBS if isinstance(verb.terminal, str)]
     slash = {word[1:] for word in typed if word.startswith("/")} - {"go"}  # that one is an extension's
     assert slash | TERMINAL_ALONE == {command.name for command in COMMANDS}
 
 
 def test_what_two_front_ends_offer_is_done_through_each_of_them() -> None:
-    shared = {name for name, verb in VERBS.items() if sum(isinstance(place, str) for place in verb) > 1}
-    looked_at = {"present", "busy", "model", "messages", "cost", "models", "state", "commands", "file_changes"}
-    looked_at |= {"templates", "mcp_servers"}  # the second: tests/protocol/test_rpc_mcp.py, tests/unit/sdk/test_mcp.py
+    rows = {**VERBS, **{re.split(r"[.:]", target)[-1]: verb for target, verb in FEATURE_VERBS.items()}}
+    shared = {name for name, verb in rows.items() if sum(isinstance(place, str) for place in verb) > 1}
+    looked_at = {"present", "busy", "model", "messages", "cost", "provider_models", "conversation_state", "commands"}
+    looked_at |= {"file_changes", "templates"}
+    looked_at |= {"servers"}  # tests/protocol/test_rpc_mcp.py, tests/unit/sdk/test_mcp.py
     ended = {"aclose"}  # at the end of every scenario
     asked = {"gate"}  # tests/protocol/test_rpc_approvals.py, tests/terminal/test_dialogs_confirm.py
     assert shared - looked_at - ended - asked == set(SCENARIOS)
@@ -239,7 +257,7 @@ def abort(front_end: FrontEnd) -> None:
     front_end.say("two", "answer 2")
 
 
-def run_command(front_end: Any) -> None:
+def run_extension_command(front_end: Any) -> None:
     wish = {"action": "tool_prompt", "prompt": "look", "tool_name": "bash", "tool_args": {"command": ENVIRONMENT}}
     front_end.run_command(wish, "answer 1")
     front_end.run_command(wish, "answer 2")
@@ -264,7 +282,9 @@ SCENARIOS: dict[str, Scenario] = {
     "compact": Scenario(compact, [Say("answer 1"), Say("<summary>what was said</summary>"), *look(2)]),
     "rewind": Scenario(rewind, [CallTools([("write", {"path": "made", "content": "x"})]), Say("answer 1"), *look(2)]),
     "abort": Scenario(abort, [Silent(Say("never")), *look(2)]),
-    "run_command": Scenario(run_command, [Say("answer 1"), Say("answer 2"), Say("answer 3")], front_ends=(Rpc, Screen)),
+    "run_extension_command": Scenario(
+        run_extension_command, [Say("answer 1"), Say("answer 2"), Say("answer 3")], front_ends=(Rpc, Screen)
+    ),
 }
 
 

@@ -143,6 +143,7 @@ async def test_a_child_has_the_jail_of_its_parent_and_cannot_leave_it(tmp_path: 
     from zot.agent.build import build
     from zot.agent.config import RunConfig
     from zot.errors import UsageError
+    from zot.features.jail.feature import jail_of
 
     (tmp_path / "project").mkdir()
     out = tmp_path / "out"
@@ -153,9 +154,9 @@ async def test_a_child_has_the_jail_of_its_parent_and_cannot_leave_it(tmp_path: 
     )
     async with build(config) as conversation:
         child = conversation.child()
-        for widen in (child.unjail, lambda: child.jail(network=True)):
-            with pytest.raises(UsageError, match="cannot change it"):
-                widen()
+        with pytest.raises(UsageError, match="cannot change it"):
+            jail_of(child)
         await child.say("go")
-        assert child.jailed == conversation.jailed == "jailed (full)"
+        assert child.workspace.jail is conversation.workspace.jail
+        assert conversation.workspace.jail is not None and conversation.workspace.jail.label == "jailed (full)"
         assert "jailed: " in str(child.messages) and not out.exists()

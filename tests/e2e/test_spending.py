@@ -135,7 +135,7 @@ def test_a_ledger_that_cannot_be_used_lets_nothing_through(zot: Zot, serve: Any)
     assert ran.code == 1 and asked(server) == 0 and "cannot be held" in ran.err and "max_cost_day to 0" in ran.err
     configure(zot)
     ran = zot("-p", "hi")  # without a limit it is only told
-    assert (ran.code, ran.out) == (0, "hi\n") and "cannot be added to the day's ledger" in ran.err
+    assert (ran.code, ran.out) == (0, "hi\n") and "cannot write the cost ledger" in ran.err
 
 
 def test_a_torn_row_and_an_old_day_are_no_trouble(zot: Zot, serve: Any) -> None:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import msgspec
+
 from zot.agent.feature import Feature, PromptDraft
 from zot.errors import ConfigError
 from zot.system.files import is_missing, read_bytes, user_home
@@ -112,7 +114,18 @@ def _wants_extensions(services: Services) -> bool:
         return bool(config.ext)
     # guards.json and trust.json name guards; one that is missing now denies all calls
     files = (cwd / ".zot" / "extensions", home / "extensions", home / "guards.json")
-    return not all(map(is_missing, files)) or _contains(home / "trust.json", b'"guard":true')
+    return not all(map(is_missing, files)) or _names_guard(home / "trust.json")
+
+
+def _names_guard(path: Path) -> bool:
+    """Also true for a file that cannot be read or parsed: extensions are not started without knowing their guards."""
+    if is_missing(path):
+        return False
+    try:
+        msgspec.json.decode(read_bytes(path) or b"{}")
+    except (ConfigError, msgspec.DecodeError, UnicodeError, RecursionError):
+        return True
+    return _contains(path, b'"guard":true')
 
 
 def _wants_plugins(services: Services) -> bool:

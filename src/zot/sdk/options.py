@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from zot.agent.config import FrontEnd, RunConfig
+from zot.agent.extension_ui import Surface
 from zot.core.event_bus import Reader
 from zot.core.events import Diagnostic, SessionFault
 from zot.core.interceptors import Interceptor
@@ -19,7 +20,6 @@ from zot.core.permission_modes import MODES
 from zot.core.permission_modes import Mode as PermissionMode
 from zot.core.tool import Tool
 from zot.errors import UsageError
-from zot.features.extensions.ui import Surface
 from zot.provider.model import Reasoning
 from zot.sdk.approvals import Approval, Outside, asker, confirmer
 from zot.sdk.elicitations import answering

@@ -189,12 +189,13 @@ def rebuilt_agent(
         model=model,
         system=_system(setup, lambda: bool(late) and late[0].model.tool_calls != ""),
         tools=tools,
-        interceptors=[RecordedInterceptor(conductor, n, watches) for n, watches in enumerate(watching)],
         gate=gate,
         messages=setup.get("messages", tuple[Message, ...], ()),
         cumulative=setup.get("cost", Usage),
     )
     late.append(agent)
+    for number, watches in enumerate(watching):
+        agent.add_interceptor(RecordedInterceptor(conductor, number, watches))
     if gate is not None:
         recorder.watch(gate, agent)
     apply_state(agent, state, people)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from zot.agent.extension_ui import Surface
 from zot.core.tool import Tool
 from zot.errors import ConfigError, ExtensionError, in_words
 from zot.features.child_process import start_process
@@ -38,7 +39,6 @@ from zot.features.extensions.registry import (
     is_deferred,
 )
 from zot.features.extensions.tools import ExtensionTool
-from zot.features.extensions.ui import Surface
 from zot.features.trust import Untrusted, project_key
 from zot.system.background_tasks import BackgroundTasks
 from zot.wire import extension_frames, limits

@@ -9,10 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from zot.agent.extension_ui import Surface
 from zot.features.extensions.child import Child
 from zot.features.extensions.nested_calls import NestedCalls
 from zot.features.extensions.registry import Registry
-from zot.features.extensions.ui import Surface
 from zot.wire import extension_frames
 
 _NOTES_PER_SECOND = 1000

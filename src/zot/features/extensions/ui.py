@@ -1,18 +1,8 @@
-"""What an extension may ask of its own accord: the seam between the host and the mode it runs under.
-
-Calls are plain, quick and never raise; a mode that cannot show a thing ignores it (protocol reference, "Modes"). What a
-slash command answers does not pass here: it is a value, and ``commands`` has it.
-"""
+"""Null object of ``agent.extension_ui``: shows nothing, and is the base of front ends that show a part."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from zot.agent.extension_ui import Surface
 from zot.wire.extension_frames import Panel
-
-__all__ = ["LEVELS", "SilentSurface", "Surface"]
 
 LEVELS = ("info", "success", "warn", "error")
 
