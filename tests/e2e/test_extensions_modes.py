@@ -87,7 +87,7 @@ def test_tool_flags_hold_for_extensions(
 
 
 @pytest.mark.parametrize("mode", ["-p", "--json"])
-def test_notes_and_faults_are_lines_on_stderr_only(zot: Zot, serve: Any, tmp_path: Path, mode: str) -> None:
+def test_notes_and_faults_are_lines_on_stderr(zot: Zot, serve: Any, tmp_path: Path, mode: str) -> None:
     """ext-099, ext-028, iface-035: notes and faults are lines on stderr, cleaned of escapes, and the run succeeds."""
     serve([Say("ok")])
     noisy = write_extension(
@@ -101,7 +101,12 @@ def test_notes_and_faults_are_lines_on_stderr_only(zot: Zot, serve: Any, tmp_pat
     (empty / "extension.json").touch()
     broken = write_extension(tmp_path, "broken", "sys.exit(1)")
     ran = zot(mode, "go", "-e", str(noisy), "--ext", str(broken))
-    assert ran.code == 0 and "careful" not in ran.out and "extension" not in ran.out
+    assert ran.code == 0 and "careful" not in ran.out
+    reported = [line for line in ran.out.splitlines() if "extension" in line]
+    assert bool(reported) == (mode == "--json")  # faults are events for programs, too
+    assert {(json.loads(line)["type"], json.loads(line)["source"]) for line in reported} <= {
+        ("diagnostic", "extensions")
+    }
     lines = ran.err.splitlines()
     assert "[noisy] warn: careful" in lines
     assert [line for line in lines if line.startswith(f"extension load: {empty}: ")]

@@ -102,7 +102,7 @@ def test_early_pings_are_answered_while_extensions_load(rpc, serve, add: Add) ->
     assert time.monotonic() - started > 1.0
 
 
-def test_an_extension_that_cannot_be_loaded_is_a_line_on_stderr(rpc, serve, zot: Zot) -> None:
+def test_broken_extension_is_reported_on_stderr_and_as_event(rpc, serve, zot: Zot) -> None:
     """rpc-002: stdout carries the protocol and nothing else"""
     serve([])
     broken = zot.home / "zot" / "extensions" / "broken"
@@ -111,7 +111,7 @@ def test_an_extension_that_cannot_be_loaded_is_a_line_on_stderr(rpc, serve, zot:
     client = rpc()
     assert client.ask("get_state")["success"]
     client.close()
-    assert "broken" in client.stderr and client.types == []
+    assert "broken" in client.stderr and client.types == ["diagnostic"]
 
 
 def test_a_flood_of_notes_reaches_a_client_that_reads(rpc, serve, add: Add) -> None:

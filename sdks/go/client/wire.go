@@ -473,6 +473,17 @@ type SessionFaultEvent struct {
 // EventType is "session_fault".
 func (SessionFaultEvent) EventType() string { return "session_fault" }
 
+// DiagnosticEvent: Something is not as configured, or a part of zot failed; the run continues. May come at any time, also while nothing runs.
+type DiagnosticEvent struct {
+	Type    string `json:"type"`
+	Source  string `json:"source"`
+	Level   string `json:"level"`
+	Message string `json:"message"`
+}
+
+// EventType is "diagnostic".
+func (DiagnosticEvent) EventType() string { return "diagnostic" }
+
 // ErrorEvent: A prompt or compaction failed; `done` follows. Never after an abort.
 type ErrorEvent struct {
 	Type    string `json:"type"`
@@ -953,6 +964,8 @@ func decodeEvent(kind string, line []byte) (Event, error) {
 		return decodeAs[CompactDoneEvent](line)
 	case "session_fault":
 		return decodeAs[SessionFaultEvent](line)
+	case "diagnostic":
+		return decodeAs[DiagnosticEvent](line)
 	case "error":
 		return decodeAs[ErrorEvent](line)
 	case "done":

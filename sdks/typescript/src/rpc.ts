@@ -760,6 +760,14 @@ export interface SessionFaultEvent {
   lost?: boolean;
 }
 
+/** Something is not as configured, or a part of zot failed; the run continues. May come at any time, also while nothing runs. */
+export interface DiagnosticEvent {
+  type: "diagnostic";
+  source: string;
+  level: "info" | "warning" | "error";
+  message: string;
+}
+
 /** A prompt or compaction failed; `done` follows. Never after an abort. */
 export interface ErrorEvent {
   type: "error";
@@ -891,6 +899,7 @@ export type Event =
   | ToolResultEvent
   | CompactDoneEvent
   | SessionFaultEvent
+  | DiagnosticEvent
   | ErrorEvent
   | DoneEvent
   | ExtNotifyEvent

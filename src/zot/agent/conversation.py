@@ -26,6 +26,7 @@ from zot.core.events import (
     Diagnostic,
     Done,
     Error,
+    Level,
     ModelChanged,
     SessionEnded,
     SessionFault,
@@ -76,9 +77,9 @@ class Conversation:
         """A feature of this conversation; None if it has not joined."""
         return self.features.get(kind)
 
-    def notify(self, text: str, source: str = "") -> None:
+    def notify(self, text: str, source: str = "", level: Level = "warning") -> None:
         """Show one line to the user, in every front end; before the start, as soon as it has started."""
-        event = Diagnostic(text, of_extension=source == "extensions", source=source)
+        event = Diagnostic(text, of_extension=source == "extensions", source=source, level=level)
         if self._early is not None:
             self._early.append(event)
         else:

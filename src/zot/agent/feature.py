@@ -15,6 +15,7 @@ from zot.agent.system_prompt import SystemPrompt
 if TYPE_CHECKING:
     from zot.agent.config import RunConfig
     from zot.agent.services import Services
+    from zot.core.events import Level
     from zot.core.permission_gate import Answer, Question
     from zot.core.tool import Tool
     from zot.provider.messages import ImageBlock
@@ -138,9 +139,9 @@ class Feature:
 
     # --- for the user
 
-    def notify(self, text: str) -> None:
-        """Show one line to the user, in every front end."""
-        self.conversation.notify(text, self.name)
+    def notify(self, text: str, level: Level = "warning") -> None:
+        """Show one line to the user, in every front end; programs get it as a ``diagnostic`` event."""
+        self.conversation.notify(text, self.name, level)
 
     def problems(self) -> list[str]:
         """What ``zot doctor`` should list."""

@@ -168,6 +168,9 @@ class SessionFault(msgspec.Struct, frozen=True, tag="session_fault", omit_defaul
     lost: bool = False
 
 
+Level = Literal["info", "warning", "error"]
+
+
 class Diagnostic(msgspec.Struct, frozen=True, tag="diagnostic"):
     """Something is not as configured and the run continues: a setting, a fallback, a repaired session or,
     ``of_extension``, an extension's fault. ``source`` names the feature that reports it."""
@@ -175,6 +178,7 @@ class Diagnostic(msgspec.Struct, frozen=True, tag="diagnostic"):
     text: str
     of_extension: bool = False
     source: str = ""
+    level: Level = "warning"
 
 
 ShownEvent = (

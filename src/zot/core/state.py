@@ -156,7 +156,7 @@ class AgentState:
         text = str(error) if own else f"{type(interceptor).__name__} failed: {type(error).__name__}: {error}"
         if text not in self._reported_interceptors and len(self._reported_interceptors) < _MOST_REPORTED:
             self._reported_interceptors.add(text)
-            self.emit(Diagnostic(text))
+            self.emit(Diagnostic(text, source="interceptor", level="error"))
 
     async def take_over(self, error: Exception) -> bool:
         """A model call failed: whether another model is in its place now."""

@@ -55,7 +55,7 @@ class WorkQueue:
         self._wake = asyncio.Event()
         self._closed = False
         self._announced = 0  # commands that may still add work
-        self._early: list[SessionFault] | None = []  # until the client has spoken
+        self._early: list[SessionFault | Diagnostic] | None = []  # until the client has spoken
 
     @property
     def busy(self) -> bool:
@@ -140,12 +140,12 @@ class WorkQueue:
         if self._abort_at_start and self.conversation.busy:
             self._abort_at_start = False
             self.conversation.abort()
-        if isinstance(event, Notice | Diagnostic):
+        if isinstance(event, Notice):
             say(event.text)
         elif isinstance(event, Done) or (isinstance(event, CompactDone) and not event.automatic):
             self._last = event
-        elif isinstance(event, SessionFault):
-            say(event.message)
+        elif isinstance(event, SessionFault | Diagnostic):
+            say(event.text if isinstance(event, Diagnostic) else event.message)
             if self._early is None:
                 self._writer.emit(event)
             else:

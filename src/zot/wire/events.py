@@ -225,6 +225,15 @@ class SessionFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     lost: bool = False
 
 
+class Diagnostic(msgspec.Struct, frozen=True, kw_only=True, tag="diagnostic"):
+    """Something is not as configured, or a part of zot failed; the run continues. May come at any time, also while
+    nothing runs."""
+
+    source: str
+    level: Literal["info", "warning", "error"]
+    message: str
+
+
 class Error(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="error"):
     """A prompt or compaction failed; ``done`` follows. Never after an abort."""
 
@@ -255,6 +264,7 @@ WireEvent = (
     | ToolResult
     | CompactDone
     | SessionFault
+    | Diagnostic
     | Error
     | Done
 )
@@ -311,6 +321,8 @@ def _reshaped(event: ev.AgentEvent) -> WireEvent | None:
         case ev.UsageEvent(usage, cumulative, auxiliary):
             sums = msgspec.structs.asdict(totals_of(usage))
             return Usage(**sums, cumulative=totals_of(cumulative), auxiliary=auxiliary)
+        case ev.Diagnostic(text, of_extension, source, level):
+            return Diagnostic(source=source or ("extensions" if of_extension else "zot"), level=level, message=text)
         case ev.TurnEnd(stop, error):
             return TurnEnd(stop="end_turn" if stop == "end" else stop, error=error)
         case ev.CompactDone(summary, automatic):

@@ -16,6 +16,7 @@ from zot.wire.events import AssistantMessage as AssistantMessage
 from zot.wire.events import AssistantStart as AssistantStart
 from zot.wire.events import CompactDone as CompactDone
 from zot.wire.events import Content as Content
+from zot.wire.events import Diagnostic as Diagnostic
 from zot.wire.events import Done as Done
 from zot.wire.events import Error as Error
 from zot.wire.events import ImageContent as ImageContent

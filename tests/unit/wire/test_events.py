@@ -67,7 +67,14 @@ _LINES: list[tuple[ev.AgentEvent, str | None]] = [
     (ev.CompactDone("short"), '{"type":"compact_done","summary":"short"}'),
     (ev.CompactDone("short", automatic=True), None),
     (ev.Notice("by the way"), None),
-    (ev.Diagnostic("not as asked"), None),
+    (
+        ev.Diagnostic("not as asked"),
+        '{"type":"diagnostic","source":"zot","level":"warning","message":"not as asked"}',
+    ),
+    (
+        ev.Diagnostic("it crashed", source="mcp", level="error"),
+        '{"type":"diagnostic","source":"mcp","level":"error","message":"it crashed"}',
+    ),
     (ev.SessionFault("disk full"), '{"type":"session_fault","message":"disk full"}'),
     (ev.SessionFault("disk full", lost=True), '{"type":"session_fault","message":"disk full","lost":true}'),
     (ev.Error("no"), '{"type":"error","message":"no"}'),

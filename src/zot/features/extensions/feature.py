@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,7 @@ class ExtensionsFeature(Feature):
             surface=services.front_end.surface or SilentSurface(),
             zot_version=__version__,
             present=lambda: conversation.present,
-            on_fault=self.notify,
+            on_fault=partial(self.notify, level="error"),
             environment=workspace.child_environment,
             granted=workspace.granted,
             removed_credentials=workspace.removed_credentials(),

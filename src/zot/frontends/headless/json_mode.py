@@ -28,11 +28,15 @@ class JailLine(JailState, frozen=True, kw_only=True, tag="jail"):
 class JsonMode:
     def __init__(self, stdout: Stdout) -> None:
         self._stdout = stdout
+        self._early: list[AgentEvent] | None = []  # before the first line
 
     def begin(self, jail: JailState | None) -> None:
-        """Before the first event."""
+        """Before the first event; what was reported while zot started follows."""
         if jail is not None:
             self._stdout.write(msgspec.json.encode(JailLine(**msgspec.structs.asdict(jail))) + b"\n")
+        early, self._early = self._early or [], None
+        for event in early:
+            self.emit(event)
 
     def tell(self, line: msgspec.Struct) -> None:
         """What is no event of the agent's."""
@@ -41,6 +45,9 @@ class JsonMode:
     def emit(self, event: AgentEvent) -> None:
         if isinstance(event, Done):
             return  # written by finish(), once the outcome is known
+        if self._early is not None:
+            self._early.append(event)
+            return
         line = encode(event)
         if line is not None:
             self._stdout.write(line + b"\n")
@@ -53,6 +60,7 @@ def write_failure(message: str, exit_code: int) -> int:
     """An ``error`` line and ``done``, for a run that failed before it had a conversation; the exit code."""
     mode = JsonMode(Stdout())
     try:
+        mode.begin(None)
         mode.emit(Error(message))
         mode.finish("error", exit_code)
     except StdoutClosed:

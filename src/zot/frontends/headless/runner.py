@@ -168,6 +168,8 @@ class _Run:
                 say(text)
             case Diagnostic(text, of_extension):
                 print_line(text) if of_extension else say(text)
+                if self._name == "json":
+                    self._mode.emit(event)
             case RetryWait():
                 say(retry_line(event))
                 self._mode.emit(event)
