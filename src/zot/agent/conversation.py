@@ -197,6 +197,7 @@ class Conversation:
 
     async def _prepare(self, draft: PromptDraft) -> Outcome | None:
         """Let features change or deny the prompt; None if it goes on."""
+        self.features.join_for_prompt(self, draft.text)
         if (questions := self.features.before_prompt(draft)) is None:
             return None
         done = await self._run_abortable(questions)
@@ -238,6 +239,7 @@ class Conversation:
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         """Join the running prompt before its next model call."""
+        self.features.join_for_prompt(self, text)
         for feature in self.features:
             text = feature.before_steering(text)
         self.agent.steer(text, images)

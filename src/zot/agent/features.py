@@ -29,13 +29,15 @@ F = TypeVar("F", bound="Feature")
 
 
 class FeatureRow(NamedTuple):
-    """``early``: prepared before there is a conversation; ``depends_on_model``: tested again if the model changes."""
+    """``early``: prepared before there is a conversation; ``depends_on_model``: tested again if the model changes;
+    ``prompt_prefix``: joins with the first prompt that begins with it."""
 
     name: str
     target: str
     is_wanted: Callable[[Services], bool]
     early: bool = False
     depends_on_model: bool = False
+    prompt_prefix: str = ""
 
     def load(self) -> type[Feature]:
         module, _, name = self.target.partition(":")
@@ -154,7 +156,7 @@ FEATURES = (
     FeatureRow("checkpoints", "zot.features.checkpoints.feature:CheckpointsFeature", _wants_checkpoints),
     FeatureRow("budget", "zot.features.budget.feature:BudgetFeature", _always),
     FeatureRow("mcp", "zot.features.mcp.feature:McpFeature", _wants_mcp),
-    FeatureRow("templates", "zot.features.templates.feature:TemplatesFeature", _always),
+    FeatureRow("templates", "zot.features.templates.feature:TemplatesFeature", _always, prompt_prefix="/"),
     FeatureRow("local_model", "zot.local_model.feature:LocalModelFeature", _wants_local_model, depends_on_model=True),
     FeatureRow("hooks", "zot.features.hooks.feature:HooksFeature", _wants_hooks),
     FeatureRow("front_end", "zot.features.front_end:FrontEndFeature", _wants_front_end),
@@ -187,8 +189,15 @@ class FeatureSet:
 
     def join_all(self, conversation: Conversation) -> None:
         for row in FEATURES:
-            self._join(row, conversation)
+            if not row.prompt_prefix:
+                self._join(row, conversation)
         self.join_for_model(conversation)
+
+    def join_for_prompt(self, conversation: Conversation, text: str) -> None:
+        """Features that this prompt needs, and that have not joined yet."""
+        for row in FEATURES:
+            if row.prompt_prefix and text.startswith(row.prompt_prefix):
+                self._join(row, conversation)
 
     def join_for_model(self, conversation: Conversation) -> None:
         """Features that the current model needs, and that have not joined yet."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zot.agent.feature import Feature, PromptDraft
-from zot.features.lookup import mcp
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
@@ -16,9 +15,6 @@ class TemplatesFeature(Feature):
     """Nothing is read before a text begins with a slash."""
 
     name = "templates"
-
-    def for_child(self, child: Conversation) -> Feature:
-        return TemplatesFeature(child)
 
     async def before_prompt(self, draft: PromptDraft) -> str:
         if draft.text.startswith("/"):
@@ -39,6 +35,7 @@ class TemplatesFeature(Feature):
 
 def templates(conversation: Conversation) -> list[Template]:
     """The templates there are at this moment, by name and without their texts, prompts of MCP servers included."""
+    from zot.features.lookup import mcp
     from zot.features.templates.discovery import all_templates, places_of
 
     found, servers = all_templates(places_of(conversation), conversation.workspace.beneath, []), mcp(conversation)
@@ -47,6 +44,7 @@ def templates(conversation: Conversation) -> list[Template]:
 
 def is_template(conversation: Conversation, text: str) -> bool:
     """Whether ``text`` would be sent as what a template or an MCP server makes of it."""
+    from zot.features.lookup import mcp
     from zot.features.templates.expansion import template_of
 
     servers = mcp(conversation)
