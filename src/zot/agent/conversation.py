@@ -185,11 +185,14 @@ class Conversation:
 
         ``queued``: it waited in the queue and was announced then; ``first_call`` runs before the model is asked;
         ``instead`` replaces a prompt that is still unanswered."""
+        self._must_be_idle()
         draft = PromptDraft(text, images, replaces=instead)
         try:
             outcome = await self._prepare(draft)
             if outcome is not None:
                 return outcome
+            for feature in self.features:
+                feature.on_prompt(draft)
             return await self.agent.prompt(draft.text, images, queued=queued, first_call=first_call, instead=instead)
         finally:
             for undo in reversed(draft.cleanup):

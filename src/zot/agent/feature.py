@@ -104,6 +104,9 @@ class Feature:
         """May change the draft; a non-empty text denies the prompt and says why."""
         return ""
 
+    def on_prompt(self, draft: PromptDraft) -> None:
+        """Every feature allowed the prompt: add what the model should read before it. Not a wait, nothing is denied."""
+
     def before_steering(self, text: str) -> str:
         """What the user adds to the running prompt, expanded."""
         return text

@@ -252,13 +252,13 @@ def _first(questions: Iterable[tuple[Any, ...]]) -> Coroutine[Any, Any, str] | N
     """The first answer that is not empty."""
     asked = list(questions)
 
-    async def ask() -> str:
+    async def first_answer() -> str:
         for question, *values in asked:
             if answer := await question(*values):
                 return answer
         return ""
 
-    return ask() if asked else None
+    return first_answer() if asked else None
 
 
 async def _nothing() -> str:

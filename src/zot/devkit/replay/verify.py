@@ -18,7 +18,7 @@ from zot import __version__
 from zot.agent.snapshot import Present
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import FirstCall
-from zot.core.events import Diagnostic, ModelChanged, Notice, SessionEnded, SessionFault, SessionStarted
+from zot.core.events import Diagnostic, Done, Error, ModelChanged, Notice, SessionEnded, SessionFault, SessionStarted
 from zot.devkit.replay.comparison import Comparison, Difference
 from zot.devkit.replay.driver import Conductor
 from zot.devkit.replay.rebuild import RecordedHost, Setup, apply_state, made_tools, rebuilt_agent
@@ -36,7 +36,7 @@ from zot.system.background_tasks import BackgroundTasks
 from zot.system.files import make_private_dir
 from zot.wire import limits
 
-_Told = Diagnostic | ModelChanged | Notice | SessionEnded | SessionFault | SessionStarted
+_Told = Diagnostic | Done | Error | ModelChanged | Notice | SessionEnded | SessionFault | SessionStarted
 _OF_EXTENSIONS = frozenset({"frame", "gone", "exit"})
 _SILENT = frozenset({"header", "setup", "command", "about"})
 _OF_PEOPLE = ("panel_key", "panel_close")  # frames that begin with a key somebody pressed

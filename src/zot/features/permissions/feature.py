@@ -64,9 +64,8 @@ class PermissionsFeature(Feature):
     def for_child(self, child: Conversation) -> Feature:
         return _PlanModeNotes(child)
 
-    async def before_prompt(self, draft: PromptDraft) -> str:
+    def on_prompt(self, draft: PromptDraft) -> None:
         add_plan_mode_note(self.conversation, draft)
-        return ""
 
 
 class _PlanModeNotes(Feature):
@@ -74,9 +73,8 @@ class _PlanModeNotes(Feature):
 
     name = "permissions"
 
-    async def before_prompt(self, draft: PromptDraft) -> str:
+    def on_prompt(self, draft: PromptDraft) -> None:
         add_plan_mode_note(self.conversation, draft)
-        return ""
 
 
 def add_plan_mode_note(conversation: Conversation, draft: PromptDraft) -> None:
