@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from zot.agent.feature import Feature, PromptDraft
-from zot.agent.features import FeatureSet
+from zot.agent.features import FeatureSet, ToolSet
 from zot.agent.model_resolver import Launch, Resolved, require_credential
 from zot.agent.services import Services
-from zot.agent.snapshot import Present, take_snapshot
-from zot.agent.toolset import ToolSet
 from zot.core.agent import Agent, FirstCall, Outcome, Prompt
 from zot.core.events import (
     RECORDED,
@@ -40,6 +38,7 @@ from zot.provider.model import REASONING_LEVELS, Model
 from zot.provider.model_call import Client
 
 if TYPE_CHECKING:
+    from zot.agent.snapshot import Present
     from zot.core.permission_gate import ConfirmGate
     from zot.core.tool import Tool
 
@@ -101,6 +100,8 @@ class Conversation:
 
     @property
     def present(self) -> Present:
+        from zot.agent.snapshot import take_snapshot  # not on the way to the first request
+
         return take_snapshot(self.agent, self.resolved.provider.id, self.session, self.workspace.cwd)
 
     @property

@@ -15,6 +15,7 @@ from zot.agent.system_prompt import SystemPrompt
 if TYPE_CHECKING:
     from zot.agent.config import RunConfig
     from zot.agent.services import Services
+    from zot.agent.tools.workspace import ChangeRecorder
     from zot.core.events import Level
     from zot.core.permission_gate import Answer, Question
     from zot.core.tool import Tool
@@ -97,6 +98,11 @@ class Feature:
     def wrap_tool(self, tool: Tool) -> Tool:
         """A built-in tool, perhaps inside another one."""
         return tool
+
+    @property
+    def recorder(self) -> ChangeRecorder | None:
+        """Is told before and after tools change files; None for features that record nothing."""
+        return None
 
     # --- prompts: all of these are awaited so that ``abort`` cancels them at once
 

@@ -8,20 +8,34 @@ checks whether a file exists; the module of a feature is imported only if its te
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
 from zot.agent.feature import Feature, PromptDraft
-from zot.errors import ConfigError
+from zot.agent.services import Services, ToolChoice
+from zot.agent.tools.registry import (
+    ALL_TOOLS,
+    DEFAULT_TOOLS,
+    SWARM,
+    SWARM_NAMES,
+    bash_limits,
+    builtin_tools,
+    unknown_tools,
+)
+from zot.core.events import AgentEvent, TurnStart
+from zot.errors import ConfigError, NotThere
 from zot.system.files import is_missing, read_bytes, user_home
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from zot.agent.services import Services
+    from zot.agent.tools.workspace import ChangeRecorder
+    from zot.core.tool import Tool
+    from zot.provider.model import Model
 
     from zot.agent.conversation import Conversation  # isort: skip
 
@@ -30,7 +44,8 @@ F = TypeVar("F", bound="Feature")
 
 class FeatureRow(NamedTuple):
     """``early``: prepared before there is a conversation; ``depends_on_model``: tested again if the model changes;
-    ``prompt_prefix``: joins with the first prompt that begins with it."""
+    the others say when a feature joins that is not wanted from the start: with the first prompt that begins with
+    ``prompt_prefix``, after the ``first_event`` of a kind, or when a tool first changes a file."""
 
     name: str
     target: str
@@ -38,6 +53,8 @@ class FeatureRow(NamedTuple):
     early: bool = False
     depends_on_model: bool = False
     prompt_prefix: str = ""
+    first_event: type[AgentEvent] | None = None
+    records_changes: bool = False
 
     def load(self) -> type[Feature]:
         module, _, name = self.target.partition(":")
@@ -47,8 +64,8 @@ class FeatureRow(NamedTuple):
 # --- the tests
 
 
-def _always(services: Services) -> bool:
-    return True
+def _never(services: Services) -> bool:
+    return False
 
 
 def _wants_fallback(services: Services) -> bool:
@@ -67,7 +84,14 @@ def _wants_jail(services: Services) -> bool:
 
 
 def _wants_checkpoints(services: Services) -> bool:
-    return services.config.keep_session and services.settings.values.keep_changes_mb > 0
+    """From the start where the user sees what a turn changed."""
+    return services.front_end.switches
+
+
+def _wants_budget(services: Services) -> bool:
+    """The ledger is not needed before the first model call, unless there is a limit or a program that sets one."""
+    config, values = services.config, services.settings.values
+    return bool(config.max_cost or values.max_cost_session or values.max_cost_day) or services.front_end.switches
 
 
 def _wants_mcp(services: Services) -> bool:
@@ -153,10 +177,12 @@ def _wants_model_refresh(services: Services) -> bool:
 FEATURES = (
     FeatureRow("recording", "zot.features.recording.feature:RecordingFeature", _wants_recording, early=True),
     FeatureRow("jail", "zot.features.jail.feature:JailFeature", _wants_jail, early=True, depends_on_model=True),
-    FeatureRow("checkpoints", "zot.features.checkpoints.feature:CheckpointsFeature", _wants_checkpoints),
-    FeatureRow("budget", "zot.features.budget.feature:BudgetFeature", _always),
+    FeatureRow(
+        "checkpoints", "zot.features.checkpoints.feature:CheckpointsFeature", _wants_checkpoints, records_changes=True
+    ),
+    FeatureRow("budget", "zot.features.budget.feature:BudgetFeature", _wants_budget, first_event=TurnStart),
     FeatureRow("mcp", "zot.features.mcp.feature:McpFeature", _wants_mcp),
-    FeatureRow("templates", "zot.features.templates.feature:TemplatesFeature", _always, prompt_prefix="/"),
+    FeatureRow("templates", "zot.features.templates.feature:TemplatesFeature", _never, prompt_prefix="/"),
     FeatureRow("local_model", "zot.local_model.feature:LocalModelFeature", _wants_local_model, depends_on_model=True),
     FeatureRow("hooks", "zot.features.hooks.feature:HooksFeature", _wants_hooks),
     FeatureRow("front_end", "zot.features.front_end:FrontEndFeature", _wants_front_end),
@@ -189,15 +215,33 @@ class FeatureSet:
 
     def join_all(self, conversation: Conversation) -> None:
         for row in FEATURES:
-            if not row.prompt_prefix:
-                self._join(row, conversation)
+            if not row.prompt_prefix and self._join(row, conversation) is None and row.first_event is not None:
+                self._join_after(row, conversation)
         self.join_for_model(conversation)
+        conversation.workspace.keeping = lambda: self.change_recorder(conversation)
+
+    def _join_after(self, row: FeatureRow, conversation: Conversation) -> None:
+        """Soon after the first event of a kind, so that what follows the event is not delayed."""
+        assert row.first_event is not None
+
+        def join_soon(event: AgentEvent) -> None:
+            unsubscribe()
+            asyncio.get_running_loop().call_soon(self._join, row, conversation, True)
+
+        unsubscribe = conversation.read(join_soon, row.first_event)
+
+    def change_recorder(self, conversation: Conversation) -> ChangeRecorder | None:
+        """Who records what tools change; the first change lets that feature join."""
+        for row in FEATURES:
+            if row.records_changes:
+                self._join(row, conversation, now=True)
+        return next((each.recorder for each in self if each.recorder is not None), None)
 
     def join_for_prompt(self, conversation: Conversation, text: str) -> None:
         """Features that this prompt needs, and that have not joined yet."""
         for row in FEATURES:
             if row.prompt_prefix and text.startswith(row.prompt_prefix):
-                self._join(row, conversation)
+                self._join(row, conversation, now=True)
 
     def join_for_model(self, conversation: Conversation) -> None:
         """Features that the current model needs, and that have not joined yet."""
@@ -212,8 +256,11 @@ class FeatureSet:
             await joined.start()
         return self.get(kind)
 
-    def _join(self, row: FeatureRow, conversation: Conversation) -> Feature | None:
-        if row.name in self._joined or not row.is_wanted(conversation.services):
+    def _join(self, row: FeatureRow, conversation: Conversation, now: bool = False) -> Feature | None:
+        """``now``: whatever its test says."""
+        if row.name in self._joined:
+            return self._joined[row.name]
+        if not now and not row.is_wanted(conversation.services):
             return None
         feature = self._joined[row.name] = row.load()(conversation)
         order = {row.name: place for place, row in enumerate(FEATURES)}
@@ -263,3 +310,59 @@ def _first(questions: Iterable[tuple[Any, ...]]) -> Coroutine[Any, Any, str] | N
 
 async def _nothing() -> str:
     return ""
+
+
+# --- tools
+
+
+class ToolSet:
+    """``own`` are the tools of zot and of the front end; MCP servers and extensions have higher priorities."""
+
+    def __init__(self, services: Services, features: FeatureSet) -> None:
+        self._services = services
+        self._features = features
+        always = tuple(tool.name for tool in services.front_end.tools)
+        self.choice = ToolChoice(services.config.tools, always, {SWARM: SWARM_NAMES})
+        self.own: list[Tool] = []
+
+    def rebuild(self, model: Model) -> None:
+        """The tools of zot and of the front end, for this model."""
+        tools = self._builtin(model)
+        for feature in self._features:
+            if feature.tool_priority == 0:
+                tools += feature.tools({tool.name for tool in tools})
+        self.own = tools
+
+    def current(self) -> list[Tool]:
+        """All tools offered at this moment."""
+        tools = list(self.own)
+        others = [feature for feature in self._features if feature.tool_priority]
+        for feature in sorted(others, key=lambda each: each.tool_priority):
+            tools += feature.tools({tool.name for tool in tools})
+        return self.choice.keep(tools)
+
+    def _builtin(self, model: Model) -> list[Tool]:
+        """Those named with ``--tools``, else the default set and the settings' extras; a model constrained by a grammar
+        needs the ones that search."""
+        config, values = self._services.config, self._services.settings.values
+        if config.tools == ():
+            return []
+        usual = ALL_TOOLS if model.tool_calls else (*DEFAULT_TOOLS, *values.tools)
+        withheld = self._services.withheld
+        names = [name for name in (usual if config.tools is None else config.tools) if name not in withheld]
+        limits = bash_limits(values)
+        tools: list[Tool] = list(builtin_tools(self._services.workspace, names=names, limits=limits))
+        for feature in self._features:
+            tools = [feature.wrap_tool(tool) for tool in tools]
+        return tools
+
+    def check_names(self, named: Sequence[str], offered: Iterable[Tool]) -> str:
+        """A warning about an unknown name in ``--tools`` while features are starting; NotThere once they have."""
+        others = (name for feature in self._features for name in feature.tool_names())
+        known = sorted({*ALL_TOOLS, "skill", *(tool.name for tool in offered), *others})
+        for name in unknown_tools(named, known):
+            text = f"there is no tool named {name}; there are {', '.join(known)}"
+            if not any(feature.is_starting for feature in self._features):
+                raise NotThere(text)
+            return f"{text}, and what extensions that are still starting may add"
+        return ""

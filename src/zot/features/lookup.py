@@ -37,6 +37,7 @@ def checkpoints(conversation: Conversation) -> CheckpointsFeature | None:
 
 def change_recorder(conversation: Conversation) -> Keeping | None:
     """Records what tools change; None if nothing is recorded."""
+    conversation.features.change_recorder(conversation)  # which lets the feature join
     feature = checkpoints(conversation)
     return feature.recorder if feature is not None else None
 

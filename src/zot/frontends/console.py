@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from zot.core.events import RetryWait
     from zot.tui.sanitize import Sanitizer
+    from zot.wire.extension_frames import Panel
 
     T = TypeVar("T")
 
@@ -283,3 +284,28 @@ def end_at_once(code: int) -> NoReturn:
 
         kill_all()
     os._exit(code)
+
+
+class StderrExtensionUI:
+    """Notes of extensions in front ends without a screen: lines on stderr; panels and submitted prompts are ignored.
+
+    It does not inherit from ``SilentSurface``: a run without extensions imports nothing of them."""
+
+    interactive = False
+
+    def notify(self, extension: str, level: str, message: str) -> None:
+        from zot.features.extensions.ui import LEVELS
+
+        print_line(f"[{extension}] {level if level in LEVELS else 'info'}: {message}")
+
+    def clear_notes(self, extension: str) -> None: ...
+
+    def submit(self, extension: str, text: str) -> None: ...
+
+    def submit_slash(self, extension: str, text: str) -> None: ...
+
+    def open_panel(self, extension: str, panel: Panel) -> None: ...
+
+    def render_panel(self, extension: str, panel: Panel) -> None: ...
+
+    def close_panel(self, extension: str, panel_id: str) -> None: ...

@@ -17,7 +17,7 @@ from zot.core.events import AgentEvent, ToolUseStart
 from zot.system.files import find_program
 
 if TYPE_CHECKING:
-    from zot.agent.settings import Settings
+    from zot.agent.settings import Settings, Values
     from zot.agent.tools.workspace import Workspace
     from zot.core.agent import Agent
     from zot.core.tool import Tool, ToolContext, ToolResult
@@ -33,6 +33,10 @@ class Limits(msgspec.Struct, frozen=True):
 
     bash_timeout_s: int = 120
     bash_max_timeout_s: int = 600
+
+
+def bash_limits(values: Values) -> Limits:
+    return Limits(int(values.bash_timeout_s), int(values.bash_timeout_max_s))
 
 
 class LazyTool:

@@ -29,7 +29,6 @@ class CheckpointsFeature(Feature):
         self._prompt_time = ""  # of the prompt that is being worked on
 
     def join(self) -> None:
-        self.conversation.workspace.keeping = lambda: self.recorder
         self.conversation.read(self._on_event, UserMessage, SessionEnded)
 
     def _on_event(self, event: AgentEvent) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.agent.feature import Feature
-from zot.agent.toolset import bash_limits
+from zot.agent.tools.registry import bash_limits
 from zot.errors import UsageError, ZotError
 from zot.features.jail.setup import confine, wanted
 

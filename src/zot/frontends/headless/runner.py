@@ -23,6 +23,7 @@ from zot.frontends.console import (
     REASONS,
     Interrupted,
     Signals,
+    StderrExtensionUI,
     Stdout,
     StdoutClosed,
     TextOutput,
@@ -34,7 +35,6 @@ from zot.frontends.console import (
     run_loop,
     say,
 )
-from zot.frontends.headless.extension_ui import StderrExtensionUI
 from zot.system.gc_pause import wake
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ def run_plain(options: TerminalOptions) -> int:
 async def _main(options: TerminalOptions) -> int:
     from zot.agent.build import build
     from zot.agent.config import FrontEnd
-    from zot.frontends.headless.extension_ui import StderrExtensionUI
+    from zot.frontends.console import StderrExtensionUI
 
     front_end = FrontEnd(reader=_Reader(Stdout()).hear, surface=StderrExtensionUI())
     async with build(options.create_config(), front_end) as conversation:
