@@ -19,7 +19,7 @@ from zot.core.state import AgentState
 from zot.core.tool import Tool
 from zot.core.turn import Turn, TurnOutcome, describe
 from zot.errors import ContextTooLong, CostLimitReached, ProviderError, StepLimitReached, TransportFailed, ZotError
-from zot.provider.messages import Message, StopReason, ToolCallBlock, user_message, utc_now
+from zot.provider.messages import ImageBlock, Message, StopReason, ToolCallBlock, user_message, utc_now
 
 GO_ON = (
     "Your last answer broke off because the connection failed; what arrived of it is above. Go on exactly where it"
@@ -95,8 +95,6 @@ class Loop:
 
     def _ended(self, turn: TurnOutcome) -> Outcome:
         if isinstance(turn.error, ContextTooLong) and not turn.kept and self._state.unanswered is not None:
-            from zot.core.too_long import take_back  # next to nobody writes so much
-
             error, prompt = take_back(self._state, turn.error)
             return Outcome(turn.stop, error, taken_back=prompt)
         return Outcome(turn.stop, turn.error, turn.refused)
@@ -186,3 +184,35 @@ class Loop:
 def _broke_off(error: Exception) -> bool:
     """The connection was lost, or the provider gave up for a reason that may pass."""
     return isinstance(error, TransportFailed) or (isinstance(error, ProviderError) and error.retryable)
+
+
+# A prompt that does not fit the model's window is replaced by one line, so that later prompts fit.
+
+
+def take_back(state: AgentState, refusal: ContextTooLong) -> tuple[ContextTooLong, Prompt]:
+    """What to tell the user, and the prompt itself. The transcript must end with an unanswered one."""
+    from zot.core.compaction import tokens_of
+
+    message = state.unanswered
+    assert message is not None
+    images = tuple(block for block in message.content if isinstance(block, ImageBlock))
+    size = f"about {tokens_of(message):,} tokens" + (f" and {len(images)} images" if images else "")
+    instead = user_message(f"[a prompt of {size} was taken out here: it did not fit the model's window]")
+    state.replace_last(msgspec.structs.replace(instead, meta={REPLACES: "true"}))
+    text = f"{_told(state, size)}; it was taken out of the conversation again"
+    told = ContextTooLong(text, provider=refusal.provider, status=refusal.status, code=refusal.code, body=refusal.body)
+    told.__cause__ = refusal
+    return told, Prompt(message.text(), images)
+
+
+def _told(state: AgentState, size: str) -> str:
+    from zot.core.compaction import CHARS_PER_TOKEN, tokens_of
+
+    window = state.model.context_window
+    room = f"the window of {state.model.id}" + (f", which is {window:,} tokens" if window else "")
+    around = (len(state.system_text()) + len(msgspec.json.encode(state.specs))) // CHARS_PER_TOKEN
+    before = sum(map(tokens_of, state.messages[:-1]))
+    said = f", what was said before {before:,}" if before else ""
+    return (
+        f"{state.client.name}: the prompt does not fit {room}: it has {size}{said}, instructions and tools {around:,}"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from copy import deepcopy
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,6 +15,8 @@ from zot.wire.python_values import Decision, OutsideDecision, OutsideWord, answe
 
 if TYPE_CHECKING:
     from zot.features.jail.outside_access import Asker, Offer
+    from zot.features.mcp.elicitation import Elicitation
+    from zot.features.mcp.session import Ask
 
 
 class Approval(msgspec.Struct, frozen=True):
@@ -57,3 +60,25 @@ def confirmer(approve: Callable[[Approval], Awaitable[Decision] | Decision]) -> 
         return answer_of(await decision if isinstance(decision, Awaitable) else decision)
 
     return confirm
+
+
+# Questions of MCP servers, answered by a function of the program; None declines.
+
+ElicitationAnswer = dict[str, Any] | None
+
+
+def answering(given: Callable[[Elicitation], Awaitable[ElicitationAnswer] | ElicitationAnswer]) -> Ask:
+    async def ask(question: Elicitation) -> dict[str, Any]:
+        from zot.features.mcp.elicitation import checked
+        from zot.features.mcp.protocol import McpError
+
+        answer = given(question)
+        content = await answer if isawaitable(answer) else answer
+        if content is None:
+            return {"action": "decline"}
+        try:
+            return {"action": "accept", **({} if question.url else {"content": checked(question, content)})}
+        except ValueError as error:
+            raise McpError(f"{question.server}: {error}") from error
+
+    return ask

@@ -16,9 +16,8 @@ from zot.agent.settings import Settings
 from zot.cli.arguments import Arguments, parse
 from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
-from zot.core.session.lookup import find_session
 from zot.core.session.prune import age_seconds
-from zot.core.session.store import SessionStore
+from zot.core.session.store import SessionStore, find_session
 from zot.errors import SessionError, UsageError
 from zot.features.budget.ledger import today
 from zot.features.budget.report import Cost, ExplainedTurn, Line, costs, explained, table

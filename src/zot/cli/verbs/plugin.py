@@ -21,8 +21,7 @@ from zot.features.extensions.install.source import Source, fetch_files, read_sou
 from zot.features.plugins.components import Parts, parts_of
 from zot.features.plugins.installed_plugins import DATA, FOLDER, Loaded, Row, index_file, load_all
 from zot.features.plugins.manifest import Manifest, read_manifest
-from zot.system.files import make_private_dir, zot_home
-from zot.system.swapping import swap
+from zot.system.files import make_private_dir, swap, zot_home
 from zot.system.temp_files import held_directory, remove_if_dead
 
 _STAGING = ".staging-"

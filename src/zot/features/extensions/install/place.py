@@ -24,9 +24,8 @@ from zot.features.extensions.loader.discovery import STAGING, global_dir
 from zot.features.extensions.loader.legacy_data import copy_file, looks_like_data, old_data
 from zot.features.extensions.loader.lock_file import LockFile, pins_of
 from zot.features.extensions.loader.manifest import FILE, Manifest, read_manifest
-from zot.system.files import make_private_dir, sync_dir, write_atomic, zot_home
+from zot.system.files import make_private_dir, swap, sync_dir, write_atomic, zot_home
 from zot.system.safe_open import read_whole
-from zot.system.swapping import swap
 from zot.system.temp_files import held_directory, remove_if_dead
 
 
