@@ -119,7 +119,7 @@ class HttpClient:
 
     def _retrying(self, error: ProviderError, failed: int) -> Retrying | None:
         """The wait before the next attempt; None when the error is final."""
-        from zot.provider.retry import NOBODY_THERE, next_wait, reason  # most calls go well
+        from zot.provider.error_mapping import NOBODY_THERE, next_wait, reason  # most calls go well
 
         retries = self._endpoint.retries
         if self._is_here and _refused(error):
@@ -306,7 +306,7 @@ def _refused(error: ProviderError) -> bool:
 
 def _final(error: ProviderError, here: bool) -> ProviderError:
     """The error as the caller sees it. One refused on this very machine usually means that no server is running."""
-    from zot.provider.retry import final
+    from zot.provider.error_mapping import final
 
     if here and _refused(error):
         error.args = (f"{error}; start the server, or name its address with --base-url",)

@@ -133,7 +133,7 @@ def _forget(desk: Desk, provider: str, account: str) -> None:
     known = desk.catalog.providers().get(provider)
     if known is not None and desk.store.shape(provider, account).method == "oauth":
         from zot.frontends.console import run_loop
-        from zot.provider.auth.oauth.revoking import revoked
+        from zot.provider.auth.oauth.token_endpoint import revoked
 
         if told := run_loop(revoked(desk.store, known, account=account)):
             tell(f"zot: {told}")

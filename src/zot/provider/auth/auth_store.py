@@ -8,17 +8,16 @@ and an entry names the item that has them.
 
 from __future__ import annotations
 
+import re
 import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 
 from zot.errors import ConfigError, UsageError, nearest
-from zot.provider.auth import accounts
-from zot.provider.auth.accounts import as_object
 from zot.provider.providers import builtin_providers
 from zot.system.json_store import JsonObjectStore
 
@@ -117,7 +116,7 @@ class AuthStore:
 
     def active(self, provider: str) -> str:
         """The name of the account that is used; ``default`` for one nobody named."""
-        return accounts.active_name(self._file.load(), provider)
+        return _active_account(self._file.load(), provider)
 
     def accounts(self, provider: str) -> dict[str, Entry]:
         """Every account with a credential, the active one first; shapes only."""
@@ -126,13 +125,13 @@ class AuthStore:
     def everything(self) -> dict[str, dict[str, Entry]]:
         """Every provider with a stored account, and those accounts as ``accounts`` gives them."""
         raw = self._file.load()
-        found = {name: self._accounts(raw, name) for name in accounts.providers(raw)}
+        found = {name: self._accounts(raw, name) for name in _known_providers(raw)}
         return {name: rows for name, rows in found.items() if rows}
 
     def stored(self) -> dict[str, Method]:
         """The providers whose active account has a credential, and its kind."""
         raw = self._file.load()
-        found: dict[str, Method] = {name: self._shape(raw, name).method for name in accounts.providers(raw)}
+        found: dict[str, Method] = {name: self._shape(raw, name).method for name in _known_providers(raw)}
         return {name: method for name, method in found.items() if method}
 
     def secrets(self) -> list[str]:
@@ -173,43 +172,43 @@ class AuthStore:
             known = self._accounts(raw, provider)
             if account not in known:
                 raise UsageError(_no_account(provider, account, known))
-            accounts.activate(raw, provider, account)
+            _activate_account(raw, provider, account)
 
     def clear(self, provider: str, account: str = "") -> None:
         """Drop what is stored for one account; UsageError when there is no such provider or account."""
         with self._file.edit() as raw:
-            if provider not in accounts.providers(raw) and provider not in builtin_providers():
-                known = ", ".join(accounts.providers(raw))
+            if provider not in _known_providers(raw) and provider not in builtin_providers():
+                known = ", ".join(_known_providers(raw))
                 raise UsageError(f'nothing is stored for a provider "{provider}"; stored: {known}')
             stored = self._accounts(raw, provider)
             if account and account not in stored:
                 raise UsageError(_no_account(provider, account, stored))
-            item = _item(accounts.read(raw, provider, account))
-            accounts.write(raw, provider, account, {})
+            item = _item(_read_account(raw, provider, account))
+            _write_account(raw, provider, account, {})
         self._forget(item)
 
     def _log_in(self, provider: str, account: str, entry: Entry) -> None:
         with self._file.edit() as raw:
             if account:
-                accounts.activate(raw, provider, accounts.checked_name(account))
+                _activate_account(raw, provider, _checked_account_name(account))
             old = self._put(raw, provider, account, entry)
         self._forget(old)
 
     def _put(self, raw: dict[str, Any], provider: str, account: str, entry: Entry) -> str:
         """Put one entry in the place of another; the keyring item to delete once the file is written. In the keyring a
         login that is renewed keeps its item, so that its secrets change in one step; any other gets a new one."""
-        before = accounts.read(raw, provider, account)
+        before = _read_account(raw, provider, account)
         kept = _unknown(before, Entry)
         fields = _fields(entry, before)
         if self.keyring:
             from zot.provider.auth import keyring
 
             same = entry.oauth is not None and bool(as_object(before).get("oauth"))
-            name = account or accounts.active_name(raw, provider)
+            name = account or _active_account(raw, provider)
             item = (same and _item(before)) or keyring.new_item(provider, name)
             keyring.keep(item, _secrets(entry))
             fields = {**_fields(_without_secrets(entry), before), "keyring": item}
-        accounts.write(raw, provider, account, {**kept, **fields})
+        _write_account(raw, provider, account, {**kept, **fields})
         old = _item(before)
         return old if old != fields.get("keyring") else ""
 
@@ -227,7 +226,7 @@ class AuthStore:
     # --- the file
 
     def _shape(self, raw: dict[str, Any], provider: str, account: str = "") -> Entry:
-        found = accounts.read(raw, provider, account)
+        found = _read_account(raw, provider, account)
         if not found:
             return Entry()
         if isinstance(found, str):  # written by hand as a bare key
@@ -238,7 +237,7 @@ class AuthStore:
             raise ConfigError(f"{self.path}: {provider}: {error}; fix the entry or log in again") from error
 
     def _accounts(self, raw: dict[str, Any], provider: str) -> dict[str, Entry]:
-        names = (accounts.active_name(raw, provider), *accounts.others(raw, provider))
+        names = (_active_account(raw, provider), *_other_accounts(raw, provider))
         found = {name: self._shape(raw, provider, name) for name in names}
         return {name: entry for name, entry in found.items() if entry.method}
 
@@ -267,7 +266,7 @@ class _AuthFile(JsonObjectStore):
         return super().decode(data)
 
     def encode(self, content: dict[str, Any]) -> bytes:
-        first: dict[str, Any] = {name: content.get(name) or {} for name in accounts.FIRST}
+        first: dict[str, Any] = {name: content.get(name) or {} for name in _FIRST}
         return super().encode({**first, **{k: v for k, v in content.items() if k not in first}})
 
 
@@ -320,3 +319,105 @@ def _no_account(provider: str, account: str, known: Iterable[str]) -> str:
     hint = f", did you mean {meant}" if meant else ""
     listed = ", ".join(known) or "none"
     return f'{provider} has no stored account "{account}"{hint}; stored: {listed}'
+
+
+# The accounts of a provider in ``auth.json``: the active one where older versions look, others under ``accounts``.
+
+_FIRST = ("anthropic", "openai", "kimi")
+_MORE = "additional_api_key_creds"
+_DEFAULT = "default"
+
+_ACCOUNTS = "accounts"
+
+
+def _checked_account_name(name: str) -> str:
+    """UsageError for a name that could be taken for something else."""
+    if not re.fullmatch(r"\w[\w.@+-]{0,63}", name):
+        raise UsageError(f'account "{name}": a name has letters, digits and . @ + - _, and at most 64 of them')
+    return name
+
+
+def _known_providers(raw: dict[str, Any]) -> list[str]:
+    """Everybody the file may know something about."""
+    return list(dict.fromkeys((*_FIRST, *as_object(raw.get(_MORE)), *as_object(raw.get(_ACCOUNTS)))))
+
+
+def _active_account(raw: dict[str, Any], provider: str) -> str:
+    name = _book(raw, provider).get("active")
+    return name if isinstance(name, str) and name else _DEFAULT
+
+
+def _other_accounts(raw: dict[str, Any], provider: str) -> dict[str, Any]:
+    """What is stored beside the active account, by name."""
+    return as_object(_book(raw, provider).get("others"))
+
+
+def _read_account(raw: dict[str, Any], provider: str, account: str = "") -> Any:
+    """An account's entry as it stands there, the active one's without a name; None when there is none."""
+    if account and account != _active_account(raw, provider):
+        return _other_accounts(raw, provider).get(account)
+    return _section(raw, provider).get(provider)
+
+
+def _write_account(raw: dict[str, Any], provider: str, account: str, entry: dict[str, Any]) -> None:
+    """Put an entry where the account stands; an empty one takes it away."""
+    if account and account != _active_account(raw, provider):
+        beside = _other_accounts(raw, provider)
+        if entry:
+            beside[account] = entry
+        else:
+            beside.pop(account, None)
+        _keep_book(raw, provider, _active_account(raw, provider), beside)
+        return
+    if provider not in _FIRST:
+        raw[_MORE] = as_object(raw.get(_MORE))
+    section = _section(raw, provider)
+    section[provider] = entry
+    if not entry:
+        _keep_book(raw, provider, _DEFAULT, _other_accounts(raw, provider))  # its name goes with it
+        if provider not in _FIRST:
+            del section[provider]
+
+
+def _activate_account(raw: dict[str, Any], provider: str, account: str) -> None:
+    """Make an account the active one; what was active stands beside it from now on."""
+    before = _active_account(raw, provider)
+    if account == before:
+        return
+    beside = _other_accounts(raw, provider)
+    coming, going = as_object(beside.pop(account, None)), _read_account(raw, provider)
+    if going:
+        beside[before] = going
+    if provider not in _FIRST:
+        raw[_MORE] = as_object(raw.get(_MORE))
+    _section(raw, provider)[provider] = coming
+    _keep_book(raw, provider, account, beside)
+
+
+def _keep_book(raw: dict[str, Any], provider: str, active: str, beside: dict[str, Any]) -> None:
+    """Fields nobody knows are kept; a provider with one account nobody named needs no book."""
+    book = {key: value for key, value in _book(raw, provider).items() if key not in ("active", "others")}
+    if active != _DEFAULT:
+        book["active"] = active
+    if beside:
+        book["others"] = beside
+    books = as_object(raw.get(_ACCOUNTS))
+    if book:
+        raw[_ACCOUNTS] = {**books, provider: book}
+    elif provider in books:
+        del books[provider]
+        if not books:
+            del raw[_ACCOUNTS]
+
+
+def _book(raw: dict[str, Any], provider: str) -> dict[str, Any]:
+    return as_object(as_object(raw.get(_ACCOUNTS)).get(provider))
+
+
+def _section(raw: dict[str, Any], provider: str) -> dict[str, Any]:
+    """The object that holds the provider's active entry."""
+    return raw if provider in _FIRST else as_object(raw.get(_MORE))
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

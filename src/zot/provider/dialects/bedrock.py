@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from zot.provider.auth.sigv4 import access_key, signed
+from zot.provider.auth.aws import access_key, signed
 from zot.provider.dialects.dialect import Decoder, Endpoint, ImageLimit, ListedModel
 from zot.provider.dialects.request_parts import (
     THINKING_BUDGETS,

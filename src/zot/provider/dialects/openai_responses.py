@@ -23,6 +23,7 @@ from zot.provider.dialects.request_parts import (
     mirror,
     post,
     reasoning_setting,
+    repaired,
     result_text,
     visible,
 )
@@ -32,7 +33,6 @@ from zot.provider.http.sse import SseEvent, SseParser
 from zot.provider.messages import Block, ImageBlock, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock, Usage
 from zot.provider.model import Model
 from zot.provider.model_call import Request, StreamEvent, TextDelta, ThinkingDelta, ToolArgs, ToolSpec, ToolStarted
-from zot.provider.transcript_repair import repaired
 
 Item = dict[str, Any]
 

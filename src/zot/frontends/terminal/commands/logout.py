@@ -91,7 +91,7 @@ async def _revoked(conversation: Conversation, login: Login) -> str:
     provider = conversation.catalog.providers().get(login.provider)
     if provider is None:
         return ""
-    from zot.provider.auth.oauth.revoking import revoked
+    from zot.provider.auth.oauth.token_endpoint import revoked
 
     return await revoked(conversation.auth, provider, account=login.account, pool=conversation.pool)
 

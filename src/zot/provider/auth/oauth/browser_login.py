@@ -7,16 +7,18 @@ over; only the server's own answer, the user or ten minutes end it.
 from __future__ import annotations
 
 import asyncio
+from base64 import urlsafe_b64encode
+from secrets import token_hex, token_urlsafe
 from urllib.parse import urlencode, urlsplit
+
+import msgspec
 
 from zot.errors import LoginFailed
 from zot.provider.auth.auth_store import OAuthToken
-from zot.provider.auth.oauth.client_registration import ClientId, find_client
 from zot.provider.auth.oauth.http_requests import open_pool, shown
 from zot.provider.auth.oauth.login_progress import LoginStep, Pasted, Tell, done
 from zot.provider.auth.oauth.loopback_server import Callback, Returned, read_pasted
-from zot.provider.auth.oauth.pkce import Proofs, new_proofs
-from zot.provider.auth.oauth.server_metadata import Server, find_server
+from zot.provider.auth.oauth.server_metadata import ClientId, Server, find_client, find_server
 from zot.provider.auth.oauth.settings import OAuthSettings, is_safe
 from zot.provider.auth.oauth.token_endpoint import request_token, token_from
 from zot.provider.http.pool import HttpPool
@@ -177,3 +179,26 @@ async def _pasted(login: _Login, pasted: Pasted) -> Returned | None:
             login.notice(str(error))
         except EOFError:
             return None
+
+
+# Random values of one login (PKCE); none is derived from another, because each proves something else.
+
+
+class Proofs(msgspec.Struct, frozen=True):
+    state: str
+    verifier: str
+    nonce: str
+
+    @property
+    def challenge(self) -> str:
+        """S256 of the verifier."""
+        from hashlib import sha256
+
+        return urlsafe_b64encode(sha256(self.verifier.encode()).digest()).rstrip(b"=").decode()
+
+    def __repr__(self) -> str:
+        return "Proofs(…)"
+
+
+def new_proofs() -> Proofs:
+    return Proofs(state=token_hex(16), verifier=token_urlsafe(32), nonce=token_urlsafe(16))

@@ -13,10 +13,9 @@ import msgspec
 
 from zot.errors import LoginFailed
 from zot.provider.auth.auth_store import OAuthToken
-from zot.provider.auth.oauth.client_registration import ClientId, find_client, with_client
 from zot.provider.auth.oauth.http_requests import Answer, open_pool, post, refusal, shown
 from zot.provider.auth.oauth.login_progress import LoginStep, Tell, done
-from zot.provider.auth.oauth.server_metadata import Server, find_server
+from zot.provider.auth.oauth.server_metadata import ClientId, Server, find_client, find_server, with_client
 from zot.provider.auth.oauth.settings import OAuthSettings, is_safe
 from zot.provider.auth.oauth.token_endpoint import request_token, token_from
 from zot.provider.http.pool import HttpPool

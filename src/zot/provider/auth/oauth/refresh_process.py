@@ -18,9 +18,8 @@ import msgspec
 
 from zot.errors import ConfigError, LoginFailed, NotLoggedIn
 from zot.provider.auth.auth_store import AuthStore, OAuthToken
-from zot.provider.auth.oauth.client_registration import ClientId
 from zot.provider.auth.oauth.refresh import Outcome, Task, stored_login
-from zot.provider.auth.oauth.server_metadata import find_server
+from zot.provider.auth.oauth.server_metadata import ClientId, find_server
 from zot.provider.auth.oauth.token_endpoint import request_token, token_from
 from zot.provider.http.pool import HttpPool
 from zot.provider.providers import credential_variables

@@ -9,8 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from zot.provider.dialects.grammar.actions import FENCE, FINAL, OTHER_FENCE, Block, Shape, shape_of
-from zot.provider.dialects.grammar.gbnf import Grammar, alternatives, json_literal, json_text, literal, rule_name
-from zot.provider.dialects.grammar.schema_rules import SchemaRules, TooMuch, properties_of, required_of
+from zot.provider.dialects.grammar.schema_rules import (
+    Grammar,
+    SchemaRules,
+    TooMuch,
+    alternatives,
+    json_literal,
+    json_text,
+    literal,
+    properties_of,
+    required_of,
+    rule_name,
+)
 from zot.provider.model_call import ToolSpec
 
 MOST_LINES = 400  # of all files whose lines are in a grammar

@@ -13,8 +13,7 @@ from typing import Any, cast
 
 import msgspec
 
-from zot.provider.dialects.grammar.gbnf import json_text
-from zot.provider.dialects.grammar.schema_rules import properties_of, required_of
+from zot.provider.dialects.grammar.schema_rules import json_text, properties_of, required_of
 from zot.provider.messages import ToolCallBlock
 from zot.provider.model_call import ToolSpec
 
