@@ -18,14 +18,12 @@ from tests.fakes.event_frames import event_frame, exception_frame
 from zot.errors import BadFrame, BadRequest, ConfigError, ExtensionError, LoginFailed, ProviderError, TransportFailed
 from zot.features.extensions.loader.manifest import read_manifest
 from zot.features.mcp.config import decode as decode_servers
-from zot.features.mcp.config import entries_of, expanded
+from zot.features.mcp.config import entries_of, expanded, without_comments
 from zot.features.mcp.elicitation import read_answer, read_question
-from zot.features.mcp.jsonc import without_comments
 from zot.features.mcp.oauth import challenge_words
-from zot.features.mcp.param_headers import fault, param_headers
 from zot.features.mcp.protocol import McpError, fields, read_message
 from zot.features.mcp.tool_results import converted
-from zot.features.mcp.tool_schemas import usable
+from zot.features.mcp.tools import fault, param_headers, usable
 from zot.provider.auth.oauth.loopback_server import read_pasted, read_query
 from zot.provider.auth.oauth.token_endpoint import account_id, account_name, check_claims, claims_of
 from zot.provider.dialects.anthropic import AnthropicDialect

@@ -9,12 +9,11 @@ from typing import Any
 from tests.conformance.hostile.row import quietly, rows
 from tests.fakes.event_frames import event_frame, frame
 from zot.errors import ZotError
-from zot.features.mcp.jsonc import without_comments
+from zot.features.mcp.config import without_comments
 from zot.features.mcp.oauth import challenge_words
-from zot.features.mcp.param_headers import fault
 from zot.features.mcp.protocol import fields, read_message
 from zot.features.mcp.tool_results import converted
-from zot.features.mcp.tool_schemas import usable
+from zot.features.mcp.tools import fault, usable
 from zot.local_model.coaching.advice import advise
 from zot.local_model.coaching.prompts import for_file
 from zot.local_model.coaching.quoting import likely_lines

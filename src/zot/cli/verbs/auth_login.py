@@ -115,8 +115,7 @@ class _Login:
         if not page:
             await self._typed_until_taken("")
             return
-        from zot.features.login.key_page import KeyForm
-        from zot.features.login.page_server import PageServer
+        from zot.features.login.page_server import KeyForm, PageServer
 
         form = KeyForm(
             self.provider.id,

@@ -17,7 +17,7 @@ from zot.cli.arguments import Arguments, parse, verb_of
 from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import ConfigError, NotThere, UsageError, ZotError, nearest
-from zot.features.mcp import editing
+from zot.features.mcp import config
 from zot.features.mcp.config import Entry, by_name, entry_of, expanded, load
 from zot.features.mcp.feature import needs_trust
 from zot.features.mcp.list_cache import forget, recall
@@ -80,7 +80,7 @@ def run(argv: list[str]) -> int:
 
 def _list(desk: Desk, arguments: Arguments) -> int:
     if arguments.has("--json"):
-        rows = [{**editing.as_json(entry), "state": desk.state(entry)} for entry in desk.entries.values()]
+        rows = [{**config.as_json(entry), "state": desk.state(entry)} for entry in desk.entries.values()]
         show_spelled(json.dumps({"servers": rows}))
         return 0
     if not desk.entries:
@@ -102,7 +102,7 @@ def _get(desk: Desk, arguments: Arguments) -> int:
     listed = recall(desk.home, entry)
     if arguments.has("--json"):
         tools = [tool.name for tool in listed.tools] if listed is not None else None
-        show_spelled(json.dumps({**editing.as_json(entry), "state": desk.state(entry), "tools": tools}))
+        show_spelled(json.dumps({**config.as_json(entry), "state": desk.state(entry), "tools": tools}))
         return 0
     show(f"{entry.name}: {desk.state(entry)}")
     show(f"  from     {entry.file} ({entry.origin})")
@@ -138,10 +138,10 @@ def _add(desk: Desk, arguments: Arguments) -> int:
         entry = entry_of(name, fields)
     except ConfigError as error:
         raise UsageError(str(error)) from error
-    path = editing.file_of(desk.home, desk.cwd, project=arguments.has("--project"))
-    if editing.has(path, name) and not arguments.has("--force"):
+    path = config.file_of(desk.home, desk.cwd, project=arguments.has("--project"))
+    if config.has(path, name) and not arguments.has("--force"):
         raise NotThere(f"{path} has a server {name} already; --force replaces it")
-    editing.put(path, name, fields)
+    config.put(path, name, fields)
     if arguments.has("--project"):  # whoever typed it has seen it
         desk.trust.trust(desk.cwd, "mcp", name, entry.content())
     tell(f"added {name} to {path}; `zot mcp test {name}` tries it")
@@ -157,7 +157,7 @@ def _pair(text: str, between: str, switch: str) -> tuple[str, str]:
 
 def _remove(desk: Desk, arguments: Arguments) -> int:
     entry = desk.named(arguments.words[0])
-    editing.take(Path(entry.file), entry.name)
+    config.take(Path(entry.file), entry.name)
     forget(desk.home, entry)
     if needs_trust(entry):
         desk.trust.untrust(desk.cwd, "mcp", entry.name)
@@ -176,14 +176,14 @@ def _import(desk: Desk, arguments: Arguments) -> int:
     found = find_all(user_home(), desk.cwd, problems, only)
     for problem in problems:
         tell(f"zot: {problem}")
-    path = editing.file_of(desk.home, desk.cwd, project=False)
+    path = config.file_of(desk.home, desk.cwd, project=False)
     taken = 0
     for source, file, entry, fields in found:
-        if editing.has(path, entry.name) and not arguments.has("--force"):
+        if config.has(path, entry.name) and not arguments.has("--force"):
             show(f"{entry.name}: kept as it is in {path}; --force replaces it")
             continue
         if not arguments.has("--dry-run"):
-            editing.put(path, entry.name, fields)
+            config.put(path, entry.name, fields)
         taken += 1
         show(f"{entry.name}: from {source} ({file}): {entry.shown(values=False)}")
     if not found:

@@ -19,9 +19,17 @@ from zot.core.session.turn_history import turns_of
 from zot.errors import SessionError, UsageError
 from zot.features.checkpoints.change_log import Event, Place, history
 from zot.features.checkpoints.change_recorder import Keeping
-from zot.features.checkpoints.points import Point, points
-from zot.features.checkpoints.report_text import changed, plan_lines, report_line, shown_path
-from zot.features.checkpoints.restore_plan import Plan, carry_out, plan
+from zot.features.checkpoints.restore_plan import (
+    Plan,
+    Point,
+    carry_out,
+    changed,
+    plan,
+    plan_lines,
+    points,
+    report_line,
+    shown_path,
+)
 from zot.system.files import zot_home
 
 _TEXT = 60

@@ -7,15 +7,18 @@ counts as spent already.
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING
 
+from zot.core.compaction import CHARS_PER_TOKEN
+from zot.core.compaction_prompt import length_of
 from zot.errors import CostLimitReached, in_words
-from zot.features.budget.estimate import Estimate
 from zot.features.budget.reservations import Claims
+from zot.provider.messages import ImageBlock, ToolResultBlock
 from zot.provider.model import Model
-from zot.provider.model_call import Client, Request, StreamEvent
+from zot.provider.model_call import Client, Request, StreamEvent, UsageReported
 from zot.provider.providers import is_loopback
 
 if TYPE_CHECKING:
@@ -116,3 +119,42 @@ def _refusal(what: str, limit: float, spent: float, least: float, how: str) -> s
     if spent >= limit:
         return f"{what} of ${limit:g} reached (${spent:.4f} spent); {how}"
     return f"{what} of ${limit:g}: ${spent:.4f} is spent, and the next request would cost at least ${least:.4f}; {how}"
+
+
+# Lower estimate of a request's cost: most of its input may be in the provider's cache.
+
+_CACHE_LIFE_S = 300.0
+_IMAGE_TOKENS = 1_500
+
+
+class Estimate:
+    """Hears what each request turned out to be, to know what the next one finds cached."""
+
+    def __init__(self) -> None:
+        self._last: tuple[str, int, float] = ("", 0, 0.0)  # what the last request sent: model, tokens, when
+
+    def least(self, request: Request) -> float:
+        """In USD: what the last request sent is cached, the rest is new."""
+        model, tokens = request.model, tokens_of(request)
+        last, sent, when = self._last
+        warm = last == model.id and model.price_cache_read and time.monotonic() - when < _CACHE_LIFE_S
+        cached = min(sent, tokens) if warm else 0
+        price = model.price_for(tokens)
+        return (cached * price.price_cache_read + (tokens - cached) * price.price_input) / 1_000_000
+
+    def hear(self, request: Request, event: StreamEvent) -> None:
+        if isinstance(event, UsageReported) and event.usage.context_tokens:
+            self._last = (request.model.id, event.usage.context_tokens, time.monotonic())
+
+
+def tokens_of(request: Request) -> int:
+    """About how many tokens a request sends."""
+    tools = sum(len(tool.name) + len(tool.description) + len(str(tool.schema)) for tool in request.tools)
+    characters = len(request.system) + tools + length_of(request.messages)
+    return characters // CHARS_PER_TOKEN + _images_in(request) * _IMAGE_TOKENS
+
+
+def _images_in(request: Request) -> int:
+    blocks = [block for message in request.messages for block in message.content]
+    inner = [part for block in blocks if isinstance(block, ToolResultBlock) for part in block.content]
+    return sum(isinstance(block, ImageBlock) for block in (*blocks, *inner))

@@ -15,9 +15,7 @@ from zot.errors import UsageError, ZotError
 from zot.features.checkpoints.change_log import Blind, Change, Event
 from zot.features.checkpoints.diff import Counted, Lines, counted, diff_lines, differences
 from zot.features.checkpoints.object_store import Objects
-from zot.features.checkpoints.points import Point, points
-from zot.features.checkpoints.report_text import DONE, shown_path
-from zot.features.checkpoints.restore_plan import Item, Plan, Report, carry_out, plan
+from zot.features.checkpoints.restore_plan import DONE, Item, Plan, Point, Report, carry_out, plan, points, shown_path
 from zot.features.lookup import change_recorder
 from zot.provider.messages import Message, TextBlock, utc_now
 from zot.wire import rpc_frames as wire

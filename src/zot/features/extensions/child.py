@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import time
 from collections import deque
 from collections.abc import Callable
@@ -21,7 +22,6 @@ from zot.errors import BadFrame, ConfigError, ExtensionCrashed, ExtensionError, 
 from zot.features.extensions.child_log import ChildLog, Diagnostics
 from zot.features.extensions.loader.discovery import Entry
 from zot.features.extensions.loader.manifest import read_manifest
-from zot.features.extensions.spoiled import Kind, meant_for
 from zot.wire import extension_frames, limits
 from zot.wire.extension_codec import UnknownFrame, decode_child, encode
 
@@ -573,3 +573,25 @@ def _exit(code: int) -> str:
 
 def _shown(line: bytes) -> str:
     return repr(line[:_SHOWN_CHARS].decode("utf-8", "replace"))
+
+
+# The request that an unusable line was meant to answer, found by its words because it may not be JSON: its caller
+# need not wait for the timeout.
+
+Kind = Literal["command", "tool", "intercept"]
+
+_TYPE = re.compile(rb'"type"\s*:\s*"(command_response|tool_result|event_intercept_response)"')
+_ID = re.compile(rb'"id"\s*:\s*"?([^",}\s]{1,200})')
+_ANSWER_KINDS: dict[bytes, Kind] = {
+    b"command_response": "command",
+    b"tool_result": "tool",
+    b"event_intercept_response": "intercept",
+}
+_LOOKED_AT = 64 * 1024  # a type and an id stand at the beginning
+
+
+def meant_for(line: bytes) -> tuple[Kind | None, str]:
+    """The kind of answer it says it is, and the id it has; None and empty when it does not say."""
+    start = line[:_LOOKED_AT]
+    kind, id = _TYPE.search(start), _ID.search(start)
+    return (_ANSWER_KINDS[kind[1]] if kind else None), (id[1].decode("utf-8", "replace") if id else "")

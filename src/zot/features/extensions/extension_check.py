@@ -104,7 +104,7 @@ class Extensions(msgspec.Struct, frozen=True):
 
 def check_extensions(home: Path, cwd: Path, findings: Findings) -> Extensions:
     """The state and the problems of each installed extension."""
-    from zot.features.extensions.loader.bundled_skills import skill_files
+    from zot.features.extensions.loader.discovery import skill_files
 
     installed = all_installed(home, cwd)
     checked = [_checked(item, findings) for item in installed]

@@ -19,9 +19,8 @@ import msgspec
 
 from zot.core.events import AgentEvent, CompactDone, SessionEnded, SessionStarted
 from zot.errors import ConfigError, in_words
-from zot.features.hooks.claude_format import MODES, NAMES
+from zot.features.hooks.claude_format import MODES, NAMES, Answer, answer_of, joined_context
 from zot.features.hooks.config import Hook, Source, digest_of
-from zot.features.hooks.hook_output import Answer, answer_of, joined_context
 from zot.features.hooks.hook_process import run_hook
 from zot.features.trust import TrustStore, Untrusted
 from zot.system.background_tasks import BackgroundTasks

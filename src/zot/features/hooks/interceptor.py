@@ -12,8 +12,15 @@ from typing import Any
 from zot.core import permission_gate
 from zot.core.interceptors import Interceptor, PromptVerdict, ToolVerdict, TurnVerdict
 from zot.core.tool import ToolResult
-from zot.features.hooks.claude_format import CannotSay, claude_input, claude_response, zot_args
-from zot.features.hooks.hook_output import Answer, joined_context, joined_decision
+from zot.features.hooks.claude_format import (
+    Answer,
+    CannotSay,
+    claude_input,
+    claude_response,
+    joined_context,
+    joined_decision,
+    zot_args,
+)
 from zot.features.hooks.host import HookHost, context_text, names_of
 from zot.provider.messages import TextBlock, ToolCallBlock
 

@@ -74,7 +74,7 @@ class McpFeature(Feature):
         """``/mcp:server:prompt`` becomes the server's text; resources that the prompt mentions are added before it."""
         text = draft.text
         if self.host is not None and (text.startswith("/mcp:") or ("@" in text and "://" in text)):
-            from zot.features.mcp.saying import meant
+            from zot.features.mcp.prompts import meant
 
             draft.text = await meant(self.conversation, self.host, text)
         return ""
@@ -90,7 +90,7 @@ class McpFeature(Feature):
         """The servers, or one of them, as they are now; none is started."""
         if self.host is None:
             return ()
-        from zot.features.mcp.saying import as_told
+        from zot.features.mcp.prompts import as_told
 
         return tuple(map(as_told, self.host.statuses(only)))
 
@@ -109,14 +109,14 @@ class McpFeature(Feature):
         """Prompts of servers, for lists of prompt templates."""
         if self.host is None:
             return []
-        from zot.features.mcp.saying import as_templates
+        from zot.features.mcp.prompts import as_templates
 
         return as_templates(self.host)
 
     def is_prompt(self, text: str) -> bool:
         if self.host is None:
             return False
-        from zot.features.mcp.saying import names_prompt
+        from zot.features.mcp.prompts import names_prompt
 
         return names_prompt(self.host, text)
 

@@ -135,7 +135,7 @@ class McpHost:
         return self._loaded
 
     def described_now(self) -> str:
-        from zot.features.mcp.tool_names import described
+        from zot.features.mcp.tools import described
 
         return described(self.lists())
 
@@ -466,7 +466,7 @@ class McpHost:
     # --- inside
 
     def _learn_names(self) -> None:
-        from zot.features.mcp.tool_names import full_names
+        from zot.features.mcp.tools import full_names
 
         known = self._known()
         known.rows, problems = full_names(self.lists())

@@ -277,7 +277,7 @@ class Server:
         marked = [row for row in tools if b"x-mcp-header" in bytes(row.input_schema)]
         if not marked:
             return tools
-        from zot.features.mcp.param_headers import fault
+        from zot.features.mcp.tools import fault
 
         faults = {row.name: fault(msgspec.json.decode(row.input_schema)) for row in marked}
         for name, text in faults.items():

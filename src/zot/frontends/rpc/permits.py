@@ -13,7 +13,7 @@ from contextlib import aclosing
 from typing import Literal
 
 from zot.errors import CostLimitReached, RateLimited, UsageError
-from zot.features.budget.estimate import Estimate
+from zot.features.budget.spending_limits import Estimate
 from zot.frontends.rpc.writer import Writer
 from zot.provider.error_mapping import RATE_LIMITED
 from zot.provider.model import Model

@@ -17,8 +17,7 @@ from zot.features.checkpoints.change_log import Change, read_ledger
 from zot.features.checkpoints.diff import counted, diff_lines, differences, figures
 from zot.features.checkpoints.file_state import State
 from zot.features.checkpoints.object_store import Objects
-from zot.features.checkpoints.points import points
-from zot.features.checkpoints.restore_plan import carry_out
+from zot.features.checkpoints.restore_plan import carry_out, points
 
 
 async def test_files_go_back_to_what_they_were_before_a_prompt(project: Project) -> None:

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from zot.errors import ConfigError, NotThere
-from zot.features.mcp.config import Entry, by_name, entry_of, expanded, load
-from zot.features.mcp.jsonc import without_comments
+from zot.features.mcp.config import Entry, by_name, entry_of, expanded, load, without_comments
 
 
 def entries(tmp_path: Path, text: str, problems: list[str] | None = None) -> dict[str, Entry]:

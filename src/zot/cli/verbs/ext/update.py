@@ -23,9 +23,8 @@ from zot.features.extensions.install.install_record import Record, changed_here,
 from zot.features.extensions.install.installed import Installed, all_installed, find
 from zot.features.extensions.install.place import put, staging
 from zot.features.extensions.install.source import Fetched, fetch
-from zot.features.extensions.loader.data_dir import RECORD
+from zot.features.extensions.loader.data_dir import RECORD, files_below, looks_like_data
 from zot.features.extensions.loader.declared_permissions import wider
-from zot.features.extensions.loader.legacy_data import files_below, looks_like_data
 from zot.features.extensions.loader.lock_file import LockFile, pins_of
 from zot.features.extensions.loader.manifest import FILE, Manifest
 from zot.system.files import zot_home

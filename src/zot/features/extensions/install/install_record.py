@@ -12,8 +12,7 @@ from pathlib import Path
 import msgspec
 
 from zot.features.extensions.install.source import Source
-from zot.features.extensions.loader.data_dir import RECORD
-from zot.features.extensions.loader.legacy_data import files_below, git_lines
+from zot.features.extensions.loader.data_dir import RECORD, files_below, git_lines
 from zot.features.extensions.loader.manifest import FILE, Manifest
 from zot.system.files import write_atomic
 from zot.system.safe_open import read_whole

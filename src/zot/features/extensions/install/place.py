@@ -19,9 +19,8 @@ from zot.features.extensions.bytecode_cache import compile_ahead
 from zot.features.extensions.install.copy_tree import Notify
 from zot.features.extensions.install.install_record import changed_here, read_record, write_record, written_later
 from zot.features.extensions.install.source import Fetched, Source
-from zot.features.extensions.loader.data_dir import data_dir, make_data_dir
+from zot.features.extensions.loader.data_dir import copy_file, data_dir, looks_like_data, make_data_dir, old_data
 from zot.features.extensions.loader.discovery import STAGING, global_dir
-from zot.features.extensions.loader.legacy_data import copy_file, looks_like_data, old_data
 from zot.features.extensions.loader.lock_file import LockFile, pins_of
 from zot.features.extensions.loader.manifest import FILE, Manifest, read_manifest
 from zot.system.files import make_private_dir, swap, sync_dir, write_atomic, zot_home

@@ -85,7 +85,7 @@ def is_intact(copy: Path, files: Mapping[str, str]) -> bool:
 
 def remove_strangers(copy: Path, files: Mapping[str, str]) -> None:
     """What the program wrote beside itself stays if it is data; code that nobody trusted does not run the next time."""
-    from zot.features.extensions.loader.legacy_data import looks_like_data
+    from zot.features.extensions.loader.data_dir import looks_like_data
 
     manifest = read_manifest(copy)
     for folder, folders, names in os.walk(copy):

@@ -81,7 +81,7 @@ def _rows(files: Sequence[Shown], cwd: str, painter: Painter, width: int) -> lis
 
 def _file_rows(count: Counted, runs: list[Lines] | str, cwd: str, painter: Painter, width: int) -> list[str]:
     from zot.features.checkpoints.diff import signed
-    from zot.features.checkpoints.report_text import shown_path
+    from zot.features.checkpoints.restore_plan import shown_path
     from zot.system.visible_text import spelled
     from zot.tui.width import wrap
 

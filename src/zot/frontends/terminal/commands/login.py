@@ -191,8 +191,7 @@ class _KeyQuestion:
         if not has_browser(os.environ):
             return ""
         from zot.features.login.browser import open_in_browser
-        from zot.features.login.key_page import KeyForm
-        from zot.features.login.page_server import PageServer
+        from zot.features.login.page_server import KeyForm, PageServer
 
         provider, conversation = self.provider, self.context.conversation
         place = place_of(conversation.auth)

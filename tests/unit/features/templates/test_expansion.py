@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from zot.features.templates.discovery import Place, Template, all_templates, find, name_and_arguments
-from zot.features.templates.filling import filled
+from zot.features.templates.expansion import filled
 
 
 def template(body: str, **fields: object) -> Template:
