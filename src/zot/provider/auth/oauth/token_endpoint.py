@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
-from zot.errors import LoginFailed, NotLoggedIn
+from zot.errors import LoginFailed
 from zot.provider.auth.auth_store import AuthStore, OAuthToken
 from zot.provider.auth.oauth.http_requests import Answer, host_of, open_pool, post, refusal, shown
 from zot.provider.auth.oauth.server_metadata import ClientId, Server, find_server, with_client
@@ -154,13 +154,10 @@ def check_claims(
 async def revoked(store: AuthStore, provider: Provider, *, account: str = "", pool: HttpPool | None = None) -> str:
     """Ask the server to forget the stored login, before it is cleared here; a sentence on how that went, or nothing
     when there is nothing to ask."""
-    from zot.provider.auth.oauth.refresh import stored_login
-
-    try:
-        settings, token = provider.oauth, stored_login(store, provider.id, account)
-    except NotLoggedIn:
+    settings, token = provider.oauth, store.entry(provider.id, account).oauth
+    if settings is None or token is None or not token.access_token:
         return ""
-    return await revoke(settings, token, pool=pool) if settings is not None else ""
+    return await revoke(settings, token, pool=pool)
 
 
 async def revoke(settings: OAuthSettings, token: OAuthToken, *, pool: HttpPool | None = None) -> str:
