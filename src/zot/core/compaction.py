@@ -189,19 +189,15 @@ def _summary_message(summary: str, messages: Sequence[Message], start: int, wind
     text = f"{HEADING}\n\n{summary}"
     meta = {"compaction": "true", "tokens_before": str(length_of(messages[:start]) // CHARS_PER_TOKEN)}
     images: tuple[Block, ...] = ()
-    instruction = _lost_instruction(messages, start)
+    # the user's last prompt, unless the tail still holds it
+    at = next((i for i in reversed(range(len(messages))) if _instruction(messages[i])), -1)
+    instruction = None if at < 0 or at >= start else _instruction(messages[at])
     if instruction is not None:
         said = shortened(instruction.text, (window or _ASSUMED_WINDOW) * CHARS_PER_TOKEN // 2)
         text += f"\n\n{LAST_INSTRUCTION}\n\n{said}"
         meta["last_instruction"] = said  # a later compaction finds it here
         images = instruction.images
     return Message("user", (*images, TextBlock(text)), utc_now(), meta)
-
-
-def _lost_instruction(messages: Sequence[Message], start: int) -> Prompt | None:
-    """The user's last prompt, unless the tail still holds it."""
-    at = next((i for i in reversed(range(len(messages))) if _instruction(messages[i])), -1)
-    return None if at < 0 or at >= start else _instruction(messages[at])
 
 
 def _instruction(message: Message) -> Prompt | None:

@@ -81,7 +81,8 @@ class Loop:
             await self._state.settle_system()
             tools = self._state.toolbox
             turn = await Turn(self._state, self._run, step, before).take()
-            if await self._is_taken_over(turn):
+            # the model failed and nothing of its answer was kept: whether another one takes this turn
+            if turn.error is not None and not turn.kept and await self._state.take_over(turn.error):
                 continue
             if self._is_gone_on_with(turn):
                 step, before = step + turn.kept, turn.said
@@ -117,10 +118,6 @@ class Loop:
             used = self._state.last_context_tokens * 100 // self._state.model.context_window
             # One that failed would fail again at the next step, at a price.
             self._may_compact = await compact_automatically(self._state, self._run, f"the context is {used}% full")
-
-    async def _is_taken_over(self, turn: TurnOutcome) -> bool:
-        """The model failed and nothing of its answer was kept: whether another one takes this turn."""
-        return turn.error is not None and not turn.kept and await self._state.take_over(turn.error)
 
     def _is_gone_on_with(self, turn: TurnOutcome) -> bool:
         """The answer broke off and nobody can be asked about it: whether the model is asked to go on, once."""

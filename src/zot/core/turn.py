@@ -256,7 +256,7 @@ def kept_message(message: Message, stop: StopReason) -> tuple[Message | None, St
         case "aborted" if calls:
             content = ()
         case _:
-            content = _text_of(message)
+            content = tuple(block for block in message.content if isinstance(block, TextBlock) and block.text)
     return _dated(message, content) if _says_something(content) else None, stop
 
 
@@ -283,10 +283,6 @@ def _marked(message: Message, shown: Message | None) -> Message:
 
 def _is_complete(call: ToolCallBlock) -> bool:
     return not call.arguments.strip() or isinstance(call.value, dict)
-
-
-def _text_of(message: Message) -> tuple[Block, ...]:
-    return tuple(block for block in message.content if isinstance(block, TextBlock) and block.text)
 
 
 def _says_something(content: tuple[Block, ...]) -> bool:

@@ -304,7 +304,8 @@ def merge_catalog(rows: list[Model], more: list[Model]) -> list[Model]:
 async def fetch_catalog(pool: HttpPool, url: str, home: Path) -> bool:
     """Whether ``catalog.json`` is new now. Failures are silent: what was known stays, and a later run asks again."""
     path = home / CATALOG_FILE
-    if not _is_safe(url) or not _is_stale(path):
+    # prices decide what may be spent: nobody on the way may change them
+    if not (url.startswith("https://") or is_loopback(url)) or not _is_stale(path):
         return False
     import asyncio
 
@@ -324,11 +325,6 @@ async def fetch_catalog(pool: HttpPool, url: str, home: Path) -> bool:
     except (ProviderError, ConfigError, TimeoutError, OSError):
         return False
     return True
-
-
-def _is_safe(url: str) -> bool:
-    """Prices decide what may be spent: nobody on the way may change them."""
-    return url.startswith("https://") or is_loopback(url)
 
 
 def _is_stale(path: Path) -> bool:

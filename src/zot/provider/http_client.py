@@ -182,7 +182,8 @@ class HttpClient:
         try:
             return await self._open(self._dialect.request(request, self._endpoint))
         except AuthFailed as refusal:
-            if self._renewal is None or not _was_about_time(refusal):
+            # whether a key that was good may have ended; Amazon says so with a 403
+            if self._renewal is None or not (refusal.status == 401 or refusal.code.startswith("ExpiredToken")):
                 raise
             again = await self._renewal.renewed(self._endpoint, refusal)
             if again is None:
@@ -293,11 +294,6 @@ def _may_stream(response: HttpResponse) -> bool:
     kind = response.headers.get("content-type", "").lower()
     plain = response.headers.get("content-encoding", "identity") == "identity"
     return plain and not kind.startswith(("text/html", "application/json"))
-
-
-def _was_about_time(refusal: AuthFailed) -> bool:
-    """Whether a key that was good may have ended; Amazon says so with a 403."""
-    return refusal.status == 401 or refusal.code.startswith("ExpiredToken")
 
 
 def _refused(error: ProviderError) -> bool:

@@ -131,7 +131,13 @@ class ProcessTree:
         """End the whole tree: SIGTERM, and SIGKILL after ``grace``. Cancelling it kills at once."""
         try:
             self.send(signal.SIGTERM)
-            await self._gone(grace)
+            pause = 0.005
+            with suppress(TimeoutError):
+                async with asyncio.timeout(grace):
+                    await self.wait()
+                    while self.members():
+                        await asyncio.sleep(pause)
+                        pause = min(pause * 2, 0.1)
         finally:
             self.kill()
             _children().forget(self)
@@ -173,15 +179,6 @@ class ProcessTree:
     def owns_session(self) -> bool:
         """The number is ours until the child is reaped, and then as long as nobody else has got it as a pid."""
         return self._child.returncode is None or _nobody(os.kill, self.pid)
-
-    async def _gone(self, grace: float) -> None:
-        pause = 0.005
-        with suppress(TimeoutError):
-            async with asyncio.timeout(grace):
-                await self.wait()
-                while self.members():
-                    await asyncio.sleep(pause)
-                    pause = min(pause * 2, 0.1)
 
 
 def spawn(
@@ -261,7 +258,8 @@ class _Children:
         process_setup.hide_environment(env)
         self._count += 1
         mark = f"{self._mark}/{self._count}"
-        started = _ticks() if self._adopts else 0
+        # now, as the process table tells when something started
+        started = int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK")) if self._adopts else 0
         own, cell = {**env, MARK_VARIABLE: mark}, None
         if jail is not None:
             child, cell = jail.start(argv, cwd, own, stdin, stdout, stderr)
@@ -379,7 +377,11 @@ class _Children:
             return
         self._reap_orphans()
         if self._trees or any(map(_is_nobodys, self._orphans)):
-            self._forget_ended()
+            # What was left in the background and is over: its number may pass to a stranger, who must not end with
+            # us. One in a jail is let go by whoever started it
+            for tree in self._trees.copy().values():
+                if not tree.is_jailed and tree.group_is_empty and tree.over:
+                    self.forget(tree)
             table = snapshot()
             found = {*self._trees, *self.adopted(table)} & table.keys()
             add_descendants(found, table.values())
@@ -392,13 +394,6 @@ class _Children:
         would add up. Who was not there at the last look may have been started this very moment, and be waited for."""
         strays = set(self._strays())
         self._orphans = {pid for pid in strays if pid not in self._orphans or not _reaped(pid)}
-
-    def _forget_ended(self) -> None:
-        """What was left in the background and is over: its number may pass to a stranger, who must not end with us.
-        One in a jail is let go by whoever started it."""
-        for tree in self._trees.copy().values():
-            if not tree.is_jailed and tree.group_is_empty and tree.over:
-                self.forget(tree)
 
 
 def _is_nobodys(pid: int) -> bool:
@@ -551,11 +546,6 @@ def _kill_until_gone(find: Callable[[], list[Process]]) -> None:
         if not _signal_all(find, signal.SIGKILL):
             return
         time.sleep(0.002)
-
-
-def _ticks() -> int:
-    """Now, as the process table tells when something started."""
-    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
 
 
 def _reaped(pid: int) -> bool:

@@ -44,7 +44,13 @@ class Budget:
         session, day = limits(self._conversation)
         self._check_price(request.model)
         least = self._estimate.least(request)
-        self._check_session(session, least)
+        elsewhere = sum(feature.spent() for feature in self._conversation.features)
+        spent = self._conversation.cost.cost_usd + self._claimed + elsewhere
+        if session < 0:
+            raise CostLimitReached(f"{self._conversation.settings.path}: max_cost_session is no amount; correct it")
+        if session and (spent >= session or spent + least > session):
+            how = "raise it with --max-cost, or max_cost_session in /settings"
+            raise CostLimitReached(_refusal("cost limit", session, spent, least, how))
         self._claimed += least
         hold = ""
         try:
@@ -68,15 +74,6 @@ class Budget:
         )
 
     # --- the limits
-
-    def _check_session(self, limit: float, least: float) -> None:
-        elsewhere = sum(feature.spent() for feature in self._conversation.features)
-        spent = self._conversation.cost.cost_usd + self._claimed + elsewhere
-        if limit < 0:
-            raise CostLimitReached(f"{self._conversation.settings.path}: max_cost_session is no amount; correct it")
-        if limit and (spent >= limit or spent + least > limit):
-            how = "raise it with --max-cost, or max_cost_session in /settings"
-            raise CostLimitReached(_refusal("cost limit", limit, spent, least, how))
 
     async def _claim_of_today(self, limit: float, least: float) -> str:
         settings = self._conversation.settings

@@ -137,14 +137,10 @@ def rendered(text: str, depth: int = _DEEPEST) -> str:
     found = markdown.blocks(text.split("\n"))
     pieces: list[str] = []
     while found:
-        count = _run_of_items(found)
+        count = next((i for i, block in enumerate(found) if block.kind != "item"), len(found))
         pieces.append(_list(found[:count]) if count else _block(found[0], depth))
         del found[: count or 1]
     return "\n".join(pieces)
-
-
-def _run_of_items(found: Sequence[markdown.Block]) -> int:
-    return next((i for i, block in enumerate(found) if block.kind != "item"), len(found))
 
 
 def _block(block: markdown.Block, depth: int) -> str:

@@ -380,7 +380,11 @@ class Child:
         self.capabilities = frozenset(hello.capabilities)
         self._judge_guard("guard" in self.capabilities and self._may_guard())
         if self.guard and not self._private:
-            self._start_once_more()
+            # A guard that nobody knew of talks through pipes; its next life, and every later one, has private streams
+            self.log.write("says that it is a guard: it is remembered, and started once more with streams of its own")
+            self._once_more = True
+            if self._process is not None:
+                self._process.disconnect("")
             return
         self._greeted = True
         self.state = "greeting"
@@ -405,13 +409,6 @@ class Child:
             self.guard = False
             self._owner.guard_resigned(self)
         self._presumed = False
-
-    def _start_once_more(self) -> None:
-        """A guard that nobody knew of talks through pipes; its next life, and every later one, has private streams."""
-        self.log.write("says that it is a guard: it is remembered, and started once more with streams of its own")
-        self._once_more = True
-        if self._process is not None:
-            self._process.disconnect("")
 
     def _watch_for_silence(self) -> None:
         """Every 250 ms: a child that has said nothing since the last look counts as ready."""

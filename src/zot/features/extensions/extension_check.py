@@ -145,23 +145,17 @@ def _state(item: Installed, findings: Findings) -> tuple[str, str, str]:
                 if changes
                 else ("not trusted", "", "")
             )
-    status = next((found for found in findings.statuses if _is(found, item)), None)
+    status = next(
+        (found for found in findings.statuses if ((found.name, found.scope) == (item.name, item.scope))), None
+    )
     if status is not None:
-        return _running(status)
+        log = str(status.log_path or "")
+        if status.state == "ready" and not status.faults:
+            return "ready", "", log
+        why = "; ".join(status.faults) or "it did not become ready"
+        return ("broken" if status.state != "ready" else "ready"), f"{why} (`zot ext logs {status.name}`)", log
     loaded = any(entry.manifest.name == item.name for entry in findings.discovery.entries)
     return ("runs nothing" if loaded and not item.manifest.has_process else "skipped"), "", ""
-
-
-def _is(status: ExtensionStatus, item: Installed) -> bool:
-    return (status.name, status.scope) == (item.name, item.scope)
-
-
-def _running(status: ExtensionStatus) -> tuple[str, str, str]:
-    log = str(status.log_path or "")
-    if status.state == "ready" and not status.faults:
-        return "ready", "", log
-    why = "; ".join(status.faults) or "it did not become ready"
-    return ("broken" if status.state != "ready" else "ready"), f"{why} (`zot ext logs {status.name}`)", log
 
 
 def _leftover(path: Path) -> str:

@@ -157,7 +157,8 @@ def load(home: Path, cwd: Path, problems: list[str], remarks: dict[str, list[str
             continue
         seen.add(real)
         try:
-            value = _value(path)
+            data = read_bytes(path)
+            value = decode(path, data) if data else {}
         except ConfigError as error:
             problems.append(f"hooks: {error}")
             continue
@@ -173,11 +174,6 @@ def load(home: Path, cwd: Path, problems: list[str], remarks: dict[str, list[str
 
         found += [parts.hooks for parts in in_use(home, []) if parts.hooks is not None]
     return found
-
-
-def _value(path: Path) -> dict[str, Any]:
-    data = read_bytes(path)
-    return decode(path, data) if data else {}
 
 
 class _Command(msgspec.Struct):

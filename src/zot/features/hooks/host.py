@@ -85,7 +85,10 @@ class HookHost:
             if source.content() != self._listed[source.name]:
                 self._tell(f"hooks: {source.name} changed while you looked at it; it is not trusted")
                 continue
-            self._trust_source(source)
+            self.untrusted = [each for each in self.untrusted if each is not source]
+            self._take(source)
+            if self._begun and any(hook.event == "SessionStart" for hook in source.hooks):
+                self._begin("startup", only=source)
             self._accepted.append(source)
 
     async def trust_items(self, items: Sequence[Untrusted], *, save: bool = True) -> None:
@@ -96,12 +99,6 @@ class HookHost:
                 await asyncio.to_thread(store.trust, source.project, "hooks", source.name, self._listed[source.name])
             except (ConfigError, OSError) as error:
                 self._tell(f"hooks: {source.name} runs now, and is asked about again: {in_words(error)}")
-
-    def _trust_source(self, source: Source) -> None:
-        self.untrusted = [each for each in self.untrusted if each is not source]
-        self._take(source)
-        if self._begun and any(hook.event == "SessionStart" for hook in source.hooks):
-            self._begin("startup", only=source)
 
     def join(self, conversation: Conversation) -> None:
         self.conversation = conversation

@@ -77,7 +77,13 @@ class Outside:
             wish = file_wish(ended.path, around, writing=call.name in _WRITING) if ended.path else None
             return [wish] if wish is not None else []
         command = str((call.args or {}).get("command", ""))
-        return wishes_in(_text_of(ended).removeprefix(f"$ {command}\n"), command, around)
+        return wishes_in(
+            "\n".join(block.text for block in ended.content if isinstance(block, TextBlock)).removeprefix(
+                f"$ {command}\n"
+            ),
+            command,
+            around,
+        )
 
     async def decide(self, offer: Offer) -> tuple[Jail | None, str]:
         """The jail to run the call in again, and what to tell the model; None when it stays refused."""
@@ -147,7 +153,13 @@ class OfferingTool(LazyTool):
             ended = await self._again(tool, args, context, wishes, jail)
         if isinstance(ended, Jailed):
             raise type(ended)("\n".join([str(ended), *told]))
-        return _with_notes(ended, told)
+        if not told:
+            return ended
+        last = ended.content[-1] if ended.content else TextBlock("")
+        if not isinstance(last, TextBlock):
+            return msgspec.structs.replace(ended, content=(*ended.content, TextBlock("\n".join(told))))
+        text = "\n".join(filter(None, [last.text, *told]))
+        return msgspec.structs.replace(ended, content=(*ended.content[:-1], TextBlock(text)))
 
     async def _again(
         self, tool: Tool, args: dict[str, Any], context: ToolContext, wishes: Sequence[Wish], jail: Jail
@@ -190,17 +202,3 @@ def _unmade(path: str) -> None:
             os.rmdir(path)
         elif not os.lstat(path).st_size:
             os.unlink(path)
-
-
-def _text_of(result: ToolResult) -> str:
-    return "\n".join(block.text for block in result.content if isinstance(block, TextBlock))
-
-
-def _with_notes(result: ToolResult, notes: Sequence[str]) -> ToolResult:
-    if not notes:
-        return result
-    last = result.content[-1] if result.content else TextBlock("")
-    if not isinstance(last, TextBlock):
-        return msgspec.structs.replace(result, content=(*result.content, TextBlock("\n".join(notes))))
-    text = "\n".join(filter(None, [last.text, *notes]))
-    return msgspec.structs.replace(result, content=(*result.content[:-1], TextBlock(text)))

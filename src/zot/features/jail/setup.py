@@ -68,7 +68,13 @@ def own_program() -> list[str]:
 
 def machine_at(home: Path) -> Machine:
     """What was found here before, while program, kernel and boot are the same; else it is tried again."""
-    key = _circumstances()
+    program = find_program("bwrap") or ""
+    changed = os.stat(program).st_mtime_ns if program else 0
+    try:
+        boot = read_whole("/proc/sys/kernel/random/boot_id", 64).decode().strip()
+    except (OSError, UnicodeError):
+        boot = ""
+    key = f"1 {program} {changed} {platform.release()} {boot} {os.geteuid()}"
     try:
         known = msgspec.json.decode(read_whole(home / _REMEMBERED), type=_Known)
         if known.key == key:
@@ -84,13 +90,3 @@ def machine_at(home: Path) -> Machine:
 class _Known(msgspec.Struct, frozen=True):
     key: str
     machine: Machine
-
-
-def _circumstances() -> str:
-    program = find_program("bwrap") or ""
-    changed = os.stat(program).st_mtime_ns if program else 0
-    try:
-        boot = read_whole("/proc/sys/kernel/random/boot_id", 64).decode().strip()
-    except (OSError, UnicodeError):
-        boot = ""
-    return f"1 {program} {changed} {platform.release()} {boot} {os.geteuid()}"

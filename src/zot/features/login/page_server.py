@@ -109,7 +109,22 @@ class PageServer:
         if visit.method == "GET":
             return self._show(visit)
         if visit.method == "POST":
-            return await self._take(visit)
+            if visit.headers.get("origin") not in [f"http://{host}" for host in self._hosts]:
+                return sentence(403, "Not from here", "The form was sent by another page; nothing was done.")
+            fields = _fields(visit.body.decode("utf-8", "replace"))
+            if fields.get("provider") != self._form.provider:
+                return sentence(400, "Another provider", "This login is for another provider; nothing was done.")
+            if (
+                not self._is_known(visit)
+                or not self._form_token
+                or not _same(fields.get("token", ""), self._form_token)
+            ):
+                return sentence(403, "Used already", "This form was used, or is not zot's. Open the address again.")
+            self._form_token = ""  # one try for each form
+            key = fields.get("api_key", "").strip()
+            if not key:
+                return self._form.page(self._new_form(), refused="The key is empty.")
+            return await self._try(key)
         return sentence(405, "Nothing here", "zot waits for a page to be opened or a form to be sent.")
 
     @property
@@ -130,20 +145,6 @@ class PageServer:
             self._browser = secrets.token_urlsafe(24)
             cookie = f"zot_login_{self.port}={self._browser}; HttpOnly; SameSite=Strict; Path=/"
         return self._form.page(self._new_form(), cookie=cookie)
-
-    async def _take(self, visit: _Visit) -> bytes:
-        if visit.headers.get("origin") not in [f"http://{host}" for host in self._hosts]:
-            return sentence(403, "Not from here", "The form was sent by another page; nothing was done.")
-        fields = _fields(visit.body.decode("utf-8", "replace"))
-        if fields.get("provider") != self._form.provider:
-            return sentence(400, "Another provider", "This login is for another provider; nothing was done.")
-        if not self._is_known(visit) or not self._form_token or not _same(fields.get("token", ""), self._form_token):
-            return sentence(403, "Used already", "This form was used, or is not zot's. Open the address again.")
-        self._form_token = ""  # one try for each form
-        key = fields.get("api_key", "").strip()
-        if not key:
-            return self._form.page(self._new_form(), refused="The key is empty.")
-        return await self._try(key)
 
     async def _try(self, key: str) -> bytes:
         async with self._trying:

@@ -80,7 +80,7 @@ class Session:
 
     async def _after_refusal(self, failure: McpError) -> None:
         """A modern server that knows another version names it; every other error is how a classic one says no."""
-        supported = _supported(failure)
+        supported = _names(protocol.object_in(failure.data).get("supported"))
         mutual = [version for version in protocol.MODERN if version in supported]
         if failure.code == protocol.UNSUPPORTED_VERSION and mutual:
             await self._ask_to_discover(mutual[0])
@@ -328,7 +328,3 @@ class Session:
 
 def _names(value: Any) -> list[str]:
     return [item for item in protocol.list_in(value) if isinstance(item, str)]
-
-
-def _supported(failure: McpError) -> list[str]:
-    return _names(protocol.object_in(failure.data).get("supported"))

@@ -377,7 +377,7 @@ def described(lists: Mapping[str, Listed | None]) -> str:
     parts = {server: f"{clean(server)}{_count(listed)}" for server, listed in lists.items()}
     room = NAMES_BUDGET - len(", ".join(parts.values()).encode())
     if room < 0:
-        return head + _cut(", ".join(parts.values()), NAMES_BUDGET)
+        return head + (", ".join(parts.values()).encode()[: NAMES_BUDGET - 4].decode("utf-8", "ignore") + " …")
     for server, names in _shared(lists, room).items():
         parts[server] = (
             f"{clean(server)} ({', '.join(names)}{', …' if len(names) < len(_tools(lists[server])) else ''})"
@@ -403,7 +403,3 @@ def _shared(lists: Mapping[str, Listed | None], room: int) -> dict[str, list[str
             room -= size
             chosen.setdefault(server, []).append(names.pop(0))
     return chosen
-
-
-def _cut(text: str, room: int) -> str:
-    return text.encode()[: room - 4].decode("utf-8", "ignore") + " …"

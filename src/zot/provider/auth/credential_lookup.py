@@ -168,7 +168,12 @@ def _run(provider_id: str, command: KeyCommand) -> str:
             process_setup.helpers.discard(child.pid)
     if status:
         raise ConfigError(f"{what} ended with status {status}; run it by hand to see why")
-    return _one_line(what, output)
+    line = output.decode("utf-8", "replace").rstrip("\r\n")
+    if not line.strip():
+        raise ConfigError(f"{what} printed nothing; it must print the key on one line")
+    if not line.isprintable():
+        raise ConfigError(f"{what} printed more than one line or control characters; it must print the key alone")
+    return line.strip()
 
 
 def _read_to_end(fd: int, deadline: float) -> bytes:
@@ -195,15 +200,6 @@ def _kill_group(child: subprocess.Popen[bytes]) -> None:
     if child.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
-
-
-def _one_line(what: str, output: bytes) -> str:
-    line = output.decode("utf-8", "replace").rstrip("\r\n")
-    if not line.strip():
-        raise ConfigError(f"{what} printed nothing; it must print the key on one line")
-    if not line.isprintable():
-        raise ConfigError(f"{what} printed more than one line or control characters; it must print the key alone")
-    return line.strip()
 
 
 # A key that a program prints, or keeps in its file, may have expired: after a refusal it is looked up again, once.

@@ -178,7 +178,12 @@ def _messages(request: Request, provider: str, sent: Sent) -> list[dict[str, Any
 
     def wire(message: Message) -> list[dict[str, Any]]:
         role = "assistant" if message.role == "assistant" else "user"
-        return [{"role": role, "content": _content(message, model, provider)}]
+        return [
+            {
+                "role": role,
+                "content": [_part(block, model) for block in message.content if _says(block, model, provider)],
+            }
+        ]
 
     if not messages or messages[-1].role == "assistant" or not _caches(model.id):
         return list(sent.items(messages, (provider, model), wire))
@@ -213,10 +218,6 @@ def _says(block: Block, model: Model, provider: str) -> bool:
             return bool(sealed) and (block.provider, block.model) == (provider, model.id)
         case _:
             return True
-
-
-def _content(message: Message, model: Model, provider: str) -> list[dict[str, Any]]:
-    return [_part(block, model) for block in message.content if _says(block, model, provider)]
 
 
 def _part(block: Block, model: Model) -> dict[str, Any]:

@@ -228,18 +228,16 @@ def client_context(environ: Mapping[str, str], *, insecure: bool = False) -> ssl
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     else:
-        _load_authorities(context, environ)
+        named = [(name, environ[name]) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if environ.get(name)]
+        if not named:
+            named = [(name, environ[name]) for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE") if environ.get(name)][
+                :1
+            ]
+        for name, value in named:
+            _load_named(context, name, value)
+        if not named:
+            _load_system(context)
     return context
-
-
-def _load_authorities(context: ssl.SSLContext, environ: Mapping[str, str]) -> None:
-    named = [(name, environ[name]) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if environ.get(name)]
-    if not named:
-        named = [(name, environ[name]) for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE") if environ.get(name)][:1]
-    for name, value in named:
-        _load_named(context, name, value)
-    if not named:
-        _load_system(context)
 
 
 def _load_named(context: ssl.SSLContext, name: str, value: str) -> None:

@@ -117,7 +117,11 @@ class Starter:
     ) -> tuple[subprocess.Popen[bytes], Cell]:
         own = {**env, "HOME": self._home}
         own.pop("TMPDIR", None)
-        self._make_room()
+        # once, and only now: what is to be made for a command is there by then
+        if not self._has_room:
+            policy, self._has_room = self._policy, True
+            allowed = (*policy.readable, *policy.read_files, *policy.write_files)
+            self.private.make_room((path for path in allowed if os.path.exists(path)), self._home)
         with ExitStack() as files, ExitStack() as kept:
             covers = kept.enter_context(held(self._policy, self.repositories.begin()))
             told, telling = os.pipe()
@@ -131,13 +135,6 @@ class Starter:
             child = _popen(command, "/", own, streams, (filter, listed, telling))
             return child, Cell(self.repositories.end, kept.pop_all(), told, self._lingering)
         raise AssertionError("unreachable")
-
-    def _make_room(self) -> None:
-        """Once, and only now: what is to be made for a command is there by then."""
-        if not self._has_room:
-            policy, self._has_room = self._policy, True
-            allowed = (*policy.readable, *policy.read_files, *policy.write_files)
-            self.private.make_room((path for path in allowed if os.path.exists(path)), self._home)
 
 
 def _filter(policy: Policy, *, full: bool) -> bytes:

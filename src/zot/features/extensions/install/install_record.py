@@ -38,7 +38,17 @@ def read_record(directory: Path) -> Record | None:
     try:
         return msgspec.json.decode(read_whole(directory / RECORD), type=Record)
     except (OSError, msgspec.MsgspecError, UnicodeError):
-        return _of_clone(directory)
+        if not (directory / ".git").exists() or directory.is_symlink():
+            return None
+        url = git_lines(directory, "config", "--null", "--get", "remote.origin.url")
+        tracked = git_lines(directory, "ls-files", "-z")
+        if not url or tracked is None:
+            return None
+        branch = (git_lines(directory, "symbolic-ref", "--quiet", "--short", "HEAD") or [""])[0].strip()
+        commit = (git_lines(directory, "rev-parse", "HEAD") or [""])[0].strip()
+        edited = git_lines(directory, "diff", "--name-only", "-z", "HEAD") or []
+        marks = {name: _mark(directory / name) for name in tracked if os.path.lexists(directory / name)}
+        return Record(Source("git", url[0], branch), commit, marks | dict.fromkeys(edited, "edited"))
 
 
 def written_later(directory: Path, record: Record) -> list[str]:
@@ -64,17 +74,3 @@ def origin_of(manifest: Manifest) -> str:
 def _mark(path: Path) -> str:
     status = path.lstat()
     return f"link to {os.readlink(path)}" if path.is_symlink() else f"{status.st_size} {status.st_mtime_ns}"
-
-
-def _of_clone(directory: Path) -> Record | None:
-    if not (directory / ".git").exists() or directory.is_symlink():
-        return None
-    url = git_lines(directory, "config", "--null", "--get", "remote.origin.url")
-    tracked = git_lines(directory, "ls-files", "-z")
-    if not url or tracked is None:
-        return None
-    branch = (git_lines(directory, "symbolic-ref", "--quiet", "--short", "HEAD") or [""])[0].strip()
-    commit = (git_lines(directory, "rev-parse", "HEAD") or [""])[0].strip()
-    edited = git_lines(directory, "diff", "--name-only", "-z", "HEAD") or []
-    marks = {name: _mark(directory / name) for name in tracked if os.path.lexists(directory / name)}
-    return Record(Source("git", url[0], branch), commit, marks | dict.fromkeys(edited, "edited"))

@@ -214,11 +214,7 @@ def _looked_at(directory: Path, lock: LockFile) -> Widened | None:
     if not (manifest.has_process and manifest.enabled) or known is None or not known.confined:
         return None
     more = wider(known.granted, manifest.permissions)
-    if not more or not _is_as_installed(manifest, known, lock):
+    if not more or not (not known.pins or lock.is_intact(manifest.directory)):
         return None
     name, exec, args = manifest.name, manifest.exec, manifest.args
     return Widened(directory, name, exec, args, manifest.guard, manifest.permissions, tuple(more))
-
-
-def _is_as_installed(manifest: Manifest, known: Locked, lock: LockFile) -> bool:
-    return not known.pins or lock.is_intact(manifest.directory)

@@ -77,7 +77,12 @@ def final_said(answer: str) -> str:
 def _action(grammar: Grammar, tool: ToolSpec, files: Mapping[str, list[str]]) -> str:
     shape = shape_of(tool)
     if is_edit(shape) and files:
-        return _edit(grammar, shape, files)
+        options: list[str] = []
+        for path, pieces in files.items():
+            old = grammar.add(rule_name("old"), alternatives([literal(f"{piece}\n") for piece in pieces]))
+            options.append(f'{json_literal(path)} "}}\\n{FENCE}old\\n" {old} "{FENCE}"')
+        named = literal(f'{{"tool": {json_text(shape.name)}, "path": ')
+        return f"{named} ({alternatives(options)}) {_block(shape, shape.blocks[1])}"
     head = f'"{{" {_head(grammar, tool, shape)} "}}"'
     return " ".join([head, *(_block(shape, block) for block in shape.blocks)])
 
@@ -128,15 +133,6 @@ def _pieces(files: Mapping[str, str] | None, fixed: frozenset[str], *, single: b
 def _lines_of(text: str) -> list[str]:
     pieces = [piece for piece in editable(text) if "\n" not in piece]
     return pieces or editable(text)
-
-
-def _edit(grammar: Grammar, shape: Shape, files: Mapping[str, list[str]]) -> str:
-    options: list[str] = []
-    for path, pieces in files.items():
-        old = grammar.add(rule_name("old"), alternatives([literal(f"{piece}\n") for piece in pieces]))
-        options.append(f'{json_literal(path)} "}}\\n{FENCE}old\\n" {old} "{FENCE}"')
-    named = literal(f'{{"tool": {json_text(shape.name)}, "path": ')
-    return f"{named} ({alternatives(options)}) {_block(shape, shape.blocks[1])}"
 
 
 def editable(text: str) -> list[str]:

@@ -87,13 +87,15 @@ class Shape(msgspec.Struct, frozen=True):
             return json_text({"tool": self.name, "args": args})
         order = [*self.required, *(name for name in self.inline if name not in self.required)]
         head = json_text({"tool": self.name, **{name: args[name] for name in order if name in args}})
-        return "\n".join([head, *(_fenced(self._label(block, args), text) for block, text in texts)])
+        return "\n".join(
+            [
+                head,
+                *(_fenced(block.label if len(self.blocks) > 1 else language_of(args), text) for block, text in texts),
+            ]
+        )
 
     def _is_block(self, name: str) -> bool:
         return not self.inside and any(block.name == name for block in self.blocks)
-
-    def _label(self, block: Block, args: Mapping[str, Any]) -> str:
-        return block.label if len(self.blocks) > 1 else language_of(args)
 
     def _texts(self, args: Mapping[str, Any]) -> list[tuple[Block, str]] | None:
         """The text of each block; None when the arguments are not made as the shape has them."""
