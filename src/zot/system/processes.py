@@ -375,7 +375,10 @@ class _Children:
         self._looking = None
         if self.owner != os.getpid():
             return
-        self._reap_orphans()
+        # Those that are over: where every command is jailed nobody else looks for them, and what jailed servers leave
+        # would add up. Who was not there at the last look may have been started this very moment, and be waited for
+        strays = set(self._strays())
+        self._orphans = {pid for pid in strays if pid not in self._orphans or not _reaped(pid)}
         if self._trees or any(map(_is_nobodys, self._orphans)):
             # What was left in the background and is over: its number may pass to a stranger, who must not end with
             # us. One in a jail is let go by whoever started it
@@ -388,12 +391,6 @@ class _Children:
             self._strayed = {table[pid].group for pid in found}
             self._publish([])
             self._look_later()
-
-    def _reap_orphans(self) -> None:
-        """Those that are over: where every command is jailed nobody else looks for them, and what jailed servers leave
-        would add up. Who was not there at the last look may have been started this very moment, and be waited for."""
-        strays = set(self._strays())
-        self._orphans = {pid for pid in strays if pid not in self._orphans or not _reaped(pid)}
 
 
 def _is_nobodys(pid: int) -> bool:

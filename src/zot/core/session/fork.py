@@ -95,7 +95,10 @@ def export_session(
     """
     origin = source_of(typed_path(source, "export needs a session file"))
     target = target_of(origin, typed_path(destination, "export needs a destination"))
-    lines = chain((_without_cwd(origin.meta_line),), rows_of(origin.path))
+    # through a plain dict: fields another version wrote are kept
+    row: dict[str, Any] = msgspec.json.decode(origin.meta_line)
+    row["meta"]["cwd"] = ""
+    lines = chain(((msgspec.json.encode(row) + b"\n"),), rows_of(origin.path))
     if scrub:
         lines = map(_scrubber(origin.meta.cwd), lines)
     return write_numbered(target, SUFFIX, map(change, lines) if change is not None else lines)
@@ -166,13 +169,6 @@ def with_suffix(path: Path, suffix: str) -> Path:
 
 def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:_SLUG_MAX].rstrip("-")
-
-
-def _without_cwd(meta_line: bytes) -> bytes:
-    """Through a plain dict: fields another version wrote are kept."""
-    row: dict[str, Any] = msgspec.json.decode(meta_line)
-    row["meta"]["cwd"] = ""
-    return msgspec.json.encode(row) + b"\n"
 
 
 def _scrubber(cwd: str) -> Callable[[bytes], bytes]:

@@ -186,7 +186,8 @@ def decode_row(line: bytes) -> Row:
         _check_text(line)
         return _known_row()(line)
     except msgspec.ValidationError as error:
-        if (unknown := _unknown(line)) is None:
+        kind = row_type(line)
+        if (unknown := (UnknownRow(kind) if kind and kind not in _KNOWN else None)) is None:
             raise NotARecord(str(error)) from error
         return unknown
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
@@ -206,11 +207,6 @@ def row_type(line: bytes) -> str:
         return _any_row()(line).type
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return ""
-
-
-def _unknown(line: bytes) -> UnknownRow | None:
-    kind = row_type(line)
-    return UnknownRow(kind) if kind and kind not in _KNOWN else None
 
 
 def encode_row(row: KnownRow) -> bytes:

@@ -117,7 +117,9 @@ class Session:
         if REPLACES in message.meta:
             del self._live[-1:]
         self._live.append(entry)
-        self._begin()
+        if not self._begun:
+            self._begun = True
+            self._waiting.insert(0, (encode_row(MetaRow(self.meta)), None))
         self._write(message_row(message), entry, sync=message.role == "user")
 
     def used(self, usage: Usage, cumulative: Usage) -> None:
@@ -190,11 +192,6 @@ class Session:
         what = _count(len(self._waiting), "record") if self._waiting else "the last records"
         are = "is" if len(self._waiting) == 1 else "are"
         return f"{what} of session {self.path} could not be saved and {are} lost"
-
-    def _begin(self) -> None:
-        if not self._begun:
-            self._begun = True
-            self._waiting.insert(0, (encode_row(MetaRow(self.meta)), None))
 
     def _write(self, row: KnownRow, entry: _Entry | None = None, *, sync: bool = False) -> None:
         self._waiting.append((encode_row(row), entry))

@@ -232,20 +232,23 @@ def indexed(root: Path, files: list[SessionFile]) -> list[Summary]:
     if not files:
         return []
     try:
-        return _through_index(root, files)
+        with _connection(index_path(root)) as db:
+            known = _known(db, {str(file.path.parent) for file in files})
+            summaries = {file: _current(known, file) or _scan(file) for file in files}
+            rows = {
+                str(file.path): (file.size, file.mtime_ns, msgspec.json.encode(summary))
+                for file, summary in summaries.items()
+                if summary is not None
+            }
+            db.executemany(f"DELETE FROM {_TABLE} WHERE path = ?", [(path,) for path in known.keys() - rows.keys()])
+            changed = [(path, *row) for path, row in rows.items() if known.get(path) != row]
+            db.executemany(f"INSERT OR REPLACE INTO {_TABLE} VALUES (?, ?, ?, ?)", changed)
+        return _present(summaries.values())
     except (sqlite3.OperationalError, OSError):  # busy, read-only or out of space: do without
         return _present(_scan(file) for file in files)
     except sqlite3.DatabaseError:  # corrupt: it holds nothing that cannot be made again
         index_path(root).unlink(missing_ok=True)
         return _present(_scan(file) for file in files)
-
-
-def _through_index(root: Path, files: list[SessionFile]) -> list[Summary]:
-    with _connection(index_path(root)) as db:
-        known = _known(db, {str(file.path.parent) for file in files})
-        summaries = {file: _current(known, file) or _scan(file) for file in files}
-        _remember(db, known, summaries)
-    return _present(summaries.values())
 
 
 @contextmanager
@@ -285,17 +288,6 @@ def _scan(file: SessionFile) -> Summary | None:
         return summarise(file.path)
     except OSError:
         return None
-
-
-def _remember(db: sqlite3.Connection, known: _Known, summaries: dict[SessionFile, Summary | None]) -> None:
-    rows = {
-        str(file.path): (file.size, file.mtime_ns, msgspec.json.encode(summary))
-        for file, summary in summaries.items()
-        if summary is not None
-    }
-    db.executemany(f"DELETE FROM {_TABLE} WHERE path = ?", [(path,) for path in known.keys() - rows.keys()])
-    changed = [(path, *row) for path, row in rows.items() if known.get(path) != row]
-    db.executemany(f"INSERT OR REPLACE INTO {_TABLE} VALUES (?, ?, ?, ?)", changed)
 
 
 def _present(summaries: Iterable[Summary | None]) -> list[Summary]:

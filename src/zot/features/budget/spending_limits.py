@@ -148,10 +148,9 @@ def tokens_of(request: Request) -> int:
     """About how many tokens a request sends."""
     tools = sum(len(tool.name) + len(tool.description) + len(str(tool.schema)) for tool in request.tools)
     characters = len(request.system) + tools + length_of(request.messages)
-    return characters // CHARS_PER_TOKEN + _images_in(request) * _IMAGE_TOKENS
-
-
-def _images_in(request: Request) -> int:
     blocks = [block for message in request.messages for block in message.content]
     inner = [part for block in blocks if isinstance(block, ToolResultBlock) for part in block.content]
-    return sum(isinstance(block, ImageBlock) for block in (*blocks, *inner))
+    return (
+        characters // CHARS_PER_TOKEN
+        + sum(isinstance(block, ImageBlock) for block in (*blocks, *inner)) * _IMAGE_TOKENS
+    )

@@ -114,15 +114,11 @@ def _texts(one: Difference, objects: Objects) -> tuple[list[str], list[str], str
             return [], [], "binary"
         if len(data) > _LARGEST_COMPARED:
             return [], [], "too large to compare"
-        texts.append(_lines(data))
+        lines = data.decode("utf-8", "replace").split("\n")
+        texts.append(lines[:-1] if lines[-1] == "" else lines)
     if texts[0] == texts[1]:
         return [], [], "its mode" if one.before.mode != one.after.mode else "the end of its last line"
     return texts[0], texts[1], ""
-
-
-def _lines(data: bytes) -> list[str]:
-    lines = data.decode("utf-8", "replace").split("\n")
-    return lines[:-1] if lines[-1] == "" else lines
 
 
 def _changed_lines(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int, int]]:

@@ -153,7 +153,8 @@ class ExtensionHost:
             self.diagnostics.note(note)
         for problem in found.problems:
             self.diagnostics.load_error(problem.directory, problem.told)
-        self._keep_guards_known(found)
+        if found.new_guards or found.former_guards:
+            self._remember(lambda: remember(self.home, learned=found.new_guards, forgotten=found.former_guards))
         self._missing_guards = [problem for problem in found.problems if problem.guard]
         self._children.start(found.entries)
         await self._children.wait_until_ready(self._explicit_grace_s)
@@ -429,10 +430,6 @@ class ExtensionHost:
             else None
         )
         return known.pins[-1] if known and known.pins else None
-
-    def _keep_guards_known(self, found: Discovery) -> None:
-        if found.new_guards or found.former_guards:
-            self._remember(lambda: remember(self.home, learned=found.new_guards, forgotten=found.former_guards))
 
     def _note_guard(self, entry: Entry, *, learned: bool) -> None:
         """Where it is looked for the next time: with the user's own, with its trust, or by its path."""

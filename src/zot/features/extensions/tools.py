@@ -165,7 +165,7 @@ def wire_blocks(
         cut = cut or not whole
         if wire is not None:
             kept.append(wire)
-            budget -= _size(wire)
+            budget -= len(wire.text.encode("utf-8", "replace")) + len(wire.data) + len(wire.mime_type)
     return tuple(kept), cut
 
 
@@ -182,7 +182,3 @@ def _fit(block: ResultBlock, room: int) -> tuple[extension_frames.Content | None
             from base64 import b64encode  # only for images
 
             return extension_frames.Content(type="image", mime_type=mime_type, data=b64encode(data).decode()), True
-
-
-def _size(block: extension_frames.Content) -> int:
-    return len(block.text.encode("utf-8", "replace")) + len(block.data) + len(block.mime_type)

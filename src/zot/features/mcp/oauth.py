@@ -91,7 +91,13 @@ async def _protected_resource(pool: HttpPool, url: str, named: str) -> Answer:
         if answer.status >= 500 or answer.status == 429:
             raise LoginFailed(f"{_WHAT} at {host_of(place)} cannot be read: http {answer.status}", transient=True)
         if answer.status == 200 and answer.fields:
-            _check_resource(url, answer.text("resource"))
+            # metadata speaks for this server or for a part of its host that it lies in, or it is somebody else's
+            resource = answer.text("resource")
+            here, there = urlsplit(url), urlsplit(resource)
+            same = (here.scheme.lower(), here.netloc.lower()) == (there.scheme.lower(), there.netloc.lower())
+            path = there.path.rstrip("/")
+            if resource and not (same and (here.path.rstrip("/") + "/").startswith(path + "/")):
+                raise LoginFailed(f"{_WHAT} at {host_of(url)} speaks for another server: {shown(resource)!r}")
             return answer
     return Answer(404, {})
 
@@ -105,15 +111,6 @@ def _places(url: str) -> list[str]:
 def _origin(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
-
-
-def _check_resource(url: str, resource: str) -> None:
-    """Metadata speaks for this server or for a part of its host that it lies in, or it is somebody else's."""
-    here, there = urlsplit(url), urlsplit(resource)
-    same = (here.scheme.lower(), here.netloc.lower()) == (there.scheme.lower(), there.netloc.lower())
-    path = there.path.rstrip("/")
-    if resource and not (same and (here.path.rstrip("/") + "/").startswith(path + "/")):
-        raise LoginFailed(f"{_WHAT} at {host_of(url)} speaks for another server: {shown(resource)!r}")
 
 
 async def log_in(

@@ -207,7 +207,8 @@ class AuthStore:
             name = account or _active_account(raw, provider)
             item = (same and _item(before)) or keyring.new_item(provider, name)
             keyring.keep(item, _secrets(entry))
-            fields = {**_fields(_without_secrets(entry), before), "keyring": item}
+            token = entry.oauth and msgspec.structs.replace(entry.oauth, **dict.fromkeys(_SECRETS, ""))
+            fields = {**_fields(msgspec.structs.replace(entry, api_key="", oauth=token), before), "keyring": item}
         _write_account(raw, provider, account, {**kept, **fields})
         old = _item(before)
         return old if old != fields.get("keyring") else ""
@@ -290,11 +291,6 @@ def _secrets(entry: Entry) -> dict[str, str]:
     if entry.oauth is None:
         return {"api_key": entry.api_key}
     return {name: secret for name in _SECRETS if (secret := getattr(entry.oauth, name))}
-
-
-def _without_secrets(entry: Entry) -> Entry:
-    token = entry.oauth and msgspec.structs.replace(entry.oauth, **dict.fromkeys(_SECRETS, ""))
-    return msgspec.structs.replace(entry, api_key="", oauth=token)
 
 
 def _fields(entry: Entry, before: Any) -> dict[str, Any]:

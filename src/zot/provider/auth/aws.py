@@ -102,7 +102,13 @@ def signed(request: HttpRequest, key: AwsKey, region: str, service: str, now: fl
     own = [("x-amz-date", moment), *([("x-amz-security-token", key.token)] if key.token else ())]
     names = {name for name, _ in own} | {"authorization"}
     headers = [*((name, value) for name, value in request.headers if name.lower() not in names), *own]
-    covered = _covered([*headers, ("host", url.authority)])
+    # the headers a signature covers, sorted; runs of spaces count as one
+    found = {
+        name.lower(): " ".join(value.split())
+        for name, value in [*headers, ("host", url.authority)]
+        if name.lower() in ("host", "content-type") or name.lower().startswith("x-amz-")
+    }
+    covered = sorted(found.items())
     canonical = canonical_request(request.method, url, covered, request.body)
     scope = f"{moment[:8]}/{region}/{service}/aws4_request"
     signature = _signature(key.secret, scope, string_to_sign(moment, scope, canonical))
@@ -127,16 +133,6 @@ def canonical_request(method: str, url: Url, covered: Sequence[tuple[str, str]],
 
 def string_to_sign(moment: str, scope: str, canonical: str) -> str:
     return f"{_ALGORITHM}\n{moment}\n{scope}\n{_sha256(canonical.encode()).hex()}"
-
-
-def _covered(headers: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The headers a signature covers, sorted; runs of spaces count as one."""
-    found = {
-        name.lower(): " ".join(value.split())
-        for name, value in headers
-        if name.lower() in ("host", "content-type") or name.lower().startswith("x-amz-")
-    }
-    return sorted(found.items())
 
 
 def _canonical_query(query: str) -> str:

@@ -82,7 +82,12 @@ def _carry_over(old: Manifest, built: Path, notify: Notify) -> None:
         if (old.directory / name).is_symlink():
             target.symlink_to(os.readlink(old.directory / name))
         else:
-            _keep(old.directory / name, target)
+            # the same file under both names, until the old one goes
+            path = old.directory / name
+            try:
+                os.link(path, target)
+            except OSError:
+                copy_file(path, target)
     if not old.enabled:
         set_enabled(built / FILE, False)
 
@@ -96,14 +101,6 @@ def set_enabled(path: Path, enabled: bool) -> bytes:
     except OSError as error:
         raise ZotError(f"{path} cannot be written: {error.strerror or error}") from error
     return data
-
-
-def _keep(path: Path, target: Path) -> None:
-    """The same file under both names, until the old one goes."""
-    try:
-        os.link(path, target)
-    except OSError:
-        copy_file(path, target)
 
 
 def _kept(old: Manifest, built: Path) -> list[str]:

@@ -145,7 +145,9 @@ def _budget(request: Request) -> int:
 def _said(request: Request, advice: Advice) -> list[dict[str, Any]]:
     shapes = {tool.name: shape_of(tool) for tool in request.tools}
     messages = repaired(request.messages)
-    notes = iter(_notes_by_result(messages, advice.notes))
+    # what is said behind each result; the notes belong to the last ones
+    count = sum(len(message.tool_results()) for message in messages)
+    notes = iter([*[""] * (count - len(advice.notes)), *advice.notes][-count:] if count else [])
     limit = max(_LEAST_RESULT, _budget(request) // _RESULT_SHARE)
     out: list[dict[str, Any]] = []
     for message in messages:
@@ -160,12 +162,6 @@ def _said(request: Request, advice: Advice) -> list[dict[str, Any]]:
             case _:
                 pass  # an answer of nothing but thoughts
     return out
-
-
-def _notes_by_result(messages: Sequence[Message], notes: Sequence[str]) -> list[str]:
-    """What is said behind each result; the notes belong to the last ones."""
-    count = sum(len(message.tool_results()) for message in messages)
-    return [*[""] * (count - len(notes)), *notes][-count:] if count else []
 
 
 def _assistant(message: Message, shapes: dict[str, Shape], acts: bool) -> str:
