@@ -44,7 +44,7 @@ from zot.provider.model_call import Client
 
 if TYPE_CHECKING:
     from zot.core.event_bus import Reader
-    from zot.core.pending_input import Prompt
+    from zot.core.pending_input import PendingPrompt
     from zot.core.permission_gate import ConfirmGate
     from zot.core.tool import Tool
 
@@ -290,22 +290,22 @@ class Conversation:
         self.agent.enqueue(text, images)
 
     @property
-    def queued(self) -> tuple[Prompt, ...]:
+    def queued(self) -> tuple[PendingPrompt, ...]:
         return self.agent.inputs.queued
 
     @property
-    def steering(self) -> tuple[Prompt, ...]:
+    def steering(self) -> tuple[PendingPrompt, ...]:
         return self.agent.inputs.steering
 
-    def take_queued(self) -> Prompt | None:
+    def take_queued(self) -> PendingPrompt | None:
         """The oldest queued prompt."""
         return self.agent.take_queued()
 
-    def take_back(self) -> Prompt | None:
+    def take_back(self) -> PendingPrompt | None:
         """The newest queued prompt, to be edited again."""
         return self.agent.inputs.take_back()
 
-    def take_all(self) -> tuple[Prompt, ...]:
+    def take_all(self) -> tuple[PendingPrompt, ...]:
         """Everything steered or queued and not sent yet, oldest first."""
         return self.agent.take_all()
 

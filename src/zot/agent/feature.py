@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     from zot.agent.config import RunConfig
     from zot.agent.services import Services
-    from zot.core.permission_gate import Answer, Question
+    from zot.core.permission_gate import Answer, ApprovalQuestion
     from zot.core.tool import Tool
     from zot.provider.messages import ImageBlock
     from zot.provider.model import Model
@@ -111,7 +111,7 @@ class Feature:
 
     # --- what the user changes
 
-    async def approve(self, question: Question) -> Answer | None:
+    async def approve(self, question: ApprovalQuestion) -> Answer | None:
         """Answer a permission question in the user's place; None leaves it to the user."""
         return None
 

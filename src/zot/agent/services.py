@@ -125,9 +125,9 @@ class Services:
             return None
         if not resolved.provider.oauth_row:
             return None
-        from zot.provider.auth.oauth.token_signer import StoredLogin
+        from zot.provider.auth.oauth.token_signer import LoginSigner
 
-        return StoredLogin(self.auth, resolved.provider, credential, proxy=self.settings.values.http_proxy)
+        return LoginSigner(self.auth, resolved.provider, credential, proxy=self.settings.values.http_proxy)
 
     def _looked_up(self, provider: Provider) -> Renewal:
         from zot.provider.auth.credential_lookup import (

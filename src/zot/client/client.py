@@ -14,15 +14,15 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Literal, Self, TypedDict, TypeVar, Unpack, cast, overload
 
-from zot.client.connection import Connection, Inbox
-from zot.client.process import Child
+from zot.client.connection import EventInbox, RpcConnection
+from zot.client.process import RpcProcess
 from zot.errors import AnswerAborted, CommandFailed, CompactionAborted, CompactionFailed, ProcessGone, RuntimeClosed
 from zot.wire import rpc_frames as rpc
 from zot.wire.events import text_of
 from zot.wire.python_values import Decision, OutsideDecision, PromptImage, answer_of, image_block, outside_word
 from zot.wire.rpc_frames import ApprovalRequest, ElicitationRequest, Event
 from zot.wire.stream_iteration import OneLoop
-from zot.wire.structured_output import TRIES, Shape
+from zot.wire.structured_output import TRIES, OutputSchema
 
 T = TypeVar("T")
 
@@ -31,9 +31,9 @@ class PromptStream:
     """The events of one prompt, in order, ending after ``done``. Read it with ``async for``; leaving the loop, or
     ``aclose``, aborts the prompt."""
 
-    def __init__(self, begin: Callable[[], Awaitable[tuple[Connection, Inbox]]]) -> None:
+    def __init__(self, begin: Callable[[], Awaitable[tuple[RpcConnection, EventInbox]]]) -> None:
         self._begin = begin
-        self._begun: tuple[Connection, Inbox] | None = None
+        self._begun: tuple[RpcConnection, EventInbox] | None = None
         self._over = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -83,7 +83,7 @@ class PromptStream:
         self.left()
 
 
-async def _begun(connection: Connection, inbox: Inbox) -> tuple[Connection, Inbox]:
+async def _begun(connection: RpcConnection, inbox: EventInbox) -> tuple[RpcConnection, EventInbox]:
     return connection, inbox
 
 
@@ -99,7 +99,7 @@ class Client:
             if name not in ClientOptions.__annotations__:
                 raise TypeError(f"Client() got an unexpected keyword argument {name!r}")
         self._options = options
-        self._connection: Connection | None = None
+        self._connection: RpcConnection | None = None
         self._opening = asyncio.Lock()
         self._closed = False
         self.starts = 0  # processes started so far; above 1 means that one died
@@ -135,7 +135,7 @@ class Client:
         """The end of what zot said on stderr."""
         return self._connection.stderr if self._connection else ""
 
-    async def _connected(self) -> Connection:
+    async def _connected(self) -> RpcConnection:
         async with self._opening:
             if self._closed:
                 raise RuntimeClosed("client is closed")
@@ -146,11 +146,13 @@ class Client:
             self._connection = await self._open()
             return self._connection
 
-    async def _open(self) -> Connection:
+    async def _open(self) -> RpcConnection:
         options = self._options
         self.starts += 1
-        child = await Child.spawn(argv_of(options), env=environment_of(options), heard_stderr=options.get("on_stderr"))
-        connection = Connection(
+        child = await RpcProcess.spawn(
+            argv_of(options), env=environment_of(options), heard_stderr=options.get("on_stderr")
+        )
+        connection = RpcConnection(
             child,
             answer_timeout=options.get("answer_timeout", 10.0),
             silence=options.get("silence", 30.0),
@@ -222,7 +224,7 @@ class Client:
         async def say(words: str) -> str:
             return await self._say(words, pictures.pop() if pictures else (), whole=returns is not None)
 
-        return await (say(text) if returns is None else Shape(returns).ask(text, say, tries))
+        return await (say(text) if returns is None else OutputSchema(returns).ask(text, say, tries))
 
     async def _say(self, text: str, images: Iterable[PromptImage], whole: bool) -> str:
         answer, failure, stop = "", "", ""
@@ -261,7 +263,7 @@ class Client:
         return ran, PromptStream(lambda: _begun(connection, inbox))
 
     def _run(self, command: rpc.Command) -> PromptStream:
-        async def begin() -> tuple[Connection, Inbox]:
+        async def begin() -> tuple[RpcConnection, EventInbox]:
             connection = await self._connected()
             return connection, await connection.begin(command)
 

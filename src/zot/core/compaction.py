@@ -15,7 +15,7 @@ from contextlib import aclosing, contextmanager
 from zot.core import events
 from zot.core.compaction_prompt import INSTRUCTIONS, SYSTEM, length_of, serialise, shortened
 from zot.core.events import SYNTHETIC, CompactionEnded, CompactionStarted
-from zot.core.pending_input import Prompt
+from zot.core.pending_input import PendingPrompt
 from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.errors import CompactionFailed, ContextTooLong, ZotError, in_words
@@ -200,10 +200,10 @@ def _summary_message(summary: str, messages: Sequence[Message], start: int, wind
     return Message("user", (*images, TextBlock(text)), utc_now(), meta)
 
 
-def _instruction(message: Message) -> Prompt | None:
+def _instruction(message: Message) -> PendingPrompt | None:
     if message.role != "user" or SYNTHETIC in message.meta:
         return None
     compacted = "compaction" in message.meta
     text = message.meta.get("last_instruction", "") if compacted else message.text()
     images = tuple(block for block in message.content if isinstance(block, ImageBlock))
-    return Prompt(text, images) if text or images else None
+    return PendingPrompt(text, images) if text or images else None

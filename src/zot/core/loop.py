@@ -13,7 +13,7 @@ import msgspec
 
 from zot.core import events
 from zot.core.events import REPLACES, SYNTHETIC
-from zot.core.pending_input import Prompt
+from zot.core.pending_input import PendingPrompt
 from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.tool import Tool
@@ -34,7 +34,7 @@ class Outcome(msgspec.Struct, frozen=True):
     stop: StopReason
     error: Exception | None = None
     refused: str = ""
-    taken_back: Prompt | None = None
+    taken_back: PendingPrompt | None = None
 
 
 class Loop:
@@ -43,9 +43,11 @@ class Loop:
         self._run = run
         self._may_compact = True
         self._went_on = False
-        self._steering: dict[int, tuple[Prompt, str]] = {}  # what may be said, and what the model is told before it
+        self._steering: dict[
+            int, tuple[PendingPrompt, str]
+        ] = {}  # what may be said, and what the model is told before it
 
-    def say(self, prompt: Prompt, *, instead: bool = False) -> None:
+    def say(self, prompt: PendingPrompt, *, instead: bool = False) -> None:
         """The user speaks: into transcript and session first, then it is shown; ``instead`` of what failed."""
         message = user_message(prompt.text, prompt.images)
         if instead and self._state.unanswered is not None:
@@ -186,7 +188,7 @@ def _broke_off(error: Exception) -> bool:
 # A prompt that does not fit the model's window is replaced by one line, so that later prompts fit.
 
 
-def take_back(state: AgentState, refusal: ContextTooLong) -> tuple[ContextTooLong, Prompt]:
+def take_back(state: AgentState, refusal: ContextTooLong) -> tuple[ContextTooLong, PendingPrompt]:
     """What to tell the user, and the prompt itself. The transcript must end with an unanswered one."""
     from zot.core.compaction import tokens_of
 
@@ -199,7 +201,7 @@ def take_back(state: AgentState, refusal: ContextTooLong) -> tuple[ContextTooLon
     text = f"{_told(state, size)}; it was taken out of the conversation again"
     told = ContextTooLong(text, provider=refusal.provider, status=refusal.status, code=refusal.code, body=refusal.body)
     told.__cause__ = refusal
-    return told, Prompt(message.text(), images)
+    return told, PendingPrompt(message.text(), images)
 
 
 def _told(state: AgentState, size: str) -> str:

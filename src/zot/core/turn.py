@@ -38,7 +38,7 @@ class TurnOutcome(msgspec.Struct, frozen=True):
     said: str = ""
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _ModelAnswer(msgspec.Struct, frozen=True):
     stop: StopReason
     message: Message
     error: Exception | None = None
@@ -83,7 +83,7 @@ class Turn:
 
     # --- listening
 
-    async def _answer(self) -> _Answer:
+    async def _answer(self) -> _ModelAnswer:
         """What the model said; a prompt too long for it is compacted and tried once more."""
         try:
             try:
@@ -95,9 +95,9 @@ class Turn:
                     raise
                 return await self._listen()
         except Exception as error:
-            return _Answer("error", self._partial(), error)
+            return _ModelAnswer("error", self._partial(), error)
 
-    async def _listen(self) -> _Answer:
+    async def _listen(self) -> _ModelAnswer:
         answer = None
         self._usage_emitted = False
         request = self._state.request()
@@ -106,7 +106,7 @@ class Turn:
         async with aclosing(self._state.call(request)) as heard:
             async for event in heard:
                 if isinstance(event, stream.Finished):
-                    answer = _Answer(event.stop, event.message, event.error)
+                    answer = _ModelAnswer(event.stop, event.message, event.error)
                 else:
                     self._forward(event)
         if answer is None:

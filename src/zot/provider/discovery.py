@@ -40,7 +40,7 @@ _NO_CHAT = re.compile(
 )
 
 
-class Target(msgspec.Struct, frozen=True):
+class DiscoveryTarget(msgspec.Struct, frozen=True):
     """One provider to ask, with the key that signs the request (empty for servers that need none)."""
 
     provider: Provider
@@ -67,12 +67,12 @@ def targets(
     *,
     in_use: str = "",
     api_key: str = "",
-) -> list[Target]:
+) -> list[DiscoveryTarget]:
     """Whom a refresh may ask: providers with a key, and local servers that are configured or in use.
 
     Logins are skipped, and no key command is run for this. ``api_key`` is the flag's, for the provider in use.
     """
-    found: list[Target] = []
+    found: list[DiscoveryTarget] = []
     for provider in providers:
         used = provider.id == in_use
         if provider.api == "script" or (provider.local and not (used or provider.user_endpoint)):
@@ -84,9 +84,9 @@ def targets(
         except (NotLoggedIn, ConfigError):
             continue
         if credential is not None and credential.method == "apikey":
-            found.append(Target(provider, base_url_of(provider, environ), credential.key))
+            found.append(DiscoveryTarget(provider, base_url_of(provider, environ), credential.key))
         elif credential is None and not provider.needs_key and (provider.local or provider.discover):
-            found.append(Target(provider, base_url_of(provider, environ)))
+            found.append(DiscoveryTarget(provider, base_url_of(provider, environ)))
     return [target for target in found if target.base_url]
 
 
@@ -101,7 +101,7 @@ def refresh_due(cache: Cache, provider: str, now: float | None = None) -> bool:
 
 
 async def refresh(
-    pool: HttpPool, targets: Iterable[Target], home: Path, *, budget_s: float = 20.0
+    pool: HttpPool, targets: Iterable[DiscoveryTarget], home: Path, *, budget_s: float = 20.0
 ) -> list[CachedModel] | None:
     """Ask every target whose cache is stale; the new list for ``Catalog.learn``, None when nothing was found.
 
@@ -137,7 +137,7 @@ async def find_local_servers(
         base_url = base_url_of(provider, environ or {}).replace("//localhost", "//127.0.0.1")
         try:
             async with asyncio.timeout(timeout):
-                models = await _models(pool, Target(provider, base_url), windows=False)
+                models = await _models(pool, DiscoveryTarget(provider, base_url), windows=False)
         except (ProviderError, TimeoutError, OSError):
             return
         if models:
@@ -149,7 +149,7 @@ async def find_local_servers(
     return [found[row.id] for row in local if row.id in found]
 
 
-async def _collect(pool: HttpPool, target: Target, found: dict[str, list[CachedModel]]) -> None:
+async def _collect(pool: HttpPool, target: DiscoveryTarget, found: dict[str, list[CachedModel]]) -> None:
     limit = _PROBE_S if target.provider.discover or target.provider.local else _REQUEST_S
     try:
         async with asyncio.timeout(limit):
@@ -160,7 +160,7 @@ async def _collect(pool: HttpPool, target: Target, found: dict[str, list[CachedM
         found[_owner(target.provider)] = models
 
 
-async def _models(pool: HttpPool, target: Target, *, windows: bool = True) -> list[CachedModel]:
+async def _models(pool: HttpPool, target: DiscoveryTarget, *, windows: bool = True) -> list[CachedModel]:
     """The chat models of a provider's list, page after page."""
     provider, dialect = target.provider, dialect_for(target.provider.api)
     endpoint = Endpoint(
@@ -201,7 +201,7 @@ async def _get(pool: HttpPool, request: HttpRequest) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def _comes_and_goes(target: Target) -> bool:
+def _comes_and_goes(target: DiscoveryTarget) -> bool:
     """A server on this machine may have been started anew, with another model or another window."""
     return target.provider.local and not target.provider.user_endpoint
 

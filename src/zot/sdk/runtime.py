@@ -29,7 +29,7 @@ from zot.sdk.stream import EventStream, EventSurface, Job, Work, for_programs
 from zot.wire import rpc_frames
 from zot.wire.events import message_of, of, text_of, totals_of
 from zot.wire.python_values import PromptImage, image_block
-from zot.wire.structured_output import TRIES, Shape
+from zot.wire.structured_output import TRIES, OutputSchema
 
 T = TypeVar("T")
 RewindWhat = Literal["both", "files", "conversation"]
@@ -118,7 +118,7 @@ class Runtime:
         conversation = self._open()
         if returns is None:
             return EventStream[None](self._begin(lambda: _no_value(conversation.say(text, blocks))))
-        shape = Shape(returns)
+        shape = OutputSchema(returns)
         return EventStream[Any](self._begin(lambda: _value(conversation, shape, text, blocks, tries), rounds=True))
 
     @overload
@@ -138,7 +138,7 @@ class Runtime:
         if returns is None:
             work = self._begin(lambda: _text(conversation, text, blocks))
         else:
-            shape = Shape(returns)
+            shape = OutputSchema(returns)
             work = self._begin(lambda: _value(conversation, shape, text, blocks, tries), rounds=True)
         try:
             async for _ in EventStream[Any](work):
@@ -337,7 +337,9 @@ async def _text(conversation: Conversation, text: str, images: Sequence[ImageBlo
     return answer
 
 
-async def _value(conversation: Conversation, shape: Shape[T], text: str, images: Sequence[ImageBlock], tries: int) -> T:
+async def _value(
+    conversation: Conversation, shape: OutputSchema[T], text: str, images: Sequence[ImageBlock], tries: int
+) -> T:
     pictures = [tuple(images)]
 
     async def say(words: str) -> str:

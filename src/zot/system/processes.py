@@ -32,7 +32,7 @@ _ROUNDS = 20
 _LOOK_AGAIN = 1.0
 
 
-class Cell(Protocol):
+class CommandLease(Protocol):
     """What a jail holds for one command. ``release`` may be called twice; ``remarks`` are there after it."""
 
     remarks: list[str]
@@ -54,7 +54,7 @@ class Jailer(Protocol):
 
     def start(
         self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int, stdout: int, stderr: int
-    ) -> tuple[subprocess.Popen[bytes], Cell]: ...
+    ) -> tuple[subprocess.Popen[bytes], CommandLease]: ...
 
     def left_behind(self) -> str:
         """A shell command for whoever cleans up after a zot that was killed; empty when there is nothing to do."""
@@ -64,7 +64,9 @@ class Jailer(Protocol):
 class ProcessTree:
     """A child in its own session. Who starts one waits for it, stops it or leaves it; see ``spawn``."""
 
-    def __init__(self, child: subprocess.Popen[bytes], mark: str, started: int, cell: Cell | None = None) -> None:
+    def __init__(
+        self, child: subprocess.Popen[bytes], mark: str, started: int, cell: CommandLease | None = None
+    ) -> None:
         self.started = started
         self._child = child
         self._mark = mark
@@ -231,7 +233,7 @@ class _Children:
         self.owner = os.getpid()
         self._mark = f"{outer}/{run}" if outer else run
         self._trees: dict[int, ProcessTree] = {}
-        self._watch = _Watch(f"{MARK_VARIABLE}={self._mark}")
+        self._watch = _ChildWatch(f"{MARK_VARIABLE}={self._mark}")
         self._count = 0
         self._adopts = process_setup.adopt_orphans()
         self._strayed: set[int] = set()
@@ -443,7 +445,7 @@ eval "$clean"
 _MOST_GROUPS = 400  # keeps a line below PIPE_BUF, so that a list is never torn
 
 
-class _Watch:
+class _ChildWatch:
     """A tiny shell that outlives zot by one moment: when zot is gone, however it went, it kills what zot left.
 
     It sleeps on a pipe whose other end only zot holds, so the kernel wakes it even after SIGKILL. Each line zot writes

@@ -18,7 +18,7 @@ from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import ConfigError, NotThere, UsageError, ZotError, nearest
 from zot.features.mcp import config
-from zot.features.mcp.config import Entry, by_name, entry_of, expanded, load
+from zot.features.mcp.config import ServerConfig, by_name, entry_of, expanded, load
 from zot.features.mcp.feature import needs_trust
 from zot.features.mcp.list_cache import forget, recall
 from zot.features.trust import TrustStore
@@ -38,7 +38,7 @@ class Desk:
         self.found = load(self.home, self.cwd, problems=self.problems)
         self.entries = by_name(self.found, self.problems)
 
-    def named(self, name: str) -> Entry:
+    def named(self, name: str) -> ServerConfig:
         entry = self.entries.get(name)
         if entry is None:
             meant = nearest(name, self.entries)
@@ -46,10 +46,10 @@ class Desk:
             raise NotThere(f'there is no MCP server "{name}"; {hint}')
         return entry
 
-    def may_run(self, entry: Entry) -> bool:
+    def may_run(self, entry: ServerConfig) -> bool:
         return not needs_trust(entry) or self.trust.is_trusted(self.cwd, "mcp", entry.name, entry.content())
 
-    def state(self, entry: Entry) -> str:
+    def state(self, entry: ServerConfig) -> str:
         if not entry.enabled:
             return "switched off"
         if not self.may_run(entry):
@@ -92,7 +92,7 @@ def _list(desk: Desk, arguments: Arguments) -> int:
     return 0
 
 
-def _what(desk: Desk, entry: Entry) -> str:
+def _what(desk: Desk, entry: ServerConfig) -> str:
     """In full where somebody has to decide about it; else without what may be secret."""
     return entry.shown(values=not desk.may_run(entry))
 
@@ -235,7 +235,7 @@ def _logout(desk: Desk, arguments: Arguments) -> int:
     return 0
 
 
-def _require_trust(desk: Desk, entry: Entry) -> None:
+def _require_trust(desk: Desk, entry: ServerConfig) -> None:
     if not desk.may_run(entry):
         raise ZotError(f"{entry.name} is not trusted: {entry.shown()}; `zot mcp trust {entry.name}`")
 
@@ -249,7 +249,7 @@ def _test(desk: Desk, arguments: Arguments) -> int:
     return asyncio.run(_try(desk.home, desk.cwd, entry))
 
 
-def host_for(home: Path, cwd: Path, entry: Entry) -> McpHost:
+def host_for(home: Path, cwd: Path, entry: ServerConfig) -> McpHost:
     """A host of this one server, outside any run."""
     from zot.agent.settings import Settings
     from zot.agent.tools.workspace import Workspace
@@ -271,7 +271,7 @@ def host_for(home: Path, cwd: Path, entry: Entry) -> McpHost:
     )
 
 
-async def _try(home: Path, cwd: Path, entry: Entry) -> int:
+async def _try(home: Path, cwd: Path, entry: ServerConfig) -> int:
     """Start it, list its tools, stop it; prints each step. The exit code: 0 when it answered."""
     from zot.features.mcp.protocol import McpError
 

@@ -153,7 +153,7 @@ def typed_path(text: Path | str, missing: str) -> Path:
     return Path(os.path.expanduser(plain))
 
 
-def target_of(origin: Source, destination: Path, suffix: str = SUFFIX) -> Path:
+def target_of(origin: SourceSession, destination: Path, suffix: str = SUFFIX) -> Path:
     """Where a copy goes: into a directory under a name of its own, else under the name that was typed."""
     if not destination.is_dir():
         return with_suffix(destination, suffix)
@@ -187,7 +187,7 @@ def _scrubber(cwd: str) -> Callable[[bytes], bytes]:
 # What every copy is made with.
 
 
-class Source(NamedTuple):
+class SourceSession(NamedTuple):
     """The file a copy is made of: its last meta row as written, and that row's meta."""
 
     path: Path
@@ -195,7 +195,7 @@ class Source(NamedTuple):
     meta: Meta
 
 
-def source_of(path: Path, *, end: int | None = None) -> Source:
+def source_of(path: Path, *, end: int | None = None) -> SourceSession:
     """Check that ``path`` is a session and find its last meta row (before offset ``end``)."""
     if not path.is_file():
         raise SessionError(f"there is no session file {path}")
@@ -204,10 +204,10 @@ def source_of(path: Path, *, end: int | None = None) -> Source:
     meta = _meta(first)
     if meta is None:
         raise SessionCorrupt(f"{path} is not a session: its first row is not a `meta` row")
-    source = Source(path, first, meta)
+    source = SourceSession(path, first, meta)
     for line in lines:
         if row_type(line) == "meta" and (meta := _meta(line)) is not None:
-            source = Source(path, line, meta)
+            source = SourceSession(path, line, meta)
     return source
 
 

@@ -61,26 +61,26 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         return self.title or " ".join(self.first_text.split()) or "(no text)"
 
 
-class _Message(msgspec.Struct):
+class _SummaryMessage(msgspec.Struct):
     role: str = ""
     content: msgspec.Raw = msgspec.Raw()
     meta: dict[str, object] | None = None
     time: str = ""
 
 
-class _Row(msgspec.Struct):
+class _SummaryRow(msgspec.Struct):
     """Only what a summary needs; the decoder skips the rest."""
 
     type: str = ""
     meta: Meta | None = None
-    message: _Message | None = None
+    message: _SummaryMessage | None = None
     usage: Usage | None = None
     cumulative: Usage | None = None
     time: str = ""
     title: str = ""
 
 
-_decode_row = msgspec.json.Decoder(_Row).decode
+_decode_row = msgspec.json.Decoder(_SummaryRow).decode
 _decode_blocks = msgspec.json.Decoder(tuple[DiskBlock, ...] | None).decode
 
 
@@ -157,7 +157,7 @@ def local_day(time: str) -> str:
         return time[:10]
 
 
-def _row(line: bytes) -> _Row | None:
+def _row(line: bytes) -> _SummaryRow | None:
     try:
         return _decode_row(line)
     except (msgspec.DecodeError, UnicodeError, RecursionError):

@@ -29,7 +29,7 @@ class Hold(msgspec.Struct, frozen=True, tag="hold"):
     born: int
 
 
-class Release(msgspec.Struct, frozen=True, tag="release"):
+class ReservationRelease(msgspec.Struct, frozen=True, tag="release"):
     """The request is over; what it cost is in a row of its own."""
 
     id: str
@@ -87,7 +87,7 @@ class Claims:
 
     def release(self, id: str) -> None:
         """The request is over; raises OSError."""
-        self._ledger.append(Release(id))
+        self._ledger.append(ReservationRelease(id))
 
     def _read(self, fd: int, day: str) -> _Sums:
         if self._sums.day != day:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import msgspec
 
 from zot.agent.tools.ignore import Ignores, of_parents
-from zot.features.checkpoints.file_state import MISSING, State, capture, of_content
+from zot.features.checkpoints.file_state import MISSING, FileState, capture, of_content
 from zot.features.checkpoints.file_state import look as recognise
 from zot.features.checkpoints.object_store import Objects
 from zot.system.files import find_program
@@ -41,10 +41,10 @@ _IGNORE_FILES = frozenset({".gitignore", ".ignore", ".rgignore", ".git"})
 Stamp = tuple[int, int, int, int]  # mode, size, time, inode
 
 
-class Found(NamedTuple):
+class DetectedChange(NamedTuple):
     """Path, what it was, what it is. ``blind`` are reasons why that may not be all."""
 
-    changes: list[tuple[str, State, State]]
+    changes: list[tuple[str, FileState, FileState]]
     blind: list[str]
 
 
@@ -52,10 +52,10 @@ class Known(NamedTuple):
     """What a file with this stamp holds: a state, or the git object that has it."""
 
     stamp: Stamp
-    what: State | str
+    what: FileState | str
 
 
-class TooMuch(Exception):
+class TooManyFiles(Exception):
     """A project that cannot be looked at; the text says why."""
 
 
@@ -69,7 +69,7 @@ class _Clock:
         return time.thread_time() > self._work_ends or time.monotonic() > self._ends
 
 
-class Watch:
+class CommandWatch:
     """``ours`` are files that this run writes: no command changes them."""
 
     def __init__(self, root: str, objects: Objects, ours: Collection[str] = ()) -> None:
@@ -77,7 +77,7 @@ class Watch:
         self._root = os.path.realpath(root)
         self._objects = objects
         self._own = os.path.realpath(objects.root.parent.parent)  # zot's home may lie in the project
-        self._index = Index(self._root)
+        self._index = GitIndex(self._root)
         self._known: dict[str, Known] = {}
         self._listing: dict[str, os.stat_result] = {}
         self._outside: Ignores | None = None
@@ -95,13 +95,13 @@ class Watch:
             self._running -= 1
             raise
 
-    async def after(self) -> Found:
+    async def after(self) -> DetectedChange:
         self._running -= 1
         if self._given_up:
-            return Found([], [self._given_up])
-        found: list[Found] = []
+            return DetectedChange([], [self._given_up])
+        found: list[DetectedChange] = []
         await self._quickly(lambda: found.append(self._compare()))
-        return found[0] if found else Found([], [self._given_up])
+        return found[0] if found else DetectedChange([], [self._given_up])
 
     async def _quickly(self, work: Callable[[], None]) -> None:
         """In a thread unless it takes no time; OSError passes on."""
@@ -111,12 +111,12 @@ class Watch:
                 work()
             else:
                 await asyncio.to_thread(work)
-        except TooMuch as reason:
+        except TooManyFiles as reason:
             self._given_up = str(reason)
             self._listing, self._known = {}, {}
         self._cost = time.monotonic() - started
 
-    def know(self, path: str, state: State) -> None:
+    def know(self, path: str, state: FileState) -> None:
         """A tool has put this there."""
         try:
             info = os.lstat(path)
@@ -164,7 +164,7 @@ class Watch:
 
     # --- after
 
-    def _compare(self) -> Found:
+    def _compare(self) -> DetectedChange:
         with self._lock:
             before = self._listing
             now = self._look()
@@ -176,7 +176,7 @@ class Watch:
                 touched = touched[:MOST_CHANGES]
             contents = self._contents(path for path in touched if path in before)
             room = MOST_AFTER
-            changes: list[tuple[str, State, State]] = []
+            changes: list[tuple[str, FileState, FileState]] = []
             for path in touched:
                 was = self._was(path, before.get(path), contents)
                 will = self._is(path, now.get(path), room)
@@ -184,9 +184,9 @@ class Watch:
                 if not was.same(will):
                     changes.append((path, was, will))
             self._listing = now
-            return Found(changes, blind)
+            return DetectedChange(changes, blind)
 
-    def _is(self, path: str, info: os.stat_result | None, room: int) -> State:
+    def _is(self, path: str, info: os.stat_result | None, room: int) -> FileState:
         """Large contents are only recognised again, not kept: a build would fill the store with its products."""
         if info is None:
             self._known.pop(path, None)
@@ -200,19 +200,19 @@ class Watch:
         known = (self._known.get(path) for path in paths)
         return self._index.contents(one.what for one in known if one is not None and isinstance(one.what, str))
 
-    def _was(self, path: str, info: os.stat_result | None, contents: dict[str, bytes]) -> State:
+    def _was(self, path: str, info: os.stat_result | None, contents: dict[str, bytes]) -> FileState:
         if info is None:
             return MISSING
         known = self._known.get(path)
         if known is None:
             return _not_kept(info)
-        if isinstance(known.what, State):
+        if isinstance(known.what, FileState):
             return known.what
         data, mode = contents.get(known.what), stat.S_IMODE(info.st_mode)
         if data is None:
-            return State("file", "", info.st_size, mode, why="git could not say what it was")
+            return FileState("file", "", info.st_size, mode, why="git could not say what it was")
         if len(data) != info.st_size:
-            return State("file", "", info.st_size, mode, why="git keeps it in another form")
+            return FileState("file", "", info.st_size, mode, why="git keeps it in another form")
         return of_content(data, mode, self._objects)
 
 
@@ -238,9 +238,9 @@ def look(root: str, own: str, known: Collection[str] = (), outside: Ignores | No
         for entry in inside:
             _take(entry, own, known, above, waiting, found)
         if len(found) > MOST_FILES:
-            raise TooMuch(f"the project has more than {MOST_FILES:,} files, so what commands changed is not known")
+            raise TooManyFiles(f"the project has more than {MOST_FILES:,} files, so what commands changed is not known")
         if clock.over:
-            raise TooMuch("looking at the project takes too long, so what commands changed is not known")
+            raise TooManyFiles("looking at the project takes too long, so what commands changed is not known")
     return found
 
 
@@ -275,8 +275,8 @@ def _differ(one: os.stat_result, two: os.stat_result) -> bool:
     return _stamp(one) != _stamp(two)
 
 
-def _not_kept(info: os.stat_result) -> State:
-    return State("file", "", info.st_size, stat.S_IMODE(info.st_mode), why=_why(info))
+def _not_kept(info: os.stat_result) -> FileState:
+    return FileState("file", "", info.st_size, stat.S_IMODE(info.st_mode), why=_why(info))
 
 
 def _why(info: os.stat_result) -> str:
@@ -295,7 +295,7 @@ _PATIENCE_S = 20
 _RUN_NOTHING = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 
 
-class Entry(NamedTuple):
+class IndexEntry(NamedTuple):
     mtime_s: int
     mtime_ns: int
     ino: int
@@ -303,14 +303,14 @@ class Entry(NamedTuple):
     blob: str
 
 
-class Index:
+class GitIndex:
     """``top`` is the repository's directory; without one nothing is known to be unchanged."""
 
     def __init__(self, directory: str) -> None:
         self.top, self._git = _repository(directory)
         self._stamp: tuple[int, int, int] | None = None
         self._written_ns = 0
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, IndexEntry] = {}
 
     def refresh(self) -> None:
         """Read it again if it is another one."""
@@ -384,12 +384,12 @@ def _repository(directory: str) -> tuple[str, str]:
         place = os.path.dirname(place)
 
 
-def _parsed(data: bytes) -> dict[str, Entry]:
+def _parsed(data: bytes) -> dict[str, IndexEntry]:
     """Versions 2 and 3; of others nothing is known."""
     magic, version, count = struct.unpack_from(">4sII", data)
     if magic != b"DIRC" or version not in (2, 3):
         return {}
-    entries: dict[str, Entry] = {}
+    entries: dict[str, IndexEntry] = {}
     position = 12
     for _ in range(count):
         fields = _ENTRY.unpack_from(data, position)
@@ -398,7 +398,7 @@ def _parsed(data: bytes) -> dict[str, Entry]:
         end = data.index(b"\0", start)
         if not flags & _ASSUMED and not flags & 0x3000:  # somebody may have changed it; or it is being merged
             name = os.fsdecode(data[start:end])
-            entries[name] = Entry(fields[2], fields[3], fields[5], fields[9], fields[10].hex())
+            entries[name] = IndexEntry(fields[2], fields[3], fields[5], fields[9], fields[10].hex())
         position += (end - position + 8) & ~7
     return entries
 

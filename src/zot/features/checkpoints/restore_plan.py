@@ -14,11 +14,11 @@ from typing import Literal
 
 import msgspec
 
-from zot.core.session.turn_history import Turn
+from zot.core.session.turn_history import PromptTurn
 from zot.features.checkpoints.change_log import Blind, Change, Event
 from zot.features.checkpoints.change_recorder import Keeping
 from zot.features.checkpoints.diff import Counted, counted, differences, figures
-from zot.features.checkpoints.file_state import MISSING, State, capture, look, restore, unpacked
+from zot.features.checkpoints.file_state import MISSING, FileState, capture, look, restore, unpacked
 from zot.features.checkpoints.object_store import Objects
 from zot.provider.messages import utc_now
 
@@ -33,12 +33,12 @@ class Item(msgspec.Struct, frozen=True):
 
     path: str
     verdict: Verdict
-    target: State
+    target: FileState
     why: str = ""
     made: tuple[str, ...] = ()
 
 
-class Plan(msgspec.Struct, frozen=True):
+class RestorePlan(msgspec.Struct, frozen=True):
     """``blind`` are reasons why there may be more than this."""
 
     items: tuple[Item, ...]
@@ -56,7 +56,7 @@ class Plan(msgspec.Struct, frozen=True):
         return self.of("changed")
 
 
-class Report(msgspec.Struct, frozen=True):
+class RestoreReport(msgspec.Struct, frozen=True):
     """What was done. ``failed`` has the path and the reason."""
 
     done: tuple[Item, ...]
@@ -68,7 +68,7 @@ def since(events: Iterable[Event], prompt: str) -> list[Event]:
     return [event for event in events if event.prompt >= prompt]
 
 
-def plan(events: Sequence[Event], prompt: str, objects: Objects) -> Plan:
+def plan(events: Sequence[Event], prompt: str, objects: Objects) -> RestorePlan:
     """How to get to what was before the prompt of this time."""
     first: dict[str, Change] = {}
     last: dict[str, Change] = {}
@@ -82,15 +82,15 @@ def plan(events: Sequence[Event], prompt: str, objects: Objects) -> Plan:
         last[event.place] = event
         made[event.place] = made.get(event.place, ()) + event.made
     items = [_item(path, first[path].before, _left(last[path]), made[path], objects) for path in sorted(first)]
-    return Plan(tuple(items), tuple(blind))
+    return RestorePlan(tuple(items), tuple(blind))
 
 
-def _left(last: Change) -> tuple[State, ...]:
+def _left(last: Change) -> tuple[FileState, ...]:
     """As what zot may have left it: a rewinding may have been killed before it came to this file."""
     return (last.after, last.before) if last.by == REWIND else (last.after,)
 
 
-def _item(path: str, target: State, left: tuple[State, ...], made: tuple[str, ...], objects: Objects) -> Item:
+def _item(path: str, target: FileState, left: tuple[FileState, ...], made: tuple[str, ...], objects: Objects) -> Item:
     current = look(path)
     if current.same(target):
         return Item(path, "same", target)
@@ -110,7 +110,7 @@ def _item(path: str, target: State, left: tuple[State, ...], made: tuple[str, ..
     return Item(path, verdict, target, made=made)
 
 
-def carry_out(keeping: Keeping, items: Sequence[Item]) -> Report:
+def carry_out(keeping: Keeping, items: Sequence[Item]) -> RestoreReport:
     """Make it so. What cannot be kept is not overwritten; raises OSError when nothing can be written down."""
     now = utc_now()
     ready: list[tuple[Item, Change]] = []
@@ -135,7 +135,7 @@ def carry_out(keeping: Keeping, items: Sequence[Item]) -> Report:
         keeping.written(change)
         _remove_made(item)
         done.append(item)
-    return Report(tuple(done), tuple(failed))
+    return RestoreReport(tuple(done), tuple(failed))
 
 
 def _remove_made(item: Item) -> None:
@@ -162,7 +162,7 @@ class Point(msgspec.Struct, frozen=True):
     blind: bool = False
 
 
-def points(turns: Sequence[Turn], events: Sequence[Event], objects: Objects) -> list[Point]:
+def points(turns: Sequence[PromptTurn], events: Sequence[Event], objects: Objects) -> list[Point]:
     """In the order in which it happened."""
     by_prompt: dict[str, list[Event]] = {}
     rewound: dict[str, list[Event]] = {}
@@ -174,7 +174,7 @@ def points(turns: Sequence[Turn], events: Sequence[Event], objects: Objects) -> 
     return sorted(found, key=lambda point: point.key)
 
 
-def _point(number: int, turn: Turn, by_prompt: dict[str, list[Event]], objects: Objects) -> Point:
+def _point(number: int, turn: PromptTurn, by_prompt: dict[str, list[Event]], objects: Objects) -> Point:
     events = by_prompt.get(turn.prompt.time, [])
     blind = any(isinstance(event, Blind) for event in events)
     return Point(number, turn.prompt.time, turn.prompt.text(), turn.row, _files(events, objects), blind)
@@ -206,7 +206,7 @@ def changed(point: Point) -> str:
     return "not known what its commands changed" if point.blind else ""
 
 
-def plan_lines(found: Plan, cwd: str, *, overwrite: bool = False, troubles_first: bool = False) -> list[str]:
+def plan_lines(found: RestorePlan, cwd: str, *, overwrite: bool = False, troubles_first: bool = False) -> list[str]:
     """What going back would do to each file; those that need nothing are left out."""
 
     def line(item: Item) -> str:
@@ -226,7 +226,7 @@ def plan_lines(found: Plan, cwd: str, *, overwrite: bool = False, troubles_first
     return [*map(line, items), *blind]
 
 
-def report_line(report: Report, left: Sequence[Item], shown: Callable[[str], str]) -> str:
+def report_line(report: RestoreReport, left: Sequence[Item], shown: Callable[[str], str]) -> str:
     """``2 restored, 1 removed; a.py: …``; what was left alone is named."""
     counts: dict[str, int] = {}
     for item in report.done:

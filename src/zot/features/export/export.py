@@ -12,7 +12,7 @@ import msgspec
 
 from zot.core.session import fork
 from zot.errors import SessionError, UsageError
-from zot.features.export.document import Document, Entry, Redact, read_document
+from zot.features.export.document import Document, DocumentEntry, Redact, read_document
 from zot.system.files import user_home
 
 Format = Literal["zotsession", "md", "html"]
@@ -85,7 +85,7 @@ def markdown_page(document: Document) -> str:
     return "\n".join([f"# {_escaped(document.title)}", "", *facts, *_body(document.entries)]) + "\n"
 
 
-def _body(entries: tuple[Entry, ...]) -> Iterator[str]:
+def _body(entries: tuple[DocumentEntry, ...]) -> Iterator[str]:
     speaker = ""
     for entry in entries:
         if entry.kind == "call":
@@ -100,7 +100,7 @@ def _body(entries: tuple[Entry, ...]) -> Iterator[str]:
         yield from _images(entry)
 
 
-def _call(entry: Entry) -> Iterator[str]:
+def _call(entry: DocumentEntry) -> Iterator[str]:
     mark = "✖" if entry.failed else "●"
     yield f"<details><summary>{mark} <code>{_html(entry.head)}</code></summary>"
     yield ""
@@ -110,7 +110,7 @@ def _call(entry: Entry) -> Iterator[str]:
     yield "</details>"
 
 
-def _images(entry: Entry) -> Iterator[str]:
+def _images(entry: DocumentEntry) -> Iterator[str]:
     for image in entry.images:
         yield from ("", f"*(an image: {image.mime_type}, {len(image.data):,} bytes)*")
 

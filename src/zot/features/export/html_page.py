@@ -11,7 +11,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from zot.features.export.document import Document, Entry
+from zot.features.export.document import Document, DocumentEntry
 from zot.tui import inline, markdown, table
 
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -83,7 +83,7 @@ def html_page(document: Document) -> str:
     return _PAGE.format(title=escape(document.title), style=_STYLE, facts=facts, body=body)
 
 
-def _body(entries: tuple[Entry, ...]) -> Iterator[str]:
+def _body(entries: tuple[DocumentEntry, ...]) -> Iterator[str]:
     before = ""
     for entry in entries:
         if entry.kind == "call":
@@ -96,14 +96,14 @@ def _body(entries: tuple[Entry, ...]) -> Iterator[str]:
         before = entry.kind
 
 
-def _said(entry: Entry) -> str:
+def _said(entry: DocumentEntry) -> str:
     """What a person typed is shown as it was typed."""
     if entry.kind == "prompt":
         return escape(entry.text.strip("\n"))
     return f"<pre>{escape(entry.text)}</pre>" if entry.kind == "command" else rendered(entry.text)
 
 
-def _call(entry: Entry) -> str:
+def _call(entry: DocumentEntry) -> str:
     mark, state = ("✖", ' class="failed"') if entry.failed else ("●", "")
     opened = " open" if entry.diff else ""
     body = "".join(_diff_rows(entry.text)) if entry.diff else escape(entry.text)
@@ -117,7 +117,7 @@ def _diff_rows(text: str) -> Iterator[str]:
         yield f'<span class="{kind}">{escape(row)}</span>' if kind else f"{escape(row)}\n"
 
 
-def _images(entry: Entry) -> str:
+def _images(entry: DocumentEntry) -> str:
     shown = [image for image in entry.images if image.mime_type in _IMAGES]
     return "".join(
         f'<p><img alt="an image" src="data:{image.mime_type};base64,{b64encode(image.data).decode()}"></p>'

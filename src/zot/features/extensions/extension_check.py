@@ -82,7 +82,7 @@ async def examine(home: Path, cwd: Path, explicit: list[Path]) -> Findings:
     )
 
 
-class Checked(msgspec.Struct, frozen=True):
+class ExtensionCheck(msgspec.Struct, frozen=True):
     name: str
     scope: str
     directory: str
@@ -97,7 +97,7 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 class Extensions(msgspec.Struct, frozen=True):
-    checked: list[Checked]
+    checked: list[ExtensionCheck]
     notes: list[str]
     problems: list[str]
 
@@ -124,9 +124,9 @@ def running_findings(home: Path, cwd: Path, running: list[ExtensionStatus]) -> F
     return Findings(found, running, [], untrusted_extensions(cwd, trust), [], [])
 
 
-def _checked(item: Installed, findings: Findings) -> Checked:
+def _checked(item: Installed, findings: Findings) -> ExtensionCheck:
     state, problem, log = _state(item, findings)
-    return Checked(item.name, item.scope, str(item.directory), state, problem, log)
+    return ExtensionCheck(item.name, item.scope, str(item.directory), state, problem, log)
 
 
 def _state(item: Installed, findings: Findings) -> tuple[str, str, str]:

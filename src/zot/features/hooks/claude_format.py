@@ -145,7 +145,7 @@ UNHEEDED = (
 _SPEAKS_IN_CONTEXT = ("UserPromptSubmit", "SessionStart")
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class HookDecision(msgspec.Struct, frozen=True, kw_only=True):
     """``decision`` is ``deny``, ``defer``, ``ask``, ``allow`` or empty; ``stop`` ends the work, with its reason;
     ``message`` is for the person, ``context`` for the model, ``failure`` for both when the hook is a guard;
     ``unheeded`` are the names of what it asked for and zot has not."""
@@ -186,29 +186,29 @@ class _Output(msgspec.Struct):
     hookSpecificOutput: _Specific | None = None
 
 
-def answer_of(hook: Hook, ran: Ran) -> Answer:
+def answer_of(hook: Hook, ran: Ran) -> HookDecision:
     if ran.failure:
-        return Answer(hook=hook, failure=ran.failure)
+        return HookDecision(hook=hook, failure=ran.failure)
     if ran.code == 2:
         reason = ran.err.strip() or "a hook refused it and gave no reason"
-        return Answer(hook=hook, decision="deny", reason=reason[:LONGEST])
+        return HookDecision(hook=hook, decision="deny", reason=reason[:LONGEST])
     if ran.code != 0:
         said = next((line.strip() for line in ran.err.splitlines() if line.strip()), "")
-        return Answer(hook=hook, failure=f"exit status {ran.code}" + (f": {said[:200]}" if said else ""))
+        return HookDecision(hook=hook, failure=f"exit status {ran.code}" + (f": {said[:200]}" if said else ""))
     text = ran.out.strip()
     if text.startswith("{"):
         return _from_json(hook, text, cut=ran.cut)
     if hook.event in _SPEAKS_IN_CONTEXT:
-        return Answer(hook=hook, context=text[:LONGEST])
-    return Answer(hook=hook)
+        return HookDecision(hook=hook, context=text[:LONGEST])
+    return HookDecision(hook=hook)
 
 
-def _from_json(hook: Hook, text: str, *, cut: bool) -> Answer:
+def _from_json(hook: Hook, text: str, *, cut: bool) -> HookDecision:
     try:
         said = msgspec.json.decode(text.encode("utf-8", "replace"), type=_Output)
     except (msgspec.MsgspecError, RecursionError) as error:
         why = "wrote more than 1 MiB" if cut else f"printed JSON that cannot be read: {error}"
-        return Answer(hook=hook, failure=why)
+        return HookDecision(hook=hook, failure=why)
     own = said.hookSpecificOutput or _Specific()
     updated, stop = own.updatedInput, None if said.go_on else said.stopReason or "a hook ended the work"
     decision = own.permissionDecision or ""
@@ -221,8 +221,8 @@ def _from_json(hook: Hook, text: str, *, cut: bool) -> Answer:
     if not decision and said.decision:
         decision = {"approve": "allow", "block": "deny"}.get(said.decision, said.decision)
     if decision not in _RANKS:
-        return Answer(hook=hook, failure=f'made the unknown decision "{decision[:40]}"')
-    return Answer(
+        return HookDecision(hook=hook, failure=f'made the unknown decision "{decision[:40]}"')
+    return HookDecision(
         hook=hook,
         decision=decision,
         reason=reason[:LONGEST],
@@ -239,11 +239,11 @@ def _unheeded(text: str) -> tuple[str, ...]:
     return tuple(name for name in UNHEEDED if f'"{name}"' in text)
 
 
-def joined_decision(answers: Sequence[Answer]) -> Answer | None:
+def joined_decision(answers: Sequence[HookDecision]) -> HookDecision | None:
     """The strongest decision, if any was made."""
     decided = [answer for answer in answers if answer.decision]
     return min(decided, key=lambda answer: _RANKS.index(answer.decision), default=None)
 
 
-def joined_context(answers: Iterable[Answer]) -> str:
+def joined_context(answers: Iterable[HookDecision]) -> str:
     return "\n\n".join(answer.context for answer in answers if answer.context)

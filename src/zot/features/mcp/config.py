@@ -33,7 +33,7 @@ _KINDS: dict[str, Kind] = {
 }
 
 
-class Login(msgspec.Struct, frozen=True, kw_only=True):
+class ServerLogin(msgspec.Struct, frozen=True, kw_only=True):
     """What a server's login needs to be told, where it cannot find out."""
 
     client_id: str = ""
@@ -42,7 +42,7 @@ class Login(msgspec.Struct, frozen=True, kw_only=True):
     scopes: tuple[str, ...] = ()
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """One server as it was configured, nothing expanded. ``origin`` is ``user``, ``project``, ``flag`` or ``plugin
     NAME``; ``root`` is the directory it belongs to; ``given`` has variables that only its origin knows."""
 
@@ -54,7 +54,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str = ""
     url: str = ""
     headers: dict[str, str] = {}
-    login: Login = Login()
+    login: ServerLogin = ServerLogin()
     enabled: bool = True
     origin: str = "user"
     file: str = ""
@@ -81,10 +81,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 def load(
     home: Path, cwd: Path, files: Sequence[str] = (), *, installed: bool = True, problems: list[str]
-) -> list[Entry]:
+) -> list[ServerConfig]:
     """Every entry there is, the nearest last. A file that cannot be used is a problem; NotThere for one that was named
     by hand and is missing or broken."""
-    found: list[Entry] = []
+    found: list[ServerConfig] = []
     if installed:
         places = [(home / USER_FILE, "user"), *((cwd / name, "project") for name in PROJECT_FILES)]
         for path, origin in places:
@@ -107,9 +107,9 @@ def load(
     return found
 
 
-def by_name(entries: Iterable[Entry], problems: list[str]) -> dict[str, Entry]:
+def by_name(entries: Iterable[ServerConfig], problems: list[str]) -> dict[str, ServerConfig]:
     """The nearest of each name; that another one stands in its shadow is told."""
-    chosen: dict[str, Entry] = {}
+    chosen: dict[str, ServerConfig] = {}
     for entry in entries:
         before = chosen.get(entry.name)
         if before is not None and before.content() != entry.content():
@@ -120,7 +120,7 @@ def by_name(entries: Iterable[Entry], problems: list[str]) -> dict[str, Entry]:
     return chosen
 
 
-def read_entries(path: Path, origin: str, cwd: Path, problems: list[str]) -> list[Entry]:
+def read_entries(path: Path, origin: str, cwd: Path, problems: list[str]) -> list[ServerConfig]:
     """What the file has, in its order; ConfigError when it is no such file, a problem for each entry that is none."""
     data = read_bytes(path)
     if data is None:
@@ -146,12 +146,12 @@ def decode(path: Path, data: bytes) -> dict[str, Any]:
 
 def entries_of(
     value: dict[str, Any], file: str, origin: str, root: Path, problems: list[str], given: dict[str, str] | None = None
-) -> list[Entry]:
+) -> list[ServerConfig]:
     """The servers under ``mcpServers`` or ``servers``."""
     listed: Any = next((value[key] for key in KEYS if key in value), cast("dict[str, Any]", {}))
     if not isinstance(listed, dict):
         raise ConfigError(f'{file}: "mcpServers" must be an object: {{"NAME": {{"command": …}}}}')
-    entries: list[Entry] = []
+    entries: list[ServerConfig] = []
     for name, fields in cast("dict[str, Any]", listed).items():
         try:
             entry = entry_of(name, fields)
@@ -176,7 +176,7 @@ class _Fields(msgspec.Struct):
     oauth: dict[str, Any] = {}
 
 
-def entry_of(name: str, fields: Any) -> Entry:
+def entry_of(name: str, fields: Any) -> ServerConfig:
     """One entry as people write it; ConfigError says what is wrong with it."""
     try:
         read = msgspec.convert(fields, _Fields)
@@ -192,7 +192,7 @@ def entry_of(name: str, fields: Any) -> Entry:
         raise ConfigError(f'{name}: has no "command" and no "url"')
     if kind == "http" and not url.startswith(("http://", "https://", "${")):
         raise ConfigError(f'{name}: "url" must begin with https:// or http://')
-    return Entry(
+    return ServerConfig(
         name=name,
         kind=kind,
         command=read.command,
@@ -210,12 +210,12 @@ def _text(value: str | int | float | bool | None) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _login(fields: dict[str, Any]) -> Login:
+def _login(fields: dict[str, Any]) -> ServerLogin:
     def word(*names: str) -> str:
         return next((str(fields[name]) for name in names if fields.get(name)), "")
 
     scopes: Any = fields.get("scopes") or fields.get("scope") or ()
-    return Login(
+    return ServerLogin(
         client_id=word("client_id", "clientId", "CLIENT_ID"),
         client_secret=word("client_secret", "clientSecret", "CLIENT_SECRET"),
         client_metadata_url=word("client_metadata_url", "clientMetadataUrl"),
@@ -223,7 +223,7 @@ def _login(fields: dict[str, Any]) -> Login:
     )
 
 
-def fields_of(entry: Entry) -> dict[str, Any]:
+def fields_of(entry: ServerConfig) -> dict[str, Any]:
     """The entry as it is written into a file."""
     fields: dict[str, Any] = {"type": entry.kind}
     if entry.kind == "stdio":
@@ -243,7 +243,7 @@ def fields_of(entry: Entry) -> dict[str, Any]:
 # --- variables
 
 
-def expanded(entry: Entry, look_up: Callable[[str], str | None]) -> tuple[Entry, list[str]]:
+def expanded(entry: ServerConfig, look_up: Callable[[str], str | None]) -> tuple[ServerConfig, list[str]]:
     """The entry with ``${VAR}`` and ``${VAR:-default}`` replaced, and the names that are not set and have no default:
     those stay as they are written."""
     missing: list[str] = []
@@ -311,7 +311,7 @@ def take(path: Path, name: str) -> None:
         servers.pop(name, None)
 
 
-def as_json(entry: Entry) -> dict[str, Any]:
+def as_json(entry: ServerConfig) -> dict[str, Any]:
     """What a program is told of an entry: the values of variables and headers are the user's own business."""
     fields = fields_of(entry)
     for key in ("env", "headers"):

@@ -28,7 +28,7 @@ Ask = Callable[[Elicitation], Awaitable[dict[str, Any]]]  # a server's question,
 Progress = Callable[[str], None]
 
 
-class Session:
+class McpSession:
     """``open`` first. ``asked`` puts a server's question to a person, None where nobody can answer; ``changed`` hears
     the kind of a list that is no longer what it was (``tools``, ``prompts``, ``resources``)."""
 

@@ -70,7 +70,7 @@ class OAuthToken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"OAuthToken(expiry={self.expiry!r}, account_id={self.account_id!r})"
 
 
-class Entry(msgspec.Struct, frozen=True):
+class AuthEntry(msgspec.Struct, frozen=True):
     """What is stored for one account; a key wins over a login. ``keyring`` names the item that has its secrets."""
 
     api_key: str = ""
@@ -106,11 +106,11 @@ class AuthStore:
 
     # --- what is there
 
-    def entry(self, provider: str, account: str = "") -> Entry:
+    def entry(self, provider: str, account: str = "") -> AuthEntry:
         """What is stored, secrets included; an empty entry when nothing is. It may ask the keyring."""
         return _opened(self.shape(provider, account))
 
-    def shape(self, provider: str, account: str = "") -> Entry:
+    def shape(self, provider: str, account: str = "") -> AuthEntry:
         """What the file says, without asking the keyring: its secrets are empty then."""
         return self._shape(self._file.load(), provider, account)
 
@@ -118,11 +118,11 @@ class AuthStore:
         """The name of the account that is used; ``default`` for one nobody named."""
         return _active_account(self._file.load(), provider)
 
-    def accounts(self, provider: str) -> dict[str, Entry]:
+    def accounts(self, provider: str) -> dict[str, AuthEntry]:
         """Every account with a credential, the active one first; shapes only."""
         return self._accounts(self._file.load(), provider)
 
-    def everything(self) -> dict[str, dict[str, Entry]]:
+    def everything(self) -> dict[str, dict[str, AuthEntry]]:
         """Every provider with a stored account, and those accounts as ``accounts`` gives them."""
         raw = self._file.load()
         found = {name: self._accounts(raw, name) for name in _known_providers(raw)}
@@ -150,11 +150,11 @@ class AuthStore:
 
     def set_api_key(self, provider: str, key: str, account: str = "") -> None:
         """Store a key; a login or key command of that account is dropped, and the account is the active one."""
-        self._log_in(provider, account, Entry(api_key=key))
+        self._log_in(provider, account, AuthEntry(api_key=key))
 
     def set_oauth(self, provider: str, token: OAuthToken, account: str = "") -> None:
         """Store a login; a key of that account is dropped, and the account is the active one."""
-        self._log_in(provider, account, Entry(oauth=token))
+        self._log_in(provider, account, AuthEntry(oauth=token))
 
     def renew_oauth(self, provider: str, account: str, token: OAuthToken, *, before: OAuthToken | None = None) -> None:
         """Put a refreshed login where the account stands now: whoever chose another one meanwhile keeps it. With
@@ -163,7 +163,7 @@ class AuthStore:
         with self._file.edit() as raw:
             there = self._shape(raw, provider, account)
             if there.method == "oauth" and before in (None, _opened(there).oauth):
-                old = self._put(raw, provider, account, Entry(oauth=token))
+                old = self._put(raw, provider, account, AuthEntry(oauth=token))
         self._forget(old)
 
     def use(self, provider: str, account: str) -> None:
@@ -187,18 +187,18 @@ class AuthStore:
             _write_account(raw, provider, account, {})
         self._forget(item)
 
-    def _log_in(self, provider: str, account: str, entry: Entry) -> None:
+    def _log_in(self, provider: str, account: str, entry: AuthEntry) -> None:
         with self._file.edit() as raw:
             if account:
                 _activate_account(raw, provider, _checked_account_name(account))
             old = self._put(raw, provider, account, entry)
         self._forget(old)
 
-    def _put(self, raw: dict[str, Any], provider: str, account: str, entry: Entry) -> str:
+    def _put(self, raw: dict[str, Any], provider: str, account: str, entry: AuthEntry) -> str:
         """Put one entry in the place of another; the keyring item to delete once the file is written. In the keyring a
         login that is renewed keeps its item, so that its secrets change in one step; any other gets a new one."""
         before = _read_account(raw, provider, account)
-        kept = _unknown(before, Entry)
+        kept = _unknown(before, AuthEntry)
         fields = _fields(entry, before)
         if self.keyring:
             from zot.provider.auth import keyring
@@ -226,18 +226,18 @@ class AuthStore:
 
     # --- the file
 
-    def _shape(self, raw: dict[str, Any], provider: str, account: str = "") -> Entry:
+    def _shape(self, raw: dict[str, Any], provider: str, account: str = "") -> AuthEntry:
         found = _read_account(raw, provider, account)
         if not found:
-            return Entry()
+            return AuthEntry()
         if isinstance(found, str):  # written by hand as a bare key
-            return Entry(api_key=found)
+            return AuthEntry(api_key=found)
         try:
-            return msgspec.convert(found, Entry)
+            return msgspec.convert(found, AuthEntry)
         except msgspec.ValidationError as error:
             raise ConfigError(f"{self.path}: {provider}: {error}; fix the entry or log in again") from error
 
-    def _accounts(self, raw: dict[str, Any], provider: str) -> dict[str, Entry]:
+    def _accounts(self, raw: dict[str, Any], provider: str) -> dict[str, AuthEntry]:
         names = (_active_account(raw, provider), *_other_accounts(raw, provider))
         found = {name: self._shape(raw, provider, name) for name in names}
         return {name: entry for name, entry in found.items() if entry.method}
@@ -274,7 +274,7 @@ class _AuthFile(JsonObjectStore):
 # --- secrets, and where they are
 
 
-def _opened(entry: Entry) -> Entry:
+def _opened(entry: AuthEntry) -> AuthEntry:
     """With the secrets the keyring has for it."""
     if not entry.keyring:
         return entry
@@ -287,13 +287,13 @@ def _opened(entry: Entry) -> Entry:
     return msgspec.structs.replace(entry, oauth=token)
 
 
-def _secrets(entry: Entry) -> dict[str, str]:
+def _secrets(entry: AuthEntry) -> dict[str, str]:
     if entry.oauth is None:
         return {"api_key": entry.api_key}
     return {name: secret for name in _SECRETS if (secret := getattr(entry.oauth, name))}
 
 
-def _fields(entry: Entry, before: Any) -> dict[str, Any]:
+def _fields(entry: AuthEntry, before: Any) -> dict[str, Any]:
     """As the file has it: one way to log in, with what somebody else wrote beside it."""
     if entry.oauth is not None:
         unknown = _unknown(as_object(before).get("oauth"), OAuthToken)

@@ -28,7 +28,15 @@ from zot.provider.dialects.request_parts import (
     thinking_fields,
     visible,
 )
-from zot.provider.dialects.response_builder import BAD_JSON, Answer, Count, Part, ReasoningPart, TextPart, ToolPart
+from zot.provider.dialects.response_builder import (
+    BAD_JSON,
+    Count,
+    Part,
+    ReasoningPart,
+    ResponseBuilder,
+    TextPart,
+    ToolPart,
+)
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.sse import SseEvent, SseParser
 from zot.provider.messages import (
@@ -296,7 +304,7 @@ class _Event(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Event).decode
 
 
-class AnthropicDecoder(Answer):
+class AnthropicDecoder(ResponseBuilder):
     """Assembles one streamed message."""
 
     def __init__(self, request: Request, endpoint: Endpoint) -> None:

@@ -28,7 +28,15 @@ from zot.provider.dialects.request_parts import (
     thinking_fields,
     visible,
 )
-from zot.provider.dialects.response_builder import BAD_JSON, Answer, Count, Part, ReasoningPart, TextPart, ToolPart
+from zot.provider.dialects.response_builder import (
+    BAD_JSON,
+    Count,
+    Part,
+    ReasoningPart,
+    ResponseBuilder,
+    TextPart,
+    ToolPart,
+)
 from zot.provider.http.aws_eventstream import EventStreamParser
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.sse import SseEvent
@@ -318,7 +326,7 @@ class _Event(msgspec.Struct, gc=False, rename="camel"):
 _decode = msgspec.json.Decoder(_Event).decode
 
 
-class BedrockDecoder(Answer):
+class BedrockDecoder(ResponseBuilder):
     """Assembles one streamed message."""
 
     def __init__(self, request: Request, endpoint: Endpoint) -> None:

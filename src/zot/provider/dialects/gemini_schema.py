@@ -20,11 +20,11 @@ _MOST = 5000  # schemas inside a schema, its references in place
 
 def accepted(schema: Mapping[str, Any]) -> _Schema | None:
     """The parameters of a function; None when it takes none."""
-    found = _Reader(schema).read(schema, 0)
+    found = _SchemaReader(schema).read(schema, 0)
     return found if found.get("properties") else None
 
 
-class _Reader:
+class _SchemaReader:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
         self._count = 0

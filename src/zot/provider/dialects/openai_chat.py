@@ -27,7 +27,7 @@ from zot.provider.dialects.request_parts import (
     result_text,
     visible,
 )
-from zot.provider.dialects.response_builder import BAD_JSON, Answer, Count, ReasoningPart, TextPart, ToolPart
+from zot.provider.dialects.response_builder import BAD_JSON, Count, ReasoningPart, ResponseBuilder, TextPart, ToolPart
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.sse import SseEvent, SseParser
 from zot.provider.messages import (
@@ -277,7 +277,7 @@ def _check_arguments(call: ToolPart) -> None:
         call.pieces = ["{}"]
 
 
-class OpenAIChatDecoder(Answer):
+class OpenAIChatDecoder(ResponseBuilder):
     """Assembles one streamed completion."""
 
     def __init__(self, request: Request, endpoint: Endpoint) -> None:

@@ -27,7 +27,15 @@ from zot.provider.dialects.request_parts import (
     result_text,
     visible,
 )
-from zot.provider.dialects.response_builder import BAD_JSON, Answer, Count, Part, ReasoningPart, TextPart, ToolPart
+from zot.provider.dialects.response_builder import (
+    BAD_JSON,
+    Count,
+    Part,
+    ReasoningPart,
+    ResponseBuilder,
+    TextPart,
+    ToolPart,
+)
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.sse import SseEvent, SseParser
 from zot.provider.messages import Block, ImageBlock, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock, Usage
@@ -252,7 +260,7 @@ class _Event(msgspec.Struct, gc=False):
 _decode = msgspec.json.Decoder(_Event).decode
 
 
-class OpenAIResponsesDecoder(Answer):
+class OpenAIResponsesDecoder(ResponseBuilder):
     """Assembles one streamed response."""
 
     def __init__(self, request: Request, endpoint: Endpoint) -> None:

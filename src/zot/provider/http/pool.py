@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from zot.errors import BadRequest, TransportFailed
-from zot.provider.http.connection import Connection, NeverAnswered, connect
+from zot.provider.http.connection import HttpConnection, NeverAnswered, connect
 from zot.provider.http.message import Body, Head, HttpRequest, body_of, cut_off, encode_head
 from zot.provider.http.route import Route, parse_url, proxy_for
 
@@ -31,8 +31,8 @@ class HttpPool:
     def __init__(self, *, proxy: str = "", environ: Mapping[str, str] | None = None) -> None:
         self._proxy = proxy
         self._environ = os.environ if environ is None else environ
-        self._idle: dict[Route, list[Connection]] = {}
-        self._open: set[Connection] = set()
+        self._idle: dict[Route, list[HttpConnection]] = {}
+        self._open: set[HttpConnection] = set()
         self._contexts: dict[bool, ssl.SSLContext] = {}
 
     async def dispatch(
@@ -65,7 +65,7 @@ class HttpPool:
         self._open.clear()
         await asyncio.sleep(0)  # lets the loop close the sockets before it may be closed itself
 
-    async def _exchange(self, connection: Connection, head: bytes, body: bytes) -> HttpResponse:
+    async def _exchange(self, connection: HttpConnection, head: bytes, body: bytes) -> HttpResponse:
         try:
             connection.send(*((head + body,) if len(body) < 65536 else (head, body)))
             answer, rest = await connection.receive_head()
@@ -74,7 +74,7 @@ class HttpPool:
             connection.abort()
             raise
 
-    def _take_idle(self, route: Route) -> Connection | None:
+    def _take_idle(self, route: Route) -> HttpConnection | None:
         loop = asyncio.get_running_loop()
         idle = self._idle.get(route, [])
         while idle:
@@ -86,7 +86,7 @@ class HttpPool:
             connection.abort()
         return None
 
-    def give_back(self, connection: Connection) -> None:
+    def give_back(self, connection: HttpConnection) -> None:
         """Keep a connection whose last exchange is complete."""
         idle = self._idle.setdefault(connection.route, [])
         if connection not in self._open or not connection.is_usable or len(idle) >= _IDLE_PER_ROUTE:
@@ -104,13 +104,13 @@ class HttpPool:
 class HttpResponse:
     """A response whose head has arrived and whose body is on its way. Read it to its end, release it or abort it."""
 
-    def __init__(self, head: Head, body: Body, connection: Connection, pool: HttpPool, rest: bytes) -> None:
+    def __init__(self, head: Head, body: Body, connection: HttpConnection, pool: HttpPool, rest: bytes) -> None:
         self.status = head.status
         self.reason = head.reason
         self.headers = head.headers
         self._keeps_alive = head.keeps_alive
         self._body = body
-        self._connection: Connection | None = connection
+        self._connection: HttpConnection | None = connection
         self._pool = pool
         self._rest = rest  # what arrived together with the head
         self._timer: asyncio.TimerHandle | None = None
@@ -156,7 +156,7 @@ class HttpResponse:
         if (connection := self._let_go()) is not None:
             connection.abort()
 
-    async def _receive(self, connection: Connection) -> bytes:
+    async def _receive(self, connection: HttpConnection) -> bytes:
         try:
             data = await connection.receive()
             if not data:
@@ -196,7 +196,7 @@ class HttpResponse:
         else:
             connection.abort()
 
-    def _let_go(self) -> Connection | None:
+    def _let_go(self) -> HttpConnection | None:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.on_data = None

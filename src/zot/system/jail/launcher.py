@@ -32,7 +32,7 @@ from zot.system.temp_files import scratch_directory
 Streams = tuple[int, int, int]
 
 
-class Starter:
+class JailLauncher:
     """``bubblewrap`` is its program at the full level, empty at the reduced one; ``close`` removes what is private,
     unless that is somebody else's, who gave it."""
 
@@ -79,7 +79,7 @@ class Starter:
 
     def start(
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams
-    ) -> tuple[subprocess.Popen[bytes], Cell]:
+    ) -> tuple[subprocess.Popen[bytes], JailLease]:
         begin = self._start_full if self._bubblewrap else self._start_reduced
         begin = self._start_on_mac if sys.platform == "darwin" else begin
         return self._thread.submit(begin, argv, cwd, env, streams).result()
@@ -90,17 +90,17 @@ class Starter:
 
     def _start_reduced(
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams
-    ) -> tuple[subprocess.Popen[bytes], Cell]:
+    ) -> tuple[subprocess.Popen[bytes], JailLease]:
         self.repositories.begin()
         own = {**env, **self._own_places()}
         with _limiting(self._policy.limits, self._tasks_before) as limit:
             child = _popen(argv, cwd, own, streams)
             limit(child.pid)
-        return child, Cell(self.repositories.end)
+        return child, JailLease(self.repositories.end)
 
     def _start_on_mac(
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams
-    ) -> tuple[subprocess.Popen[bytes], Cell]:
+    ) -> tuple[subprocess.Popen[bytes], JailLease]:
         from zot.system.jail import seatbelt
 
         self.repositories.begin()
@@ -110,11 +110,11 @@ class Starter:
             readable = chosen_programs(self._policy.programs, self._home).places
         text = seatbelt.profile(self._policy, readable, (self.private.home, self.private.tmp))
         words = [*seatbelt.command(text), *_limited(self._policy.limits), *argv]
-        return _popen(words, cwd, own, streams), Cell(self.repositories.end)
+        return _popen(words, cwd, own, streams), JailLease(self.repositories.end)
 
     def _start_full(
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams
-    ) -> tuple[subprocess.Popen[bytes], Cell]:
+    ) -> tuple[subprocess.Popen[bytes], JailLease]:
         own = {**env, "HOME": self._home}
         own.pop("TMPDIR", None)
         # once, and only now: what is to be made for a command is there by then
@@ -133,7 +133,7 @@ class Starter:
             listed = _readable(b"".join(os.fsencode(word) + b"\0" for word in options), files)
             command = [self._bubblewrap, "--args", str(listed), "--", *_limited(self._policy.limits), *argv]
             child = _popen(command, "/", own, streams, (filter, listed, telling))
-            return child, Cell(self.repositories.end, kept.pop_all(), told, self._lingering)
+            return child, JailLease(self.repositories.end, kept.pop_all(), told, self._lingering)
         raise AssertionError("unreachable")
 
 
@@ -309,7 +309,7 @@ class Lingering:
         self.let_go()
 
 
-class Cell:
+class JailLease:
     """The protected names, and the pipe on which bubblewrap tells that it began. ``remarks``, once it is released, are
     what a person should hear of what the command did."""
 

@@ -18,7 +18,7 @@ from zot.errors import ExtensionError, ZotError
 from zot.features.extensions.bytecode_cache import compile_ahead
 from zot.features.extensions.install.copy_tree import Notify
 from zot.features.extensions.install.install_record import changed_here, read_record, write_record, written_later
-from zot.features.extensions.install.source import Fetched, Source
+from zot.features.extensions.install.source import ExtensionSource, Fetched
 from zot.features.extensions.loader.data_dir import copy_file, data_dir, looks_like_data, make_data_dir, old_data
 from zot.features.extensions.loader.discovery import STAGING, global_dir
 from zot.features.extensions.loader.lock_file import LockFile, pins_of
@@ -41,7 +41,7 @@ def staging(name: str) -> Generator[Path]:
         yield place / name
 
 
-def put(built: Path, source: Source, fetched: Fetched, notify: Notify) -> Manifest:
+def put(built: Path, source: ExtensionSource, fetched: Fetched, notify: Notify) -> Manifest:
     """The staged directory becomes the installed one, also where there is one already."""
     destination = global_dir(zot_home()) / built.name
     names = write_record(built, source, fetched.commit)

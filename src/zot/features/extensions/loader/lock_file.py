@@ -42,7 +42,7 @@ class Locked(msgspec.Struct, frozen=True):
     granted: Permissions = Permissions()
 
 
-class _File(msgspec.Struct):
+class _LockFields(msgspec.Struct):
     version: int = VERSION
     extensions: dict[str, Locked] = {}
 
@@ -53,7 +53,7 @@ class LockFile:
     def __init__(self, home: Path) -> None:
         self.path = home / LOCK
         advice = "repair the file, or delete it: then nothing is pinned and granted any more"
-        self._file = JsonStore(self.path, _File, advice)
+        self._file = JsonStore(self.path, _LockFields, advice)
 
     def of(self, name: str) -> Locked | None:
         return self._file.load().extensions.get(name)

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from zot.errors import ExtensionError
-from zot.features.extensions.loader.fingerprint import Found, fingerprint, project_of
+from zot.features.extensions.loader.fingerprint import FileDigest, fingerprint, project_of
 from zot.features.extensions.loader.manifest import Manifest, read_manifest
 from zot.system.files import make_private_dir
 from zot.system.safe_open import create, reading
@@ -39,7 +39,7 @@ def make_copy(directory: Path, into: Path, home: Path) -> tuple[Manifest, dict[s
     ExtensionError says why it cannot be trusted, OSError why it cannot be copied; the caller removes what is left."""
     make_private_dir(into)
 
-    def keep(found: Found, content: Iterator[bytes]) -> None:
+    def keep(found: FileDigest, content: Iterator[bytes]) -> None:
         target = into / found.name
         make_private_dir(target.parent)
         if found.leads_to:

@@ -12,12 +12,12 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from zot.errors import LoginFailed
-from zot.provider.auth.oauth.http_requests import Answer, get, host_of, post, refusal, shown
+from zot.provider.auth.oauth.http_requests import JsonResponse, get, host_of, post, refusal, shown
 from zot.provider.auth.oauth.settings import OAuthSettings
 from zot.provider.http.pool import HttpPool
 
 
-class Server(msgspec.Struct, frozen=True, kw_only=True):
+class AuthorizationServer(msgspec.Struct, frozen=True, kw_only=True):
     """The addresses in use; empty ones the server does not offer."""
 
     issuer: str = ""
@@ -32,9 +32,9 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     scopes: tuple[str, ...] = ()  # those it says it knows
 
 
-async def find_server(pool: HttpPool, settings: OAuthSettings) -> Server:
+async def find_server(pool: HttpPool, settings: OAuthSettings) -> AuthorizationServer:
     """The issuer is asked only for what the settings leave open."""
-    given = Server(
+    given = AuthorizationServer(
         issuer=settings.issuer,
         authorize_url=settings.authorize_url,
         token_url=settings.token_url,
@@ -47,7 +47,7 @@ async def find_server(pool: HttpPool, settings: OAuthSettings) -> Server:
     return _completed(given, await _metadata(pool, settings.issuer))
 
 
-async def _metadata(pool: HttpPool, issuer: str) -> Answer:
+async def _metadata(pool: HttpPool, issuer: str) -> JsonResponse:
     """The first of the well-known documents that is there."""
     answer = None
     for url in _places(issuer):
@@ -75,11 +75,11 @@ def _places(issuer: str) -> list[str]:
     return [*places, f"{origin}{path}/.well-known/openid-configuration"] if path else places
 
 
-def _completed(given: Server, answer: Answer) -> Server:
+def _completed(given: AuthorizationServer, answer: JsonResponse) -> AuthorizationServer:
     methods = _words(answer, "code_challenge_methods_supported")
     if methods and "S256" not in methods:
         raise LoginFailed(f"{host_of(given.issuer)} does not take PKCE with S256, and zot logs in with nothing weaker")
-    return Server(
+    return AuthorizationServer(
         issuer=answer.text("issuer"),
         authorize_url=given.authorize_url or answer.text("authorization_endpoint"),
         token_url=given.token_url or answer.text("token_endpoint"),
@@ -93,7 +93,7 @@ def _completed(given: Server, answer: Answer) -> Server:
     )
 
 
-def _words(answer: Answer, name: str) -> tuple[str, ...]:
+def _words(answer: JsonResponse, name: str) -> tuple[str, ...]:
     value: Any = answer.fields.get(name)
     items = cast("list[Any]", value) if isinstance(value, list) else []
     return tuple(item for item in items if isinstance(item, str))
@@ -117,7 +117,9 @@ class ClientId(msgspec.Struct, frozen=True):
         return f"ClientId({self.id!r})"
 
 
-async def find_client(pool: HttpPool, settings: OAuthSettings, server: Server, redirect: str = "") -> ClientId:
+async def find_client(
+    pool: HttpPool, settings: OAuthSettings, server: AuthorizationServer, redirect: str = ""
+) -> ClientId:
     """``redirect`` is where the answer of a login in the browser will come; a device needs none."""
     if settings.client_id:
         return ClientId(settings.client_id, settings.client_secret)
@@ -129,7 +131,7 @@ async def find_client(pool: HttpPool, settings: OAuthSettings, server: Server, r
 
 
 def with_client(
-    client: ClientId, server: Server, fields: dict[str, str]
+    client: ClientId, server: AuthorizationServer, fields: dict[str, str]
 ) -> tuple[dict[str, str], tuple[tuple[str, str], ...]]:
     """The fields and headers of a request that says, and with a secret proves, which client asks."""
     if client.secret and server.token_auth and "client_secret_post" not in server.token_auth:
@@ -139,7 +141,7 @@ def with_client(
     return {**fields, "client_id": client.id, **proof}, ()
 
 
-async def _register(pool: HttpPool, settings: OAuthSettings, server: Server, redirect: str) -> ClientId:
+async def _register(pool: HttpPool, settings: OAuthSettings, server: AuthorizationServer, redirect: str) -> ClientId:
     """A public client: what is on a user's machine keeps no secret. A secret that is given anyway is used."""
     grants = ["authorization_code", "refresh_token"] if redirect else [_DEVICE_GRANT, "refresh_token"]
     fields: dict[str, str | list[str]] = {

@@ -12,8 +12,8 @@ import msgspec
 
 from zot.errors import LoginFailed
 from zot.provider.auth.auth_store import AuthStore, OAuthToken
-from zot.provider.auth.oauth.http_requests import Answer, host_of, open_pool, post, refusal, shown
-from zot.provider.auth.oauth.server_metadata import ClientId, Server, find_server, with_client
+from zot.provider.auth.oauth.http_requests import JsonResponse, host_of, open_pool, post, refusal, shown
+from zot.provider.auth.oauth.server_metadata import AuthorizationServer, ClientId, find_server, with_client
 from zot.provider.auth.oauth.settings import OAuthSettings
 from zot.provider.http.pool import HttpPool
 from zot.provider.providers import Provider
@@ -23,8 +23,14 @@ _LONGEST_S = 100 * 365 * 86400  # beyond it a lifetime is taken for none
 
 
 async def request_token(
-    pool: HttpPool, settings: OAuthSettings, server: Server, client: ClientId, grant: dict[str, str], *, url: str = ""
-) -> Answer:
+    pool: HttpPool,
+    settings: OAuthSettings,
+    server: AuthorizationServer,
+    client: ClientId,
+    grant: dict[str, str],
+    *,
+    url: str = "",
+) -> JsonResponse:
     """The answer of a grant that was accepted; LoginFailed otherwise."""
     url = url or server.token_url
     if not url:
@@ -38,9 +44,9 @@ async def request_token(
 
 
 def token_from(
-    answer: Answer,
+    answer: JsonResponse,
     settings: OAuthSettings,
-    server: Server,
+    server: AuthorizationServer,
     client: ClientId,
     *,
     nonce: str = "",

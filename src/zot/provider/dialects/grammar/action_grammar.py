@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from zot.provider.dialects.grammar.actions import FENCE, FINAL, OTHER_FENCE, Block, Shape, shape_of
+from zot.provider.dialects.grammar.actions import FENCE, FINAL, OTHER_FENCE, ActionBlock, ActionFormat, shape_of
 from zot.provider.dialects.grammar.schema_rules import (
     Grammar,
     SchemaRules,
-    TooMuch,
+    SchemaTooLarge,
     alternatives,
     json_literal,
     json_text,
@@ -87,7 +87,7 @@ def _action(grammar: Grammar, tool: ToolSpec, files: Mapping[str, list[str]]) ->
     return " ".join([head, *(_block(shape, block) for block in shape.blocks)])
 
 
-def _head(grammar: Grammar, tool: ToolSpec, shape: Shape) -> str:
+def _head(grammar: Grammar, tool: ToolSpec, shape: ActionFormat) -> str:
     named = literal(f'"tool": {json_text(tool.name)}')
     before = dict(grammar.rules)
     rules = SchemaRules(grammar, tool.name, tool.schema)
@@ -95,7 +95,7 @@ def _head(grammar: Grammar, tool: ToolSpec, shape: Shape) -> str:
         if shape.nested:
             return f'{named} ", \\"args\\": " {_object(rules.value(tool.schema))}'
         return rules.members(shape.inline, shape.required, leading=named)
-    except (TooMuch, RecursionError):
+    except (SchemaTooLarge, RecursionError):
         grammar.rules = before
         return f'{named} (", " string ": " value)*' if not shape.nested else f'{named} ", \\"args\\": " object'
 
@@ -105,7 +105,7 @@ def _object(found: str) -> str:
     return "object" if found == "value" else found
 
 
-def _block(shape: Shape, block: Block) -> str:
+def _block(shape: ActionFormat, block: ActionBlock) -> str:
     label = literal(block.label) if len(shape.blocks) > 1 else "[a-z]{0,12}"
     plain = f'"\\n{FENCE}" {label} "\\n" lines "{FENCE}"'
     return f'({plain} | "\\n{OTHER_FENCE}" {label} "\\n" tildes "{OTHER_FENCE}")'
@@ -114,7 +114,7 @@ def _block(shape: Shape, block: Block) -> str:
 # --- edits of files that are known
 
 
-def is_edit(shape: Shape) -> bool:
+def is_edit(shape: ActionFormat) -> bool:
     return [block.label for block in shape.blocks] == ["old", "new"] and shape.required == ("path",)
 
 

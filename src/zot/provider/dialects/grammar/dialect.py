@@ -8,7 +8,7 @@ from typing import Any
 
 from zot.provider.dialects.dialect import Decoder, Endpoint, ListedModel
 from zot.provider.dialects.grammar.action_grammar import action_grammar, final_said
-from zot.provider.dialects.grammar.actions import Shape, in_order, shape_of
+from zot.provider.dialects.grammar.actions import ActionFormat, in_order, shape_of
 from zot.provider.dialects.grammar.turn_advice import Advice, Advisor, cut
 from zot.provider.dialects.request_parts import address, bearer, get, joined, post, repaired
 from zot.provider.http.message import HttpRequest
@@ -164,15 +164,15 @@ def _said(request: Request, advice: Advice) -> list[dict[str, Any]]:
     return out
 
 
-def _assistant(message: Message, shapes: dict[str, Shape], acts: bool) -> str:
+def _assistant(message: Message, shapes: dict[str, ActionFormat], acts: bool) -> str:
     calls = message.tool_calls()
     if not calls:
         return final_said(message.text()) if acts else message.text()
     return "\n".join(_written(call, shapes) for call in calls)
 
 
-def _written(call: ToolCallBlock, shapes: dict[str, Shape]) -> str:
-    shape = shapes.get(call.name) or Shape(call.name, {}, ())
+def _written(call: ToolCallBlock, shapes: dict[str, ActionFormat]) -> str:
+    shape = shapes.get(call.name) or ActionFormat(call.name, {}, ())
     return shape.written(call)
 
 

@@ -18,7 +18,7 @@ _LONGEST_CHOICE = 200
 _SCALARS = {"string": "string", "integer": "integer", "number": "number", "boolean": "boolean", "null": '"null"'}
 
 
-class TooMuch(Exception):
+class SchemaTooLarge(Exception):
     """The schema is larger than a grammar should be."""
 
 
@@ -32,10 +32,10 @@ class SchemaRules:
         self._nodes = 0
 
     def value(self, schema: Any, *, depth: int = 0) -> str:
-        """The expression for one value; ``TooMuch`` when the whole tool had better take anything."""
+        """The expression for one value; ``SchemaTooLarge`` when the whole tool had better take anything."""
         self._nodes += 1
         if self._nodes > MOST_NODES:
-            raise TooMuch
+            raise SchemaTooLarge
         if not isinstance(schema, dict) or depth > DEEPEST:
             return "value"
         node = cast("dict[str, Any]", schema)
