@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from benchmarks.row import Row
 from zot.agent.tools.workspace import Workspace
-from zot.features.hooks.config import Hook, Source
+from zot.features.hooks.config import Hook, HookSource
 from zot.features.hooks.host import HookHost
 from zot.provider.messages import ToolCallBlock
 from zot.system.files import find_program
@@ -35,7 +35,7 @@ def rows() -> Iterator[Row]:
 async def _measured(directory: Path) -> tuple[list[float], list[float]]:
     workspace = Workspace(directory)
     hook = Hook(event="PreToolUse", command=COMMAND, matcher="Bash")
-    source = Source(name="x", file="x", origin="own", root=directory, project=directory, hooks=(hook,))
+    source = HookSource(name="x", file="x", origin="own", root=directory, project=directory, hooks=(hook,))
     host = HookHost([source], workspace=workspace, strict=False, tell=lambda text: None)
     here = SimpleNamespace(session_id="s", session_file="", directory=str(directory), permission_mode="everything")
     host.conversation = cast("Any", SimpleNamespace(present=here))

@@ -13,8 +13,7 @@ from pathlib import Path
 from PIL import Image
 
 from tests.fakes import chromium
-from zot.features.login.key_page import KeyForm
-from zot.features.login.page_server import PageServer
+from zot.features.login.page_server import KeyForm, PageServer
 
 TARGET = Path(__file__).parent / "pictures" / "login-page.png"
 WIDTH, HEIGHT = 560, 640

@@ -12,10 +12,9 @@ import msgspec
 
 from fuzz.reader import holds, reader, text_of
 from zot.errors import ConfigError, ZotError
-from zot.features.hooks.claude_format import CannotSay, claude_input, zot_args
+from zot.features.hooks.claude_format import LONGEST, CannotSay, answer_of, claude_input, zot_args
 from zot.features.hooks.conditions import fits
-from zot.features.hooks.config import EVENTS, Hook, Source, hooks_of
-from zot.features.hooks.hook_output import LONGEST, answer_of
+from zot.features.hooks.config import EVENTS, Hook, HookSource, hooks_of
 from zot.features.hooks.hook_process import Ran
 from zot.features.hooks.host import argv_of, exported
 from zot.features.mcp.config import decode
@@ -23,7 +22,7 @@ from zot.features.plugins.components import parts_of
 from zot.features.plugins.manifest import read_manifest
 from zot.features.skills.discovery import parse, split
 from zot.features.templates.discovery import Template, name_and_arguments
-from zot.features.templates.filling import filled
+from zot.features.templates.expansion import filled
 
 SETTINGS = (
     '{"hooks":{"PreToolUse":[{"matcher":"Write|Edit","hooks":[{"type":"command","command":"sh a.sh","timeout":5}]}]}}',
@@ -45,7 +44,9 @@ def _settings(data: bytes, rng: random.Random) -> None:
         return
     problems: list[str] = []
     found = hooks_of(value, "f", problems)
-    source = Source(name="f", file="f", origin="project", root=Path("/nowhere"), project=Path("/nowhere"), hooks=found)
+    source = HookSource(
+        name="f", file="f", origin="project", root=Path("/nowhere"), project=Path("/nowhere"), hooks=found
+    )
     msgspec.json.decode(source.content())
     for hook in found:
         holds(hook.event in EVENTS and bool(hook.command.strip()) and hook.timeout_s > 0, "something to run", hook)

@@ -18,16 +18,14 @@ from tests.fakes.event_frames import event_frame, exception_frame
 from zot.errors import BadFrame, BadRequest, ConfigError, ExtensionError, LoginFailed, ProviderError, TransportFailed
 from zot.features.extensions.loader.manifest import read_manifest
 from zot.features.mcp.config import decode as decode_servers
-from zot.features.mcp.config import entries_of, expanded
+from zot.features.mcp.config import entries_of, expanded, without_comments
 from zot.features.mcp.elicitation import read_answer, read_question
-from zot.features.mcp.jsonc import without_comments
 from zot.features.mcp.oauth import challenge_words
-from zot.features.mcp.param_headers import fault, param_headers
 from zot.features.mcp.protocol import McpError, fields, read_message
 from zot.features.mcp.tool_results import converted
-from zot.features.mcp.tool_schemas import usable
-from zot.provider.auth.oauth.id_token import account_id, account_name, check_claims, claims_of
+from zot.features.mcp.tools import fault, param_headers, usable
 from zot.provider.auth.oauth.loopback_server import read_pasted, read_query
+from zot.provider.auth.oauth.token_endpoint import account_id, account_name, check_claims, claims_of
 from zot.provider.dialects.anthropic import AnthropicDialect
 from zot.provider.dialects.bedrock import BedrockDialect
 from zot.provider.dialects.dialect import Dialect, Endpoint
@@ -35,7 +33,7 @@ from zot.provider.dialects.gemini import GeminiDialect
 from zot.provider.dialects.gemini_schema import accepted
 from zot.provider.dialects.openai_chat import OpenAIChatDialect
 from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
-from zot.provider.error_mapping import failure
+from zot.provider.error_mapping import failure, final, retry_after
 from zot.provider.http.aws_eventstream import EventStreamParser
 from zot.provider.http.message import body_of, split_head
 from zot.provider.http.route import parse_url, proxy_for
@@ -43,7 +41,6 @@ from zot.provider.http.sse import SseEvent, SseParser
 from zot.provider.messages import user_message
 from zot.provider.model import Model
 from zot.provider.model_call import Finished, Request
-from zot.provider.retry import final, retry_after
 from zot.provider.secret_redaction import redact, secrets_of
 from zot.system import strict_json
 from zot.system.files import decode_object

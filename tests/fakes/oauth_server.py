@@ -52,7 +52,7 @@ class OAuthServer:
 
     def tokens(self) -> dict[str, Any]:
         """A login, by way of the code: an answer of the token endpoint."""
-        from zot.provider.auth.oauth.pkce import new_proofs
+        from zot.provider.auth.oauth.browser_login import new_proofs
 
         proofs, redirect = new_proofs(), "http://127.0.0.1:1/callback"
         query = {

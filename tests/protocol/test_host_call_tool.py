@@ -11,7 +11,7 @@ from tests.fakes.client import calls, says
 from tests.fakes.extension_host import Kit, until
 from tests.fakes.extensions import seen_of
 from tests.fakes.tools import FakeTool
-from zot.core.permission_gate import Answer, ConfirmGate, Question
+from zot.core.permission_gate import Answer, ApprovalQuestion, ConfirmGate
 from zot.core.tool import text_result
 from zot.wire import limits
 
@@ -56,7 +56,7 @@ async def test_a_requested_call_is_confirmed_like_any_other(kit: Kit) -> None:
     """ext-124: with `--no-yolo` a requested call is confirmed like any other, and a no reaches the child."""
     asked: list[str] = []
 
-    async def confirm(question: Question) -> Answer:
+    async def confirm(question: ApprovalQuestion) -> Answer:
         asked.append(question.call.name)
         return Answer("deny", "no")
 

@@ -14,7 +14,7 @@ from tests.fakes.extensions import events_seen, seen_of
 from tests.fakes.interceptor import FakeInterceptor
 from tests.fakes.tools import FakeTool
 from zot.core.interceptors import ToolVerdict, TurnVerdict
-from zot.core.permission_gate import Answer, ConfirmGate, Question
+from zot.core.permission_gate import Answer, ApprovalQuestion, ConfirmGate
 from zot.errors import AuthFailed, CompactionFailed
 from zot.provider.messages import Message, TextBlock
 from zot.provider.model_call import TextDelta
@@ -175,7 +175,7 @@ async def test_the_users_answers_are_told_in_order(kit: Kit) -> None:
     directory = await watched(kit, ("tool_confirmation_requested", "permission_decision", "tool_result"))
     answers = [Answer("deny", "not now"), Answer("tool")]
 
-    async def confirm(question: Question) -> Answer:
+    async def confirm(question: ApprovalQuestion) -> Answer:
         return answers.pop(0)
 
     call = ("bash", {"command": "ls -l"})

@@ -160,7 +160,7 @@ serve(command_invoked=die, tool_call=lambda f: text(f["id"], "alive"))
 
 async def test_skills_of_an_extension_need_no_process(tmp_path: Path) -> None:
     """ext-109: an extension with skills alone starts no process, and its skills carry its name."""
-    from zot.features.extensions.loader.bundled_skills import skill_files
+    from zot.features.extensions.loader.discovery import skill_files
     from zot.features.skills.discovery import discover
 
     async with hosting(tmp_path) as kit:

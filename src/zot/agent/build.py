@@ -120,7 +120,7 @@ async def _session_and_model(services: Services) -> tuple[Session | None, Resolv
 
 
 def _named_session(sessions: SessionStore, typed: str) -> Path:
-    from zot.core.session.lookup import find_session  # only a resumed run needs the list
+    from zot.core.session.store import find_session  # only a resumed run needs the list
 
     return find_session(sessions, typed)
 

@@ -16,7 +16,7 @@ from zot.agent.feature import Feature, PromptDraft
 from zot.agent.features import FeatureSet, ToolSet
 from zot.agent.model_resolver import Launch, Resolved, require_credential
 from zot.agent.services import Services
-from zot.core.agent import Agent, FirstCall, Outcome, Prompt
+from zot.core.agent import Agent, FirstCall, Outcome, PendingPrompt
 from zot.core.events import (
     RECORDED,
     SHOWN,
@@ -253,22 +253,22 @@ class Conversation:
         self.agent.enqueue(text, images)
 
     @property
-    def queued(self) -> tuple[Prompt, ...]:
+    def queued(self) -> tuple[PendingPrompt, ...]:
         return self.agent.inputs.queued
 
     @property
-    def steering(self) -> tuple[Prompt, ...]:
+    def steering(self) -> tuple[PendingPrompt, ...]:
         return self.agent.inputs.steering
 
-    def take_queued(self) -> Prompt | None:
+    def take_queued(self) -> PendingPrompt | None:
         """The oldest queued prompt."""
         return self.agent.take_queued()
 
-    def take_back(self) -> Prompt | None:
+    def take_back(self) -> PendingPrompt | None:
         """The newest queued prompt, to be edited again."""
         return self.agent.inputs.take_back()
 
-    def take_all(self) -> tuple[Prompt, ...]:
+    def take_all(self) -> tuple[PendingPrompt, ...]:
         """Everything steered or queued and not sent yet, oldest first."""
         return self.agent.take_all()
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from zot.agent.services import Services
     from zot.agent.tools.workspace import ChangeRecorder
     from zot.core.events import Level
-    from zot.core.permission_gate import Answer, Question
+    from zot.core.permission_gate import Answer, ApprovalQuestion
     from zot.core.tool import Tool
     from zot.provider.messages import ImageBlock
     from zot.provider.model import Model
@@ -130,7 +130,7 @@ class Feature:
 
     # --- what the user changes
 
-    async def approve(self, question: Question) -> Answer | None:
+    async def approve(self, question: ApprovalQuestion) -> Answer | None:
         """Answer a permission question in the user's place; None leaves it to the user."""
         return None
 

@@ -137,13 +137,15 @@ class Services:
             return None
         if not resolved.provider.oauth_row:
             return None
-        from zot.provider.auth.oauth.token_signer import StoredLogin
+        from zot.provider.auth.oauth.token_signer import LoginSigner
 
-        return StoredLogin(self.auth, resolved.provider, credential, proxy=self.settings.values.http_proxy)
+        return LoginSigner(self.auth, resolved.provider, credential, proxy=self.settings.values.http_proxy)
 
     def _looked_up(self, provider: Provider) -> Renewal:
-        from zot.provider.auth.credential_lookup import find_credential
-        from zot.provider.auth.looked_up import LookedUpKey  # few have such a key
+        from zot.provider.auth.credential_lookup import (
+            LookedUpKey,  # few have such a key
+            find_credential,
+        )
 
         commands = self.settings.values.api_key_command
         return LookedUpKey(lambda: find_credential(provider, self.auth, self.environ, commands=commands))

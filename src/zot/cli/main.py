@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import NoReturn
 
-    from zot.features.extensions.loader.discovery import Entry
+    from zot.features.extensions.loader.discovery import DiscoveredExtension
 
 VERBS = {
     "auth": "zot.cli.verbs.auth",
@@ -156,7 +156,7 @@ def _check_theme(flags: Flags) -> None:
         raise NotThere(f"--theme {flags.theme}: there is no such theme; there are {names}, or the path of a .json file")
 
 
-def _extensions(flags: Flags, home: Path) -> list[Entry]:
+def _extensions(flags: Flags, home: Path) -> list[DiscoveredExtension]:
     from pathlib import Path
 
     from zot.agent.build import working_directory

@@ -21,8 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from zot.client.client import Client, PromptStream
-    from zot.client.options import ClientOptions
+    from zot.client.client import Client, ClientOptions, PromptStream
     from zot.client.sync import SyncClient
     from zot.errors import AnswerMismatch, ClientError, CommandFailed, NoAnswer, ProcessGone, ZotError
     from zot.wire.events import text_of
@@ -133,7 +132,7 @@ _ROOMS = (
     ("zot.wire.events", ("text_of",)),
     ("zot.wire.rpc_codec", ("decode",)),
     ("zot.client.client", ("Client", "PromptStream")),
-    ("zot.client.options", ("ClientOptions",)),
+    ("zot.client.client", ("ClientOptions",)),
     ("zot.client.sync", ("SyncClient",)),
     ("zot.errors", ("AnswerMismatch", "ClientError", "CommandFailed", "NoAnswer", "ProcessGone", "ZotError")),
 )

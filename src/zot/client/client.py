@@ -7,21 +7,22 @@ session keeps it (``args=["--session", FILE]``); the next command starts another
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar, Unpack, cast, overload
+from typing import Any, Literal, Self, TypedDict, TypeVar, Unpack, cast, overload
 
-from zot.client.connection import Connection, Inbox
-from zot.client.options import ClientOptions, argv_of, capabilities_of, environment_of
-from zot.client.process import Child
+from zot.client.connection import EventInbox, RpcConnection
+from zot.client.process import RpcProcess
 from zot.errors import AnswerAborted, CommandFailed, CompactionAborted, CompactionFailed, ProcessGone, RuntimeClosed
 from zot.wire import rpc_frames as rpc
 from zot.wire.events import text_of
-from zot.wire.python_values import Decision, PromptImage, answer_of, image_block, outside_word
-from zot.wire.rpc_frames import Event
+from zot.wire.python_values import Decision, OutsideDecision, PromptImage, answer_of, image_block, outside_word
+from zot.wire.rpc_frames import ApprovalRequest, ElicitationRequest, Event
 from zot.wire.stream_iteration import OneLoop
-from zot.wire.structured_output import TRIES, Shape
+from zot.wire.structured_output import TRIES, OutputSchema
 
 T = TypeVar("T")
 
@@ -30,9 +31,9 @@ class PromptStream:
     """The events of one prompt, in order, ending after ``done``. Read it with ``async for``; leaving the loop, or
     ``aclose``, aborts the prompt."""
 
-    def __init__(self, begin: Callable[[], Awaitable[tuple[Connection, Inbox]]]) -> None:
+    def __init__(self, begin: Callable[[], Awaitable[tuple[RpcConnection, EventInbox]]]) -> None:
         self._begin = begin
-        self._begun: tuple[Connection, Inbox] | None = None
+        self._begun: tuple[RpcConnection, EventInbox] | None = None
         self._over = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -82,7 +83,7 @@ class PromptStream:
         self.left()
 
 
-async def _begun(connection: Connection, inbox: Inbox) -> tuple[Connection, Inbox]:
+async def _begun(connection: RpcConnection, inbox: EventInbox) -> tuple[RpcConnection, EventInbox]:
     return connection, inbox
 
 
@@ -98,7 +99,7 @@ class Client:
             if name not in ClientOptions.__annotations__:
                 raise TypeError(f"Client() got an unexpected keyword argument {name!r}")
         self._options = options
-        self._connection: Connection | None = None
+        self._connection: RpcConnection | None = None
         self._opening = asyncio.Lock()
         self._closed = False
         self.starts = 0  # processes started so far; above 1 means that one died
@@ -134,7 +135,7 @@ class Client:
         """The end of what zot said on stderr."""
         return self._connection.stderr if self._connection else ""
 
-    async def _connected(self) -> Connection:
+    async def _connected(self) -> RpcConnection:
         async with self._opening:
             if self._closed:
                 raise RuntimeClosed("client is closed")
@@ -145,11 +146,13 @@ class Client:
             self._connection = await self._open()
             return self._connection
 
-    async def _open(self) -> Connection:
+    async def _open(self) -> RpcConnection:
         options = self._options
         self.starts += 1
-        child = await Child.spawn(argv_of(options), env=environment_of(options), heard_stderr=options.get("on_stderr"))
-        connection = Connection(
+        child = await RpcProcess.spawn(
+            argv_of(options), env=environment_of(options), heard_stderr=options.get("on_stderr")
+        )
+        connection = RpcConnection(
             child,
             answer_timeout=options.get("answer_timeout", 10.0),
             silence=options.get("silence", 30.0),
@@ -221,7 +224,7 @@ class Client:
         async def say(words: str) -> str:
             return await self._say(words, pictures.pop() if pictures else (), whole=returns is not None)
 
-        return await (say(text) if returns is None else Shape(returns).ask(text, say, tries))
+        return await (say(text) if returns is None else OutputSchema(returns).ask(text, say, tries))
 
     async def _say(self, text: str, images: Iterable[PromptImage], whole: bool) -> str:
         answer, failure, stop = "", "", ""
@@ -260,7 +263,7 @@ class Client:
         return ran, PromptStream(lambda: _begun(connection, inbox))
 
     def _run(self, command: rpc.Command) -> PromptStream:
-        async def begin() -> tuple[Connection, Inbox]:
+        async def begin() -> tuple[RpcConnection, EventInbox]:
             connection = await self._connected()
             return connection, await connection.begin(command)
 
@@ -335,3 +338,67 @@ class Client:
 
     async def _request(self, command: rpc.Command) -> object:
         return await (await self._connected()).request(command)
+
+
+# Keyword arguments of a client, and the command line and environment it makes of them.
+
+TOKEN_VARIABLE = "ZOTCORE_RPC_TOKEN"
+
+PathLike = str | os.PathLike[str]
+
+
+class ClientOptions(TypedDict, total=False):
+    """The keyword arguments of ``Client`` and ``SyncClient``."""
+
+    command: Sequence[str]  # how zot is started; this Python's own zot when left out
+    args: Sequence[str]  # more flags, such as "--session", "FILE"
+    env: Mapping[str, str]  # added to the process's own environment: keys belong here, not into args
+    provider: str  # as the settings say when left out
+    model: str
+    base_url: str  # the address of a local server, say
+    cwd: PathLike  # where zot works; the process's own directory when left out
+    extensions: Sequence[PathLike]  # directories of extensions to load
+    token: str  # a shared secret: zot serves nobody else
+    # Asked before each tool call; and, with ``outside`` in the request, about what a jailed one wanted outside.
+    approve: Callable[[ApprovalRequest], Awaitable[Decision | OutsideDecision] | Decision | OutsideDecision] | None
+    # Asked what MCP servers ask: the values by name ({} for an address that was opened), or None for no. One that
+    # fails, or whose values do not fit the question, has not answered.
+    elicit: Callable[[ElicitationRequest], Awaitable[dict[str, Any] | None] | dict[str, Any] | None] | None
+    capabilities: Sequence[str]  # "commands", "panels"
+    on_event: Callable[[Event], None]  # hears events that belong to no prompt
+    on_stderr: Callable[[str], None]  # hears zot's stderr, line by line
+    restart: bool  # start another process when the last one died; on unless said otherwise
+    start_timeout: float  # 30 s
+    answer_timeout: float  # 10 s, for commands that are answered at once
+    silence: float  # 30 s without an event, then zot is asked whether it is there
+    exit_timeout: float  # 5 s between closing its stdin and killing it
+
+
+def argv_of(options: ClientOptions) -> list[str]:
+    argv = [*options.get("command", (sys.executable, "-m", "zot")), "rpc"]
+    for flag, value in (
+        ("--provider", options.get("provider", "")),
+        ("--model", options.get("model", "")),
+        ("--base-url", options.get("base_url", "")),
+        ("--cwd", os.fspath(options.get("cwd", ""))),
+    ):
+        argv += [flag, value] if value else []
+    for path in options.get("extensions", ()):
+        argv += ["--ext", os.fspath(path)]
+    if options.get("approve"):
+        argv.append("--no-yolo")
+    return [*argv, *options.get("args", ())]
+
+
+def environment_of(options: ClientOptions) -> dict[str, str]:
+    environment = {**os.environ, **options.get("env", {})}
+    environment.pop(TOKEN_VARIABLE, None)
+    if token := options.get("token", ""):
+        environment[TOKEN_VARIABLE] = token
+    return environment
+
+
+def capabilities_of(options: ClientOptions) -> tuple[str, ...]:
+    handlers = (("approvals", options.get("approve")), ("elicitation", options.get("elicit")))
+    asked = tuple(name for name, handler in handlers if handler)
+    return (*asked, *(name for name in options.get("capabilities", ()) if name not in asked))

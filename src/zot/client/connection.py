@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from zot.client.process import Child
+from zot.client.process import RpcProcess
 from zot.errors import ClientError, CommandFailed, NoAnswer
 from zot.wire import rpc_frames
 from zot.wire.rpc_codec import decode
@@ -29,7 +29,7 @@ Approve = Callable[[rpc_frames.ApprovalRequest], Awaitable[rpc_frames.Approve]]
 Elicit = Callable[[rpc_frames.ElicitationRequest], Awaitable[rpc_frames.AnswerElicitation]]
 
 
-class Inbox:
+class EventInbox:
     """What belongs to one command: its response, then its events."""
 
     def __init__(self) -> None:
@@ -66,13 +66,13 @@ class Inbox:
         return True
 
 
-class Connection:
+class RpcConnection:
     """``answer_timeout`` is for commands answered at once, ``silence`` for how long a prompt may be quiet before zot
     is asked whether it is still there."""
 
     def __init__(
         self,
-        child: Child,
+        child: RpcProcess,
         *,
         answer_timeout: float,
         silence: float,
@@ -88,8 +88,8 @@ class Connection:
         self._elicit = elicit
         self._ids = count(1)
         self._waiting: dict[str, asyncio.Future[rpc_frames.Response]] = {}
-        self._inboxes: dict[str, Inbox] = {}
-        self._current: Inbox | None = None
+        self._inboxes: dict[str, EventInbox] = {}
+        self._current: EventInbox | None = None
         self._room = asyncio.Event()
         self._over = False
         self._group: asyncio.TaskGroup | None = None
@@ -126,10 +126,10 @@ class Connection:
             self._waiting.pop(id, None)
         return _data(response)
 
-    async def begin(self, command: rpc_frames.Command) -> Inbox:
+    async def begin(self, command: rpc_frames.Command) -> EventInbox:
         """Send a command whose events follow when its turn comes."""
         id = str(next(self._ids))
-        inbox = self._inboxes[id] = Inbox()
+        inbox = self._inboxes[id] = EventInbox()
         try:
             async with asyncio.timeout(self._answer_timeout):
                 await self._send(command, id)
@@ -138,7 +138,7 @@ class Connection:
             raise NoAnswer("zot does not read its input", self.stderr) from None
         return inbox
 
-    async def started(self, inbox: Inbox) -> Any:
+    async def started(self, inbox: EventInbox) -> Any:
         """The data of its response, once its turn has come."""
         while inbox.response is None and not inbox.over:
             await self._news(inbox)
@@ -146,7 +146,7 @@ class Connection:
             raise inbox.failure or self._child.gone()
         return _data(inbox.response)
 
-    async def next(self, inbox: Inbox) -> Event | None:
+    async def next(self, inbox: EventInbox) -> Event | None:
         """The next event, None after the last; raises what ended it."""
         while not inbox.events and not inbox.over:
             await self._news(inbox)
@@ -158,7 +158,7 @@ class Connection:
             raise inbox.failure
         return None
 
-    def drop(self, inbox: Inbox) -> None:
+    def drop(self, inbox: EventInbox) -> None:
         """Nobody reads it any more: abort it, now or when its turn comes."""
         inbox.dropped = True
         inbox.events.clear()
@@ -166,7 +166,7 @@ class Connection:
         if inbox is self._current and not inbox.over:
             self._child.post(_line(rpc_frames.Abort(), ""))
 
-    async def _news(self, inbox: Inbox) -> None:
+    async def _news(self, inbox: EventInbox) -> None:
         if await inbox.news(self._silence):
             return
         before = self._child.received

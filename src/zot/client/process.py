@@ -20,7 +20,7 @@ _TERM_GRACE = 1.0
 _FAREWELL = 1.0
 
 
-class Child:
+class RpcProcess:
     """``stderr`` is the end of what it said there; ``heard_stderr`` is told each line as it comes."""
 
     def __init__(self, process: Process, heard_stderr: Callable[[str], None] | None) -> None:
@@ -37,7 +37,7 @@ class Child:
         env: Mapping[str, str],
         cwd: str | None = None,
         heard_stderr: Callable[[str], None] | None = None,
-    ) -> Child:
+    ) -> RpcProcess:
         try:
             process = await asyncio.create_subprocess_exec(
                 *argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=env, cwd=cwd, start_new_session=True

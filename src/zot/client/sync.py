@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal, TypeVar, Unpack, overload
 
-from zot.client.client import Client
-from zot.client.options import ClientOptions
+from zot.client.client import Client, ClientOptions
 from zot.system.sync_facade import BlockingFace
 from zot.wire import rpc_frames as rpc
 from zot.wire.python_values import PromptImage

@@ -16,7 +16,7 @@ from zot.core import events
 from zot.core.event_bus import Reader
 from zot.core.events import SHOWN, AgentEvent, Checkpoint, PromptAccepted
 from zot.core.loop import Loop, Outcome
-from zot.core.pending_input import FirstCall, Prompt
+from zot.core.pending_input import FirstCall, PendingPrompt
 from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.tool import Tool, ToolContext, ToolResult, text_result
@@ -26,7 +26,7 @@ from zot.provider.messages import ImageBlock, Message, ToolCallBlock, Usage
 from zot.provider.model import Model
 from zot.provider.model_call import Client, ToolSpec
 
-__all__ = ["Agent", "FirstCall", "Outcome", "Prompt"]
+__all__ = ["Agent", "FirstCall", "Outcome", "PendingPrompt"]
 
 _CODES: dict[type[Exception], str] = {CostLimitReached: "cost_limit"}
 
@@ -52,7 +52,7 @@ class Agent(AgentState):
         ``queued`` says that the prompt comes from the queue and was announced when it got there; ``first_call`` is
         run before the model is asked, and its result is there when it answers; ``instead`` takes the place of the
         prompt before it, if that is still unanswered."""
-        prompt = Prompt(text, tuple(images))
+        prompt = PendingPrompt(text, tuple(images))
         self._must_be_idle()
         if not queued:
             self.emit(PromptAccepted(text, len(prompt.images)))
@@ -104,7 +104,7 @@ class Agent(AgentState):
     async def _work(
         self,
         emit: Reader | None,
-        prompt: Prompt | None,
+        prompt: PendingPrompt | None,
         first_call: FirstCall | None = None,
         *,
         instead: bool = False,
@@ -177,10 +177,10 @@ class Agent(AgentState):
         self.emit(PromptAccepted(text, len(images), queued=True))
         self.inputs.enqueue(text, images)
 
-    def take_queued(self) -> Prompt | None:
+    def take_queued(self) -> PendingPrompt | None:
         return self.inputs.take_queued()
 
-    def take_all(self) -> tuple[Prompt, ...]:
+    def take_all(self) -> tuple[PendingPrompt, ...]:
         """Everything that was steered or queued and not said yet, oldest first."""
         self.inputs.requeue_steering()
         return self.inputs.take_all()

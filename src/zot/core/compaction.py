@@ -15,7 +15,7 @@ from contextlib import aclosing, contextmanager
 from zot.core import events
 from zot.core.compaction_prompt import INSTRUCTIONS, SYSTEM, length_of, serialise, shortened
 from zot.core.events import SYNTHETIC, CompactionEnded, CompactionStarted
-from zot.core.pending_input import Prompt
+from zot.core.pending_input import PendingPrompt
 from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.errors import CompactionFailed, ContextTooLong, ZotError, in_words
@@ -189,7 +189,9 @@ def _summary_message(summary: str, messages: Sequence[Message], start: int, wind
     text = f"{HEADING}\n\n{summary}"
     meta = {"compaction": "true", "tokens_before": str(length_of(messages[:start]) // CHARS_PER_TOKEN)}
     images: tuple[Block, ...] = ()
-    instruction = _lost_instruction(messages, start)
+    # the user's last prompt, unless the tail still holds it
+    at = next((i for i in reversed(range(len(messages))) if _instruction(messages[i])), -1)
+    instruction = None if at < 0 or at >= start else _instruction(messages[at])
     if instruction is not None:
         said = shortened(instruction.text, (window or _ASSUMED_WINDOW) * CHARS_PER_TOKEN // 2)
         text += f"\n\n{LAST_INSTRUCTION}\n\n{said}"
@@ -198,16 +200,10 @@ def _summary_message(summary: str, messages: Sequence[Message], start: int, wind
     return Message("user", (*images, TextBlock(text)), utc_now(), meta)
 
 
-def _lost_instruction(messages: Sequence[Message], start: int) -> Prompt | None:
-    """The user's last prompt, unless the tail still holds it."""
-    at = next((i for i in reversed(range(len(messages))) if _instruction(messages[i])), -1)
-    return None if at < 0 or at >= start else _instruction(messages[at])
-
-
-def _instruction(message: Message) -> Prompt | None:
+def _instruction(message: Message) -> PendingPrompt | None:
     if message.role != "user" or SYNTHETIC in message.meta:
         return None
     compacted = "compaction" in message.meta
     text = message.meta.get("last_instruction", "") if compacted else message.text()
     images = tuple(block for block in message.content if isinstance(block, ImageBlock))
-    return Prompt(text, images) if text or images else None
+    return PendingPrompt(text, images) if text or images else None

@@ -13,13 +13,13 @@ import msgspec
 
 from zot.core import events
 from zot.core.events import REPLACES, SYNTHETIC
-from zot.core.pending_input import Prompt
+from zot.core.pending_input import PendingPrompt
 from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.tool import Tool
 from zot.core.turn import Turn, TurnOutcome, describe
 from zot.errors import ContextTooLong, CostLimitReached, ProviderError, StepLimitReached, TransportFailed, ZotError
-from zot.provider.messages import Message, StopReason, ToolCallBlock, user_message, utc_now
+from zot.provider.messages import ImageBlock, Message, StopReason, ToolCallBlock, user_message, utc_now
 
 GO_ON = (
     "Your last answer broke off because the connection failed; what arrived of it is above. Go on exactly where it"
@@ -34,7 +34,7 @@ class Outcome(msgspec.Struct, frozen=True):
     stop: StopReason
     error: Exception | None = None
     refused: str = ""
-    taken_back: Prompt | None = None
+    taken_back: PendingPrompt | None = None
 
 
 class Loop:
@@ -43,9 +43,11 @@ class Loop:
         self._run = run
         self._may_compact = True
         self._went_on = False
-        self._steering: dict[int, tuple[Prompt, str]] = {}  # what may be said, and what the model is told before it
+        self._steering: dict[
+            int, tuple[PendingPrompt, str]
+        ] = {}  # what may be said, and what the model is told before it
 
-    def say(self, prompt: Prompt, *, instead: bool = False) -> None:
+    def say(self, prompt: PendingPrompt, *, instead: bool = False) -> None:
         """The user speaks: into transcript and session first, then it is shown; ``instead`` of what failed."""
         message = user_message(prompt.text, prompt.images)
         if instead and self._state.unanswered is not None:
@@ -81,7 +83,8 @@ class Loop:
             await self._state.settle_system()
             tools = self._state.toolbox
             turn = await Turn(self._state, self._run, step, before).take()
-            if await self._is_taken_over(turn):
+            # the model failed and nothing of its answer was kept: whether another one takes this turn
+            if turn.error is not None and not turn.kept and await self._state.take_over(turn.error):
                 continue
             if self._is_gone_on_with(turn):
                 step, before = step + turn.kept, turn.said
@@ -95,8 +98,6 @@ class Loop:
 
     def _ended(self, turn: TurnOutcome) -> Outcome:
         if isinstance(turn.error, ContextTooLong) and not turn.kept and self._state.unanswered is not None:
-            from zot.core.too_long import take_back  # next to nobody writes so much
-
             error, prompt = take_back(self._state, turn.error)
             return Outcome(turn.stop, error, taken_back=prompt)
         return Outcome(turn.stop, turn.error, turn.refused)
@@ -119,10 +120,6 @@ class Loop:
             used = self._state.last_context_tokens * 100 // self._state.model.context_window
             # One that failed would fail again at the next step, at a price.
             self._may_compact = await compact_automatically(self._state, self._run, f"the context is {used}% full")
-
-    async def _is_taken_over(self, turn: TurnOutcome) -> bool:
-        """The model failed and nothing of its answer was kept: whether another one takes this turn."""
-        return turn.error is not None and not turn.kept and await self._state.take_over(turn.error)
 
     def _is_gone_on_with(self, turn: TurnOutcome) -> bool:
         """The answer broke off and nobody can be asked about it: whether the model is asked to go on, once."""
@@ -186,3 +183,35 @@ class Loop:
 def _broke_off(error: Exception) -> bool:
     """The connection was lost, or the provider gave up for a reason that may pass."""
     return isinstance(error, TransportFailed) or (isinstance(error, ProviderError) and error.retryable)
+
+
+# A prompt that does not fit the model's window is replaced by one line, so that later prompts fit.
+
+
+def take_back(state: AgentState, refusal: ContextTooLong) -> tuple[ContextTooLong, PendingPrompt]:
+    """What to tell the user, and the prompt itself. The transcript must end with an unanswered one."""
+    from zot.core.compaction import tokens_of
+
+    message = state.unanswered
+    assert message is not None
+    images = tuple(block for block in message.content if isinstance(block, ImageBlock))
+    size = f"about {tokens_of(message):,} tokens" + (f" and {len(images)} images" if images else "")
+    instead = user_message(f"[a prompt of {size} was taken out here: it did not fit the model's window]")
+    state.replace_last(msgspec.structs.replace(instead, meta={REPLACES: "true"}))
+    text = f"{_told(state, size)}; it was taken out of the conversation again"
+    told = ContextTooLong(text, provider=refusal.provider, status=refusal.status, code=refusal.code, body=refusal.body)
+    told.__cause__ = refusal
+    return told, PendingPrompt(message.text(), images)
+
+
+def _told(state: AgentState, size: str) -> str:
+    from zot.core.compaction import CHARS_PER_TOKEN, tokens_of
+
+    window = state.model.context_window
+    room = f"the window of {state.model.id}" + (f", which is {window:,} tokens" if window else "")
+    around = (len(state.system_text()) + len(msgspec.json.encode(state.specs))) // CHARS_PER_TOKEN
+    before = sum(map(tokens_of, state.messages[:-1]))
+    said = f", what was said before {before:,}" if before else ""
+    return (
+        f"{state.client.name}: the prompt does not fit {room}: it has {size}{said}, instructions and tools {around:,}"
+    )

@@ -14,7 +14,7 @@ import msgspec
 from zot.provider.messages import ImageBlock, ToolCallBlock
 
 
-class Prompt(msgspec.Struct, frozen=True):
+class PendingPrompt(msgspec.Struct, frozen=True):
     """Something the user said, not yet part of the transcript."""
 
     text: str
@@ -30,45 +30,45 @@ class FirstCall(msgspec.Struct, frozen=True):
 
 class Inputs:
     def __init__(self) -> None:
-        self._steering: deque[Prompt] = deque()
-        self._queue: deque[Prompt] = deque()
+        self._steering: deque[PendingPrompt] = deque()
+        self._queue: deque[PendingPrompt] = deque()
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
-        self._steering.append(Prompt(text, tuple(images)))
+        self._steering.append(PendingPrompt(text, tuple(images)))
 
     def enqueue(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
-        self._queue.append(Prompt(text, tuple(images)))
+        self._queue.append(PendingPrompt(text, tuple(images)))
 
     @property
     def steered(self) -> bool:
         return bool(self._steering)
 
     @property
-    def steering(self) -> tuple[Prompt, ...]:
+    def steering(self) -> tuple[PendingPrompt, ...]:
         return tuple(self._steering)
 
     @property
-    def queued(self) -> tuple[Prompt, ...]:
+    def queued(self) -> tuple[PendingPrompt, ...]:
         return tuple(self._queue)
 
-    def take_steering(self) -> tuple[Prompt, ...]:
+    def take_steering(self) -> tuple[PendingPrompt, ...]:
         taken = tuple(self._steering)
         self._steering.clear()
         return taken
 
-    def withdraw(self, prompt: Prompt) -> None:
+    def withdraw(self, prompt: PendingPrompt) -> None:
         """Forget this very prompt, if it is still among what was steered."""
         self._steering = deque(each for each in self._steering if each is not prompt)
 
-    def take_queued(self) -> Prompt | None:
+    def take_queued(self) -> PendingPrompt | None:
         """The oldest queued prompt, to be run next."""
         return self._queue.popleft() if self._queue else None
 
-    def take_back(self) -> Prompt | None:
+    def take_back(self) -> PendingPrompt | None:
         """The newest queued prompt, for the user to edit again."""
         return self._queue.pop() if self._queue else None
 
-    def take_all(self) -> tuple[Prompt, ...]:
+    def take_all(self) -> tuple[PendingPrompt, ...]:
         """Everything queued, oldest first; the queue is empty afterwards."""
         taken = tuple(self._queue)
         self._queue.clear()

@@ -34,7 +34,7 @@ class Answer(msgspec.Struct, frozen=True):
     args: dict[str, Any] | None = None
 
 
-class Question(msgspec.Struct, frozen=True):
+class ApprovalQuestion(msgspec.Struct, frozen=True):
     """May this call run? ``preview`` is one line about it; ``origin`` the extension that asked for it, if one did;
     ``prefix`` is what the answer of that name would allow, empty where there is no such answer; without ``or_all`` the
     answer ``all`` means no more than ``tool``."""
@@ -54,8 +54,8 @@ class Judged(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-Confirmer = Callable[[Question], Awaitable[Answer]]
-StandIn = Callable[[Question], Awaitable[Answer | None]]
+Confirmer = Callable[[ApprovalQuestion], Awaitable[Answer]]
+StandIn = Callable[[ApprovalQuestion], Awaitable[Answer | None]]
 
 
 def _unknown(call: ToolCallBlock) -> Nature:
@@ -84,7 +84,7 @@ class ConfirmGate:
         self.nature = nature
         self.kept = kept
         self.asks_each = asks_each
-        self.on_answer: Callable[[Question, Answer], None] | None = None  # a recorder's
+        self.on_answer: Callable[[ApprovalQuestion, Answer], None] | None = None  # a recorder's
         self.stand_in: StandIn | None = None
         self._rules: set[Rule] = set()
 
@@ -130,7 +130,7 @@ class ConfirmGate:
             return None if judged.step == "run" else judged.reason
         nature = self._nature_of(call)
         try:
-            question = Question(call, preview(call.value), origin, nature.prefix, self._may_open)
+            question = ApprovalQuestion(call, preview(call.value), origin, nature.prefix, self._may_open)
             answer = await self._answer(question)
             if self.on_answer is not None:
                 self.on_answer(question, answer)
@@ -141,7 +141,7 @@ class ConfirmGate:
         refusal = self._heed(call.name, nature, answer)
         return refusal if refusal is not None or answer.args is None else call.with_args(answer.args)
 
-    async def _answer(self, question: Question) -> Answer:
+    async def _answer(self, question: ApprovalQuestion) -> Answer:
         answer = await self.stand_in(question) if self.stand_in is not None else None
         if answer is None:
             answer = await self.confirmer(question) if self.confirmer is not None else Answer("deny", NOBODY_TO_ASK)

@@ -17,7 +17,7 @@ from zot.core.events import Checkpoint, ToolEnded, ToolReturned, ToolStarting
 from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.tool import Tool, ToolContext, ToolResult, changes_of, hunks_of, refused_of, text_result
-from zot.core.tool_calls import STOPPED, Blocked, FinishedBeforeAbort, Permitted, execute, permit
+from zot.core.tool_calls import STOPPED, CallDenied, FinishedBeforeAbort, Permitted, execute, permit
 from zot.errors import ToolError
 from zot.provider.messages import Message, ToolCallBlock, ToolResultBlock, utc_now
 
@@ -80,7 +80,7 @@ class ToolRuns:
             return _Ready(place, await permit(self._state, self._tools, self._calls[place], self._origin))
         except ToolError as refusal:
             self._run.emit(Checkpoint())
-            refused = {"refused": True} if isinstance(refusal, Blocked) else None
+            refused = {"refused": True} if isinstance(refusal, CallDenied) else None
             self._settle(place, text_result(str(refusal), is_error=True, details=refused))
             return None
 

@@ -41,7 +41,7 @@ class FinishedBeforeAbort(asyncio.CancelledError):
         self.result = result
 
 
-class Blocked(ToolError):
+class CallDenied(ToolError):
     """Somebody said no, as against a call that makes no sense."""
 
 
@@ -50,7 +50,7 @@ async def permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBlo
     try:
         return await _permit(state, tools, call, origin)
     except ToolError as refusal:
-        status: Status = "blocked" if isinstance(refusal, Blocked) else "failed"
+        status: Status = "blocked" if isinstance(refusal, CallDenied) else "failed"
         state.emit(ToolEnded(call, status, False, text_result(str(refusal), is_error=True), origin))
         raise
 
@@ -100,7 +100,7 @@ async def _permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBl
         reviewed = await review_call(state.interceptors, call, origin, state.report_interceptor)
         if isinstance(reviewed, str):
             state.emit(PermissionDecided(call, "denied", "policy", reviewed, origin))
-            raise Blocked(reviewed)
+            raise CallDenied(reviewed)
         if state.gate is None:
             state.emit(PermissionDecided(reviewed, "approved", "yolo", "", origin))
             return Permitted(tool, reviewed, origin)
@@ -108,7 +108,7 @@ async def _permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBl
         if call is reviewed:
             return Permitted(tool, reviewed, origin)
     state.emit(PermissionDecided(call, "denied", "policy", NO_AGREEMENT, origin))
-    raise Blocked(NO_AGREEMENT)
+    raise CallDenied(NO_AGREEMENT)
 
 
 async def _confirm(state: AgentState, gate: Gate, call: ToolCallBlock, origin: str) -> ToolCallBlock:
@@ -123,7 +123,7 @@ async def _confirm(state: AgentState, gate: Gate, call: ToolCallBlock, origin: s
     source = judged.source if judged is not None else "policy"
     if isinstance(answer, str):
         state.emit(PermissionDecided(call, "denied", source, answer, origin))
-        raise Blocked(answer)
+        raise CallDenied(answer)
     wanted = call if answer is None else rewritten(call, answer.args or {})
     if wanted is call:
         state.emit(PermissionDecided(call, "approved", source, "", origin))

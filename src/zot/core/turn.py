@@ -38,7 +38,7 @@ class TurnOutcome(msgspec.Struct, frozen=True):
     said: str = ""
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _ModelAnswer(msgspec.Struct, frozen=True):
     stop: StopReason
     message: Message
     error: Exception | None = None
@@ -83,7 +83,7 @@ class Turn:
 
     # --- listening
 
-    async def _answer(self) -> _Answer:
+    async def _answer(self) -> _ModelAnswer:
         """What the model said; a prompt too long for it is compacted and tried once more."""
         try:
             try:
@@ -95,9 +95,9 @@ class Turn:
                     raise
                 return await self._listen()
         except Exception as error:
-            return _Answer("error", self._partial(), error)
+            return _ModelAnswer("error", self._partial(), error)
 
-    async def _listen(self) -> _Answer:
+    async def _listen(self) -> _ModelAnswer:
         answer = None
         self._usage_emitted = False
         request = self._state.request()
@@ -106,7 +106,7 @@ class Turn:
         async with aclosing(self._state.call(request)) as heard:
             async for event in heard:
                 if isinstance(event, stream.Finished):
-                    answer = _Answer(event.stop, event.message, event.error)
+                    answer = _ModelAnswer(event.stop, event.message, event.error)
                 else:
                     self._forward(event)
         if answer is None:
@@ -256,7 +256,7 @@ def kept_message(message: Message, stop: StopReason) -> tuple[Message | None, St
         case "aborted" if calls:
             content = ()
         case _:
-            content = _text_of(message)
+            content = tuple(block for block in message.content if isinstance(block, TextBlock) and block.text)
     return _dated(message, content) if _says_something(content) else None, stop
 
 
@@ -283,10 +283,6 @@ def _marked(message: Message, shown: Message | None) -> Message:
 
 def _is_complete(call: ToolCallBlock) -> bool:
     return not call.arguments.strip() or isinstance(call.value, dict)
-
-
-def _text_of(message: Message) -> tuple[Block, ...]:
-    return tuple(block for block in message.content if isinstance(block, TextBlock) and block.text)
 
 
 def _says_something(content: tuple[Block, ...]) -> bool:

@@ -26,7 +26,7 @@ from zot.devkit.live_trace import read_typed
 from zot.devkit.scripted_host import Place, ScriptHost, started
 from zot.devkit.trace_reader import read_frames, summary_of
 from zot.errors import BadFrame, ExtensionError
-from zot.features.extensions.loader.legacy_data import looks_like_data
+from zot.features.extensions.loader.data_dir import looks_like_data
 from zot.features.extensions.loader.manifest import Manifest, read_manifest
 from zot.features.recording.frame_trace import FrameLog
 from zot.system.safe_open import reading

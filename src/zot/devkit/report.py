@@ -20,7 +20,7 @@ from zot.core.session.records import MessageRow, message_of
 from zot.core.session.session_file import read_lines
 from zot.core.session.summary import Summary
 from zot.errors import SessionError
-from zot.features.export.redaction import Redaction
+from zot.features.export.export import Redaction
 from zot.features.recording.feature import versions
 from zot.features.recording.journal_file import encoded, plain
 from zot.features.recording.reader import Recording

@@ -19,7 +19,7 @@ from zot.agent.tools.registry import unknown_extras
 from zot.agent.tools.workspace import Workspace
 from zot.errors import ZotError
 from zot.features.extensions.extension_check import (
-    Checked,
+    ExtensionCheck,
     Extensions,
     check_extensions,
     examine,
@@ -44,7 +44,7 @@ _WRITTEN = ("sessions", "logs", "history", "extensions")
 class Report(msgspec.Struct, frozen=True):
     ok: bool
     facts: dict[str, str]
-    extensions: list[Checked]
+    extensions: list[ExtensionCheck]
     notes: list[str]
     problems: list[str]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from zot.core.permission_gate import Answer, ConfirmGate, Question, preview
+from zot.core.permission_gate import Answer, ApprovalQuestion, ConfirmGate, preview
 from zot.core.permission_modes import Mode, parse_mode, wider
 from zot.errors import UsageError
 from zot.frontends.console import say
@@ -22,7 +22,7 @@ from zot.wire import rpc_frames as wire
 from zot.wire.rpc_frames import ApprovalRequest, Approve
 
 if TYPE_CHECKING:
-    from zot.features.jail.outside_access import Decision, Offer, Outside
+    from zot.features.jail.outside_access import Decision, OutsideAccess, OutsideRequest
 
 GONE = "refused: the client closed its input, so nobody can be asked"
 
@@ -31,7 +31,9 @@ class Approvals:
     """Does nothing while everything runs. ``widest`` is the mode zot was started with, or the limit that was named: a
     client goes no further."""
 
-    def __init__(self, gate: ConfirmGate | None, writer: Writer, limit: str, outside: Outside | None = None) -> None:
+    def __init__(
+        self, gate: ConfirmGate | None, writer: Writer, limit: str, outside: OutsideAccess | None = None
+    ) -> None:
         self._gate = gate
         self._widest: Mode = (
             gate.limit if gate is not None and limit else gate.mode if gate is not None else "everything"
@@ -97,7 +99,7 @@ class Approvals:
             if not offered.done():
                 offered.set_result("deny")
 
-    async def _ask(self, question: Question) -> Answer:
+    async def _ask(self, question: ApprovalQuestion) -> Answer:
         if self._closed:
             return Answer("deny", GONE)
         request_id = self._next_id()
@@ -118,7 +120,7 @@ class Approvals:
         finally:
             del self._asked[request_id]
 
-    async def _offer(self, offer: Offer) -> Decision:
+    async def _offer(self, offer: OutsideRequest) -> Decision:
         if self._closed:
             return "deny"
         request_id = self._next_id()

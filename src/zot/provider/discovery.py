@@ -11,10 +11,10 @@ import asyncio
 import contextlib
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -24,6 +24,7 @@ from zot.provider.auth.credential_lookup import find_credential
 from zot.provider.catalog import CACHE_FILE, Cache, CachedModel, read_cache
 from zot.provider.dialects import dialect_for
 from zot.provider.dialects.dialect import Endpoint, ListedModel
+from zot.provider.dialects.request_parts import bearer, get
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool
 from zot.provider.providers import Provider, base_url_of, builtin_providers
@@ -39,7 +40,7 @@ _NO_CHAT = re.compile(
 )
 
 
-class Target(msgspec.Struct, frozen=True):
+class DiscoveryTarget(msgspec.Struct, frozen=True):
     """One provider to ask, with the key that signs the request (empty for servers that need none)."""
 
     provider: Provider
@@ -66,12 +67,12 @@ def targets(
     *,
     in_use: str = "",
     api_key: str = "",
-) -> list[Target]:
+) -> list[DiscoveryTarget]:
     """Whom a refresh may ask: providers with a key, and local servers that are configured or in use.
 
     Logins are skipped, and no key command is run for this. ``api_key`` is the flag's, for the provider in use.
     """
-    found: list[Target] = []
+    found: list[DiscoveryTarget] = []
     for provider in providers:
         used = provider.id == in_use
         if provider.api == "script" or (provider.local and not (used or provider.user_endpoint)):
@@ -83,9 +84,9 @@ def targets(
         except (NotLoggedIn, ConfigError):
             continue
         if credential is not None and credential.method == "apikey":
-            found.append(Target(provider, base_url_of(provider, environ), credential.key))
+            found.append(DiscoveryTarget(provider, base_url_of(provider, environ), credential.key))
         elif credential is None and not provider.needs_key and (provider.local or provider.discover):
-            found.append(Target(provider, base_url_of(provider, environ)))
+            found.append(DiscoveryTarget(provider, base_url_of(provider, environ)))
     return [target for target in found if target.base_url]
 
 
@@ -100,7 +101,7 @@ def refresh_due(cache: Cache, provider: str, now: float | None = None) -> bool:
 
 
 async def refresh(
-    pool: HttpPool, targets: Iterable[Target], home: Path, *, budget_s: float = 20.0
+    pool: HttpPool, targets: Iterable[DiscoveryTarget], home: Path, *, budget_s: float = 20.0
 ) -> list[CachedModel] | None:
     """Ask every target whose cache is stale; the new list for ``Catalog.learn``, None when nothing was found.
 
@@ -136,7 +137,7 @@ async def find_local_servers(
         base_url = base_url_of(provider, environ or {}).replace("//localhost", "//127.0.0.1")
         try:
             async with asyncio.timeout(timeout):
-                models = await _models(pool, Target(provider, base_url), windows=False)
+                models = await _models(pool, DiscoveryTarget(provider, base_url), windows=False)
         except (ProviderError, TimeoutError, OSError):
             return
         if models:
@@ -148,7 +149,7 @@ async def find_local_servers(
     return [found[row.id] for row in local if row.id in found]
 
 
-async def _collect(pool: HttpPool, target: Target, found: dict[str, list[CachedModel]]) -> None:
+async def _collect(pool: HttpPool, target: DiscoveryTarget, found: dict[str, list[CachedModel]]) -> None:
     limit = _PROBE_S if target.provider.discover or target.provider.local else _REQUEST_S
     try:
         async with asyncio.timeout(limit):
@@ -159,7 +160,7 @@ async def _collect(pool: HttpPool, target: Target, found: dict[str, list[CachedM
         found[_owner(target.provider)] = models
 
 
-async def _models(pool: HttpPool, target: Target, *, windows: bool = True) -> list[CachedModel]:
+async def _models(pool: HttpPool, target: DiscoveryTarget, *, windows: bool = True) -> list[CachedModel]:
     """The chat models of a provider's list, page after page."""
     provider, dialect = target.provider, dialect_for(target.provider.api)
     endpoint = Endpoint(
@@ -177,8 +178,6 @@ async def _models(pool: HttpPool, target: Target, *, windows: bool = True) -> li
         if not after:
             break
     if windows and provider.local and models:
-        from zot.provider.local_server_info import with_abilities  # few people have such a server
-
         with contextlib.suppress(ProviderError, OSError):  # the list is worth having without
             models = await with_abilities(provider.id, endpoint, models, lambda request: _get(pool, request))
     return [
@@ -202,7 +201,7 @@ async def _get(pool: HttpPool, request: HttpRequest) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def _comes_and_goes(target: Target) -> bool:
+def _comes_and_goes(target: DiscoveryTarget) -> bool:
     """A server on this machine may have been started anew, with another model or another window."""
     return target.provider.local and not target.provider.user_endpoint
 
@@ -226,3 +225,96 @@ def _store(home: Path, found: dict[str, list[CachedModel]]) -> list[CachedModel]
     except OSError:
         return [model for models in found.values() for model in models]
     return models
+
+
+# Context window and tool support of models on a local server; each kind of server has its own address for it.
+
+Ask = Callable[[HttpRequest], Awaitable[dict[str, Any]]]
+
+_ASSUMED_BY_OLLAMA = 32_768  # what is assumed of a model whose own window is larger
+_MOST_SHOWN = 20  # models ollama is asked about one by one
+
+
+class Told(NamedTuple):
+    window: int = 0
+    tools: bool | None = None
+
+
+async def with_abilities(kind: str, endpoint: Endpoint, models: Sequence[ListedModel], ask: Ask) -> list[ListedModel]:
+    """The models with what the server tells of them. ``kind`` is the provider's id; of a server of an unknown kind only
+    what every one may have is asked."""
+    root = endpoint.base_url.rstrip("/").removesuffix("/v1")
+    found = await _READERS.get(kind, _llama_cpp)(root, endpoint, models, ask)
+    return [_with(model, found.get(model.id, Told())) for model in models]
+
+
+def _with(model: ListedModel, told: Told) -> ListedModel:
+    window = model.context_window or told.window
+    return msgspec.structs.replace(model, context_window=window, tools=told.tools)
+
+
+async def _llama_cpp(root: str, endpoint: Endpoint, models: Sequence[ListedModel], ask: Ask) -> dict[str, Told]:
+    """``/props``: one model at a time, the context each of its slots has, and what its template can say."""
+    props = await ask(get(f"{root}/props", endpoint, bearer(endpoint)))
+    window = _number(_object(props.get("default_generation_settings")), "n_ctx") or _number(props, "n_ctx")
+    can = _object(props.get("chat_template_caps")).get("supports_tools")
+    return {model.id: Told(window, can if isinstance(can, bool) else None) for model in models}
+
+
+async def _lm_studio(root: str, endpoint: Endpoint, models: Sequence[ListedModel], ask: Ask) -> dict[str, Told]:
+    """Its own list: what is loaded has the window it was loaded with."""
+    page = await ask(get(f"{root}/api/v0/models", endpoint, bearer(endpoint)))
+    rows = [_object(row) for row in _list(page.get("data"))]
+    return {
+        str(row.get("id")): Told(
+            _number(row, "loaded_context_length", "max_context_length"), _listed_among("tool_use", row)
+        )
+        for row in rows
+    }
+
+
+async def _ollama(root: str, endpoint: Endpoint, models: Sequence[ListedModel], ask: Ask) -> dict[str, Told]:
+    """A running model tells its window; of another one it is the ``num_ctx`` it was made with, if it was given one."""
+    running = await ask(get(f"{root}/api/ps", endpoint, bearer(endpoint)))
+    rows = [_object(row) for row in _list(running.get("models"))]
+    windows = {str(row.get("model") or row.get("name")): _number(row, "context_length") for row in rows}
+    found: dict[str, Told] = {name: Told(window) for name, window in windows.items()}
+    for model in models[:_MOST_SHOWN]:
+        shown = await ask(_show(root, endpoint, model.id))
+        found[model.id] = Told(windows.get(model.id) or _made_with(shown), _listed_among("tools", shown))
+    return found
+
+
+def _listed_among(ability: str, row: Mapping[str, Any]) -> bool | None:
+    """Older servers do not list what a model can do."""
+    return ability in _list(row["capabilities"]) if isinstance(row.get("capabilities"), list) else None
+
+
+def _show(root: str, endpoint: Endpoint, model: str) -> HttpRequest:
+    asked = get(f"{root}/api/show", endpoint, [("content-type", "application/json"), *bearer(endpoint)])
+    return HttpRequest("POST", asked.url, asked.headers, msgspec.json.encode({"model": model}))
+
+
+def _made_with(shown: Mapping[str, Any]) -> int:
+    given = re.search(r"(?m)^num_ctx\s+(\d{1,9})\s*$", str(shown.get("parameters") or "")[:10_000])
+    if given:
+        return int(given[1])
+    info = _object(shown.get("model_info"))
+    trained = next((_number(info, key) for key in info if key.endswith(".context_length")), 0)
+    return trained if trained < _ASSUMED_BY_OLLAMA else 0
+
+
+_READERS = {"llama.cpp": _llama_cpp, "lmstudio": _lm_studio, "ollama": _ollama}
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _number(row: Mapping[str, Any], *names: str) -> int:
+    values = [row.get(name) for name in names]
+    return next((v for v in values if isinstance(v, int) and not isinstance(v, bool) and v > 0), 0)

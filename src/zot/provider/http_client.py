@@ -119,7 +119,7 @@ class HttpClient:
 
     def _retrying(self, error: ProviderError, failed: int) -> Retrying | None:
         """The wait before the next attempt; None when the error is final."""
-        from zot.provider.retry import NOBODY_THERE, next_wait, reason  # most calls go well
+        from zot.provider.error_mapping import NOBODY_THERE, next_wait, reason  # most calls go well
 
         retries = self._endpoint.retries
         if self._is_here and _refused(error):
@@ -182,7 +182,8 @@ class HttpClient:
         try:
             return await self._open(self._dialect.request(request, self._endpoint))
         except AuthFailed as refusal:
-            if self._renewal is None or not _was_about_time(refusal):
+            # whether a key that was good may have ended; Amazon says so with a 403
+            if self._renewal is None or not (refusal.status == 401 or refusal.code.startswith("ExpiredToken")):
                 raise
             again = await self._renewal.renewed(self._endpoint, refusal)
             if again is None:
@@ -295,18 +296,13 @@ def _may_stream(response: HttpResponse) -> bool:
     return plain and not kind.startswith(("text/html", "application/json"))
 
 
-def _was_about_time(refusal: AuthFailed) -> bool:
-    """Whether a key that was good may have ended; Amazon says so with a 403."""
-    return refusal.status == 401 or refusal.code.startswith("ExpiredToken")
-
-
 def _refused(error: ProviderError) -> bool:
     return str(error).endswith("connection refused")
 
 
 def _final(error: ProviderError, here: bool) -> ProviderError:
     """The error as the caller sees it. One refused on this very machine usually means that no server is running."""
-    from zot.provider.retry import final
+    from zot.provider.error_mapping import final
 
     if here and _refused(error):
         error.args = (f"{error}; start the server, or name its address with --base-url",)

@@ -21,7 +21,7 @@ from zot.system.safe_open import reading
 _NO_ANSWER = 503  # for a failure that was no answer of a server
 
 
-class _Error(msgspec.Struct, frozen=True):
+class _ScriptError(msgspec.Struct, frozen=True):
     text: str = ""
     status: int = 0
 
@@ -29,19 +29,19 @@ class _Error(msgspec.Struct, frozen=True):
 class _Value(msgspec.Struct, frozen=True):
     text: str = ""
     message: Message | None = None
-    error: _Error | None = None
+    error: _ScriptError | None = None
 
 
-class _Line(msgspec.Struct, frozen=True):
+class _ScriptLine(msgspec.Struct, frozen=True):
     type: str
     format: int = 0
     n: int = 0
     kind: str = ""
     value: _Value = _Value()
-    error: _Error = _Error()
+    error: _ScriptError = _ScriptError()
 
 
-class _Head(msgspec.Struct, frozen=True):
+class _ScriptHead(msgspec.Struct, frozen=True):
     type: str = ""
     format: int = 1
 
@@ -78,11 +78,11 @@ def _lines(path: Path) -> Iterator[bytes]:
                 yield line.data
 
 
-def _head(data: bytes) -> _Head:
+def _head(data: bytes) -> _ScriptHead:
     try:
-        return msgspec.json.decode(data, type=_Head)
+        return msgspec.json.decode(data, type=_ScriptHead)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return _Head()
+        return _ScriptHead()
 
 
 def turns_of(lines: Iterable[bytes]) -> list[ScriptedTurn]:
@@ -90,7 +90,7 @@ def turns_of(lines: Iterable[bytes]) -> list[ScriptedTurn]:
     answers: dict[int, _Answer] = {}
     for data in lines:
         try:
-            line = msgspec.json.decode(data, type=_Line)
+            line = msgspec.json.decode(data, type=_ScriptLine)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             continue  # some other kind of value
         answer = answers.setdefault(line.n, _Answer())
@@ -106,7 +106,7 @@ def turns_of(lines: Iterable[bytes]) -> list[ScriptedTurn]:
     return [answer.turn or _cut_off(answer) for _, answer in sorted(answers.items())]
 
 
-def _failed(error: _Error) -> ScriptedTurn:
+def _failed(error: _ScriptError) -> ScriptedTurn:
     return ScriptedTurn(error=ScriptedError(error.status or _NO_ANSWER, error.text))
 
 

@@ -150,7 +150,9 @@ class ScriptedClient:
         if turn.thinking:
             said.insert(0, ReasoningBlock(summary=turn.thinking, provider=self.name, model=request.model.id))
         message = Message("assistant", (*said, *calls), utc_now())
-        yield UsageReported(Usage(input_tokens=_prompt_tokens(request), output_tokens=_tokens([message])))
+        yield UsageReported(
+            Usage(input_tokens=len(request.system) // 4 + _tokens(request.messages), output_tokens=_tokens([message]))
+        )
         yield Finished("tool_use" if calls else "end", message)
 
     def _take(self) -> ScriptedTurn:
@@ -188,10 +190,6 @@ def _said_last(request: Request) -> str:
 
 def _call(call: ScriptedCall, id: str) -> ToolCallBlock:
     return ToolCallBlock(id, call.name, call.arguments or msgspec.json.encode(call.args).decode())
-
-
-def _prompt_tokens(request: Request) -> int:
-    return len(request.system) // 4 + _tokens(request.messages)
 
 
 def _tokens(messages: tuple[Message, ...] | list[Message]) -> int:

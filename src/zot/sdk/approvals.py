@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from copy import deepcopy
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from zot.core.permission_gate import Answer, Confirmer, Question
+from zot.core.permission_gate import Answer, ApprovalQuestion, Confirmer
 from zot.system.jail.policy import Wish
 from zot.wire.python_values import Decision, OutsideDecision, OutsideWord, answer_of, outside_word
 
 if TYPE_CHECKING:
-    from zot.features.jail.outside_access import Asker, Offer
+    from zot.features.jail.outside_access import Asker, OutsideRequest
+    from zot.features.mcp.elicitation import Elicitation
+    from zot.features.mcp.session import Ask
 
 
 class Approval(msgspec.Struct, frozen=True):
@@ -40,7 +43,7 @@ class Outside(msgspec.Struct, frozen=True):
 def asker(approve: Callable[[Outside], Awaitable[OutsideDecision] | OutsideDecision]) -> Asker:
     """What is asked about what is outside the jail."""
 
-    async def ask(offer: Offer) -> OutsideWord:
+    async def ask(offer: OutsideRequest) -> OutsideWord:
         call = offer.call
         decision = approve(Outside(call.name, deepcopy(call.args), offer.wishes, " and ".join(map(str, offer.wishes))))
         return outside_word(await decision if isinstance(decision, Awaitable) else decision)
@@ -51,9 +54,31 @@ def asker(approve: Callable[[Outside], Awaitable[OutsideDecision] | OutsideDecis
 def confirmer(approve: Callable[[Approval], Awaitable[Decision] | Decision]) -> Confirmer:
     """What the gate asks."""
 
-    async def confirm(question: Question) -> Answer:
+    async def confirm(question: ApprovalQuestion) -> Answer:
         asked = Approval(question.call.name, deepcopy(question.call.args), question.preview, " ".join(question.prefix))
         decision = approve(asked)
         return answer_of(await decision if isinstance(decision, Awaitable) else decision)
 
     return confirm
+
+
+# Questions of MCP servers, answered by a function of the program; None declines.
+
+ElicitationAnswer = dict[str, Any] | None
+
+
+def answering(given: Callable[[Elicitation], Awaitable[ElicitationAnswer] | ElicitationAnswer]) -> Ask:
+    async def ask(question: Elicitation) -> dict[str, Any]:
+        from zot.features.mcp.elicitation import checked
+        from zot.features.mcp.protocol import McpError
+
+        answer = given(question)
+        content = await answer if isawaitable(answer) else answer
+        if content is None:
+            return {"action": "decline"}
+        try:
+            return {"action": "accept", **({} if question.url else {"content": checked(question, content)})}
+        except ValueError as error:
+            raise McpError(f"{question.server}: {error}") from error
+
+    return ask

@@ -21,8 +21,7 @@ from zot.core.permission_modes import Mode as PermissionMode
 from zot.core.tool import Tool
 from zot.errors import UsageError
 from zot.provider.model import Reasoning
-from zot.sdk.approvals import Approval, Outside, asker, confirmer
-from zot.sdk.elicitations import answering
+from zot.sdk.approvals import Approval, Outside, answering, asker, confirmer
 from zot.sdk.interceptors import as_interceptor
 from zot.sdk.tools import as_tool
 from zot.wire.python_values import Decision, OutsideDecision

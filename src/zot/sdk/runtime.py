@@ -11,6 +11,8 @@ from collections.abc import Coroutine, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar, Unpack, cast, overload
 
+import msgspec
+
 from zot.agent.build import build
 from zot.agent.conversation import Conversation
 from zot.core.events import AgentEvent, Diagnostic, SessionFault
@@ -20,17 +22,14 @@ from zot.errors import AgentBusy, AnswerAborted, RuntimeClosed, UsageError, ZotE
 from zot.features.checkpoints.feature import file_changes, rewind
 from zot.features.conversation_state import conversation_state, provider_models
 from zot.features.lookup import mcp
-from zot.provider.messages import ImageBlock
+from zot.provider.messages import Block, ImageBlock, Message, ResultBlock, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.provider.model import Reasoning
-from zot.sdk.error_text import for_programs
-from zot.sdk.history import transcript_of
 from zot.sdk.options import Options, check, config_of, front_end_of
-from zot.sdk.stream import EventStream, Job, Work
-from zot.sdk.surface import EventSurface
+from zot.sdk.stream import EventStream, EventSurface, Job, Work, for_programs
 from zot.wire import rpc_frames
 from zot.wire.events import message_of, of, text_of, totals_of
 from zot.wire.python_values import PromptImage, image_block
-from zot.wire.structured_output import TRIES, Shape
+from zot.wire.structured_output import TRIES, OutputSchema
 
 T = TypeVar("T")
 RewindWhat = Literal["both", "files", "conversation"]
@@ -119,7 +118,7 @@ class Runtime:
         conversation = self._open()
         if returns is None:
             return EventStream[None](self._begin(lambda: _no_value(conversation.say(text, blocks))))
-        shape = Shape(returns)
+        shape = OutputSchema(returns)
         return EventStream[Any](self._begin(lambda: _value(conversation, shape, text, blocks, tries), rounds=True))
 
     @overload
@@ -139,7 +138,7 @@ class Runtime:
         if returns is None:
             work = self._begin(lambda: _text(conversation, text, blocks))
         else:
-            shape = Shape(returns)
+            shape = OutputSchema(returns)
             work = self._begin(lambda: _value(conversation, shape, text, blocks, tries), rounds=True)
         try:
             async for _ in EventStream[Any](work):
@@ -338,7 +337,9 @@ async def _text(conversation: Conversation, text: str, images: Sequence[ImageBlo
     return answer
 
 
-async def _value(conversation: Conversation, shape: Shape[T], text: str, images: Sequence[ImageBlock], tries: int) -> T:
+async def _value(
+    conversation: Conversation, shape: OutputSchema[T], text: str, images: Sequence[ImageBlock], tries: int
+) -> T:
     pictures = [tuple(images)]
 
     async def say(words: str) -> str:
@@ -351,3 +352,34 @@ def _say_to_programs(error: BaseException) -> None:
     """Its first words name options, not flags."""
     if isinstance(error, ZotError) and error.args and isinstance(error.args[0], str):
         error.args = (for_programs(error.args[0]), *error.args[1:])
+
+
+# The transcript that seeds a conversation, converted from the wire format.
+
+
+def transcript_of(messages: Sequence[rpc_frames.Message]) -> list[Message]:
+    """UsageError for an image: the wire carries only its size, so it cannot be brought back."""
+    return [Message(message.role, tuple(map(_block, message.content)), message.time) for message in messages]
+
+
+def _block(block: rpc_frames.Content) -> Block:
+    match block:
+        case rpc_frames.ToolCallContent():
+            arguments = "" if block.args is None else msgspec.json.encode(block.args).decode()
+            return ToolCallBlock(block.id, block.name, arguments)
+        case rpc_frames.ToolResultContent():
+            return ToolResultBlock(block.call_id, tuple(_results(block.content)), block.is_error)
+        case _:
+            return _plain(block)
+
+
+def _results(blocks: Iterable[rpc_frames.TextContent | rpc_frames.ImageContent]) -> Iterable[ResultBlock]:
+    return (_plain(block) for block in blocks)
+
+
+def _plain(block: rpc_frames.TextContent | rpc_frames.ImageContent) -> TextBlock:
+    if isinstance(block, rpc_frames.ImageContent):
+        raise UsageError(
+            "a message with an image cannot be set: only the image's size is known; keep a session instead"
+        )
+    return TextBlock(block.text)

@@ -7,6 +7,7 @@ The work runs in a task of its own and knows nothing of the stream: when the cal
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
@@ -17,10 +18,10 @@ import msgspec
 from zot.core.event_bus import Reader
 from zot.core.events import AgentEvent
 from zot.errors import AnswerAborted, AnswerMismatch, UsageError
-from zot.sdk.error_text import for_programs
+from zot.features.extensions.ui import SilentSurface
 from zot.wire import rpc_frames
 from zot.wire.events import of
-from zot.wire.rpc_frames import Event
+from zot.wire.rpc_frames import Event, ExtClearNotes, ExtDisplay, ExtensionEvent, ExtNotify
 from zot.wire.stream_iteration import OneLoop
 
 R = TypeVar("R", covariant=True)
@@ -164,3 +165,97 @@ class EventStream(Generic[R]):
 
     def __del__(self) -> None:
         self.left()
+
+
+# Output of extensions as events; an idle runtime keeps it for the next prompt.
+
+_HELD = 256  # notes of an idle runtime; the oldest give way
+
+
+class EventSurface(SilentSurface):
+    """``deliver`` says whether somebody took the event."""
+
+    def __init__(self, deliver: Callable[[ExtensionEvent], bool]) -> None:
+        self._deliver = deliver
+        self._held: deque[ExtensionEvent] = deque(maxlen=_HELD)
+
+    def notify(self, extension: str, level: str, message: str) -> None:
+        self._show(ExtNotify(extension=extension, level=level, message=message))
+
+    def display(self, extension: str, text: str) -> None:
+        self._show(ExtDisplay(extension=extension, text=text))
+
+    def clear_notes(self, extension: str) -> None:
+        self._show(ExtClearNotes(extension=extension))
+
+    def release(self) -> None:
+        """A prompt began: what waited is its first events."""
+        while self._held:
+            self._deliver(self._held.popleft())
+
+    def _show(self, event: ExtensionEvent) -> None:
+        if not self._deliver(event):
+            self._held.append(event)
+
+
+# Error messages that name a flag of the command line name the option of ``Runtime`` instead.
+
+# Each flag that a sentence may name, and what a program writes; "" where there is nothing a program could write.
+OPTIONS = {
+    "--provider": "provider=",
+    "--model": "model=",
+    "--api-key": "api_key=",
+    "--base-url": "base_url=",
+    "--reasoning": "reasoning=",
+    "--temperature": "temperature=",
+    "--fallback-model": "fallback_model=",
+    "--retries": "retries=",
+    "--max-cost": "max_cost_usd=",
+    "--max-steps": "max_steps=",
+    "--insecure": "insecure=True",
+    "--script": "script=",
+    "--cwd": "cwd=",
+    "--tools": "allowed_tools=",
+    "--no-tools": "allowed_tools=[]",
+    "--no-yolo": "approve=",
+    "--permission-mode": "permission_mode=",
+    "--jail": "jail=",
+    "--jail-read": "jail_read=",
+    "--jail-write": "jail_write=",
+    "--approve": "approve_outside=",
+    "--session": "session=",
+    "--continue": "continue_session=True",
+    "--system-prompt": "system_prompt=",
+    "--append-system-prompt": "append_system_prompt=",
+    "--no-context-files": "context_files=False",
+    "--no-skill": "skills=False",
+    "--ext": "extensions=",
+    "--no-ext": "installed_extensions=False",
+    "--mcp-config": "mcp_config=",
+    "--no-mcp": "mcp=False",
+}
+_FLAG = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)(?: ([A-Z]{2,}|[a-z](?:[\w./:-]*\w)?))?")
+_NEXT_WORDS = frozenset({"and", "or", "goes", "has", "needs", "asks", "with", "to", "is", "on", "for", "in"})
+_LIST_MODELS = re.compile(r"zot --list-models")
+_LOG_IN = re.compile(r"with /login\b")
+
+
+def for_programs(text: str) -> str:
+    """
+    >>> for_programs("set OPENAI_API_KEY, pass --api-key, or log in with /login")
+    'set OPENAI_API_KEY, pass api_key=, or log in with `zot` and /login'
+    >>> for_programs("no key needed: --provider ollama --model NAME")
+    "no key needed: provider='ollama' model=NAME"
+    """
+
+    def said(found: re.Match[str]) -> str:
+        flag, value = found[1], found[2] or ""
+        option = OPTIONS.get(flag)
+        if option is None:
+            return found[0]
+        if not value or not option.endswith("=") or value in _NEXT_WORDS:
+            return f"{option} {value}".rstrip()
+        return f"{option}{value}" if value.isupper() else f"{option}{value!r}"
+
+    kept = _LIST_MODELS.sub("`zot --list\0models`", text)
+    return _LOG_IN.sub("with `zot` and /login", _FLAG.sub(said, kept)).replace("\0", "-")

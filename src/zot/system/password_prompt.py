@@ -27,7 +27,7 @@ def unseen(fd: int) -> Generator[None]:
         sys.stderr.flush()
 
 
-class Lines:
+class LineReader:
     """Lines of a descriptor, awaited one by one; None at its end."""
 
     def __init__(self, fd: int) -> None:

@@ -32,7 +32,7 @@ _ROUNDS = 20
 _LOOK_AGAIN = 1.0
 
 
-class Cell(Protocol):
+class CommandLease(Protocol):
     """What a jail holds for one command. ``release`` may be called twice; ``remarks`` are there after it."""
 
     remarks: list[str]
@@ -54,7 +54,7 @@ class Jailer(Protocol):
 
     def start(
         self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int, stdout: int, stderr: int
-    ) -> tuple[subprocess.Popen[bytes], Cell]: ...
+    ) -> tuple[subprocess.Popen[bytes], CommandLease]: ...
 
     def left_behind(self) -> str:
         """A shell command for whoever cleans up after a zot that was killed; empty when there is nothing to do."""
@@ -64,7 +64,9 @@ class Jailer(Protocol):
 class ProcessTree:
     """A child in its own session. Who starts one waits for it, stops it or leaves it; see ``spawn``."""
 
-    def __init__(self, child: subprocess.Popen[bytes], mark: str, started: int, cell: Cell | None = None) -> None:
+    def __init__(
+        self, child: subprocess.Popen[bytes], mark: str, started: int, cell: CommandLease | None = None
+    ) -> None:
         self.started = started
         self._child = child
         self._mark = mark
@@ -131,7 +133,13 @@ class ProcessTree:
         """End the whole tree: SIGTERM, and SIGKILL after ``grace``. Cancelling it kills at once."""
         try:
             self.send(signal.SIGTERM)
-            await self._gone(grace)
+            pause = 0.005
+            with suppress(TimeoutError):
+                async with asyncio.timeout(grace):
+                    await self.wait()
+                    while self.members():
+                        await asyncio.sleep(pause)
+                        pause = min(pause * 2, 0.1)
         finally:
             self.kill()
             _children().forget(self)
@@ -173,15 +181,6 @@ class ProcessTree:
     def owns_session(self) -> bool:
         """The number is ours until the child is reaped, and then as long as nobody else has got it as a pid."""
         return self._child.returncode is None or _nobody(os.kill, self.pid)
-
-    async def _gone(self, grace: float) -> None:
-        pause = 0.005
-        with suppress(TimeoutError):
-            async with asyncio.timeout(grace):
-                await self.wait()
-                while self.members():
-                    await asyncio.sleep(pause)
-                    pause = min(pause * 2, 0.1)
 
 
 def spawn(
@@ -234,7 +233,7 @@ class _Children:
         self.owner = os.getpid()
         self._mark = f"{outer}/{run}" if outer else run
         self._trees: dict[int, ProcessTree] = {}
-        self._watch = _Watch(f"{MARK_VARIABLE}={self._mark}")
+        self._watch = _ChildWatch(f"{MARK_VARIABLE}={self._mark}")
         self._count = 0
         self._adopts = process_setup.adopt_orphans()
         self._strayed: set[int] = set()
@@ -261,7 +260,8 @@ class _Children:
         process_setup.hide_environment(env)
         self._count += 1
         mark = f"{self._mark}/{self._count}"
-        started = _ticks() if self._adopts else 0
+        # now, as the process table tells when something started
+        started = int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK")) if self._adopts else 0
         own, cell = {**env, MARK_VARIABLE: mark}, None
         if jail is not None:
             child, cell = jail.start(argv, cwd, own, stdin, stdout, stderr)
@@ -377,28 +377,22 @@ class _Children:
         self._looking = None
         if self.owner != os.getpid():
             return
-        self._reap_orphans()
+        # Those that are over: where every command is jailed nobody else looks for them, and what jailed servers leave
+        # would add up. Who was not there at the last look may have been started this very moment, and be waited for
+        strays = set(self._strays())
+        self._orphans = {pid for pid in strays if pid not in self._orphans or not _reaped(pid)}
         if self._trees or any(map(_is_nobodys, self._orphans)):
-            self._forget_ended()
+            # What was left in the background and is over: its number may pass to a stranger, who must not end with
+            # us. One in a jail is let go by whoever started it
+            for tree in self._trees.copy().values():
+                if not tree.is_jailed and tree.group_is_empty and tree.over:
+                    self.forget(tree)
             table = snapshot()
             found = {*self._trees, *self.adopted(table)} & table.keys()
             add_descendants(found, table.values())
             self._strayed = {table[pid].group for pid in found}
             self._publish([])
             self._look_later()
-
-    def _reap_orphans(self) -> None:
-        """Those that are over: where every command is jailed nobody else looks for them, and what jailed servers leave
-        would add up. Who was not there at the last look may have been started this very moment, and be waited for."""
-        strays = set(self._strays())
-        self._orphans = {pid for pid in strays if pid not in self._orphans or not _reaped(pid)}
-
-    def _forget_ended(self) -> None:
-        """What was left in the background and is over: its number may pass to a stranger, who must not end with us.
-        One in a jail is let go by whoever started it."""
-        for tree in self._trees.copy().values():
-            if not tree.is_jailed and tree.group_is_empty and tree.over:
-                self.forget(tree)
 
 
 def _is_nobodys(pid: int) -> bool:
@@ -451,7 +445,7 @@ eval "$clean"
 _MOST_GROUPS = 400  # keeps a line below PIPE_BUF, so that a list is never torn
 
 
-class _Watch:
+class _ChildWatch:
     """A tiny shell that outlives zot by one moment: when zot is gone, however it went, it kills what zot left.
 
     It sleeps on a pipe whose other end only zot holds, so the kernel wakes it even after SIGKILL. Each line zot writes
@@ -551,11 +545,6 @@ def _kill_until_gone(find: Callable[[], list[Process]]) -> None:
         if not _signal_all(find, signal.SIGKILL):
             return
         time.sleep(0.002)
-
-
-def _ticks() -> int:
-    """Now, as the process table tells when something started."""
-    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
 
 
 def _reaped(pid: int) -> bool:

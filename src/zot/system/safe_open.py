@@ -46,7 +46,10 @@ def open_regular(path: AnyPath, within: AnyPath | None = None) -> int:
     try:
         check_regular(fd, path)
         if within is not None:
-            _check_within(fd, path, within)
+            root = os.path.realpath(within)
+            real = _path_of(fd, path)
+            if not Path(real).is_relative_to(root):
+                raise LeadsOut(path, real, root)
     except BaseException:
         os.close(fd)
         raise
@@ -177,13 +180,6 @@ def not_regular(mode: int, path: AnyPath) -> OSError:
     if stat.S_ISDIR(mode):
         return IsADirectoryError(errno.EISDIR, "is a directory", os.fspath(path))
     return OSError(errno.EINVAL, "is not a regular file (a pipe, socket or device)", os.fspath(path))
-
-
-def _check_within(fd: int, path: AnyPath, within: AnyPath) -> None:
-    root = os.path.realpath(within)
-    real = _path_of(fd, path)
-    if not Path(real).is_relative_to(root):
-        raise LeadsOut(path, real, root)
 
 
 def _path_of(fd: int, path: AnyPath) -> str:

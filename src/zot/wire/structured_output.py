@@ -21,7 +21,7 @@ TRIES = 3
 _SHOWN = 300
 
 
-class Shape(Generic[T]):
+class OutputSchema(Generic[T]):
     """The type a caller wants back."""
 
     def __init__(self, wanted: type[T]) -> None:

@@ -9,18 +9,17 @@ from typing import Any
 from tests.conformance.hostile.row import quietly, rows
 from tests.fakes.event_frames import event_frame, frame
 from zot.errors import ZotError
-from zot.features.mcp.jsonc import without_comments
+from zot.features.mcp.config import without_comments
 from zot.features.mcp.oauth import challenge_words
-from zot.features.mcp.param_headers import fault
 from zot.features.mcp.protocol import fields, read_message
 from zot.features.mcp.tool_results import converted
-from zot.features.mcp.tool_schemas import usable
+from zot.features.mcp.tools import fault, usable
 from zot.local_model.coaching.advice import advise
 from zot.local_model.coaching.prompts import for_file
 from zot.local_model.coaching.quoting import likely_lines
 from zot.local_model.coaching.task import read_task
-from zot.provider.auth.oauth.id_token import account_name, claims_of
 from zot.provider.auth.oauth.loopback_server import read_pasted, read_query
+from zot.provider.auth.oauth.token_endpoint import account_name, claims_of
 from zot.provider.dialects.anthropic import AnthropicDialect
 from zot.provider.dialects.bedrock import BedrockDialect
 from zot.provider.dialects.dialect import Dialect, Endpoint
@@ -31,7 +30,7 @@ from zot.provider.dialects.grammar.decoder import read_blocks
 from zot.provider.dialects.grammar.dialect import GrammarDialect
 from zot.provider.dialects.openai_chat import OpenAIChatDialect
 from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
-from zot.provider.error_mapping import failure
+from zot.provider.error_mapping import failure, retry_after
 from zot.provider.http.aws_eventstream import EventStreamParser
 from zot.provider.http.message import ChunkedBody, body_of, split_head
 from zot.provider.http.route import parse_url
@@ -39,7 +38,6 @@ from zot.provider.http.sse import SseEvent, SseParser
 from zot.provider.messages import user_message
 from zot.provider.model import Model
 from zot.provider.model_call import Request, ToolSpec
-from zot.provider.retry import retry_after
 from zot.provider.secret_redaction import without
 
 # --- HTTP and its streams

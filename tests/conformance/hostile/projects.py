@@ -15,14 +15,14 @@ from tests.conformance.hostile.screen import CONTROLS, SOME
 from zot.agent.tools.bash_output import OutputCapture
 from zot.agent.tools.edit_diff import Span, diff_of
 from zot.agent.tools.ignore import Rules, regex_of
+from zot.features.hooks.claude_format import answer_of
 from zot.features.hooks.conditions import command_fits
 from zot.features.hooks.config import Hook
-from zot.features.hooks.hook_output import answer_of
 from zot.features.hooks.hook_process import Ran
 from zot.features.hooks.host import exported
 from zot.features.skills import discovery
 from zot.features.templates.discovery import Template
-from zot.features.templates.filling import filled
+from zot.features.templates.expansion import filled
 from zot.frontends.terminal.dialogs.call_details import call_rows
 from zot.frontends.terminal.dialogs.confirm import is_dangerous
 from zot.frontends.terminal.editor.file_index import PathMatcher

@@ -8,8 +8,8 @@ from typing import Any
 from unittest.mock import patch
 
 from tests.conformance.hostile.row import ROWS, WIDTH, Row, fresh, rows
-from zot.features.export.markdown_html import rendered
-from zot.features.export.redaction import Redaction
+from zot.features.export.export import Redaction
+from zot.features.export.html_page import rendered
 from zot.frontends.terminal.editor.paste import clean
 from zot.frontends.terminal.editor.popups import file_mention
 from zot.system.visible_text import has_hidden, spelled_lines, spelled_start

@@ -18,7 +18,7 @@ from urllib.parse import urljoin, urlsplit
 from zot.agent.tools.workspace import Workspace
 from zot.core.tool import ToolContext
 from zot.errors import LoginFailed
-from zot.features.mcp.config import Entry, Login
+from zot.features.mcp.config import ServerConfig, ServerLogin
 from zot.features.mcp.elicitation import Elicitation, read_answer
 from zot.features.mcp.host import McpHost
 from zot.features.mcp.oauth import log_in
@@ -39,12 +39,12 @@ class Client:
     def __init__(self, home: Path, url: str) -> None:
         self.pool = HttpPool()
         self.store = AuthStore(home)
-        login = Login(
+        login = ServerLogin(
             client_id=str(CONTEXT.get("client_id", "")),
             client_secret=str(CONTEXT.get("client_secret", "")),
             client_metadata_url=METADATA_URL if "cimd" in SCENARIO else "",
         )
-        self.entry = Entry(name="suite", kind="http", url=url, login=login)
+        self.entry = ServerConfig(name="suite", kind="http", url=url, login=login)
         self.host = McpHost(
             {"suite": self.entry}, home=home, workspace=Workspace(home), store=self.store, tell=say, timeout_s=20.0
         )

@@ -22,7 +22,7 @@ from tests.unit.core.harness import (
     words,
 )
 from zot.core import events
-from zot.core.pending_input import Prompt
+from zot.core.pending_input import PendingPrompt
 from zot.errors import ContextTooLong, TransportFailed
 from zot.provider.messages import ImageBlock, Usage
 from zot.provider.model_call import Request, Started, TextDelta
@@ -123,7 +123,7 @@ async def test_a_first_prompt_that_does_not_fit_is_taken_out_again() -> None:
     agent, client = make_agent([ContextTooLong("413")], says("ok"), journal=journal)
     image = ImageBlock("image/png", b"png")
     outcome = await agent.prompt("the prompt", [image])
-    assert outcome.taken_back == Prompt("the prompt", (image,))
+    assert outcome.taken_back == PendingPrompt("the prompt", (image,))
     assert isinstance(outcome.error, ContextTooLong)
     assert "fake-1, which is 100,000 tokens: it has about" in str(outcome.error)
     assert (await agent.prompt("shorter", instead=True)).stop == "end"
@@ -148,7 +148,7 @@ async def test_a_prompt_that_does_not_fit_after_a_compaction_is_taken_out_of_wha
     outcome, _ = await heard(agent, "the prompt")
     assert summarised(client.requests) == [False, True, False]
     assert client.requests[2].messages[-1].text() == "the prompt", "as a message of its own"
-    assert outcome.taken_back == Prompt("the prompt")
+    assert outcome.taken_back == PendingPrompt("the prompt")
     assert "the prompt" not in [message.text() for message in agent.messages]
     assert "taken out" in agent.messages[-1].text()
 
@@ -165,7 +165,7 @@ async def test_an_overflow_is_reported_when_it_cannot_be_compacted() -> None:
     agent, _ = make_agent([ContextTooLong("413")], [ContextTooLong("413 too")], messages=HISTORY)
     outcome, said = await heard(agent)
     assert "it has about 4 tokens, what was said before 30, instructions" in str(outcome.error)
-    assert outcome.taken_back == Prompt("go") and str(outcome.error.__cause__) == "413"
+    assert outcome.taken_back == PendingPrompt("go") and str(outcome.error.__cause__) == "413"
     assert "warn" in [e.level for e in of(said, events.Notice)]
 
 

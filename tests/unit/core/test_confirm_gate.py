@@ -9,7 +9,7 @@ import pytest
 from tests.fakes.client import calls, says
 from tests.fakes.tools import FakeTool
 from tests.unit.core.harness import heard, make_agent, results
-from zot.core.permission_gate import Answer, ConfirmGate, Question, preview
+from zot.core.permission_gate import Answer, ApprovalQuestion, ConfirmGate, preview
 from zot.provider.messages import ToolCallBlock
 
 ONCE, TOOL, ALL, DENY = Answer("once"), Answer("tool"), Answer("all"), Answer("deny")
@@ -26,7 +26,7 @@ class FakeConfirmer:
         self._answers = list(answers)
         self.asked: list[tuple[str, str, Any]] = []
 
-    async def __call__(self, question: Question) -> Answer:
+    async def __call__(self, question: ApprovalQuestion) -> Answer:
         self.asked.append((question.call.name, question.preview, question.call.args))
         return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
 
@@ -113,7 +113,7 @@ async def test_a_confirmer_can_be_attached_later() -> None:
 
 
 async def test_a_confirmer_that_fails_refuses() -> None:
-    async def broken(question: Question) -> Answer:
+    async def broken(question: ApprovalQuestion) -> Answer:
         raise ConnectionError("client gone")
 
     refusal = await ConfirmGate(broken).check(call("bash", {}))

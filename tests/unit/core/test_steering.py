@@ -6,7 +6,7 @@ from tests.fakes.client import calls, falls_silent, says
 from tests.fakes.journal import FakeJournal
 from tests.fakes.tools import FakeTool
 from tests.unit.core.harness import heard, make_agent, running, words
-from zot.core.pending_input import Prompt
+from zot.core.pending_input import PendingPrompt
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.provider.messages import ImageBlock
 
@@ -41,8 +41,8 @@ async def test_steering_at_the_last_step_waits_in_the_queue() -> None:
     outcome, _ = await heard(agent)
     assert outcome.error is None
     assert [agent.take_queued(), agent.take_queued(), agent.take_queued()] == [
-        Prompt("more"),
-        Prompt("later"),
+        PendingPrompt("more"),
+        PendingPrompt("later"),
         None,
     ]
 
@@ -56,22 +56,22 @@ async def test_steering_of_an_aborted_run_waits_in_the_queue() -> None:
         agent.steer("two")
         agent.abort()
         await background.outcome()
-    assert agent.inputs.queued == (Prompt("one"), Prompt("two"))
+    assert agent.inputs.queued == (PendingPrompt("one"), PendingPrompt("two"))
 
 
 async def test_steering_an_idle_agent_queues_the_text() -> None:
     agent, _ = make_agent()
     agent.steer("hello", [IMAGE])
-    assert agent.take_queued() == Prompt("hello", (IMAGE,))
+    assert agent.take_queued() == PendingPrompt("hello", (IMAGE,))
 
 
 async def test_the_queue_keeps_order_and_can_be_taken_back() -> None:
     agent, _ = make_agent()
     for text in ("one", "two", "three"):
         agent.enqueue(text)
-    assert agent.inputs.take_back() == Prompt("three")
-    assert agent.take_queued() == Prompt("one")
-    assert agent.inputs.take_all() == (Prompt("two"),)
+    assert agent.inputs.take_back() == PendingPrompt("three")
+    assert agent.take_queued() == PendingPrompt("one")
+    assert agent.inputs.take_all() == (PendingPrompt("two"),)
     assert agent.take_queued() is None and agent.inputs.take_back() is None
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from zot.provider.auth.auth_store import AuthStore, OAuthToken
 from zot.provider.catalog import Cache, CachedModel, Catalog, read_cache
-from zot.provider.discovery import Target, find_local_servers, refresh, refresh_due, targets
+from zot.provider.discovery import DiscoveryTarget, find_local_servers, refresh, refresh_due, targets
 from zot.provider.http.pool import HttpPool
 from zot.provider.providers import Provider, builtin_providers
 
@@ -92,7 +92,7 @@ async def test_anthropic_pages_with_after_id_until_there_is_no_more(
         "/v1/models?limit=1000&after_id=b": {"data": [{"id": "c"}], "has_more": False, "last_id": "c"},
     }
     server.answer = lambda target, headers: (200, pages[target])
-    found = await refresh(pool, [Target(PROVIDERS["anthropic"], server.base, "key")], tmp_path)
+    found = await refresh(pool, [DiscoveryTarget(PROVIDERS["anthropic"], server.base, "key")], tmp_path)
     assert ids(found) == ["a", "b", "c"]
     assert [target for target, _ in server.requests] == list(pages)
     headers = server.requests[0][1]
@@ -104,7 +104,7 @@ async def test_a_server_that_pages_for_ever_is_left_after_a_while(
     tmp_path: Path, server: ModelListServer, pool: HttpPool
 ) -> None:
     server.answer = lambda target, headers: (200, {"data": [{"id": "x"}], "has_more": True, "last_id": "x"})
-    await refresh(pool, [Target(PROVIDERS["anthropic"], server.base, "key")], tmp_path)
+    await refresh(pool, [DiscoveryTarget(PROVIDERS["anthropic"], server.base, "key")], tmp_path)
     assert len(server.requests) == 20
 
 
@@ -121,7 +121,7 @@ async def test_openai_keeps_chat_models_only(tmp_path: Path, server: ModelListSe
         "dall-e-3",
     ]
     server.answer = lambda target, headers: (200, listing(*keep, *drop))
-    found = await refresh(pool, [Target(PROVIDERS["openai"], server.base, "key")], tmp_path)
+    found = await refresh(pool, [DiscoveryTarget(PROVIDERS["openai"], server.base, "key")], tmp_path)
     assert ids(found) == keep
     ((target, headers),) = server.requests
     assert target == "/v1/models"
@@ -133,7 +133,7 @@ async def test_kimi_is_asked_at_its_own_path_without_a_prefix_filter(
     tmp_path: Path, server: ModelListServer, pool: HttpPool
 ) -> None:
     server.answer = lambda target, headers: (200, listing("kimi-for-coding", "kimi-k3"))
-    found = await refresh(pool, [Target(PROVIDERS["kimi"], f"{server.base}/coding/v1", "k")], tmp_path)
+    found = await refresh(pool, [DiscoveryTarget(PROVIDERS["kimi"], f"{server.base}/coding/v1", "k")], tmp_path)
     assert ids(found) == ["kimi-for-coding", "kimi-k3"]
     assert server.requests[0][0] == "/coding/v1/models"
 
@@ -143,7 +143,7 @@ async def test_a_fresh_cache_prevents_discovery_and_an_old_one_does_not(
 ) -> None:
     """engine-101, engine-252: a cache younger than six hours sends no request; an older one is refreshed."""
     server.answer = lambda target, headers: (200, listing("gpt-9"))
-    target = Target(PROVIDERS["openai"], server.base, "key")
+    target = DiscoveryTarget(PROVIDERS["openai"], server.base, "key")
     write_cache(tmp_path, 5 * 3600, CachedModel(provider="openai", id="gpt-8"))
     assert await refresh(pool, [target], tmp_path) is None
     assert server.requests == []
@@ -171,8 +171,8 @@ async def test_a_provider_that_fails_keeps_what_was_cached(
     write_cache(tmp_path, 7 * 3600, CachedModel(provider="kimi", id="old"), CachedModel(provider="openai", id="gpt-8"))
     server.answer = lambda target, headers: (500, {}) if target.startswith("/kimi") else (200, listing("gpt-9"))
     asked = [
-        Target(PROVIDERS["kimi"], f"{server.base}/kimi/v1", "k"),
-        Target(PROVIDERS["openai"], server.base, "k"),
+        DiscoveryTarget(PROVIDERS["kimi"], f"{server.base}/kimi/v1", "k"),
+        DiscoveryTarget(PROVIDERS["openai"], server.base, "k"),
     ]
     assert ids(await refresh(pool, asked, tmp_path)) == ["old", "gpt-9"]
     cache = read_cache(tmp_path)
@@ -185,7 +185,7 @@ async def test_the_cache_is_private_and_readable_by_the_next_run(
 ) -> None:
     entries = [{"id": "gpt-9", "display_name": "GPT-9", "context_window": 1000, "max_completion_tokens": 50}]
     server.answer = lambda target, headers: (200, {"data": entries})
-    await refresh(pool, [Target(PROVIDERS["openai"], server.base, "k")], tmp_path)
+    await refresh(pool, [DiscoveryTarget(PROVIDERS["openai"], server.base, "k")], tmp_path)
     path = tmp_path / "models-cache.json"
     assert path.stat().st_mode & 0o777 == 0o600
     row = Catalog(tmp_path).find("gpt-9", "openai")
@@ -199,7 +199,7 @@ async def test_user_overrides_survive_a_refresh(tmp_path: Path, server: ModelLis
     (tmp_path / "models.json").write_text(json.dumps(mine))
     catalog = Catalog(tmp_path)
     server.answer = lambda target, headers: (200, listing("gpt-5", "gpt-9"))
-    catalog.learn(await refresh(pool, [Target(PROVIDERS["openai"], server.base, "k")], tmp_path) or [])
+    catalog.learn(await refresh(pool, [DiscoveryTarget(PROVIDERS["openai"], server.base, "k")], tmp_path) or [])
     names = {row.id: row.name for row in catalog.rows()}
     assert (names["gpt-5"], names["own"], names["gpt-9"]) == ("mine", "own", "gpt-9")
 
@@ -219,19 +219,22 @@ async def test_a_useless_answer_changes_nothing(
     tmp_path: Path, server: ModelListServer, pool: HttpPool, answer: tuple[int, Any]
 ) -> None:
     server.answer = lambda target, headers: answer
-    assert await refresh(pool, [Target(PROVIDERS["openai"], server.base, "k")], tmp_path) is None
+    assert await refresh(pool, [DiscoveryTarget(PROVIDERS["openai"], server.base, "k")], tmp_path) is None
     assert not (tmp_path / "models-cache.json").exists()
 
 
 async def test_nobody_there_is_silent(tmp_path: Path, pool: HttpPool) -> None:
-    assert await refresh(pool, [Target(PROVIDERS["openai"], "http://127.0.0.1:1", "k")], tmp_path) is None
+    assert await refresh(pool, [DiscoveryTarget(PROVIDERS["openai"], "http://127.0.0.1:1", "k")], tmp_path) is None
 
 
 async def test_a_server_that_never_answers_does_not_hold_up_the_others(
     tmp_path: Path, server: ModelListServer, pool: HttpPool
 ) -> None:
     server.answer = lambda target, headers: (200, None) if target.startswith("/slow") else (200, listing("gpt-9"))
-    asked = [Target(PROVIDERS["kimi"], f"{server.base}/slow/v1", "k"), Target(PROVIDERS["openai"], server.base, "k")]
+    asked = [
+        DiscoveryTarget(PROVIDERS["kimi"], f"{server.base}/slow/v1", "k"),
+        DiscoveryTarget(PROVIDERS["openai"], server.base, "k"),
+    ]
     assert ids(await refresh(pool, asked, tmp_path, budget_s=1.0)) == ["gpt-9"]
 
 
@@ -243,7 +246,7 @@ async def test_cancelling_a_refresh_passes(tmp_path: Path, server: ModelListServ
         return 200, None
 
     server.answer = never
-    running = asyncio.ensure_future(refresh(pool, [Target(PROVIDERS["openai"], server.base, "k")], tmp_path))
+    running = asyncio.ensure_future(refresh(pool, [DiscoveryTarget(PROVIDERS["openai"], server.base, "k")], tmp_path))
     await asked.wait()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -294,7 +297,7 @@ async def test_a_discovered_custom_provider_gets_its_windows_from_the_server(
     entry = {"providers": {"mine": {"baseUrl": f"{server.base}/v1", "discover": True}}}
     (tmp_path / "models.json").write_text(json.dumps(entry))
     server.answer = lambda target, headers: (200, {"data": [{"id": "big", "max_model_len": 65536}, {"id": "plain"}]})
-    await refresh(pool, [Target(mine, f"{server.base}/v1")], tmp_path)
+    await refresh(pool, [DiscoveryTarget(mine, f"{server.base}/v1")], tmp_path)
     rows = {row.id: (row.context_window, row.max_output) for row in Catalog(tmp_path).rows() if row.provider == "mine"}
     assert rows == {"big": (65536, 4096), "plain": (32768, 4096)}
     headers = server.requests[0][1]
@@ -389,7 +392,7 @@ async def test_a_local_server_is_asked_for_its_window(
 ) -> None:
     server.answer = lambda target, headers: (200, answers[target]) if target in answers else (404, {"error": "what?"})
     here = msgspec.structs.replace(PROVIDERS[provider], base_url=f"{server.base}/v1")
-    models = await refresh(pool, [Target(here, here.base_url)], tmp_path)
+    models = await refresh(pool, [DiscoveryTarget(here, here.base_url)], tmp_path)
     assert models is not None
     found = {model.id: model.context_window for model in models}
     assert {id: found[id] for id in windows} == windows
@@ -425,7 +428,7 @@ async def test_a_local_server_is_asked_whether_its_models_call_tools(
 ) -> None:
     server.answer = lambda target, headers: (200, answers[target]) if target in answers else (404, {"error": "what?"})
     here = msgspec.structs.replace(PROVIDERS[provider], base_url=f"{server.base}/v1")
-    models = await refresh(pool, [Target(here, here.base_url)], tmp_path)
+    models = await refresh(pool, [DiscoveryTarget(here, here.base_url)], tmp_path)
     assert models is not None
     found = {model.id: model.tools for model in models}
     assert {id: found[id] for id in tools} == tools
@@ -439,5 +442,5 @@ async def test_a_local_server_is_asked_again_in_every_run(
     here = msgspec.structs.replace(PROVIDERS["vllm"], base_url=f"{server.base}/v1")
     for window in (4096, 8192):
         server.answer = lambda target, headers, size=window: (200, {"data": [{"id": "m", "max_model_len": size}]})
-        models = await refresh(pool, [Target(here, here.base_url)], tmp_path)
+        models = await refresh(pool, [DiscoveryTarget(here, here.base_url)], tmp_path)
         assert models is not None and models[0].context_window == window

@@ -17,7 +17,7 @@ import pytest
 from tests.fakes.model_server import CallTools, FakeModelServer, Refuse, Say, Slow
 from zot.errors import AnswerAborted, AuthFailed, UsageError
 from zot.sdk import AnswerMismatch, Done, Error, Options, Runtime, SyncRuntime, TextDelta, UserMessage
-from zot.wire.structured_output import Shape
+from zot.wire.structured_output import OutputSchema
 
 Serve = Callable[..., FakeModelServer]
 Embed = Callable[..., Runtime]
@@ -148,21 +148,21 @@ def test_programs_without_async_have_it_too(serve: Serve, options: Callable[...,
     ],
 )
 def test_the_value_is_found_where_models_put_it(wanted: Any, answer: str, value: Any) -> None:
-    found = Shape(wanted).read(answer)
+    found = OutputSchema(wanted).read(answer)
     assert (found | {"kind": "town"} == value | {"kind": "town"}) if isinstance(value, dict) else found == value
 
 
 @pytest.mark.parametrize("answer", ["", "{", "}{", '{"city": "Oslo"}', '{"city": "Oslo", "kind": "hut"}', "[" * 20_000])
 def test_what_is_no_value_is_told(answer: str) -> None:
     with pytest.raises(ValueError):
-        Shape(Place).read(answer)
+        OutputSchema(Place).read(answer)
 
 
 def test_a_type_without_a_schema_is_refused_by_name(serve: Serve) -> None:
     with pytest.raises(UsageError, match="returns=complex: no JSON Schema"):
-        Shape(complex)
+        OutputSchema(complex)
 
 
 def test_the_schema_is_json_and_describes_the_fields() -> None:
-    assert "whether" in json.dumps(Shape(Answered).schema)
-    assert msgspec.json.encode(Shape(Invoice).schema)
+    assert "whether" in json.dumps(OutputSchema(Answered).schema)
+    assert msgspec.json.encode(OutputSchema(Invoice).schema)

@@ -18,7 +18,7 @@ from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError, ZotError, nearest
 from zot.features.login.key_login import named_provider
-from zot.features.login.login_list import KINDS, Login, all_logins
+from zot.features.login.login_list import KINDS, LoginRow, all_logins
 from zot.provider.auth.auth_store import AuthStore
 from zot.provider.catalog import Catalog
 from zot.system.files import zot_home
@@ -36,7 +36,7 @@ class Desk:
         self.catalog = Catalog(home)
         self.store = AuthStore(home, keyring=self.settings.values.credential_store == "keyring")
 
-    def logins(self) -> list[Login]:
+    def logins(self) -> list[LoginRow]:
         return all_logins(self.catalog, self.store, os.environ, self.settings.values.api_key_command)
 
     def stored_or_known(self, typed: str) -> str:
@@ -91,7 +91,7 @@ def _list(desk: Desk, arguments: Arguments) -> int:
     return 0
 
 
-def _row(login: Login) -> tuple[str, ...]:
+def _row(login: LoginRow) -> tuple[str, ...]:
     mark = "●" if login.in_use else " "
     ends = f"{login.expires} (expired)" if login.expired else login.expires
     return mark, login.provider, login.account or "–", KINDS[login.kind], login.origin, ends or "–"
@@ -133,7 +133,7 @@ def _forget(desk: Desk, provider: str, account: str) -> None:
     known = desk.catalog.providers().get(provider)
     if known is not None and desk.store.shape(provider, account).method == "oauth":
         from zot.frontends.console import run_loop
-        from zot.provider.auth.oauth.revoking import revoked
+        from zot.provider.auth.oauth.token_endpoint import revoked
 
         if told := run_loop(revoked(desk.store, known, account=account)):
             tell(f"zot: {told}")

@@ -24,7 +24,7 @@ from zot.features.login.page_server import LIFE_S
 from zot.frontends.console import run_loop
 from zot.provider.http.pool import HttpPool
 from zot.provider.providers import Provider, credential_variables
-from zot.system.password_prompt import Lines, unseen
+from zot.system.password_prompt import LineReader, unseen
 
 if TYPE_CHECKING:
     from zot.provider.auth.oauth.login_progress import LoginStep
@@ -115,8 +115,7 @@ class _Login:
         if not page:
             await self._typed_until_taken("")
             return
-        from zot.features.login.key_page import KeyForm
-        from zot.features.login.page_server import PageServer
+        from zot.features.login.page_server import KeyForm, PageServer
 
         form = KeyForm(
             self.provider.id,
@@ -135,7 +134,7 @@ class _Login:
             await _first(server.taken, self._typed_until_taken(server.url))
 
     async def _typed_until_taken(self, url: str) -> None:
-        lines = Lines(0)
+        lines = LineReader(0)
         with unseen(0):  # before the question: what is pasted at once is not shown either
             if url:
                 tell(f"A page for the key is open in your browser: {url}")
@@ -184,7 +183,7 @@ class _Login:
         if device:
             token = await login_by_device(settings, tell=self._tell, pool=self.pool)
         else:
-            lines = Lines(0)
+            lines = LineReader(0)
 
             async def pasted() -> str:
                 typed = await lines.next()
@@ -219,9 +218,9 @@ async def _key_from_stdin(provider: Provider) -> str:
     if _has_terminal():
         with unseen(0):
             tell(f"Paste the key for {provider.name} here and press enter; it is not shown.")
-            key = await Lines(0).next()
+            key = await LineReader(0).next()
     else:
-        key = await Lines(0).next()
+        key = await LineReader(0).next()
     if not key:
         raise ZotError("no key was given on standard input; nothing was stored")
     return key

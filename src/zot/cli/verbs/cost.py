@@ -16,12 +16,11 @@ from zot.agent.settings import Settings
 from zot.cli.arguments import Arguments, parse
 from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
-from zot.core.session.lookup import find_session
 from zot.core.session.prune import age_seconds
-from zot.core.session.store import SessionStore
+from zot.core.session.store import SessionStore, find_session
 from zot.errors import SessionError, UsageError
 from zot.features.budget.ledger import today
-from zot.features.budget.report import Cost, ExplainedTurn, Line, costs, explained, table
+from zot.features.budget.report import Cost, CostRow, ExplainedTurn, costs, explained, table
 from zot.provider.catalog import Catalog
 from zot.provider.messages import Usage
 from zot.system.files import zot_home
@@ -76,12 +75,12 @@ def since_day(text: str) -> str:
     return time.strftime("%Y-%m-%d", time.localtime(max(time.time() - seconds, 0)))
 
 
-def _sorted(name: str, lines: list[Line]) -> list[Line]:
+def _sorted(name: str, lines: list[CostRow]) -> list[CostRow]:
     return sorted(lines, key=lambda line: line.label, reverse=True) if name == "day" else lines
 
 
-def _total(lines: Sequence[Line]) -> Line:
-    return Line("all of it", sum((line.usage for line in lines), Usage()), sum(line.calls for line in lines))
+def _total(lines: Sequence[CostRow]) -> CostRow:
+    return CostRow("all of it", sum((line.usage for line in lines), Usage()), sum(line.calls for line in lines))
 
 
 def _today(found: Sequence[Cost]) -> float:
@@ -92,9 +91,9 @@ def _today(found: Sequence[Cost]) -> float:
 # --- for people
 
 
-def _show(since: str, found: Sequence[Cost], tables: dict[str, list[Line]], limit: float) -> None:
+def _show(since: str, found: Sequence[Cost], tables: dict[str, list[CostRow]], limit: float) -> None:
     for name, lines in tables.items():
-        width = min(max(len(_label(line.label)) for line in [*lines, Line("all of it", Usage(), 0)]), _LABEL)
+        width = min(max(len(_label(line.label)) for line in [*lines, CostRow("all of it", Usage(), 0)]), _LABEL)
         show_spelled(f"{f'by {name}':<{width}}       cost  calls     input   output  cached")
         for line in [*lines, _total(lines)]:
             show_spelled(_row(line, width))
@@ -108,7 +107,7 @@ def _label(text: str) -> str:
     return text if len(text) <= _LABEL else f"…{text[-_LABEL + 1 :]}"
 
 
-def _row(line: Line, width: int) -> str:
+def _row(line: CostRow, width: int) -> str:
     usage = line.usage
     figures = f"{tokens(usage.context_tokens):>8} {tokens(usage.output_tokens):>8} {_share(usage):>7}"
     return f"{_label(line.label):<{width}} ${usage.cost_usd:>9.4f} {line.calls:>6}  {figures}"
@@ -183,7 +182,7 @@ def _verdict(total: ExplainedTurn) -> str:
 # --- for programs
 
 
-def _as_json(since: str, found: Sequence[Cost], tables: dict[str, list[Line]], limit: float) -> dict[str, Any]:
+def _as_json(since: str, found: Sequence[Cost], tables: dict[str, list[CostRow]], limit: float) -> dict[str, Any]:
     return {
         "since": since,
         "today_usd": _today(found),
@@ -193,7 +192,7 @@ def _as_json(since: str, found: Sequence[Cost], tables: dict[str, list[Line]], l
     }
 
 
-def _figures(line: Line) -> dict[str, Any]:
+def _figures(line: CostRow) -> dict[str, Any]:
     return {"calls": line.calls, **_counts(line.usage)}
 
 

@@ -10,7 +10,7 @@ from zot.cli.arguments import Arguments, parse, verb_of
 from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError, ZotError
-from zot.features.hooks.config import Source, load
+from zot.features.hooks.config import HookSource, load
 from zot.features.trust import TrustStore
 from zot.system.files import zot_home
 
@@ -24,7 +24,7 @@ class Desk:
         self.problems: list[str] = []
         self.sources = load(self.home, self.cwd, self.problems)
 
-    def state(self, source: Source) -> str:
+    def state(self, source: HookSource) -> str:
         if not source.needs_trust:
             return "runs"
         content = source.content()
@@ -33,11 +33,11 @@ class Desk:
         changed = self.trust.is_changed(source.project, "hooks", source.name, content)
         return "changed since you trusted it" if changed else "not trusted"
 
-    def named(self, words: tuple[str, ...] | list[str]) -> list[Source]:
+    def named(self, words: tuple[str, ...] | list[str]) -> list[HookSource]:
         """Those of the named files; all that need trust without a name."""
         if not words:
             return [source for source in self.sources if source.needs_trust]
-        found: list[Source] = []
+        found: list[HookSource] = []
         for word in words:
             hits = [source for source in self.sources if word in (source.name, source.file)]
             if not hits:

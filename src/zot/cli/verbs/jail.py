@@ -11,7 +11,7 @@ from zot.cli.arguments import Arguments, parse
 from zot.cli.output import show
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError
-from zot.features.jail.setup import Wanted, confine, machine_at
+from zot.features.jail.setup import JailOptions, confine, machine_at
 from zot.frontends.console import run_loop, say
 from zot.system.files import find_program, zot_home
 from zot.system.processes import spawn
@@ -47,12 +47,12 @@ def _switches(argv: list[str]) -> list[str]:
     return argv[:at]
 
 
-def _wanted(typed: Arguments, roots: tuple[str, ...]) -> Wanted:
+def _wanted(typed: Arguments, roots: tuple[str, ...]) -> JailOptions:
     level = next(reversed(typed.all("--jail-level", "--level")), "reduced")
     if level not in ("full", "reduced"):
         raise UsageError(f'--level "{level}": expected full or reduced')
     write = (*typed.all("--jail-write", "--write"), *roots)
-    return Wanted(typed.has("--net"), typed.all("--jail-read", "--read"), write, level)
+    return JailOptions(typed.has("--net"), typed.all("--jail-read", "--read"), write, level)
 
 
 async def _run(argv: list[str], workspace: Workspace) -> int:

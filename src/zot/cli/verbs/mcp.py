@@ -17,8 +17,8 @@ from zot.cli.arguments import Arguments, parse, verb_of
 from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import ConfigError, NotThere, UsageError, ZotError, nearest
-from zot.features.mcp import editing
-from zot.features.mcp.config import Entry, by_name, entry_of, expanded, load
+from zot.features.mcp import config
+from zot.features.mcp.config import ServerConfig, by_name, entry_of, expanded, load
 from zot.features.mcp.feature import needs_trust
 from zot.features.mcp.list_cache import forget, recall
 from zot.features.trust import TrustStore
@@ -38,7 +38,7 @@ class Desk:
         self.found = load(self.home, self.cwd, problems=self.problems)
         self.entries = by_name(self.found, self.problems)
 
-    def named(self, name: str) -> Entry:
+    def named(self, name: str) -> ServerConfig:
         entry = self.entries.get(name)
         if entry is None:
             meant = nearest(name, self.entries)
@@ -46,10 +46,10 @@ class Desk:
             raise NotThere(f'there is no MCP server "{name}"; {hint}')
         return entry
 
-    def may_run(self, entry: Entry) -> bool:
+    def may_run(self, entry: ServerConfig) -> bool:
         return not needs_trust(entry) or self.trust.is_trusted(self.cwd, "mcp", entry.name, entry.content())
 
-    def state(self, entry: Entry) -> str:
+    def state(self, entry: ServerConfig) -> str:
         if not entry.enabled:
             return "switched off"
         if not self.may_run(entry):
@@ -80,7 +80,7 @@ def run(argv: list[str]) -> int:
 
 def _list(desk: Desk, arguments: Arguments) -> int:
     if arguments.has("--json"):
-        rows = [{**editing.as_json(entry), "state": desk.state(entry)} for entry in desk.entries.values()]
+        rows = [{**config.as_json(entry), "state": desk.state(entry)} for entry in desk.entries.values()]
         show_spelled(json.dumps({"servers": rows}))
         return 0
     if not desk.entries:
@@ -92,7 +92,7 @@ def _list(desk: Desk, arguments: Arguments) -> int:
     return 0
 
 
-def _what(desk: Desk, entry: Entry) -> str:
+def _what(desk: Desk, entry: ServerConfig) -> str:
     """In full where somebody has to decide about it; else without what may be secret."""
     return entry.shown(values=not desk.may_run(entry))
 
@@ -102,7 +102,7 @@ def _get(desk: Desk, arguments: Arguments) -> int:
     listed = recall(desk.home, entry)
     if arguments.has("--json"):
         tools = [tool.name for tool in listed.tools] if listed is not None else None
-        show_spelled(json.dumps({**editing.as_json(entry), "state": desk.state(entry), "tools": tools}))
+        show_spelled(json.dumps({**config.as_json(entry), "state": desk.state(entry), "tools": tools}))
         return 0
     show(f"{entry.name}: {desk.state(entry)}")
     show(f"  from     {entry.file} ({entry.origin})")
@@ -138,10 +138,10 @@ def _add(desk: Desk, arguments: Arguments) -> int:
         entry = entry_of(name, fields)
     except ConfigError as error:
         raise UsageError(str(error)) from error
-    path = editing.file_of(desk.home, desk.cwd, project=arguments.has("--project"))
-    if editing.has(path, name) and not arguments.has("--force"):
+    path = config.file_of(desk.home, desk.cwd, project=arguments.has("--project"))
+    if config.has(path, name) and not arguments.has("--force"):
         raise NotThere(f"{path} has a server {name} already; --force replaces it")
-    editing.put(path, name, fields)
+    config.put(path, name, fields)
     if arguments.has("--project"):  # whoever typed it has seen it
         desk.trust.trust(desk.cwd, "mcp", name, entry.content())
     tell(f"added {name} to {path}; `zot mcp test {name}` tries it")
@@ -157,7 +157,7 @@ def _pair(text: str, between: str, switch: str) -> tuple[str, str]:
 
 def _remove(desk: Desk, arguments: Arguments) -> int:
     entry = desk.named(arguments.words[0])
-    editing.take(Path(entry.file), entry.name)
+    config.take(Path(entry.file), entry.name)
     forget(desk.home, entry)
     if needs_trust(entry):
         desk.trust.untrust(desk.cwd, "mcp", entry.name)
@@ -176,14 +176,14 @@ def _import(desk: Desk, arguments: Arguments) -> int:
     found = find_all(user_home(), desk.cwd, problems, only)
     for problem in problems:
         tell(f"zot: {problem}")
-    path = editing.file_of(desk.home, desk.cwd, project=False)
+    path = config.file_of(desk.home, desk.cwd, project=False)
     taken = 0
     for source, file, entry, fields in found:
-        if editing.has(path, entry.name) and not arguments.has("--force"):
+        if config.has(path, entry.name) and not arguments.has("--force"):
             show(f"{entry.name}: kept as it is in {path}; --force replaces it")
             continue
         if not arguments.has("--dry-run"):
-            editing.put(path, entry.name, fields)
+            config.put(path, entry.name, fields)
         taken += 1
         show(f"{entry.name}: from {source} ({file}): {entry.shown(values=False)}")
     if not found:
@@ -235,7 +235,7 @@ def _logout(desk: Desk, arguments: Arguments) -> int:
     return 0
 
 
-def _require_trust(desk: Desk, entry: Entry) -> None:
+def _require_trust(desk: Desk, entry: ServerConfig) -> None:
     if not desk.may_run(entry):
         raise ZotError(f"{entry.name} is not trusted: {entry.shown()}; `zot mcp trust {entry.name}`")
 
@@ -249,7 +249,7 @@ def _test(desk: Desk, arguments: Arguments) -> int:
     return asyncio.run(_try(desk.home, desk.cwd, entry))
 
 
-def host_for(home: Path, cwd: Path, entry: Entry) -> McpHost:
+def host_for(home: Path, cwd: Path, entry: ServerConfig) -> McpHost:
     """A host of this one server, outside any run."""
     from zot.agent.settings import Settings
     from zot.agent.tools.workspace import Workspace
@@ -271,7 +271,7 @@ def host_for(home: Path, cwd: Path, entry: Entry) -> McpHost:
     )
 
 
-async def _try(home: Path, cwd: Path, entry: Entry) -> int:
+async def _try(home: Path, cwd: Path, entry: ServerConfig) -> int:
     """Start it, list its tools, stop it; prints each step. The exit code: 0 when it answered."""
     from zot.features.mcp.protocol import McpError
 

@@ -16,18 +16,18 @@ from zot.cli.output import show, tell
 from zot.cli.verbs.mcp import host_for
 from zot.errors import ZotError
 from zot.features.login.browser import has_browser, open_in_browser
-from zot.features.mcp.config import Entry, expanded
+from zot.features.mcp.config import ServerConfig, expanded
 from zot.features.mcp.list_cache import forget
 from zot.features.mcp.oauth import log_in
 from zot.features.mcp.protocol import McpError, NeedsLogin
 from zot.provider.http.pool import HttpPool
-from zot.system.password_prompt import Lines
+from zot.system.password_prompt import LineReader
 
 if TYPE_CHECKING:
     from zot.provider.auth.oauth.login_progress import LoginStep
 
 
-async def run_login(home: Path, cwd: Path, entry: Entry, seconds: float) -> int:
+async def run_login(home: Path, cwd: Path, entry: ServerConfig, seconds: float) -> int:
     """The exit code; ZotError says why nobody is logged in."""
     if entry.kind != "http":
         raise ZotError(f"{entry.name} is a program on this machine: it needs no login here")
@@ -41,7 +41,7 @@ async def run_login(home: Path, cwd: Path, entry: Entry, seconds: float) -> int:
         if challenge is None:
             show(f"{entry.name} takes you as you are: no login is needed")
             return 0
-        lines = Lines(0)
+        lines = LineReader(0)
 
         async def pasted() -> str:
             typed = await lines.next()

@@ -17,12 +17,11 @@ from zot.cli.arguments import Arguments, parse, verb_of
 from zot.cli.output import ask, show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError, ZotError, nearest
-from zot.features.extensions.install.source import Source, fetch_files, read_source
+from zot.features.extensions.install.source import ExtensionSource, fetch_files, read_source
 from zot.features.plugins.components import Parts, parts_of
-from zot.features.plugins.installed_plugins import DATA, FOLDER, Loaded, Row, index_file, load_all
-from zot.features.plugins.manifest import Manifest, read_manifest
-from zot.system.files import make_private_dir, zot_home
-from zot.system.swapping import swap
+from zot.features.plugins.installed_plugins import DATA, FOLDER, LoadedPlugin, PluginEntry, index_file, load_all
+from zot.features.plugins.manifest import PluginManifest, read_manifest
+from zot.system.files import make_private_dir, swap, zot_home
 from zot.system.temp_files import held_directory, remove_if_dead
 
 _STAGING = ".staging-"
@@ -65,7 +64,7 @@ def _install(arguments: Arguments) -> int:
     return 0
 
 
-def _describe(manifest: Manifest, parts: Parts) -> None:
+def _describe(manifest: PluginManifest, parts: Parts) -> None:
     kind = "Agent Plugins 1.0" if manifest.kind == "agent-plugin" else "Claude Code"
     tell(f"{manifest.name} {manifest.version} ({kind}) {manifest.description}".replace("  ", " ").rstrip())
     for line in parts.lines():
@@ -82,7 +81,7 @@ def _agreed() -> bool:
     return ask("install it, and let this run? [y/N]").lower() in ("y", "yes")
 
 
-def _put(home: Path, staged: Path, source: Source, commit: str, manifest: Manifest) -> None:
+def _put(home: Path, staged: Path, source: ExtensionSource, commit: str, manifest: PluginManifest) -> None:
     """The directory and its row; what is accepted is what lies in its place."""
     destination = home / FOLDER / manifest.name
     make_private_dir(home / DATA / manifest.name)
@@ -93,7 +92,7 @@ def _put(home: Path, staged: Path, source: Source, commit: str, manifest: Manife
     placed = parts_of(read_manifest(destination), home / DATA / manifest.name)
     with index_file(home).edit() as index:
         before = index.plugins.get(manifest.name)
-        index.plugins[manifest.name] = Row(
+        index.plugins[manifest.name] = PluginEntry(
             source=source.told,
             accepted=placed.digest(),
             commit=commit,
@@ -119,13 +118,13 @@ def _list(arguments: Arguments) -> int:
     return 0
 
 
-def _as_json(plugin: Loaded) -> dict[str, object]:
+def _as_json(plugin: LoadedPlugin) -> dict[str, object]:
     row = plugin.row
     said = {"name": plugin.name, "version": row.version, "source": row.source, "commit": row.commit}
     return {**said, "state": _state(plugin), "parts": plugin.parts.lines(), "missing": list(plugin.parts.missing)}
 
 
-def _state(plugin: Loaded) -> str:
+def _state(plugin: LoadedPlugin) -> str:
     if plugin.wrong:
         return "not used"
     return "on" if plugin.row.enabled else "off"
@@ -150,7 +149,7 @@ def _doctor(arguments: Arguments) -> int:
 # --- changing
 
 
-def _named(name: str) -> Loaded:
+def _named(name: str) -> LoadedPlugin:
     plugins = {plugin.name: plugin for plugin in load_all(zot_home())}
     if name not in plugins:
         meant = nearest(name, plugins)

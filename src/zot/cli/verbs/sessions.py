@@ -14,8 +14,7 @@ from zot import __version__
 from zot.cli.arguments import Arguments, parse
 from zot.cli.output import ask, show, show_path, show_spelled, tell
 from zot.cli.verb_table import options
-from zot.core.session.lookup import find_session
-from zot.core.session.store import SessionStore
+from zot.core.session.store import SessionStore, find_session
 from zot.errors import SessionError, UsageError, ZotError
 from zot.frontends.session_picker import plain, row
 from zot.system.files import zot_home

@@ -17,11 +17,19 @@ from zot.core.session.fork import fork_at, source_of
 from zot.core.session.store import SessionStore
 from zot.core.session.turn_history import turns_of
 from zot.errors import SessionError, UsageError
-from zot.features.checkpoints.change_log import Event, Place, history
+from zot.features.checkpoints.change_log import ChangeStorePaths, Event, history
 from zot.features.checkpoints.change_recorder import Keeping
-from zot.features.checkpoints.points import Point, points
-from zot.features.checkpoints.report_text import changed, plan_lines, report_line, shown_path
-from zot.features.checkpoints.restore_plan import Plan, carry_out, plan
+from zot.features.checkpoints.restore_plan import (
+    Point,
+    RestorePlan,
+    carry_out,
+    changed,
+    plan,
+    plan_lines,
+    points,
+    report_line,
+    shown_path,
+)
 from zot.system.files import zot_home
 
 _TEXT = 60
@@ -42,7 +50,7 @@ class Wanted(msgspec.Struct, frozen=True):
 def rewind(store: SessionStore, path: Path, arguments: Arguments) -> int:
     wanted = _wanted(arguments)
     meta = source_of(path).meta
-    place = Place(zot_home())
+    place = ChangeStorePaths(zot_home())
     events = history(place, meta, path)
     try:
         found = points(turns_of(path), events, place.objects)
@@ -52,7 +60,7 @@ def rewind(store: SessionStore, path: Path, arguments: Arguments) -> int:
         return _list(found)
     point = _point(found, wanted)
     cwd = meta.cwd or store.cwd
-    files = plan(events, point.key, place.objects) if wanted.files else Plan(())
+    files = plan(events, point.key, place.objects) if wanted.files else RestorePlan(())
     for line in plan_lines(files, cwd, overwrite=wanted.overwrite):
         show(line)
     if wanted.dry_run:
@@ -109,7 +117,13 @@ def _point(found: list[Point], wanted: Wanted) -> Point:
 
 
 def _go_back(
-    store: SessionStore, path: Path, place: Place, events: list[Event], point: Point, wanted: Wanted, cwd: str
+    store: SessionStore,
+    path: Path,
+    place: ChangeStorePaths,
+    events: list[Event],
+    point: Point,
+    wanted: Wanted,
+    cwd: str,
 ) -> int:
     with _held(store, path, place, cwd) as keeping:
         now = plan(events, point.key, place.objects)  # again: somebody took his time to answer
@@ -124,7 +138,7 @@ def _go_back(
 
 
 @contextmanager
-def _held(store: SessionStore, path: Path, place: Place, cwd: str) -> Generator[Keeping]:
+def _held(store: SessionStore, path: Path, place: ChangeStorePaths, cwd: str) -> Generator[Keeping]:
     """Under the session's lock: a zot that works in it would not know what happened to its files."""
     session = store.open(path)
     keeping = Keeping(place, Path(cwd), lambda: session, lambda: "", tell, 1 << 40)

@@ -95,7 +95,10 @@ def export_session(
     """
     origin = source_of(typed_path(source, "export needs a session file"))
     target = target_of(origin, typed_path(destination, "export needs a destination"))
-    lines = chain((_without_cwd(origin.meta_line),), rows_of(origin.path))
+    # through a plain dict: fields another version wrote are kept
+    row: dict[str, Any] = msgspec.json.decode(origin.meta_line)
+    row["meta"]["cwd"] = ""
+    lines = chain(((msgspec.json.encode(row) + b"\n"),), rows_of(origin.path))
     if scrub:
         lines = map(_scrubber(origin.meta.cwd), lines)
     return write_numbered(target, SUFFIX, map(change, lines) if change is not None else lines)
@@ -150,7 +153,7 @@ def typed_path(text: Path | str, missing: str) -> Path:
     return Path(os.path.expanduser(plain))
 
 
-def target_of(origin: Source, destination: Path, suffix: str = SUFFIX) -> Path:
+def target_of(origin: SourceSession, destination: Path, suffix: str = SUFFIX) -> Path:
     """Where a copy goes: into a directory under a name of its own, else under the name that was typed."""
     if not destination.is_dir():
         return with_suffix(destination, suffix)
@@ -166,13 +169,6 @@ def with_suffix(path: Path, suffix: str) -> Path:
 
 def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:_SLUG_MAX].rstrip("-")
-
-
-def _without_cwd(meta_line: bytes) -> bytes:
-    """Through a plain dict: fields another version wrote are kept."""
-    row: dict[str, Any] = msgspec.json.decode(meta_line)
-    row["meta"]["cwd"] = ""
-    return msgspec.json.encode(row) + b"\n"
 
 
 def _scrubber(cwd: str) -> Callable[[bytes], bytes]:
@@ -191,7 +187,7 @@ def _scrubber(cwd: str) -> Callable[[bytes], bytes]:
 # What every copy is made with.
 
 
-class Source(NamedTuple):
+class SourceSession(NamedTuple):
     """The file a copy is made of: its last meta row as written, and that row's meta."""
 
     path: Path
@@ -199,7 +195,7 @@ class Source(NamedTuple):
     meta: Meta
 
 
-def source_of(path: Path, *, end: int | None = None) -> Source:
+def source_of(path: Path, *, end: int | None = None) -> SourceSession:
     """Check that ``path`` is a session and find its last meta row (before offset ``end``)."""
     if not path.is_file():
         raise SessionError(f"there is no session file {path}")
@@ -208,10 +204,10 @@ def source_of(path: Path, *, end: int | None = None) -> Source:
     meta = _meta(first)
     if meta is None:
         raise SessionCorrupt(f"{path} is not a session: its first row is not a `meta` row")
-    source = Source(path, first, meta)
+    source = SourceSession(path, first, meta)
     for line in lines:
         if row_type(line) == "meta" and (meta := _meta(line)) is not None:
-            source = Source(path, line, meta)
+            source = SourceSession(path, line, meta)
     return source
 
 

@@ -24,7 +24,7 @@ from zot.system.safe_open import open_to_change
 _UNITS_S = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800, "mo": 2_592_000, "y": 31_536_000}
 
 
-class Found(msgspec.Struct, frozen=True):
+class PrunableSession(msgspec.Struct, frozen=True):
     """A session as it was when it was found; it is deleted only if it still is."""
 
     summary: Summary
@@ -35,7 +35,7 @@ class Found(msgspec.Struct, frozen=True):
 
 class Group(msgspec.Struct, frozen=True):
     cwd: str
-    sessions: tuple[Found, ...]
+    sessions: tuple[PrunableSession, ...]
 
     @property
     def size(self) -> int:
@@ -63,7 +63,7 @@ def age_seconds(text: str) -> int:
 def survey(root: Path, *, older_than_s: float | None = None, cwd: str | None = None) -> Survey:
     """Look at every session under ``root``. An age or a directory replaces the wish for gone directories."""
     wanted = _wish(older_than_s, cwd)
-    groups: dict[str, list[Found]] = {}
+    groups: dict[str, list[PrunableSession]] = {}
     kept: list[Kept] = []
     for path in sorted(root.glob(f"*/*{SUFFIX}")):
         found = _look(path)
@@ -74,14 +74,14 @@ def survey(root: Path, *, older_than_s: float | None = None, cwd: str | None = N
     return Survey(tuple(Group(name, tuple(found)) for name, found in sorted(groups.items())), tuple(kept))
 
 
-def _wish(older_than_s: float | None, cwd: str | None) -> Callable[[Found], bool]:
+def _wish(older_than_s: float | None, cwd: str | None) -> Callable[[PrunableSession], bool]:
     if older_than_s is None and cwd is None:
         return lambda found: bool(found.summary.cwd) and not os.path.exists(found.summary.cwd)
     newest = time.time() - (older_than_s or 0)
     return lambda found: found.summary.modified <= newest and cwd in (None, found.summary.cwd)
 
 
-def _look(path: Path) -> Found | Kept:
+def _look(path: Path) -> PrunableSession | Kept:
     if path.is_symlink() or path.parent.is_symlink():
         return Kept(str(path), "it is a link")
     try:
@@ -93,7 +93,7 @@ def _look(path: Path) -> Found | Kept:
         return Kept(str(path), f"it cannot be read: {error.strerror}")
     if summary is None:
         return Kept(str(path), "its first row is not a meta row")
-    return Found(summary, info.st_size, info.st_ino, info.st_mtime_ns)
+    return PrunableSession(summary, info.st_size, info.st_ino, info.st_mtime_ns)
 
 
 def _not_plain(info: os.stat_result) -> str | None:
@@ -102,7 +102,7 @@ def _not_plain(info: os.stat_result) -> str | None:
     return "it has a second name (hard link)" if info.st_nlink > 1 else None
 
 
-def delete(found: Found) -> str | None:
+def delete(found: PrunableSession) -> str | None:
     """Delete the session and what was kept aside of it; returns why not when it stays."""
     path = Path(found.summary.path)
     try:
@@ -122,7 +122,7 @@ def delete(found: Found) -> str | None:
     return None
 
 
-def _changed(fd: int, found: Found) -> str | None:
+def _changed(fd: int, found: PrunableSession) -> str | None:
     if not lock(fd):
         return "another zot uses it"
     info = os.fstat(fd)

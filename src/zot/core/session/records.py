@@ -20,7 +20,6 @@ from zot.provider.messages import (
     ImageBlock,
     Message,
     ReasoningBlock,
-    ResultBlock,
     Role,
     TextBlock,
     ToolCallBlock,
@@ -187,7 +186,8 @@ def decode_row(line: bytes) -> Row:
         _check_text(line)
         return _known_row()(line)
     except msgspec.ValidationError as error:
-        if (unknown := _unknown(line)) is None:
+        kind = row_type(line)
+        if (unknown := (UnknownRow(kind) if kind and kind not in _KNOWN else None)) is None:
             raise NotARecord(str(error)) from error
         return unknown
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
@@ -207,11 +207,6 @@ def row_type(line: bytes) -> str:
         return _any_row()(line).type
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return ""
-
-
-def _unknown(line: bytes) -> UnknownRow | None:
-    kind = row_type(line)
-    return UnknownRow(kind) if kind and kind not in _KNOWN else None
 
 
 def encode_row(row: KnownRow) -> bytes:
@@ -266,7 +261,15 @@ def disk_block(block: Block) -> DiskBlock:
         case ToolCallBlock():
             return _disk_call(block)
         case ToolResultBlock():
-            return _disk_result(block)
+            return DiskBlock(
+                type="tool_result",
+                call_id=block.call_id,
+                content=tuple([disk_block(inner) for inner in block.content]),
+                is_error=block.is_error,
+                hunks=_raw(block.hunks),
+                changes=_raw(block.changes),
+                refused=_raw(block.refused),
+            )
         case ReasoningBlock():
             return DiskBlock(
                 type="reasoning",
@@ -289,18 +292,6 @@ def _disk_call(block: ToolCallBlock) -> DiskBlock:
         name=block.name,
         arguments=msgspec.Raw(raw or b"{}"),
         arguments_text="" if raw else block.arguments,
-    )
-
-
-def _disk_result(block: ToolResultBlock) -> DiskBlock:
-    return DiskBlock(
-        type="tool_result",
-        call_id=block.call_id,
-        content=tuple([disk_block(inner) for inner in block.content]),
-        is_error=block.is_error,
-        hunks=_raw(block.hunks),
-        changes=_raw(block.changes),
-        refused=_raw(block.refused),
     )
 
 
@@ -347,7 +338,10 @@ def block_of(disk: DiskBlock) -> Block:
         case "image":
             return ImageBlock(disk.mime_type, disk.data)
         case "reasoning":
-            return _reasoning(disk)
+            kind = disk.kind if disk.kind in ("thinking", "redacted_thinking") else "reasoning"
+            return ReasoningBlock(
+                disk.reasoning_id, disk.summary, disk.encrypted_content, kind, disk.provider, disk.model
+            )
         case _:
             return block_of(msgspec.structs.replace(disk, type=_kind_by_fields(disk)))
 
@@ -371,11 +365,12 @@ def _arguments(raw: msgspec.Raw) -> str:
 
 def result_of(disk: DiskResult | DiskBlock, call_id: str) -> ToolResultBlock:
     kept = (_hunks(disk.hunks), _changes(disk.changes), bytes(disk.refused) == b"true")
-    return ToolResultBlock(call_id, _result_content(disk.content), disk.is_error, *kept)
-
-
-def _result_content(blocks: tuple[DiskBlock, ...] | None) -> tuple[ResultBlock, ...]:
-    return tuple([ImageBlock(b.mime_type, b.data) if b.mime_type else TextBlock(b.text) for b in blocks or ()])
+    return ToolResultBlock(
+        call_id,
+        tuple([ImageBlock(b.mime_type, b.data) if b.mime_type else TextBlock(b.text) for b in disk.content or ()]),
+        disk.is_error,
+        *kept,
+    )
 
 
 def _hunks(raw: msgspec.Raw) -> Hunks:
@@ -390,8 +385,3 @@ def _changes(raw: msgspec.Raw) -> str:
         return msgspec.json.decode(raw, type=str)[:LONGEST_CHANGES] if bytes(raw) else ""
     except msgspec.DecodeError:
         return ""
-
-
-def _reasoning(disk: DiskBlock) -> ReasoningBlock:
-    kind = disk.kind if disk.kind in ("thinking", "redacted_thinking") else "reasoning"
-    return ReasoningBlock(disk.reasoning_id, disk.summary, disk.encrypted_content, kind, disk.provider, disk.model)

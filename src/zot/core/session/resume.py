@@ -29,7 +29,7 @@ from zot.core.session.records import (
     message_of,
     result_of,
 )
-from zot.core.session.session_file import NO_ROW, Line
+from zot.core.session.session_file import NO_ROW, SessionLine
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, ToolResultBlock, Usage
 
 WINDOW = 100
@@ -55,7 +55,7 @@ class Replay:
         self._intents: set[str] = set()
         self._outcomes: dict[str, ToolResultBlock] = {}
 
-    def feed(self, line: Line) -> None:
+    def feed(self, line: SessionLine) -> None:
         match line.row:
             case MessageRow(message=disk):
                 if (message := message_of(disk)) is not None:
@@ -173,7 +173,7 @@ def _last(items: deque[_T], count: int) -> list[_T]:
     return list(islice(reversed(items), count))[::-1]
 
 
-def replay(lines: Iterable[Line]) -> Replay:
+def replay(lines: Iterable[SessionLine]) -> Replay:
     """All of a file; the caller looks at ``stubs`` and ``bad`` and reports."""
     state = Replay()
     for line in lines:

@@ -29,7 +29,7 @@ _LAST = 24
 _PLAIN = re.compile(r"[a-z0-9 _.,:;=+*()\[\]{}@#$%^!?-]+")
 
 
-class Said(msgspec.Struct, frozen=True):
+class MessageExcerpt(msgspec.Struct, frozen=True):
     """``role`` is ``user``, ``assistant``, or ``tool`` for what a tool was called with."""
 
     role: str
@@ -38,15 +38,15 @@ class Said(msgspec.Struct, frozen=True):
 
 class Hit(msgspec.Struct, frozen=True):
     path: str
-    said: Said
+    said: MessageExcerpt
 
 
-class _Row(msgspec.Struct):
+class _SearchRow(msgspec.Struct):
     type: str = ""
     message: DiskMessage | None = None
 
 
-_decode_row = msgspec.json.Decoder(_Row).decode
+_decode_row = msgspec.json.Decoder(_SearchRow).decode
 
 
 def search(paths: Iterable[str], typed: str, given_up: Callable[[], bool]) -> Iterator[Hit]:
@@ -64,7 +64,7 @@ def search(paths: Iterable[str], typed: str, given_up: Callable[[], bool]) -> It
             yield Hit(path, said)
 
 
-def _first(file: BinaryIO, words: list[str], given_up: Callable[[], bool]) -> Said | None:
+def _first(file: BinaryIO, words: list[str], given_up: Callable[[], bool]) -> MessageExcerpt | None:
     """A row is only decoded when the bytes of every word are in it."""
     needles = [needle.encode() for word in words if (needle := max(_PLAIN.findall(word), key=len, default=""))]
     for line in _lines(file):
@@ -76,7 +76,7 @@ def _first(file: BinaryIO, words: list[str], given_up: Callable[[], bool]) -> Sa
         for said in _said(line):
             text = said.text.lower()
             if all(word in text for word in words):
-                return Said(said.role, _around(said.text, text.find(words[0])))
+                return MessageExcerpt(said.role, _around(said.text, text.find(words[0])))
     return None
 
 
@@ -97,10 +97,10 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
             pass
 
 
-def last_said(path: str) -> list[Said]:
+def last_said(path: str) -> list[MessageExcerpt]:
     """The end of a conversation, oldest first; raises OSError. Only the end of the file is read."""
     with reading(Path(path)) as file:
-        size, found = os.fstat(file.fileno()).st_size, list[Said]()
+        size, found = os.fstat(file.fileno()).st_size, list[MessageExcerpt]()
         for tail in _TAILS:
             file.seek(max(size - tail, 0))
             if tail < size:
@@ -108,10 +108,10 @@ def last_said(path: str) -> list[Said]:
             found = [said for line in _lines(file) for said in _said(line) if said.role != "tool"]
             if found or tail >= size:
                 break
-    return [Said(said.role, said.text[:_EXCERPT]) for said in found[-_LAST:]]
+    return [MessageExcerpt(said.role, said.text[:_EXCERPT]) for said in found[-_LAST:]]
 
 
-def _said(line: bytes) -> Iterator[Said]:
+def _said(line: bytes) -> Iterator[MessageExcerpt]:
     """What the user and the model said in a row, and what tools were asked to do."""
     try:
         row = _decode_row(line)
@@ -122,13 +122,13 @@ def _said(line: bytes) -> Iterator[Said]:
         return
     shown = (message.meta or {}).get(SHOWN_TEXT)
     if shown:
-        yield Said(message.role, shown)
+        yield MessageExcerpt(message.role, shown)
     for block in message.content or ():
         if block.text.strip() and message.role in ("user", "assistant"):
             if shown is None:
-                yield Said(message.role, block.text)
+                yield MessageExcerpt(message.role, block.text)
         elif block.name and message.role == "assistant":
-            yield Said("tool", f"{block.name} {_strings(block.arguments)}")
+            yield MessageExcerpt("tool", f"{block.name} {_strings(block.arguments)}")
 
 
 def _strings(arguments: msgspec.Raw) -> str:

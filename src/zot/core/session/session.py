@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from zot.core.session.resume import Replay
 
 
-class _Entry:
+class _SessionEntry:
     """A message of the live transcript and where its row begins, once that is known."""
 
     __slots__ = ("message", "row")
@@ -83,8 +83,8 @@ class Session:
         self.on_failure: Callable[[str, bool], None] | None = None
         self._writer = writer
         self._begun = writer is not None
-        self._live = list(map(_Entry, loaded.messages, loaded.rows)) if loaded else []
-        self._waiting: list[tuple[bytes, _Entry | None]] = []
+        self._live = list(map(_SessionEntry, loaded.messages, loaded.rows)) if loaded else []
+        self._waiting: list[tuple[bytes, _SessionEntry | None]] = []
         self._failing = False
 
     @property
@@ -113,11 +113,13 @@ class Session:
                 pass
 
     def appended(self, message: Message) -> None:
-        entry = _Entry(message)
+        entry = _SessionEntry(message)
         if REPLACES in message.meta:
             del self._live[-1:]
         self._live.append(entry)
-        self._begin()
+        if not self._begun:
+            self._begun = True
+            self._waiting.insert(0, (encode_row(MetaRow(self.meta)), None))
         self._write(message_row(message), entry, sync=message.role == "user")
 
     def used(self, usage: Usage, cumulative: Usage) -> None:
@@ -131,7 +133,7 @@ class Session:
         self._write(outcome_row(call_id, result))
 
     def compacted(self, keep_tail: int, summary: Message) -> None:
-        entry = _Entry(summary)
+        entry = _SessionEntry(summary)
         self._live = [entry, *self._live[max(len(self._live) - keep_tail, 0) :]]
         self._write(compaction_row(keep_tail, summary), entry)
 
@@ -201,12 +203,7 @@ class Session:
         are = "is" if len(self._waiting) == 1 else "are"
         return f"{what} of session {self.path} could not be saved and {are} lost"
 
-    def _begin(self) -> None:
-        if not self._begun:
-            self._begun = True
-            self._waiting.insert(0, (encode_row(MetaRow(self.meta)), None))
-
-    def _write(self, row: KnownRow, entry: _Entry | None = None, *, sync: bool = False) -> None:
+    def _write(self, row: KnownRow, entry: _SessionEntry | None = None, *, sync: bool = False) -> None:
         self._waiting.append((encode_row(row), entry))
         if self._begun:
             self._drain(sync=sync)

@@ -141,7 +141,7 @@ def lock(fd: int) -> bool:
 NO_ROW = -1  # in the place of an offset: nothing in the file stands for it
 
 
-class Line(msgspec.Struct, frozen=True):
+class SessionLine(msgspec.Struct, frozen=True):
     """``row`` is None when the line is not a record; ``offset`` identifies it within its file."""
 
     offset: int
@@ -149,7 +149,7 @@ class Line(msgspec.Struct, frozen=True):
     row: Row | None
 
 
-def read_lines(file: BinaryIO) -> Iterator[Line]:
+def read_lines(file: BinaryIO) -> Iterator[SessionLine]:
     """Every line that is not blank, in order."""
     offset = 0
     for raw in lines_of(file):
@@ -158,7 +158,7 @@ def read_lines(file: BinaryIO) -> Iterator[Line]:
                 row = decode_row(raw)
             except NotARecord:
                 row = None
-            yield Line(offset, raw, row)
+            yield SessionLine(offset, raw, row)
         offset += len(raw)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ import msgspec
 from zot.core.session.records import Meta, row_type
 from zot.core.session.session import Session, open_session
 from zot.core.session.session_file import lines_of, lock
+from zot.errors import SessionError
 from zot.provider.messages import utc_now
 from zot.system.digest import sha256
 from zot.system.safe_open import open_to_change, reading
@@ -97,7 +98,7 @@ class SessionStore:
     def summaries(self, *, everywhere: bool = False) -> list[Summary]:
         """What lists show, newest first, sessions without messages left out; of all directories on demand."""
         # Imported here: the index brings sqlite3, which a run without a list must not pay for.
-        from zot.core.session.summary_index import indexed
+        from zot.core.session.summary import indexed
 
         files = list(self._all_files()) if everywhere else self.files()
         return [summary for summary in indexed(self.root, newest_first(files)) if summary.messages]
@@ -193,3 +194,60 @@ def _seconds(started: str) -> float:
         return datetime.fromisoformat(started).timestamp()
     except ValueError:
         return time.time()
+
+
+# Resolves the session a user typed: a path, a number of the list, an id or its beginning.
+
+SHORTEST_PREFIX = 4  # fewer characters are a number of the list, or a slip
+_SHOWN = 5
+_LABEL_MAX = 40
+
+
+def find_session(store: SessionStore, text: str) -> Path:
+    """The file ``text`` means; a path need not exist, opening it says so better."""
+    path = Path(os.path.expanduser(text))
+    if os.sep in text or path.is_file():
+        return path
+    if text.endswith(SUFFIX):
+        return next((Path(s.path) for s in store.summaries(everywhere=True) if Path(s.path).name == text), path)
+    return Path(_by_number(store, text) or _by_id(store, text))
+
+
+def _by_number(store: SessionStore, text: str) -> str | None:
+    if not text.isdecimal() or len(text) >= SHORTEST_PREFIX:
+        return None
+    summaries = store.summaries()
+    if not 1 <= int(text) <= len(summaries):
+        raise SessionError(f"there is no session number {text}{_offer(store, summaries)}")
+    return summaries[int(text) - 1].path
+
+
+def _by_id(store: SessionStore, text: str) -> str:
+    if len(text) < SHORTEST_PREFIX:
+        raise SessionError(f'"{text}" is too short for the beginning of an id: {SHORTEST_PREFIX} characters at least')
+    found = [summary for summary in store.summaries(everywhere=True) if summary.id.startswith(text)]
+    if not found:
+        raise SessionError(f'there is no session "{text}"{_offer(store, store.summaries())}')
+    if len(found) > 1:
+        raise SessionError(f'"{text}" is the beginning of {len(found)} sessions: {_list(found)}; give more of the id')
+    return found[0].path
+
+
+def _offer(store: SessionStore, summaries: Sequence[Summary]) -> str:
+    if not summaries:
+        return f"; {store.cwd} has none, and `zot sessions list --all` shows every one"
+    numbered = _list(summaries, numbered=True)
+    return f"; this directory has {len(summaries)}: {numbered} (`zot sessions`, `zot sessions list --all`)"
+
+
+def _list(summaries: Sequence[Summary], numbered: bool = False) -> str:
+    rows = [
+        f"{f'{number} ' * numbered}{summary.id[:8]} ({_short(summary.label)})"
+        for number, summary in enumerate(summaries[:_SHOWN], 1)
+    ]
+    return ", ".join([*rows, *(["…"] if len(summaries) > _SHOWN else [])])
+
+
+def _short(label: str) -> str:
+    text = " ".join(label.split())
+    return text if len(text) <= _LABEL_MAX else f"{text[: _LABEL_MAX - 1]}…"

@@ -5,8 +5,11 @@ A summary is gathered in one quick pass that does not build the transcript.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Generator, Iterable
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,7 +17,13 @@ from zot.core.events import PERMISSION_MODE
 from zot.core.session.records import DiskBlock, Meta
 from zot.core.session.session_file import lines_of
 from zot.provider.messages import Usage
-from zot.system.safe_open import reading
+from zot.system.files import make_private_dir
+from zot.system.safe_open import open_to_append, reading
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from zot.core.session.store import SessionFile
 
 _FIRST_TEXT_MAX = 200
 
@@ -52,26 +61,26 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         return self.title or " ".join(self.first_text.split()) or "(no text)"
 
 
-class _Message(msgspec.Struct):
+class _SummaryMessage(msgspec.Struct):
     role: str = ""
     content: msgspec.Raw = msgspec.Raw()
     meta: dict[str, object] | None = None
     time: str = ""
 
 
-class _Row(msgspec.Struct):
+class _SummaryRow(msgspec.Struct):
     """Only what a summary needs; the decoder skips the rest."""
 
     type: str = ""
     meta: Meta | None = None
-    message: _Message | None = None
+    message: _SummaryMessage | None = None
     usage: Usage | None = None
     cumulative: Usage | None = None
     time: str = ""
     title: str = ""
 
 
-_decode_row = msgspec.json.Decoder(_Row).decode
+_decode_row = msgspec.json.Decoder(_SummaryRow).decode
 _decode_blocks = msgspec.json.Decoder(tuple[DiskBlock, ...] | None).decode
 
 
@@ -148,7 +157,7 @@ def local_day(time: str) -> str:
         return time[:10]
 
 
-def _row(line: bytes) -> _Row | None:
+def _row(line: bytes) -> _SummaryRow | None:
     try:
         return _decode_row(line)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -197,3 +206,89 @@ def tree_lines(found: Iterable[Branch], current: str = "") -> list[str]:
         f"{'  ' * branch.depth}{branch.summary.label}{' [current]' if branch.summary.id == current else ''}"
         for branch in found
     ]
+
+
+# Index of summaries in SQLite. It can be rebuilt: an entry is valid while size and time of its file are unchanged.
+
+_TABLE = "summaries_2"  # a new shape gets a new name
+_SCHEMA = (
+    f"CREATE TABLE IF NOT EXISTS {_TABLE} "
+    "(path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, summary BLOB) WITHOUT ROWID"
+)
+_WAIT_S = 1.0
+_decode = msgspec.json.Decoder(Summary).decode
+
+_Known = dict[str, tuple[int, int, bytes]]
+
+
+def index_path(root: Path) -> Path:
+    return root / "index.sqlite"
+
+
+def indexed(root: Path, files: list[SessionFile]) -> list[Summary]:
+    """The summaries of ``files`` in their order; what is not a session or cannot be read is left out."""
+    import sqlite3
+
+    if not files:
+        return []
+    try:
+        with _connection(index_path(root)) as db:
+            known = _known(db, {str(file.path.parent) for file in files})
+            summaries = {file: _current(known, file) or _scan(file) for file in files}
+            rows = {
+                str(file.path): (file.size, file.mtime_ns, msgspec.json.encode(summary))
+                for file, summary in summaries.items()
+                if summary is not None
+            }
+            db.executemany(f"DELETE FROM {_TABLE} WHERE path = ?", [(path,) for path in known.keys() - rows.keys()])
+            changed = [(path, *row) for path, row in rows.items() if known.get(path) != row]
+            db.executemany(f"INSERT OR REPLACE INTO {_TABLE} VALUES (?, ?, ?, ?)", changed)
+        return _present(summaries.values())
+    except (sqlite3.OperationalError, OSError):  # busy, read-only or out of space: do without
+        return _present(_scan(file) for file in files)
+    except sqlite3.DatabaseError:  # corrupt: it holds nothing that cannot be made again
+        index_path(root).unlink(missing_ok=True)
+        return _present(_scan(file) for file in files)
+
+
+@contextmanager
+def _connection(path: Path) -> Generator[sqlite3.Connection]:
+    import sqlite3
+
+    make_private_dir(path.parent)
+    os.close(open_to_append(path))  # private from its first moment; SQLite would wait for a pipe
+    with closing(sqlite3.connect(path, timeout=_WAIT_S)) as db, db:
+        db.execute(_SCHEMA)
+        yield db
+
+
+def _known(db: sqlite3.Connection, directories: set[str]) -> _Known:
+    known: _Known = {}
+    for directory in directories:
+        rows = db.execute(
+            f"SELECT path, size, mtime_ns, summary FROM {_TABLE} WHERE path > ? AND path < ?",
+            (f"{directory}/", f"{directory}0"),  # "0" follows "/"
+        )
+        known.update((path, (size, mtime_ns, summary)) for path, size, mtime_ns, summary in rows)
+    return known
+
+
+def _current(known: _Known, file: SessionFile) -> Summary | None:
+    size, mtime_ns, summary = known.get(str(file.path), (-1, -1, b""))
+    if (size, mtime_ns) != (file.size, file.mtime_ns):
+        return None
+    try:
+        return _decode(summary)
+    except msgspec.DecodeError:
+        return None
+
+
+def _scan(file: SessionFile) -> Summary | None:
+    try:
+        return summarise(file.path)
+    except OSError:
+        return None
+
+
+def _present(summaries: Iterable[Summary | None]) -> list[Summary]:
+    return [summary for summary in summaries if summary is not None]

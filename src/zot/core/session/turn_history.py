@@ -21,7 +21,7 @@ from zot.system.safe_open import reading
 NOT_SAID = frozenset({"compaction", "synthetic", "shell", PERMISSION_MODE})
 
 
-class Turn(msgspec.Struct, frozen=True):
+class PromptTurn(msgspec.Struct, frozen=True):
     """``row`` counts the message rows before the prompt."""
 
     row: int
@@ -33,7 +33,7 @@ class Turn(msgspec.Struct, frozen=True):
         return sum(len(message.tool_calls()) for message in self.replies)
 
 
-def turns_of(path: Path) -> list[Turn]:
+def turns_of(path: Path) -> list[PromptTurn]:
     """Raises OSError."""
 
     def numbered() -> Iterator[tuple[int, Message]]:
@@ -47,29 +47,29 @@ def turns_of(path: Path) -> list[Turn]:
     return turns_in(numbered())
 
 
-def turns_in(messages: Iterable[tuple[int, Message]]) -> list[Turn]:
+def turns_in(messages: Iterable[tuple[int, Message]]) -> list[PromptTurn]:
     """``messages`` with the numbers of their rows; what stands before the first prompt belongs to no turn."""
-    turns: list[Turn] = []
+    turns: list[PromptTurn] = []
     replies: list[Message] = []
     for row, message in messages:
         if message.role == "user" and not (message.meta.keys() & NOT_SAID):
             _close(turns, replies)
             if REPLACES in message.meta and turns and not turns[-1].replies:
                 row = turns.pop().row  # a branch before it is one before what it replaced
-            turns.append(Turn(row, message))
+            turns.append(PromptTurn(row, message))
         elif turns:
             replies.append(message)
     _close(turns, replies)
     return turns
 
 
-def _close(turns: list[Turn], replies: list[Message]) -> None:
+def _close(turns: list[PromptTurn], replies: list[Message]) -> None:
     if turns:
         turns[-1] = msgspec.structs.replace(turns[-1], replies=tuple(replies))
     replies.clear()
 
 
-class Spent(msgspec.Struct, frozen=True):
+class UsageTotal(msgspec.Struct, frozen=True):
     """``label`` is ``provider/model``, or how the prompt of a turn begins."""
 
     label: str
@@ -78,14 +78,14 @@ class Spent(msgspec.Struct, frozen=True):
 
 
 class CostReport(msgspec.Struct, frozen=True):
-    models: tuple[Spent, ...]
-    turns: tuple[Spent, ...]
+    models: tuple[UsageTotal, ...]
+    turns: tuple[UsageTotal, ...]
 
 
 def cost_of(path: Path) -> CostReport:
     """Usage by model and by turn in one pass: a call belongs to the model named last before it. Raises OSError."""
-    models: dict[str, Spent] = {}
-    turns: list[Spent] = []
+    models: dict[str, UsageTotal] = {}
+    turns: list[UsageTotal] = []
     model = "unknown"
     with reading(path) as file:
         for line in read_lines(file):
@@ -94,9 +94,9 @@ def cost_of(path: Path) -> CostReport:
                     model = f"{meta.provider}/{meta.model}"
                 case MessageRow(message=message) if message.role == "user" and not is_marked(message):
                     text = next((block.text for block in message.content or () if block.text), "")
-                    turns.append(Spent(" ".join(text[:200].split()) or "(no text)", Usage()))
+                    turns.append(UsageTotal(" ".join(text[:200].split()) or "(no text)", Usage()))
                 case UsageRow(usage=usage):
-                    models[model] = _more(models.get(model) or Spent(model, Usage()), usage)
+                    models[model] = _more(models.get(model) or UsageTotal(model, Usage()), usage)
                     if turns:
                         turns[-1] = _more(turns[-1], usage)
                 case _:
@@ -109,5 +109,5 @@ def is_marked(message: DiskMessage) -> bool:
     return bool((message.meta or {}).keys() - {REPLACES})
 
 
-def _more(spent: Spent, usage: Usage) -> Spent:
-    return Spent(spent.label, spent.usage + usage, spent.calls + 1)
+def _more(spent: UsageTotal, usage: Usage) -> UsageTotal:
+    return UsageTotal(spent.label, spent.usage + usage, spent.calls + 1)

@@ -13,8 +13,7 @@ from zot.cli.arguments import Arguments, parse
 from zot.cli.output import show_path, tell
 from zot.cli.verb_table import options
 from zot.core.session.fork import write_numbered
-from zot.core.session.lookup import find_session
-from zot.core.session.store import SessionStore
+from zot.core.session.store import SessionStore, find_session
 from zot.core.session.summary import summarise
 from zot.devkit.report import about_this_machine, counts, of_recording, of_session, report_lines
 from zot.errors import SessionError, UsageError

@@ -37,11 +37,11 @@ from zot.devkit.replay.recorded_world import (
 )
 from zot.errors import ConfigError
 from zot.features.child_process import JsonLineProcess
-from zot.features.extensions.child import Child
+from zot.features.extensions.child import ExtensionChild
 from zot.features.extensions.host import ExtensionHost
 from zot.features.extensions.jail_policy import Confined
 from zot.features.extensions.loader.declared_permissions import Permissions
-from zot.features.extensions.loader.discovery import Discovery, Entry, LoadProblem
+from zot.features.extensions.loader.discovery import DiscoveredExtension, Discovery, LoadProblem
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.loader.manifest import Manifest
 from zot.features.extensions.ui import SilentSurface
@@ -79,11 +79,11 @@ class RecordedEntry(msgspec.Struct, frozen=True):
     def directory(self) -> Path:
         return Path(self.manifest.directory)
 
-    def made(self) -> Entry:
+    def made(self) -> DiscoveredExtension:
         """With a program that is everywhere: it is looked for and not run."""
         fields = msgspec.structs.asdict(self.manifest)
         fields |= {"directory": self.directory, "exec": "sh" if self.manifest.exec else ""}
-        return Entry(Manifest(**fields), self.scope, Path(self.data_dir), self.was_guard)
+        return DiscoveredExtension(Manifest(**fields), self.scope, Path(self.data_dir), self.was_guard)
 
 
 def _why_not(recording: Recording) -> str:
@@ -331,20 +331,20 @@ class RecordedHost(ExtensionHost):
             self.discovery = Discovery(entries, problems)
         return self.discovery
 
-    def place(self, entry: Entry) -> Path:
+    def place(self, entry: DiscoveredExtension) -> Path:
         return entry.manifest.directory
 
-    def environment(self, entry: Entry, place: Path) -> tuple[dict[str, str], list[str]]:
+    def environment(self, entry: DiscoveredExtension, place: Path) -> tuple[dict[str, str], list[str]]:
         return {"PATH": os.defpath}, []
 
-    def permissions(self, entry: Entry, manifest: Manifest) -> Permissions | None:
+    def permissions(self, entry: DiscoveredExtension, manifest: Manifest) -> Permissions | None:
         given = self._setup.get("permissions", dict[str, Permissions | None], {})
         return given.get(entry.manifest.name)
 
-    def confine(self, child: Child, argv: list[str], environment: dict[str, str]) -> Confined:
+    def confine(self, child: ExtensionChild, argv: list[str], environment: dict[str, str]) -> Confined:
         return Confined(cast("Jail", _NoJail()), environment, [])
 
-    def acknowledge(self, entry: Entry, place: Path) -> extension_frames.HelloAck:
+    def acknowledge(self, entry: DiscoveredExtension, place: Path) -> extension_frames.HelloAck:
         then = self._acks.get(entry.manifest.name, {})
         ack = super().acknowledge(entry, place)
         places = {name: str(then[name]) for name in ("extension_dir", "data_dir") if name in then}

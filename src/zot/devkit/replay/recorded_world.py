@@ -12,7 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from zot.core.interceptors import Interceptor, InterceptorFailed, PromptVerdict, TextVerdict, ToolVerdict, TurnVerdict
-from zot.core.permission_gate import Answer, Question
+from zot.core.permission_gate import Answer, ApprovalQuestion
 from zot.core.permission_modes import Nature, Rule
 from zot.core.tool import Tool, ToolContext, ToolResult
 from zot.devkit.replay.comparison import Comparison
@@ -141,7 +141,7 @@ class RecordedPeople:
         line = self._conductor.at("kept")
         return [] if line is None else msgspec.convert(line.fields["rules"], list[Rule])
 
-    async def confirm(self, question: Question) -> Answer:
+    async def confirm(self, question: ApprovalQuestion) -> Answer:
         line = await self._conductor.next_for("answer", question.call.id)
         return msgspec.convert(line.fields["answer"], Answer)
 

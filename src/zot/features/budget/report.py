@@ -62,7 +62,7 @@ def _rows(root: Path, day: str) -> list[ledger.Spent]:
         return []
 
 
-class Line(msgspec.Struct, frozen=True):
+class CostRow(msgspec.Struct, frozen=True):
     """A row of a table."""
 
     label: str
@@ -70,13 +70,13 @@ class Line(msgspec.Struct, frozen=True):
     calls: int
 
 
-def table(found: Iterable[Cost], label: Callable[[Cost], str]) -> list[Line]:
+def table(found: Iterable[Cost], label: Callable[[Cost], str]) -> list[CostRow]:
     """Added up by this label, dearest first."""
-    sums: dict[str, Line] = {}
+    sums: dict[str, CostRow] = {}
     for cost in found:
         name = label(cost)
-        before = sums.get(name) or Line(name, Usage(), 0)
-        sums[name] = Line(name, before.usage + cost.usage, before.calls + cost.calls)
+        before = sums.get(name) or CostRow(name, Usage(), 0)
+        sums[name] = CostRow(name, before.usage + cost.usage, before.calls + cost.calls)
     return sorted(sums.values(), key=lambda line: (-line.usage.cost_usd, line.label))
 
 

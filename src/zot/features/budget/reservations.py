@@ -29,7 +29,7 @@ class Hold(msgspec.Struct, frozen=True, tag="hold"):
     born: int
 
 
-class Release(msgspec.Struct, frozen=True, tag="release"):
+class ReservationRelease(msgspec.Struct, frozen=True, tag="release"):
     """The request is over; what it cost is in a row of its own."""
 
     id: str
@@ -69,7 +69,12 @@ class Claims:
         others have spent or claimed. Raises OSError when that cannot be known."""
         fd = self._ledger.open(day := today())
         try:
-            await _lock(fd)
+            # others hold it for a moment only; TimeoutError when one of them was stopped in it
+            until = time.monotonic() + LOCK_WAIT_S
+            while not try_lock(fd):
+                if time.monotonic() > until:
+                    raise TimeoutError("another process holds the lock")
+                await asyncio.sleep(0.002)
             taken = self._read(fd, day).taken()
             if taken >= limit or taken + usd > limit:
                 return "", taken
@@ -82,7 +87,7 @@ class Claims:
 
     def release(self, id: str) -> None:
         """The request is over; raises OSError."""
-        self._ledger.append(Release(id))
+        self._ledger.append(ReservationRelease(id))
 
     def _read(self, fd: int, day: str) -> _Sums:
         if self._sums.day != day:
@@ -134,12 +139,3 @@ class _Sums:
         for id in gone:
             del self._holds[id]
         return self.spent + sum(hold.usd for hold in self._holds.values())
-
-
-async def _lock(fd: int) -> None:
-    """Others hold it for a moment only; TimeoutError when one of them was stopped in it."""
-    until = time.monotonic() + LOCK_WAIT_S
-    while not try_lock(fd):
-        if time.monotonic() > until:
-            raise TimeoutError("another process holds the lock")
-        await asyncio.sleep(0.002)

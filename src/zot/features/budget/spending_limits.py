@@ -7,15 +7,18 @@ counts as spent already.
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING
 
+from zot.core.compaction import CHARS_PER_TOKEN
+from zot.core.compaction_prompt import length_of
 from zot.errors import CostLimitReached, in_words
-from zot.features.budget.estimate import Estimate
 from zot.features.budget.reservations import Claims
+from zot.provider.messages import ImageBlock, ToolResultBlock
 from zot.provider.model import Model
-from zot.provider.model_call import Client, Request, StreamEvent
+from zot.provider.model_call import Client, Request, StreamEvent, UsageReported
 from zot.provider.providers import is_loopback
 
 if TYPE_CHECKING:
@@ -41,7 +44,13 @@ class Budget:
         session, day = limits(self._conversation)
         self._check_price(request.model)
         least = self._estimate.least(request)
-        self._check_session(session, least)
+        elsewhere = sum(feature.spent() for feature in self._conversation.features)
+        spent = self._conversation.cost.cost_usd + self._claimed + elsewhere
+        if session < 0:
+            raise CostLimitReached(f"{self._conversation.settings.path}: max_cost_session is no amount; correct it")
+        if session and (spent >= session or spent + least > session):
+            how = "raise it with --max-cost, or max_cost_session in /settings"
+            raise CostLimitReached(_refusal("cost limit", session, spent, least, how))
         self._claimed += least
         hold = ""
         try:
@@ -65,15 +74,6 @@ class Budget:
         )
 
     # --- the limits
-
-    def _check_session(self, limit: float, least: float) -> None:
-        elsewhere = sum(feature.spent() for feature in self._conversation.features)
-        spent = self._conversation.cost.cost_usd + self._claimed + elsewhere
-        if limit < 0:
-            raise CostLimitReached(f"{self._conversation.settings.path}: max_cost_session is no amount; correct it")
-        if limit and (spent >= limit or spent + least > limit):
-            how = "raise it with --max-cost, or max_cost_session in /settings"
-            raise CostLimitReached(_refusal("cost limit", limit, spent, least, how))
 
     async def _claim_of_today(self, limit: float, least: float) -> str:
         settings = self._conversation.settings
@@ -116,3 +116,41 @@ def _refusal(what: str, limit: float, spent: float, least: float, how: str) -> s
     if spent >= limit:
         return f"{what} of ${limit:g} reached (${spent:.4f} spent); {how}"
     return f"{what} of ${limit:g}: ${spent:.4f} is spent, and the next request would cost at least ${least:.4f}; {how}"
+
+
+# Lower estimate of a request's cost: most of its input may be in the provider's cache.
+
+_CACHE_LIFE_S = 300.0
+_IMAGE_TOKENS = 1_500
+
+
+class Estimate:
+    """Hears what each request turned out to be, to know what the next one finds cached."""
+
+    def __init__(self) -> None:
+        self._last: tuple[str, int, float] = ("", 0, 0.0)  # what the last request sent: model, tokens, when
+
+    def least(self, request: Request) -> float:
+        """In USD: what the last request sent is cached, the rest is new."""
+        model, tokens = request.model, tokens_of(request)
+        last, sent, when = self._last
+        warm = last == model.id and model.price_cache_read and time.monotonic() - when < _CACHE_LIFE_S
+        cached = min(sent, tokens) if warm else 0
+        price = model.price_for(tokens)
+        return (cached * price.price_cache_read + (tokens - cached) * price.price_input) / 1_000_000
+
+    def hear(self, request: Request, event: StreamEvent) -> None:
+        if isinstance(event, UsageReported) and event.usage.context_tokens:
+            self._last = (request.model.id, event.usage.context_tokens, time.monotonic())
+
+
+def tokens_of(request: Request) -> int:
+    """About how many tokens a request sends."""
+    tools = sum(len(tool.name) + len(tool.description) + len(str(tool.schema)) for tool in request.tools)
+    characters = len(request.system) + tools + length_of(request.messages)
+    blocks = [block for message in request.messages for block in message.content]
+    inner = [part for block in blocks if isinstance(block, ToolResultBlock) for part in block.content]
+    return (
+        characters // CHARS_PER_TOKEN
+        + sum(isinstance(block, ImageBlock) for block in (*blocks, *inner)) * _IMAGE_TOKENS
+    )

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from zot.core.session.records import Meta, MetaRow, NotARecord, decode_row
-from zot.features.checkpoints.file_state import State, packed, unpacked
+from zot.features.checkpoints.file_state import FileState, packed, unpacked
 from zot.features.checkpoints.object_store import Objects, digest_of
 from zot.system.files import make_private_dir
 from zot.system.safe_open import open_to_append, reading
@@ -26,7 +26,7 @@ _MOST_ANCESTORS = 100
 _ID = re.compile(r"[0-9a-fA-F-]{8,64}")
 
 
-class Head(msgspec.Struct, frozen=True, tag="head", omit_defaults=True):
+class ChangeLogHead(msgspec.Struct, frozen=True, tag="head", omit_defaults=True):
     """Whose ledger it is; always the first row."""
 
     session: str
@@ -44,8 +44,8 @@ class Change(msgspec.Struct, frozen=True, tag="change", omit_defaults=True):
     time: str
     by: str
     path: str
-    before: State
-    after: State
+    before: FileState
+    after: FileState
     made: tuple[str, ...] = ()
 
     @property
@@ -67,13 +67,13 @@ class Blind(msgspec.Struct, frozen=True, tag="blind", omit_defaults=True):
     reason: str
 
 
-Row = Head | Change | Void | Blind
+Row = ChangeLogHead | Change | Void | Blind
 Event = Change | Blind
 
 _encoder = msgspec.json.Encoder()
 
 
-class Place:
+class ChangeStorePaths:
     """Where it all lies: below ``$ZOT_HOME/changes``."""
 
     def __init__(self, home: Path) -> None:
@@ -87,10 +87,10 @@ class Place:
         return self.ledgers / f"{name}.jsonl"
 
 
-class Ledger:
+class ChangeLog:
     """Appends to one session's file, which is made with its first row."""
 
-    def __init__(self, path: Path, head: Head) -> None:
+    def __init__(self, path: Path, head: ChangeLogHead) -> None:
         self.path = path
         self.session = head.session
         self._head = head
@@ -119,18 +119,18 @@ class Ledger:
             self._fd = -1
 
 
-def head_of(meta: Meta, file: Path) -> Head:
-    return Head(meta.id, packed(str(file)), meta.parent, meta.started)
+def head_of(meta: Meta, file: Path) -> ChangeLogHead:
+    return ChangeLogHead(meta.id, packed(str(file)), meta.parent, meta.started)
 
 
 def _decoder() -> Callable[[bytes], Row]:
     return msgspec.json.Decoder(Row).decode
 
 
-def read_ledger(path: Path) -> tuple[Head | None, list[Event]]:
+def read_ledger(path: Path) -> tuple[ChangeLogHead | None, list[Event]]:
     """What it says, changes that did not happen left out; nothing when it is not there or cannot be read."""
     decode = _decoder()
-    head: Head | None = None
+    head: ChangeLogHead | None = None
     events: dict[str, Event] = {}
     with suppress(OSError), reading(path) as file:
         while line := file.readline(_LONGEST_LINE):
@@ -141,7 +141,7 @@ def read_ledger(path: Path) -> tuple[Head | None, list[Event]]:
             except (msgspec.DecodeError, ValueError, UnicodeError, RecursionError):
                 continue
             match row:
-                case Head():
+                case ChangeLogHead():
                     head = head or row
                 case Void(id=gone):
                     events.pop(gone, None)
@@ -160,7 +160,7 @@ def _check(row: Change) -> None:
         unpacked(place)
 
 
-def history(place: Place, meta: Meta, file: Path) -> list[Event]:
+def history(place: ChangeStorePaths, meta: Meta, file: Path) -> list[Event]:
     """All that happened in this session and, before it was branched off, in those it comes from; oldest first."""
     parts: list[list[Event]] = []
     until = ""

@@ -12,13 +12,22 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from zot.features.checkpoints.change_log import Blind, Change, Event, Ledger, Place, Void, head_of, history
-from zot.features.checkpoints.file_state import State, capture, of_content, packed
+from zot.features.checkpoints.change_log import (
+    Blind,
+    Change,
+    ChangeLog,
+    ChangeStorePaths,
+    Event,
+    Void,
+    head_of,
+    history,
+)
+from zot.features.checkpoints.file_state import FileState, capture, of_content, packed
 from zot.provider.messages import utc_now
 
 if TYPE_CHECKING:
     from zot.core.session.session import Session
-    from zot.features.checkpoints.command_watcher import Watch
+    from zot.features.checkpoints.command_watcher import CommandWatch
 
 
 class Keeping:
@@ -29,7 +38,7 @@ class Keeping:
 
     def __init__(
         self,
-        place: Place,
+        place: ChangeStorePaths,
         cwd: Path,
         session: Callable[[], Session | None],
         prompt: Callable[[], str],
@@ -43,10 +52,10 @@ class Keeping:
         self._prompt = prompt
         self._tell = tell
         self._capacity = capacity
-        self._ledger: Ledger | None = None
+        self._ledger: ChangeLog | None = None
         self._number = 0
         self._failing = False
-        self._watch: Watch | None = None
+        self._watch: CommandWatch | None = None
         self.ours: tuple[str, ...] = ()  # files that this run writes itself
         self.tidying: Thread | None = None
 
@@ -67,7 +76,7 @@ class Keeping:
             return None
         return change
 
-    def _before(self, where: str, content: bytes | None) -> State:
+    def _before(self, where: str, content: bytes | None) -> FileState:
         if content is None:
             return capture(where, self.place.objects)
         return of_content(content, os.stat(where).st_mode & 0o7777, self.place.objects)
@@ -102,11 +111,11 @@ class Keeping:
         except OSError as error:
             self._failed(error)
 
-    def _watched(self) -> Watch:
+    def _watched(self) -> CommandWatch:
         if self._watch is None:
-            from zot.features.checkpoints.command_watcher import Watch  # many a run has no commands
+            from zot.features.checkpoints.command_watcher import CommandWatch  # many a run has no commands
 
-            self._watch = Watch(str(self.cwd), self.place.objects, self.ours)
+            self._watch = CommandWatch(str(self.cwd), self.place.objects, self.ours)
         return self._watch
 
     # --- the ledger
@@ -115,7 +124,7 @@ class Keeping:
         return self._prompt() or utc_now()
 
     def change(
-        self, by: str, path: str, before: State, after: State, made: tuple[str, ...] = (), prompt: str = ""
+        self, by: str, path: str, before: FileState, after: FileState, made: tuple[str, ...] = (), prompt: str = ""
     ) -> Change:
         self._number += 1
         name = f"{os.getpid()}-{self._number}-{os.urandom(4).hex()}"
@@ -146,13 +155,13 @@ class Keeping:
         session = self._session()
         return [] if session is None else history(self.place, session.meta, session.path)
 
-    def _current(self) -> Ledger | None:
+    def _current(self) -> ChangeLog | None:
         session = self._session()
         if session is None:
             return None
         if self._ledger is None or self._ledger.session != session.id:
             self.close()
-            self._ledger = Ledger(self.place.ledger(session.id), head_of(session.meta, session.path))
+            self._ledger = ChangeLog(self.place.ledger(session.id), head_of(session.meta, session.path))
         return self._ledger
 
     def close(self) -> None:

@@ -10,18 +10,23 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+import struct
+import subprocess
 import time
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from importlib import import_module
 from threading import Lock
 from typing import NamedTuple
 
 import msgspec
 
 from zot.agent.tools.ignore import Ignores, of_parents
-from zot.features.checkpoints.file_state import MISSING, State, capture, of_content
+from zot.features.checkpoints.file_state import MISSING, FileState, capture, of_content
 from zot.features.checkpoints.file_state import look as recognise
-from zot.features.checkpoints.git_index import Index
 from zot.features.checkpoints.object_store import Objects
+from zot.system.files import find_program
+from zot.system.safe_open import read_whole
 
 MOST_FILES = 20_000
 LONGEST_LOOK_S = 0.3  # of this machine's work; others may keep it waiting
@@ -36,10 +41,10 @@ _IGNORE_FILES = frozenset({".gitignore", ".ignore", ".rgignore", ".git"})
 Stamp = tuple[int, int, int, int]  # mode, size, time, inode
 
 
-class Found(NamedTuple):
+class DetectedChange(NamedTuple):
     """Path, what it was, what it is. ``blind`` are reasons why that may not be all."""
 
-    changes: list[tuple[str, State, State]]
+    changes: list[tuple[str, FileState, FileState]]
     blind: list[str]
 
 
@@ -47,10 +52,10 @@ class Known(NamedTuple):
     """What a file with this stamp holds: a state, or the git object that has it."""
 
     stamp: Stamp
-    what: State | str
+    what: FileState | str
 
 
-class TooMuch(Exception):
+class TooManyFiles(Exception):
     """A project that cannot be looked at; the text says why."""
 
 
@@ -64,7 +69,7 @@ class _Clock:
         return time.thread_time() > self._work_ends or time.monotonic() > self._ends
 
 
-class Watch:
+class CommandWatch:
     """``ours`` are files that this run writes: no command changes them."""
 
     def __init__(self, root: str, objects: Objects, ours: Collection[str] = ()) -> None:
@@ -72,7 +77,7 @@ class Watch:
         self._root = os.path.realpath(root)
         self._objects = objects
         self._own = os.path.realpath(objects.root.parent.parent)  # zot's home may lie in the project
-        self._index = Index(self._root)
+        self._index = GitIndex(self._root)
         self._known: dict[str, Known] = {}
         self._listing: dict[str, os.stat_result] = {}
         self._outside: Ignores | None = None
@@ -90,13 +95,13 @@ class Watch:
             self._running -= 1
             raise
 
-    async def after(self) -> Found:
+    async def after(self) -> DetectedChange:
         self._running -= 1
         if self._given_up:
-            return Found([], [self._given_up])
-        found: list[Found] = []
+            return DetectedChange([], [self._given_up])
+        found: list[DetectedChange] = []
         await self._quickly(lambda: found.append(self._compare()))
-        return found[0] if found else Found([], [self._given_up])
+        return found[0] if found else DetectedChange([], [self._given_up])
 
     async def _quickly(self, work: Callable[[], None]) -> None:
         """In a thread unless it takes no time; OSError passes on."""
@@ -106,12 +111,12 @@ class Watch:
                 work()
             else:
                 await asyncio.to_thread(work)
-        except TooMuch as reason:
+        except TooManyFiles as reason:
             self._given_up = str(reason)
             self._listing, self._known = {}, {}
         self._cost = time.monotonic() - started
 
-    def know(self, path: str, state: State) -> None:
+    def know(self, path: str, state: FileState) -> None:
         """A tool has put this there."""
         try:
             info = os.lstat(path)
@@ -159,7 +164,7 @@ class Watch:
 
     # --- after
 
-    def _compare(self) -> Found:
+    def _compare(self) -> DetectedChange:
         with self._lock:
             before = self._listing
             now = self._look()
@@ -171,7 +176,7 @@ class Watch:
                 touched = touched[:MOST_CHANGES]
             contents = self._contents(path for path in touched if path in before)
             room = MOST_AFTER
-            changes: list[tuple[str, State, State]] = []
+            changes: list[tuple[str, FileState, FileState]] = []
             for path in touched:
                 was = self._was(path, before.get(path), contents)
                 will = self._is(path, now.get(path), room)
@@ -179,9 +184,9 @@ class Watch:
                 if not was.same(will):
                     changes.append((path, was, will))
             self._listing = now
-            return Found(changes, blind)
+            return DetectedChange(changes, blind)
 
-    def _is(self, path: str, info: os.stat_result | None, room: int) -> State:
+    def _is(self, path: str, info: os.stat_result | None, room: int) -> FileState:
         """Large contents are only recognised again, not kept: a build would fill the store with its products."""
         if info is None:
             self._known.pop(path, None)
@@ -195,19 +200,19 @@ class Watch:
         known = (self._known.get(path) for path in paths)
         return self._index.contents(one.what for one in known if one is not None and isinstance(one.what, str))
 
-    def _was(self, path: str, info: os.stat_result | None, contents: dict[str, bytes]) -> State:
+    def _was(self, path: str, info: os.stat_result | None, contents: dict[str, bytes]) -> FileState:
         if info is None:
             return MISSING
         known = self._known.get(path)
         if known is None:
             return _not_kept(info)
-        if isinstance(known.what, State):
+        if isinstance(known.what, FileState):
             return known.what
         data, mode = contents.get(known.what), stat.S_IMODE(info.st_mode)
         if data is None:
-            return State("file", "", info.st_size, mode, why="git could not say what it was")
+            return FileState("file", "", info.st_size, mode, why="git could not say what it was")
         if len(data) != info.st_size:
-            return State("file", "", info.st_size, mode, why="git keeps it in another form")
+            return FileState("file", "", info.st_size, mode, why="git keeps it in another form")
         return of_content(data, mode, self._objects)
 
 
@@ -233,9 +238,9 @@ def look(root: str, own: str, known: Collection[str] = (), outside: Ignores | No
         for entry in inside:
             _take(entry, own, known, above, waiting, found)
         if len(found) > MOST_FILES:
-            raise TooMuch(f"the project has more than {MOST_FILES:,} files, so what commands changed is not known")
+            raise TooManyFiles(f"the project has more than {MOST_FILES:,} files, so what commands changed is not known")
         if clock.over:
-            raise TooMuch("looking at the project takes too long, so what commands changed is not known")
+            raise TooManyFiles("looking at the project takes too long, so what commands changed is not known")
     return found
 
 
@@ -270,11 +275,150 @@ def _differ(one: os.stat_result, two: os.stat_result) -> bool:
     return _stamp(one) != _stamp(two)
 
 
-def _not_kept(info: os.stat_result) -> State:
-    return State("file", "", info.st_size, stat.S_IMODE(info.st_mode), why=_why(info))
+def _not_kept(info: os.stat_result) -> FileState:
+    return FileState("file", "", info.st_size, stat.S_IMODE(info.st_mode), why=_why(info))
 
 
 def _why(info: os.stat_result) -> str:
     if info.st_size > LARGEST_BEFORE:
         return f"it was larger than {LARGEST_BEFORE >> 20} MiB when a command changed it"
     return "there was too much to keep when a command changed it"
+
+
+# Which files are as git has them, read from its index; and what those hold, from its objects.
+
+_LARGEST_INDEX = 64 << 20
+_POINTER = 4096  # of a ``.git`` file, which names a directory
+_ENTRY = struct.Struct(">10I20sH")
+_ASSUMED, _EXTENDED = 0x8000, 0x4000
+_PATIENCE_S = 20
+_RUN_NOTHING = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+
+
+class IndexEntry(NamedTuple):
+    mtime_s: int
+    mtime_ns: int
+    ino: int
+    size: int
+    blob: str
+
+
+class GitIndex:
+    """``top`` is the repository's directory; without one nothing is known to be unchanged."""
+
+    def __init__(self, directory: str) -> None:
+        self.top, self._git = _repository(directory)
+        self._stamp: tuple[int, int, int] | None = None
+        self._written_ns = 0
+        self._entries: dict[str, IndexEntry] = {}
+
+    def refresh(self) -> None:
+        """Read it again if it is another one."""
+        if not self._git:
+            return
+        path = os.path.join(self._git, "index")
+        try:
+            info = os.stat(path)
+            stamp = (info.st_mtime_ns, info.st_size, info.st_ino)
+            if stamp == self._stamp:
+                return
+            self._stamp, self._written_ns = stamp, info.st_mtime_ns
+            self._entries = _parsed(read_whole(path, _LARGEST_INDEX))
+        except (OSError, ValueError, struct.error):
+            self._entries = {}
+
+    def blob(self, path: str, info: os.stat_result) -> str:
+        """The object that holds exactly what this file holds; empty when that is not certain."""
+        entry = self._entries.get(path[len(self.top) + 1 :]) if self.top else None
+        if entry is None or info.st_mtime_ns >= self._written_ns:
+            return ""
+        seconds, nanoseconds = divmod(info.st_mtime_ns, 1_000_000_000)
+        same = (
+            entry.mtime_s == seconds & 0xFFFFFFFF
+            and entry.mtime_ns in (0, nanoseconds)
+            and entry.size == info.st_size & 0xFFFFFFFF
+            and entry.ino in (0, info.st_ino & 0xFFFFFFFF)
+        )
+        return entry.blob if same else ""
+
+    def contents(self, blobs: Iterable[str]) -> dict[str, bytes]:
+        """Those that git has and that are what they are called; none when git is not there or takes too long."""
+        wanted = sorted(set(blobs))
+        git = find_program("git") if wanted else None
+        if git is None:
+            return {}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        environment |= {
+            "GIT_ALLOW_PROTOCOL": "none",
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_OPTIONAL_LOCKS": "0",
+            "GIT_TERMINAL_PROMPT": "0",
+        }
+        try:
+            done = subprocess.run(
+                [git, *_RUN_NOTHING, "-C", self.top, "cat-file", "--batch"],
+                input="".join(f"{blob}\n" for blob in wanted).encode(),
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                timeout=_PATIENCE_S,
+            )
+        except (OSError, subprocess.SubprocessError):
+            return {}
+        return _batch(done.stdout)
+
+
+def _repository(directory: str) -> tuple[str, str]:
+    """Its top and where git keeps it; empty when there is none. A worktree or submodule points elsewhere."""
+    place = directory
+    while True:
+        git = os.path.join(place, ".git")
+        if os.path.isdir(git):
+            return place, git
+        with suppress(OSError, UnicodeError):
+            text = read_whole(git, _POINTER).decode()
+            if text.startswith("gitdir:"):
+                return place, os.path.normpath(os.path.join(place, text.removeprefix("gitdir:").strip()))
+        if os.path.dirname(place) == place:
+            return "", ""
+        place = os.path.dirname(place)
+
+
+def _parsed(data: bytes) -> dict[str, IndexEntry]:
+    """Versions 2 and 3; of others nothing is known."""
+    magic, version, count = struct.unpack_from(">4sII", data)
+    if magic != b"DIRC" or version not in (2, 3):
+        return {}
+    entries: dict[str, IndexEntry] = {}
+    position = 12
+    for _ in range(count):
+        fields = _ENTRY.unpack_from(data, position)
+        flags: int = fields[11]
+        start = position + _ENTRY.size + (2 if flags & _EXTENDED else 0)
+        end = data.index(b"\0", start)
+        if not flags & _ASSUMED and not flags & 0x3000:  # somebody may have changed it; or it is being merged
+            name = os.fsdecode(data[start:end])
+            entries[name] = IndexEntry(fields[2], fields[3], fields[5], fields[9], fields[10].hex())
+        position += (end - position + 8) & ~7
+    return entries
+
+
+def _batch(output: bytes) -> dict[str, bytes]:
+    """``HASH blob SIZE``, the content, a line end; and so on."""
+    found: dict[str, bytes] = {}
+    position = 0
+    while (end := output.find(b"\n", position)) >= 0:
+        words = output[position:end].split()
+        position = end + 1
+        if len(words) == 3 and words[1] == b"blob" and words[2].isdigit():
+            data = output[position : position + int(words[2])]
+            position += int(words[2]) + 1
+            if _sha1(b"blob %d\0" % len(data) + data) == words[0].decode():
+                found[words[0].decode()] = data
+        elif words[-1:] != [b"missing"]:
+            break
+    return found
+
+
+def _sha1(data: bytes) -> str:
+    return str(import_module("hashlib").sha1(data, usedforsecurity=False).hexdigest())

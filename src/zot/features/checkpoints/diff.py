@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from zot.features.checkpoints.change_log import Change, Event
-from zot.features.checkpoints.file_state import State
+from zot.features.checkpoints.file_state import FileState
 from zot.features.checkpoints.object_store import Objects
 
 CONTEXT = 3
@@ -20,12 +20,12 @@ _LARGEST_COMPARED = 4 << 20
 _SNIFFED = 8_192
 
 
-class Difference(msgspec.Struct, frozen=True):
+class FileDifference(msgspec.Struct, frozen=True):
     """One file over several changes."""
 
     path: str
-    before: State
-    after: State
+    before: FileState
+    after: FileState
 
     @property
     def verb(self) -> Literal["created", "changed", "deleted"]:
@@ -37,13 +37,13 @@ class Difference(msgspec.Struct, frozen=True):
 class Counted(msgspec.Struct, frozen=True):
     """``note`` stands where lines cannot be counted: ``binary``, or why the content is not known."""
 
-    difference: Difference
+    difference: FileDifference
     added: int = 0
     removed: int = 0
     note: str = ""
 
 
-class Lines(msgspec.Struct, frozen=True):
+class DiffLines(msgspec.Struct, frozen=True):
     """A run of a diff: where it begins on each side, counted from 1, and rows that begin with a sign."""
 
     old_start: int
@@ -51,7 +51,7 @@ class Lines(msgspec.Struct, frozen=True):
     rows: tuple[str, ...]
 
 
-def differences(events: Iterable[Event]) -> list[Difference]:
+def differences(events: Iterable[Event]) -> list[FileDifference]:
     """By path; what is as it was before is left out."""
     first: dict[str, Change] = {}
     last: dict[str, Change] = {}
@@ -59,11 +59,11 @@ def differences(events: Iterable[Event]) -> list[Difference]:
         if isinstance(event, Change):
             first.setdefault(event.place, event)
             last[event.place] = event
-    found = (Difference(path, first[path].before, last[path].after) for path in sorted(first))
+    found = (FileDifference(path, first[path].before, last[path].after) for path in sorted(first))
     return [one for one in found if not one.before.same(one.after)]
 
 
-def counted(one: Difference, objects: Objects) -> Counted:
+def counted(one: FileDifference, objects: Objects) -> Counted:
     old, new, note = _texts(one, objects)
     if note:
         return Counted(one, note=note)
@@ -71,7 +71,7 @@ def counted(one: Difference, objects: Objects) -> Counted:
     return Counted(one, sum(d - c for _, _, c, d in changes), sum(b - a for a, b, _, _ in changes))
 
 
-def diff_lines(one: Difference, objects: Objects) -> list[Lines] | str:
+def diff_lines(one: FileDifference, objects: Objects) -> list[DiffLines] | str:
     """The runs of the diff with their context, or why there is none."""
     old, new, note = _texts(one, objects)
     if note:
@@ -85,7 +85,7 @@ def diff_lines(one: Difference, objects: Objects) -> list[Lines] | str:
     return [_run(old, new, run) for run in runs]
 
 
-def _run(old: Sequence[str], new: Sequence[str], changes: list[tuple[int, int, int, int]]) -> Lines:
+def _run(old: Sequence[str], new: Sequence[str], changes: list[tuple[int, int, int, int]]) -> DiffLines:
     start = max(changes[0][0] - CONTEXT, 0)
     new_start = changes[0][2] - (changes[0][0] - start)
     rows: list[str] = []
@@ -96,10 +96,10 @@ def _run(old: Sequence[str], new: Sequence[str], changes: list[tuple[int, int, i
         rows += [f"+{line}" for line in new[c:d]]
         position = b
     rows += [f" {line}" for line in old[position : changes[-1][1] + CONTEXT]]
-    return Lines(start + 1, new_start + 1, tuple(rows))
+    return DiffLines(start + 1, new_start + 1, tuple(rows))
 
 
-def _texts(one: Difference, objects: Objects) -> tuple[list[str], list[str], str]:
+def _texts(one: FileDifference, objects: Objects) -> tuple[list[str], list[str], str]:
     texts: list[list[str]] = []
     for state in (one.before, one.after):
         if state.kind == "missing":
@@ -114,15 +114,11 @@ def _texts(one: Difference, objects: Objects) -> tuple[list[str], list[str], str
             return [], [], "binary"
         if len(data) > _LARGEST_COMPARED:
             return [], [], "too large to compare"
-        texts.append(_lines(data))
+        lines = data.decode("utf-8", "replace").split("\n")
+        texts.append(lines[:-1] if lines[-1] == "" else lines)
     if texts[0] == texts[1]:
         return [], [], "its mode" if one.before.mode != one.after.mode else "the end of its last line"
     return texts[0], texts[1], ""
-
-
-def _lines(data: bytes) -> list[str]:
-    lines = data.decode("utf-8", "replace").split("\n")
-    return lines[:-1] if lines[-1] == "" else lines
 
 
 def _changed_lines(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int, int]]:

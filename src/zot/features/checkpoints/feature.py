@@ -42,12 +42,12 @@ class CheckpointsFeature(Feature):
         if conversation.session is None or not capacity:
             return None
         if self._recorder is None:
-            from zot.features.checkpoints.change_log import Place
+            from zot.features.checkpoints.change_log import ChangeStorePaths
             from zot.features.checkpoints.change_recorder import Keeping
 
             config = self.services.config
             self._recorder = Keeping(
-                Place(conversation.home),
+                ChangeStorePaths(conversation.home),
                 conversation.workspace.cwd,
                 lambda: conversation.session,
                 self._time,

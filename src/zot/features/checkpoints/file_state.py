@@ -23,7 +23,7 @@ from zot.system.temp_files import Unfinished, temporary_name
 Kind = Literal["missing", "file", "link", "other"]
 
 
-class State(msgspec.Struct, frozen=True, omit_defaults=True):
+class FileState(msgspec.Struct, frozen=True, omit_defaults=True):
     """``why`` says why the content of a file is not known; it has no ``digest`` then."""
 
     kind: Kind = "missing"
@@ -33,7 +33,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     target: str = ""
     why: str = ""
 
-    def holds(self, other: State) -> bool:
+    def holds(self, other: FileState) -> bool:
         """Whether both are the same to a reader; not known is not the same."""
         if self.kind != other.kind or self.kind == "other":
             return False
@@ -41,12 +41,12 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
             return bool(self.digest) and self.digest == other.digest
         return self.target == other.target
 
-    def same(self, other: State) -> bool:
+    def same(self, other: FileState) -> bool:
         """The same content, and who may read, write and run it."""
         return self.holds(other) and self.mode == other.mode
 
 
-MISSING = State()
+MISSING = FileState()
 
 
 def packed(path: str) -> str:
@@ -63,42 +63,42 @@ def unpacked(text: str) -> str:
     return os.fsdecode(bytes.fromhex(text[1:])) if text.startswith("\0") else text
 
 
-def capture(path: str, objects: Objects, *, largest: int = LARGEST) -> State:
+def capture(path: str, objects: Objects, *, largest: int = LARGEST) -> FileState:
     """What is there, its content kept if it can be; raises OSError only when the store fails."""
     return _state(path, objects, largest)
 
 
-def look(path: str) -> State:
+def look(path: str) -> FileState:
     """The same without keeping anything."""
     return _state(path, None, LARGEST)
 
 
-def of_content(data: bytes, mode: int, objects: Objects) -> State:
+def of_content(data: bytes, mode: int, objects: Objects) -> FileState:
     """A file that holds these bytes, kept."""
     if len(data) > LARGEST:
-        return State("file", "", len(data), mode, why=_too_large(LARGEST))
-    return State("file", objects.keep(data), len(data), mode)
+        return FileState("file", "", len(data), mode, why=_too_large(LARGEST))
+    return FileState("file", objects.keep(data), len(data), mode)
 
 
-def _state(path: str, objects: Objects | None, largest: int) -> State:
+def _state(path: str, objects: Objects | None, largest: int) -> FileState:
     try:
         info = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
         return MISSING
     except OSError as error:
-        return State("other", why=error.strerror or str(error))
+        return FileState("other", why=error.strerror or str(error))
     if stat.S_ISLNK(info.st_mode):
-        return State("link", target=packed(os.readlink(path)))
+        return FileState("link", target=packed(os.readlink(path)))
     if not stat.S_ISREG(info.st_mode):
-        return State("other", why="a directory" if stat.S_ISDIR(info.st_mode) else "not a regular file")
+        return FileState("other", why="a directory" if stat.S_ISDIR(info.st_mode) else "not a regular file")
     mode = stat.S_IMODE(info.st_mode)
     if info.st_size > largest:
-        return State("file", "", info.st_size, mode, why=_too_large(largest))
+        return FileState("file", "", info.st_size, mode, why=_too_large(largest))
     try:
         data = read_whole(path, largest)
     except OSError as error:
-        return State("file", "", info.st_size, mode, why=f"it could not be read: {error.strerror or error}")
-    return State("file", digest_of(data) if objects is None else objects.keep(data), len(data), mode)
+        return FileState("file", "", info.st_size, mode, why=f"it could not be read: {error.strerror or error}")
+    return FileState("file", digest_of(data) if objects is None else objects.keep(data), len(data), mode)
 
 
 def _too_large(limit: int) -> str:
@@ -108,7 +108,7 @@ def _too_large(limit: int) -> str:
 # --- making it so again
 
 
-def restore(path: str, wanted: State, objects: Objects) -> None:
+def restore(path: str, wanted: FileState, objects: Objects) -> None:
     """Raises OSError, its text fit to show; then the name still leads to what was there."""
     directory = os.path.dirname(path)
     if os.path.realpath(directory) != directory:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from zot.features.checkpoints.change_log import Change, Event, Place, read_ledger
+from zot.features.checkpoints.change_log import Change, ChangeStorePaths, Event, read_ledger
 from zot.features.checkpoints.file_state import unpacked
 from zot.system.files import make_private_dir, try_lock
 from zot.system.safe_open import open_to_append
@@ -23,7 +23,7 @@ YOUNG_S = 3600.0  # in which a content may be there before the row that names it
 EVERY_S = 6 * 3600.0
 
 
-def prune(place: Place, capacity: int, *, now: float | None = None, young_s: float = YOUNG_S) -> None:
+def prune(place: ChangeStorePaths, capacity: int, *, now: float | None = None, young_s: float = YOUNG_S) -> None:
     """Never a reason to fail."""
     with suppress(OSError):
         make_private_dir(place.root)
@@ -44,7 +44,7 @@ def prune(place: Place, capacity: int, *, now: float | None = None, young_s: flo
             os.close(fd)
 
 
-def _sizes(place: Place) -> dict[str, int]:
+def _sizes(place: ChangeStorePaths) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for entry in place.objects.all():
         with suppress(OSError):
@@ -56,7 +56,7 @@ def _digest(entry: os.DirEntry[str]) -> str:
     return os.path.basename(os.path.dirname(entry.path)) + entry.name
 
 
-def _prune(place: Place, capacity: int, sizes: dict[str, int], now: float, young_s: float) -> None:
+def _prune(place: ChangeStorePaths, capacity: int, sizes: dict[str, int], now: float, young_s: float) -> None:
     named: set[str] = set()
     used = 0
     for path, modified in _newest_first(place.ledgers):

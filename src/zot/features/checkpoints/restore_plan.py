@@ -8,15 +8,17 @@ finished by doing it again.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Literal
 
 import msgspec
 
+from zot.core.session.turn_history import PromptTurn
 from zot.features.checkpoints.change_log import Blind, Change, Event
 from zot.features.checkpoints.change_recorder import Keeping
-from zot.features.checkpoints.file_state import MISSING, State, capture, look, restore, unpacked
+from zot.features.checkpoints.diff import Counted, counted, differences, figures
+from zot.features.checkpoints.file_state import MISSING, FileState, capture, look, restore, unpacked
 from zot.features.checkpoints.object_store import Objects
 from zot.provider.messages import utc_now
 
@@ -31,12 +33,12 @@ class Item(msgspec.Struct, frozen=True):
 
     path: str
     verdict: Verdict
-    target: State
+    target: FileState
     why: str = ""
     made: tuple[str, ...] = ()
 
 
-class Plan(msgspec.Struct, frozen=True):
+class RestorePlan(msgspec.Struct, frozen=True):
     """``blind`` are reasons why there may be more than this."""
 
     items: tuple[Item, ...]
@@ -54,7 +56,7 @@ class Plan(msgspec.Struct, frozen=True):
         return self.of("changed")
 
 
-class Report(msgspec.Struct, frozen=True):
+class RestoreReport(msgspec.Struct, frozen=True):
     """What was done. ``failed`` has the path and the reason."""
 
     done: tuple[Item, ...]
@@ -66,7 +68,7 @@ def since(events: Iterable[Event], prompt: str) -> list[Event]:
     return [event for event in events if event.prompt >= prompt]
 
 
-def plan(events: Sequence[Event], prompt: str, objects: Objects) -> Plan:
+def plan(events: Sequence[Event], prompt: str, objects: Objects) -> RestorePlan:
     """How to get to what was before the prompt of this time."""
     first: dict[str, Change] = {}
     last: dict[str, Change] = {}
@@ -80,15 +82,15 @@ def plan(events: Sequence[Event], prompt: str, objects: Objects) -> Plan:
         last[event.place] = event
         made[event.place] = made.get(event.place, ()) + event.made
     items = [_item(path, first[path].before, _left(last[path]), made[path], objects) for path in sorted(first)]
-    return Plan(tuple(items), tuple(blind))
+    return RestorePlan(tuple(items), tuple(blind))
 
 
-def _left(last: Change) -> tuple[State, ...]:
+def _left(last: Change) -> tuple[FileState, ...]:
     """As what zot may have left it: a rewinding may have been killed before it came to this file."""
     return (last.after, last.before) if last.by == REWIND else (last.after,)
 
 
-def _item(path: str, target: State, left: tuple[State, ...], made: tuple[str, ...], objects: Objects) -> Item:
+def _item(path: str, target: FileState, left: tuple[FileState, ...], made: tuple[str, ...], objects: Objects) -> Item:
     current = look(path)
     if current.same(target):
         return Item(path, "same", target)
@@ -108,7 +110,7 @@ def _item(path: str, target: State, left: tuple[State, ...], made: tuple[str, ..
     return Item(path, verdict, target, made=made)
 
 
-def carry_out(keeping: Keeping, items: Sequence[Item]) -> Report:
+def carry_out(keeping: Keeping, items: Sequence[Item]) -> RestoreReport:
     """Make it so. What cannot be kept is not overwritten; raises OSError when nothing can be written down."""
     now = utc_now()
     ready: list[tuple[Item, Change]] = []
@@ -133,7 +135,7 @@ def carry_out(keeping: Keeping, items: Sequence[Item]) -> Report:
         keeping.written(change)
         _remove_made(item)
         done.append(item)
-    return Report(tuple(done), tuple(failed))
+    return RestoreReport(tuple(done), tuple(failed))
 
 
 def _remove_made(item: Item) -> None:
@@ -144,3 +146,97 @@ def _remove_made(item: Item) -> None:
         with suppress(OSError, ValueError):
             if os.path.commonpath([directory, item.path]) == directory:
                 os.rmdir(directory)
+
+
+# Points to go back to: each prompt with its changes, and each rewind, to undo it.
+
+
+class Point(msgspec.Struct, frozen=True):
+    """Before prompt ``number`` (from 1), whose messages begin at ``row`` of the session; a rewinding has number 0."""
+
+    number: int
+    key: str
+    text: str
+    row: int = 0
+    files: tuple[Counted, ...] = ()
+    blind: bool = False
+
+
+def points(turns: Sequence[PromptTurn], events: Sequence[Event], objects: Objects) -> list[Point]:
+    """In the order in which it happened."""
+    by_prompt: dict[str, list[Event]] = {}
+    rewound: dict[str, list[Event]] = {}
+    for event in events:
+        is_rewind = not isinstance(event, Blind) and event.by == REWIND
+        (rewound if is_rewind else by_prompt).setdefault(event.prompt, []).append(event)
+    found = [_point(number, turn, by_prompt, objects) for number, turn in enumerate(turns, 1)]
+    found += [Point(0, key, "", files=_files(those, objects)) for key, those in rewound.items()]
+    return sorted(found, key=lambda point: point.key)
+
+
+def _point(number: int, turn: PromptTurn, by_prompt: dict[str, list[Event]], objects: Objects) -> Point:
+    events = by_prompt.get(turn.prompt.time, [])
+    blind = any(isinstance(event, Blind) for event in events)
+    return Point(number, turn.prompt.time, turn.prompt.text(), turn.row, _files(events, objects), blind)
+
+
+def _files(events: Sequence[Event], objects: Objects) -> tuple[Counted, ...]:
+    return tuple(counted(one, objects) for one in differences(events))
+
+
+# A plan and its report in words, for the terminal and for scripts.
+
+Done = Literal["restored", "removed", "recreated", "overwritten"]
+
+DONE: dict[str, Done] = {
+    **{"restore": "restored", "remove": "removed"},
+    **{"recreate": "recreated", "changed": "overwritten"},
+}
+
+
+def shown_path(path: str, cwd: str) -> str:
+    """Relative where it lies in the project."""
+    return os.path.relpath(path, cwd) if path.startswith(f"{cwd.rstrip('/')}/") else path
+
+
+def changed(point: Point) -> str:
+    """What a prompt changed: ``2 files changed +4 −1``, or that nobody knows."""
+    if point.files:
+        return figures(point.files)
+    return "not known what its commands changed" if point.blind else ""
+
+
+def plan_lines(found: RestorePlan, cwd: str, *, overwrite: bool = False, troubles_first: bool = False) -> list[str]:
+    """What going back would do to each file; those that need nothing are left out."""
+
+    def line(item: Item) -> str:
+        name = shown_path(item.path, cwd)
+        if item.verdict == "lost":
+            return f"cannot go back  {name}: {item.why}"
+        if item.verdict == "changed":
+            return f"{'overwrite' if overwrite else 'leave alone':<14}  {name}: {item.why}"
+        return f"{item.verdict:<14}  {name}"
+
+    order = {"restore": 0, "recreate": 1, "remove": 2, "changed": 3, "lost": 4}
+    items = sorted((item for item in found.items if item.verdict != "same"), key=lambda item: order[item.verdict])
+    blind = [f"{'not known':<14}  {reason}" for reason in found.blind]
+    if troubles_first:
+        items.sort(key=lambda item: order[item.verdict] < 3)
+        return [*blind, *map(line, items)]
+    return [*map(line, items), *blind]
+
+
+def report_line(report: RestoreReport, left: Sequence[Item], shown: Callable[[str], str]) -> str:
+    """``2 restored, 1 removed; a.py: …``; what was left alone is named."""
+    counts: dict[str, int] = {}
+    for item in report.done:
+        counts[DONE[item.verdict]] = counts.get(DONE[item.verdict], 0) + 1
+    done = ", ".join(f"{number} {word}" for word, number in counts.items())
+    parts = [f"{_file_count(len(report.done))}: {done}" if done else "no file changed"]
+    parts += [f"{shown(item.path)} left alone: {item.why}" for item in left]
+    parts += [f"{shown(path)} not changed: {reason}" for path, reason in report.failed]
+    return "; ".join(parts)
+
+
+def _file_count(number: int) -> str:
+    return "1 file" if number == 1 else f"{number} files"

@@ -10,14 +10,22 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from zot.core.session.turn_history import Turn, turns_of
+from zot.core.session.turn_history import PromptTurn, turns_of
 from zot.errors import UsageError, ZotError
 from zot.features.checkpoints.change_log import Blind, Change, Event
-from zot.features.checkpoints.diff import Counted, Lines, counted, diff_lines, differences
+from zot.features.checkpoints.diff import Counted, DiffLines, counted, diff_lines, differences
 from zot.features.checkpoints.object_store import Objects
-from zot.features.checkpoints.points import Point, points
-from zot.features.checkpoints.report_text import DONE, shown_path
-from zot.features.checkpoints.restore_plan import Item, Plan, Report, carry_out, plan
+from zot.features.checkpoints.restore_plan import (
+    DONE,
+    Item,
+    Point,
+    RestorePlan,
+    RestoreReport,
+    carry_out,
+    plan,
+    points,
+    shown_path,
+)
 from zot.features.lookup import change_recorder
 from zot.provider.messages import Message, TextBlock, utc_now
 from zot.wire import rpc_frames as wire
@@ -46,7 +54,7 @@ def session_file(conversation: Conversation) -> Path:
     return session.path
 
 
-def places(conversation: Conversation, path: Path) -> tuple[list[Turn], list[Point]]:
+def places(conversation: Conversation, path: Path) -> tuple[list[PromptTurn], list[Point]]:
     """Every prompt with what it changed, and every rewinding."""
     keeping, turns = change_recorder(conversation), turns_of(path)
     if keeping is None:
@@ -54,7 +62,7 @@ def places(conversation: Conversation, path: Path) -> tuple[list[Turn], list[Poi
     return turns, points(turns, keeping.history(), keeping.place.objects)
 
 
-def events_of(events: Sequence[Event], turns: Sequence[Turn], number: int) -> list[Event]:
+def events_of(events: Sequence[Event], turns: Sequence[PromptTurn], number: int) -> list[Event]:
     """What happened during prompt ``number``, from 1; with 0 in the whole session."""
     if not number:
         first = turns[0].prompt.time if turns else ""
@@ -62,7 +70,7 @@ def events_of(events: Sequence[Event], turns: Sequence[Turn], number: int) -> li
     return [event for event in events if event.prompt == turns[number - 1].prompt.time]
 
 
-def last_changing(events: Sequence[Event], turns: Sequence[Turn]) -> int:
+def last_changing(events: Sequence[Event], turns: Sequence[PromptTurn]) -> int:
     """The number of the last prompt that changed a file; 0 when none did."""
     changing = {event.prompt for event in events if isinstance(event, Change)}
     return next((number for number in range(len(turns), 0, -1) if turns[number - 1].prompt.time in changing), 0)
@@ -71,12 +79,12 @@ def last_changing(events: Sequence[Event], turns: Sequence[Turn]) -> int:
 # --- going there
 
 
-def plan_to(conversation: Conversation, point: Point) -> Plan:
+def plan_to(conversation: Conversation, point: Point) -> RestorePlan:
     keeping = change_recorder(conversation)
-    return Plan(()) if keeping is None else plan(keeping.history(), point.key, keeping.place.objects)
+    return RestorePlan(()) if keeping is None else plan(keeping.history(), point.key, keeping.place.objects)
 
 
-def restore_files(conversation: Conversation, point: Point, *, overwrite: bool) -> tuple[Report, list[Item]]:
+def restore_files(conversation: Conversation, point: Point, *, overwrite: bool) -> tuple[RestoreReport, list[Item]]:
     """Planned at this moment; what was done, and what was left alone or cannot be had."""
     keeping, now = change_recorder(conversation), plan_to(conversation, point)
     if keeping is None:
@@ -88,7 +96,7 @@ def restore_files(conversation: Conversation, point: Point, *, overwrite: bool) 
     return report, [*([] if overwrite else now.conflicts), *now.of("lost")]
 
 
-def tell_model(conversation: Conversation, report: Report) -> None:
+def tell_model(conversation: Conversation, report: RestoreReport) -> None:
     """Else it would take the files for what it made of them."""
     cwd = str(conversation.workspace.cwd)
     paths = [shown_path(item.path, cwd) for item in report.done]
@@ -113,7 +121,7 @@ async def rewind(
     what = what if number else "files"
     text = turns[number - 1].prompt.text() if number else ""
     if dry_run:
-        now = await asyncio.to_thread(plan_to, conversation, point) if what != "conversation" else Plan(())
+        now = await asyncio.to_thread(plan_to, conversation, point) if what != "conversation" else RestorePlan(())
         files = tuple(_file(item, overwrite) for item in now.items if item.verdict != "same")
         return wire.Rewound(files=files, unknown=now.blind, text=text)
     files, blind = (), ()
@@ -172,7 +180,7 @@ def _changed(keeping: Keeping, events: Sequence[Event]) -> tuple[wire.ChangedFil
     return tuple(_changed_file(counted(one, objects), diff_lines(one, objects)) for one in differences(events))
 
 
-def _changed_file(count: Counted, runs: list[Lines] | str) -> wire.ChangedFile:
+def _changed_file(count: Counted, runs: list[DiffLines] | str) -> wire.ChangedFile:
     return wire.ChangedFile(
         path=_shown(count.difference.path),
         change=count.difference.verb,
@@ -183,7 +191,7 @@ def _changed_file(count: Counted, runs: list[Lines] | str) -> wire.ChangedFile:
     )
 
 
-def _hunk(run: Lines) -> str:
+def _hunk(run: DiffLines) -> str:
     """As ``diff -u`` writes it; what is absent on one side begins at line 0."""
     old, new = (sum(row[0] in signs for row in run.rows) for signs in (" -", " +"))
     starts = [start if length else start - 1 for start, length in ((run.old_start, old), (run.new_start, new))]

@@ -29,7 +29,7 @@ _TELLING = ("command", "path", "pattern", "url", "query", "name", "prompt")  # a
 _LONGEST_HEAD = 200
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class DocumentEntry(msgspec.Struct, frozen=True, kw_only=True):
     """``head`` says what a call did; its ``text`` is the result, whose rows are those of a diff if ``diff``."""
 
     kind: Kind
@@ -46,7 +46,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     title: str
     facts: tuple[tuple[str, str], ...]
-    entries: tuple[Entry, ...]
+    entries: tuple[DocumentEntry, ...]
 
 
 def read_document(path: Path, redact: Redact = str) -> Document:
@@ -78,12 +78,12 @@ def document_of(messages: Iterable[Message], title: str, facts: dict[str, str], 
     return Document(title=redact(one_line(title)), facts=told, entries=entries)
 
 
-def _entries(message: Message, results: dict[str, ToolResultBlock], redact: Redact) -> Iterator[Entry]:
+def _entries(message: Message, results: dict[str, ToolResultBlock], redact: Redact) -> Iterator[DocumentEntry]:
     time = _minute(message.time)
     images = tuple(block for block in message.content if isinstance(block, ImageBlock))
     text = redact(plain(message.shown_text()))
     if message.role != "tool" and (text.strip() or images):
-        yield Entry(kind=_kind(message), text=text, time=time, images=images)
+        yield DocumentEntry(kind=_kind(message), text=text, time=time, images=images)
     for call in message.tool_calls():
         yield _call(call, results.get(call.id), time, redact)
 
@@ -96,10 +96,10 @@ def _kind(message: Message) -> Kind:
     return "command" if "shell" in message.meta else "prompt"
 
 
-def _call(call: ToolCallBlock, result: ToolResultBlock | None, time: str, redact: Redact) -> Entry:
+def _call(call: ToolCallBlock, result: ToolResultBlock | None, time: str, redact: Redact) -> DocumentEntry:
     content = result.content if result is not None else (TextBlock("(no result)"),)
     text = "\n".join(block.text for block in content if isinstance(block, TextBlock))
-    return Entry(
+    return DocumentEntry(
         kind="call",
         text=redact(plain(text)).strip("\n"),
         time=time,

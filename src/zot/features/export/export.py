@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, cast, get_args
+
+import msgspec
 
 from zot.core.session import fork
 from zot.errors import SessionError, UsageError
-from zot.features.export.document import Document, Redact, read_document
-from zot.features.export.redaction import Redaction
+from zot.features.export.document import Document, DocumentEntry, Redact, read_document
 from zot.system.files import user_home
 
 Format = Literal["zotsession", "md", "html"]
@@ -42,11 +45,12 @@ def write_page(document: Document, target: Path, kind: Format) -> Path:
     if not document.entries:
         raise SessionError("nothing has been said yet, so there is nothing to export")
     if kind == "html":
-        from zot.features.export.html_page import html_page as page
-    else:
-        from zot.features.export.markdown_page import markdown_page as page
+        from zot.features.export.html_page import html_page
 
-    return fork.write_numbered(target, f".{kind}", [page(document).encode("utf-8", "replace")])
+        page = html_page(document)
+    else:
+        page = markdown_page(document)
+    return fork.write_numbered(target, f".{kind}", [page.encode("utf-8", "replace")])
 
 
 def redaction(home: Path, cwd: str, *, paths_only: bool = False) -> Redaction:
@@ -68,3 +72,128 @@ def checked_format(text: str) -> Format:
     if kind is None:
         raise UsageError(f'unknown format "{text}": one of {", ".join(FORMATS)}')
     return kind
+
+
+# A document as Markdown; calls are folded where the renderer can.
+
+_LABELS = {"prompt": "You", "answer": "Assistant", "command": "You ran", "summary": "Summary of what came before"}
+_TICKS = re.compile(r"`{3,}")
+
+
+def markdown_page(document: Document) -> str:
+    facts = [f"- {name}: {_escaped(value)}" for name, value in document.facts]
+    return "\n".join([f"# {_escaped(document.title)}", "", *facts, *_body(document.entries)]) + "\n"
+
+
+def _body(entries: tuple[DocumentEntry, ...]) -> Iterator[str]:
+    speaker = ""
+    for entry in entries:
+        if entry.kind == "call":
+            yield from ("", *_call(entry))
+            speaker = "Assistant"
+            continue
+        label = _LABELS[entry.kind]
+        if label != speaker or entry.kind != "answer":
+            yield from ("", f"## {label}" + (f" · {entry.time}" if entry.time else ""))
+        speaker = label
+        yield from ("", *([fenced(entry.text)] if entry.kind == "command" else [entry.text.strip("\n")]))
+        yield from _images(entry)
+
+
+def _call(entry: DocumentEntry) -> Iterator[str]:
+    mark = "✖" if entry.failed else "●"
+    yield f"<details><summary>{mark} <code>{_html(entry.head)}</code></summary>"
+    yield ""
+    yield fenced(entry.text, "diff" if entry.diff else "")
+    yield from _images(entry)
+    yield ""
+    yield "</details>"
+
+
+def _images(entry: DocumentEntry) -> Iterator[str]:
+    for image in entry.images:
+        yield from ("", f"*(an image: {image.mime_type}, {len(image.data):,} bytes)*")
+
+
+def fenced(text: str, language: str = "") -> str:
+    """A code block whose fence is longer than any run of backticks in it."""
+    longest = max((len(run) for run in _TICKS.findall(text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\`*_<>\[\]#])", r"\\\1", text)
+
+
+def _html(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+# What should not leave the machine with a page: credentials zot knows or recognises, addresses of people, and where
+# the files of this machine lie. It finds what has a shape; nobody can promise that it finds every secret.
+
+HIDDEN = "[redacted]"
+_SHORTEST = 8  # a shorter one is a placeholder, or not worth a mutilated text
+
+_SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (
+        re.compile(r"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----)[^-]*+(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?"),
+        rf"\1{HIDDEN}",
+    ),
+    (
+        re.compile(r"\b(?:sk|pk|rk|gh[opsur]|glpat|xox[abeprs]|hf|npm|pypi|dop_v1|shpat)[-_][A-Za-z0-9_-]{16,}+"),
+        HIDDEN,
+    ),
+    (re.compile(r"\bgithub_pat_[A-Za-z0-9_]{20,}+"), HIDDEN),
+    (re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{30,}+"), HIDDEN),
+    (re.compile(r"\beyJ[A-Za-z0-9_-]{8,4000}+\.[A-Za-z0-9_-]{8,4000}+\.[A-Za-z0-9_-]*+"), HIDDEN),
+    (re.compile(r"(?i)\b(bearer|basic)\s{1,3}[A-Za-z0-9._~+/=-]{12,}+"), rf"\1 {HIDDEN}"),
+    (re.compile(r"(://[^\s/:@]{0,100}:)[^\s/@]{1,200}@"), rf"\1{HIDDEN}@"),
+    (
+        re.compile(
+            r"(?i)((?:passw(?:or)?d|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?)"
+            r"[\"']?\s{0,3}[=:]\s{0,3}[\"']?)(?!\[redacted\])[^\s\"',;&]{6,}+"
+        ),
+        rf"\1{HIDDEN}",
+    ),
+    (re.compile(r"\b[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}\b"), "[address]"),
+)
+_KEPT_KEYS = frozenset({"type", "id", "call_id", "time", "role", "mime_type", "data", "encrypted_content"})
+
+
+class Redaction:
+    """``secrets`` are known word for word; ``places`` are paths with what to write in their stead, the longest first.
+    Without ``shapes``, what only looks like a secret stays."""
+
+    def __init__(
+        self, secrets: Collection[str] = (), places: Collection[tuple[str, str]] = (), *, shapes: bool = True
+    ) -> None:
+        self._shapes = _SHAPES if shapes else ()
+        known = sorted({secret for secret in secrets if len(secret) >= _SHORTEST}, key=len, reverse=True)
+        self._known = re.compile("|".join(map(re.escape, known))) if known else None
+        # A path ends where no more letter of a file name follows: /home/me is not in /home/melissa.
+        self._places = [(re.compile(re.escape(path) + r"(?![\w.-])"), name) for path, name in places if len(path) > 1]
+
+    def __call__(self, text: str) -> str:
+        if self._known is not None:
+            text = self._known.sub(HIDDEN, text)
+        for pattern, instead in self._shapes:
+            text = pattern.sub(instead, text)
+        for pattern, name in self._places:
+            text = pattern.sub(name, text)
+        return text
+
+    def row(self, line: bytes) -> bytes:
+        """A row of a session file with every text in it redacted; what no text is stays."""
+        return msgspec.json.encode(self._value(msgspec.json.decode(line))) + b"\n"
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self(value)
+        if isinstance(value, list):
+            return [self._value(item) for item in cast("list[Any]", value)]
+        if isinstance(value, dict):
+            pairs = cast("dict[str, Any]", value)
+            return {key: item if key in _KEPT_KEYS else self._value(item) for key, item in pairs.items()}
+        return value

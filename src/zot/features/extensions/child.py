@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import time
 from collections import deque
 from collections.abc import Callable
@@ -19,9 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from zot.errors import BadFrame, ConfigError, ExtensionCrashed, ExtensionError, ExtensionTimedOut, in_words
 from zot.features.extensions.child_log import ChildLog, Diagnostics
-from zot.features.extensions.loader.discovery import Entry
+from zot.features.extensions.loader.discovery import DiscoveredExtension
 from zot.features.extensions.loader.manifest import read_manifest
-from zot.features.extensions.spoiled import Kind, meant_for
 from zot.wire import extension_frames, limits
 from zot.wire.extension_codec import UnknownFrame, decode_child, encode
 
@@ -54,48 +54,48 @@ def new_id() -> str:
     return os.urandom(8).hex()
 
 
-class Owner(Protocol):
+class ChildOwner(Protocol):
     """What a child needs of the host."""
 
     home: Path
     diagnostics: Diagnostics
     start_process: Callable[..., JsonLineProcess]
 
-    def place(self, entry: Entry) -> Path:
+    def place(self, entry: DiscoveredExtension) -> Path:
         """The directory to run it in; ExtensionError says why it may not be started now."""
         ...
 
-    def environment(self, entry: Entry, place: Path) -> tuple[dict[str, str], list[str]]:
+    def environment(self, entry: DiscoveredExtension, place: Path) -> tuple[dict[str, str], list[str]]:
         """The child's variables, and what to say in its log about them and the place."""
         ...
 
-    def permissions(self, entry: Entry, manifest: Manifest) -> Permissions | None:
+    def permissions(self, entry: DiscoveredExtension, manifest: Manifest) -> Permissions | None:
         """What it may do; None for everything."""
         ...
 
-    def confine(self, child: Child, argv: list[str], environment: dict[str, str]) -> Confined:
+    def confine(self, child: ExtensionChild, argv: list[str], environment: dict[str, str]) -> Confined:
         """Where it is started when it has permissions; ExtensionError says why that cannot be."""
         ...
 
-    def acknowledge(self, entry: Entry, place: Path) -> extension_frames.HelloAck: ...
+    def acknowledge(self, entry: DiscoveredExtension, place: Path) -> extension_frames.HelloAck: ...
 
-    def guard_declared(self, child: Child) -> None:
+    def guard_declared(self, child: ExtensionChild) -> None:
         """Its hello says that it is a guard, which nothing else says: to be remembered."""
         ...
 
-    def guard_resigned(self, child: Child) -> None:
+    def guard_resigned(self, child: ExtensionChild) -> None:
         """It was a guard and says no longer that it is one."""
         ...
 
-    def received(self, child: Child, frame: extension_frames.ChildFrame) -> None: ...
+    def received(self, child: ExtensionChild, frame: extension_frames.ChildFrame) -> None: ...
 
-    def ended(self, child: Child) -> None: ...
+    def ended(self, child: ExtensionChild) -> None: ...
 
-    def gone(self, child: Child, reason: str) -> None:
+    def gone(self, child: ExtensionChild, reason: str) -> None:
         """Its process can no longer be reached; ``reason`` is why zot gave it up, empty when it ended by itself."""
         ...
 
-    def exited(self, child: Child, code: int | None) -> None: ...
+    def exited(self, child: ExtensionChild, code: int | None) -> None: ...
 
     def tap(self, name: str, direction: Direction, line: bytes) -> None: ...
 
@@ -116,14 +116,14 @@ class Restarts:
         return limits.RESTART_DELAYS[self._used - 1]
 
 
-class Child:
+class ExtensionChild:
     """``before``: the child that this one replaces at a reload.
 
     ``settled`` is set once it is ready or has failed; ``guarded`` is what it asked to intercept in any of its lives.
     One that was a guard before, in this run or another, counts as one until its next hello.
     """
 
-    def __init__(self, entry: Entry, owner: Owner, *, before: Child | None = None) -> None:
+    def __init__(self, entry: DiscoveredExtension, owner: ChildOwner, *, before: ExtensionChild | None = None) -> None:
         self.entry = entry
         self.name = entry.manifest.name
         was_guard = entry.was_guard or (before is not None and before.guard)
@@ -380,7 +380,11 @@ class Child:
         self.capabilities = frozenset(hello.capabilities)
         self._judge_guard("guard" in self.capabilities and self._may_guard())
         if self.guard and not self._private:
-            self._start_once_more()
+            # A guard that nobody knew of talks through pipes; its next life, and every later one, has private streams
+            self.log.write("says that it is a guard: it is remembered, and started once more with streams of its own")
+            self._once_more = True
+            if self._process is not None:
+                self._process.disconnect("")
             return
         self._greeted = True
         self.state = "greeting"
@@ -405,13 +409,6 @@ class Child:
             self.guard = False
             self._owner.guard_resigned(self)
         self._presumed = False
-
-    def _start_once_more(self) -> None:
-        """A guard that nobody knew of talks through pipes; its next life, and every later one, has private streams."""
-        self.log.write("says that it is a guard: it is remembered, and started once more with streams of its own")
-        self._once_more = True
-        if self._process is not None:
-            self._process.disconnect("")
 
     def _watch_for_silence(self) -> None:
         """Every 250 ms: a child that has said nothing since the last look counts as ready."""
@@ -573,3 +570,25 @@ def _exit(code: int) -> str:
 
 def _shown(line: bytes) -> str:
     return repr(line[:_SHOWN_CHARS].decode("utf-8", "replace"))
+
+
+# The request that an unusable line was meant to answer, found by its words because it may not be JSON: its caller
+# need not wait for the timeout.
+
+Kind = Literal["command", "tool", "intercept"]
+
+_TYPE = re.compile(rb'"type"\s*:\s*"(command_response|tool_result|event_intercept_response)"')
+_ID = re.compile(rb'"id"\s*:\s*"?([^",}\s]{1,200})')
+_ANSWER_KINDS: dict[bytes, Kind] = {
+    b"command_response": "command",
+    b"tool_result": "tool",
+    b"event_intercept_response": "intercept",
+}
+_LOOKED_AT = 64 * 1024  # a type and an id stand at the beginning
+
+
+def meant_for(line: bytes) -> tuple[Kind | None, str]:
+    """The kind of answer it says it is, and the id it has; None and empty when it does not say."""
+    start = line[:_LOOKED_AT]
+    kind, id = _TYPE.search(start), _ID.search(start)
+    return (_ANSWER_KINDS[kind[1]] if kind else None), (id[1].decode("utf-8", "replace") if id else "")

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 
-from zot.features.extensions.child import Child, Owner
-from zot.features.extensions.loader.discovery import Entry
+from zot.features.extensions.child import ChildOwner, ExtensionChild
+from zot.features.extensions.loader.discovery import DiscoveredExtension
 from zot.system.background_tasks import BackgroundTasks
 from zot.system.processes import expect_children
 from zot.wire import limits
@@ -20,23 +20,23 @@ _SAY_WAITING_S = 1.0
 class Children:
     """Iterates in load order."""
 
-    def __init__(self, owner: Owner, tasks: BackgroundTasks) -> None:
+    def __init__(self, owner: ChildOwner, tasks: BackgroundTasks) -> None:
         self._owner = owner
         self._tasks = tasks
-        self._children: list[Child] = []
-        self._lives: dict[Child, asyncio.Task[None]] = {}
+        self._children: list[ExtensionChild] = []
+        self._lives: dict[ExtensionChild, asyncio.Task[None]] = {}
 
-    def __iter__(self) -> Iterator[Child]:
+    def __iter__(self) -> Iterator[ExtensionChild]:
         return iter(self._children)
 
-    def find(self, name: str) -> Child | None:
+    def find(self, name: str) -> ExtensionChild | None:
         return next((child for child in self._children if child.name == name), None)
 
-    def start(self, entries: Iterable[Entry]) -> None:
+    def start(self, entries: Iterable[DiscoveredExtension]) -> None:
         """Start what has a process. One that called itself a guard before a reload is presumed to be one still."""
         before = {child.name: child for child in self._children}
         self._children = [
-            Child(entry, self._owner, before=before.get(entry.manifest.name))
+            ExtensionChild(entry, self._owner, before=before.get(entry.manifest.name))
             for entry in entries
             if entry.manifest.has_process
         ]
@@ -56,7 +56,7 @@ class Children:
             if not child.settled.is_set():
                 child.give_up_waiting()
 
-    async def _wait_patiently(self, explicit: Sequence[Child], seconds: float) -> None:
+    async def _wait_patiently(self, explicit: Sequence[ExtensionChild], seconds: float) -> None:
         """A path typed by hand is wanted: wait longer for it, and say so."""
         await _settled(explicit, _SAY_WAITING_S)
         waiting = [child.name for child in explicit if not child.settled.is_set()]
@@ -81,7 +81,7 @@ class Children:
             child.log.close()
 
 
-async def _settled(children: Sequence[Child], seconds: float) -> None:
+async def _settled(children: Sequence[ExtensionChild], seconds: float) -> None:
     """Until all are ready or have failed, or the time is over."""
     try:
         async with asyncio.timeout(seconds), asyncio.TaskGroup() as group:

@@ -13,9 +13,9 @@ import msgspec
 
 from zot.core.pending_input import FirstCall
 from zot.errors import ExtensionError
-from zot.features.extensions.child import Child, new_id
-from zot.features.extensions.inbound_requests import Panels
-from zot.features.extensions.registry import Registry
+from zot.features.extensions.child import ExtensionChild, new_id
+from zot.features.extensions.inbound_requests import PanelRequests
+from zot.features.extensions.registry import NameRegistry
 from zot.provider.messages import ToolCallBlock
 from zot.wire import extension_frames, limits
 
@@ -71,8 +71,8 @@ class Noop(msgspec.Struct, frozen=True):
 CommandAnswer = CommandFailed | Prompt | ToolPrompt | Insert | Display | OpenPanel | Noop
 
 
-class Commands:
-    def __init__(self, registry: Registry, panels: Panels) -> None:
+class CommandInvoker:
+    def __init__(self, registry: NameRegistry, panels: PanelRequests) -> None:
         self._registry = registry
         self._panels = panels
 
@@ -88,7 +88,7 @@ class Commands:
         except ExtensionError as error:
             return CommandFailed(f"extension /{registered}: {error}")
 
-    def _meaning(self, child: Child, answer: extension_frames.CommandResponse) -> CommandAnswer:
+    def _meaning(self, child: ExtensionChild, answer: extension_frames.CommandResponse) -> CommandAnswer:
         """What the frame asks for; an empty text, or a panel where nobody could see it, asks for nothing."""
         if answer.error:
             raise ExtensionError(answer.error)
@@ -110,7 +110,7 @@ class Commands:
                 raise ExtensionError(f"unknown action {other[:40]!r}")
 
 
-def _first_call(child: Child, answer: extension_frames.CommandResponse) -> FirstCall:
+def _first_call(child: ExtensionChild, answer: extension_frames.CommandResponse) -> FirstCall:
     if not (answer.prompt.strip() and answer.tool_name and isinstance(answer.tool_args, dict | None)):
         raise ExtensionError("tool_prompt needs prompt, tool_name and an object tool_args")
     arguments = msgspec.json.encode(cast("dict[str, Any]", answer.tool_args or {})).decode()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from zot.core import events
-from zot.features.extensions.child import Child
+from zot.features.extensions.child import ExtensionChild
 from zot.features.extensions.tools import wire_blocks
 from zot.provider.messages import TextBlock, ToolCallBlock
 from zot.wire.extension_codec import encode
@@ -22,7 +22,7 @@ _Fields = dict[str, Any]
 
 
 class Fanout:
-    def __init__(self, children: Iterable[Child], present: Callable[[], Present]) -> None:
+    def __init__(self, children: Iterable[ExtensionChild], present: Callable[[], Present]) -> None:
         self._children = children
         self._present = present
         self._sequence = 0

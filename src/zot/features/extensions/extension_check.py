@@ -82,7 +82,7 @@ async def examine(home: Path, cwd: Path, explicit: list[Path]) -> Findings:
     )
 
 
-class Checked(msgspec.Struct, frozen=True):
+class ExtensionCheck(msgspec.Struct, frozen=True):
     name: str
     scope: str
     directory: str
@@ -97,14 +97,14 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 class Extensions(msgspec.Struct, frozen=True):
-    checked: list[Checked]
+    checked: list[ExtensionCheck]
     notes: list[str]
     problems: list[str]
 
 
 def check_extensions(home: Path, cwd: Path, findings: Findings) -> Extensions:
     """The state and the problems of each installed extension."""
-    from zot.features.extensions.loader.bundled_skills import skill_files
+    from zot.features.extensions.loader.discovery import skill_files
 
     installed = all_installed(home, cwd)
     checked = [_checked(item, findings) for item in installed]
@@ -124,9 +124,9 @@ def running_findings(home: Path, cwd: Path, running: list[ExtensionStatus]) -> F
     return Findings(found, running, [], untrusted_extensions(cwd, trust), [], [])
 
 
-def _checked(item: Installed, findings: Findings) -> Checked:
+def _checked(item: Installed, findings: Findings) -> ExtensionCheck:
     state, problem, log = _state(item, findings)
-    return Checked(item.name, item.scope, str(item.directory), state, problem, log)
+    return ExtensionCheck(item.name, item.scope, str(item.directory), state, problem, log)
 
 
 def _state(item: Installed, findings: Findings) -> tuple[str, str, str]:
@@ -145,23 +145,17 @@ def _state(item: Installed, findings: Findings) -> tuple[str, str, str]:
                 if changes
                 else ("not trusted", "", "")
             )
-    status = next((found for found in findings.statuses if _is(found, item)), None)
+    status = next(
+        (found for found in findings.statuses if ((found.name, found.scope) == (item.name, item.scope))), None
+    )
     if status is not None:
-        return _running(status)
+        log = str(status.log_path or "")
+        if status.state == "ready" and not status.faults:
+            return "ready", "", log
+        why = "; ".join(status.faults) or "it did not become ready"
+        return ("broken" if status.state != "ready" else "ready"), f"{why} (`zot ext logs {status.name}`)", log
     loaded = any(entry.manifest.name == item.name for entry in findings.discovery.entries)
     return ("runs nothing" if loaded and not item.manifest.has_process else "skipped"), "", ""
-
-
-def _is(status: ExtensionStatus, item: Installed) -> bool:
-    return (status.name, status.scope) == (item.name, item.scope)
-
-
-def _running(status: ExtensionStatus) -> tuple[str, str, str]:
-    log = str(status.log_path or "")
-    if status.state == "ready" and not status.faults:
-        return "ready", "", log
-    why = "; ".join(status.faults) or "it did not become ready"
-    return ("broken" if status.state != "ready" else "ready"), f"{why} (`zot ext logs {status.name}`)", log
 
 
 def _leftover(path: Path) -> str:

@@ -80,7 +80,7 @@ class ExtensionsFeature(Feature):
         return any(status.state != "gone" and status.ready_how != "frame" for status in self.host.statuses())
 
     def skill_files(self) -> list[SkillFile]:
-        from zot.features.extensions.loader.bundled_skills import skill_files
+        from zot.features.extensions.loader.discovery import skill_files
 
         files, problems = skill_files(self.host.plan().entries)
         for text in problems:

@@ -19,23 +19,23 @@ from zot.agent.extension_ui import Surface
 from zot.core.tool import Tool
 from zot.errors import ConfigError, ExtensionError, in_words
 from zot.features.child_process import start_process
-from zot.features.extensions.child import Child
+from zot.features.extensions.child import ExtensionChild
 from zot.features.extensions.child_group import Children
 from zot.features.extensions.child_log import Diagnostics
-from zot.features.extensions.commands import CommandAnswer, Commands
+from zot.features.extensions.commands import CommandAnswer, CommandInvoker
 from zot.features.extensions.event_fanout import OBSERVED, Fanout
-from zot.features.extensions.inbound_requests import ChildRequests, Panels
+from zot.features.extensions.inbound_requests import ChildRequests, PanelRequests
 from zot.features.extensions.interception import Interception
 from zot.features.extensions.loader.data_dir import LOCK, is_own, make_data_dir
-from zot.features.extensions.loader.discovery import Discovery, Entry, LoadProblem, discover
+from zot.features.extensions.loader.discovery import DiscoveredExtension, Discovery, LoadProblem, discover
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.loader.guard_registry import remember
 from zot.features.extensions.nested_calls import NestedCalls, RunTool
 from zot.features.extensions.registry import (
     BUILTIN_COMMANDS,
-    CommandInfo,
+    ExtensionCommand,
     ExtensionStatus,
-    Registry,
+    NameRegistry,
     is_deferred,
 )
 from zot.features.extensions.tools import ExtensionTool
@@ -122,10 +122,10 @@ class ExtensionHost:
         self._tools_stale = False
         self._tasks = BackgroundTasks(self._on_bug)
         self._children = Children(self, self._tasks)
-        self._registry = Registry(builtin_commands)
-        self._panels = Panels(surface, self._children.find)
+        self._registry = NameRegistry(builtin_commands)
+        self._panels = PanelRequests(surface, self._children.find)
         self._nested = NestedCalls(self._tasks)
-        self._commands = Commands(self._registry, self._panels)
+        self._commands = CommandInvoker(self._registry, self._panels)
         self._requests = ChildRequests(surface, self._registry, self._panels, self._nested, self._tools_changed)
         self._fanout = Fanout(self._children, present)
         self.observe, self.observed = self._fanout.observe, OBSERVED
@@ -153,7 +153,8 @@ class ExtensionHost:
             self.diagnostics.note(note)
         for problem in found.problems:
             self.diagnostics.load_error(problem.directory, problem.told)
-        self._keep_guards_known(found)
+        if found.new_guards or found.former_guards:
+            self._remember(lambda: remember(self.home, learned=found.new_guards, forgotten=found.former_guards))
         self._missing_guards = [problem for problem in found.problems if problem.guard]
         self._children.start(found.entries)
         await self._children.wait_until_ready(self._explicit_grace_s)
@@ -257,7 +258,7 @@ class ExtensionHost:
             except (ConfigError, ExtensionError, OSError) as error:
                 self.diagnostics.note(f"extension {extension.name} was not trusted: {in_words(error)}")
 
-    def commands(self) -> list[CommandInfo]:
+    def commands(self) -> list[ExtensionCommand]:
         return self._registry.commands()
 
     async def run_command(self, name: str, args: str) -> CommandAnswer:
@@ -276,7 +277,7 @@ class ExtensionHost:
 
     # --- for children (child.Owner)
 
-    def place(self, entry: Entry) -> Path:
+    def place(self, entry: DiscoveredExtension) -> Path:
         directory = entry.manifest.directory
         in_place = entry.scope != "project" or self._trust_project
         place = directory if in_place else self._trust.trusted_path(directory)
@@ -290,7 +291,7 @@ class ExtensionHost:
                 raise
         return place
 
-    def environment(self, entry: Entry, place: Path) -> tuple[dict[str, str], list[str]]:
+    def environment(self, entry: DiscoveredExtension, place: Path) -> tuple[dict[str, str], list[str]]:
         environment, remarks = self._environment(), list[str]()
         environment.update(PWD=str(place), PYTHONDONTWRITEBYTECODE="1", ZOT_BYTECODE=str(self.home / "pycache"))
         if entry.scope == "project" and place == entry.manifest.directory:
@@ -308,7 +309,7 @@ class ExtensionHost:
             remarks.append(f"not passed on: {names} (name one in env_passthrough of {place_of} to let it through)")
         return environment, remarks
 
-    def permissions(self, entry: Entry, manifest: Manifest) -> Permissions | None:
+    def permissions(self, entry: DiscoveredExtension, manifest: Manifest) -> Permissions | None:
         """What it says; for a project's that says nothing the least that is useful, unless a person granted all."""
         if entry.scope != "project":
             return manifest.permissions
@@ -318,7 +319,7 @@ class ExtensionHost:
 
         return manifest.permissions or OF_PROJECTS
 
-    def confine(self, child: Child, argv: list[str], environment: dict[str, str]) -> Confined:
+    def confine(self, child: ExtensionChild, argv: list[str], environment: dict[str, str]) -> Confined:
         from zot.features.extensions.jail_policy import Setting, confine, kept_in
 
         entry, permissions = child.entry, child.permissions
@@ -334,7 +335,7 @@ class ExtensionHost:
         setting = Setting(child.place, entry.data_dir, self.cwd, self.home, kept)
         return confine(permissions, setting, argv, environment, otherwise)
 
-    def acknowledge(self, entry: Entry, place: Path) -> extension_frames.HelloAck:
+    def acknowledge(self, entry: DiscoveredExtension, place: Path) -> extension_frames.HelloAck:
         return extension_frames.HelloAck(
             protocol_version=extension_frames.PROTOCOL_VERSION,
             capabilities=("call_tool",),
@@ -348,28 +349,28 @@ class ExtensionHost:
             ),  # a home that cannot be written to
         )
 
-    def guard_declared(self, child: Child) -> None:
+    def guard_declared(self, child: ExtensionChild) -> None:
         if not child.entry.was_guard:
             self._note_guard(child.entry, learned=True)
 
-    def guard_resigned(self, child: Child) -> None:
+    def guard_resigned(self, child: ExtensionChild) -> None:
         self.diagnostics.note(f"{child.name} was a guard and says no longer that it is one: it guards nothing now")
         self._note_guard(child.entry, learned=False)
 
-    def received(self, child: Child, frame: extension_frames.ChildFrame) -> None:
+    def received(self, child: ExtensionChild, frame: extension_frames.ChildFrame) -> None:
         self._requests.dispatch(child, frame)
 
-    def ended(self, child: Child) -> None:
+    def ended(self, child: ExtensionChild) -> None:
         self._registry.release(child)
         self._panels.child_ended(child)
         self._nested.child_ended(child)
         self._tools_changed()
 
-    def gone(self, child: Child, reason: str) -> None:
+    def gone(self, child: ExtensionChild, reason: str) -> None:
         for tap in self.ends:
             tap.gone(child.name, reason)
 
-    def exited(self, child: Child, code: int | None) -> None:
+    def exited(self, child: ExtensionChild, code: int | None) -> None:
         for tap in self.ends:
             tap.exited(child.name, code)
 
@@ -383,10 +384,10 @@ class ExtensionHost:
     def interactive(self) -> bool:
         return self._surface.interactive
 
-    def owner_of_tool(self, name: str) -> Child | None:
+    def owner_of_tool(self, name: str) -> ExtensionChild | None:
         return next((child for child, frame in self._registry.tools() if frame.name == name), None)
 
-    def call_open(self, child: Child, id: str, tool: str) -> AbstractContextManager[None]:
+    def call_open(self, child: ExtensionChild, id: str, tool: str) -> AbstractContextManager[None]:
         return self._nested.within(child, id, tool)
 
     def activate(self, names: tuple[str, ...]) -> None:
@@ -398,7 +399,7 @@ class ExtensionHost:
 
     # --- inside
 
-    def _check_lock(self, entry: Entry) -> None:
+    def _check_lock(self, entry: DiscoveredExtension) -> None:
         """The user's own, before every start: as they were installed, and with no more than was granted."""
         manifest = entry.manifest
         if not is_own(manifest.directory, self.home):
@@ -416,7 +417,7 @@ class ExtensionHost:
         except OSError as error:
             self.diagnostics.note(f"permissions cannot be remembered in {self.home}: {in_words(error)}")
 
-    def _came_with(self, entry: Entry) -> Collection[str] | None:
+    def _came_with(self, entry: DiscoveredExtension) -> Collection[str] | None:
         """The files that are known to be what it came with."""
         if entry.scope == "project":
             record = None if self._trust_project else self._trust.record(entry.manifest.directory)
@@ -430,11 +431,7 @@ class ExtensionHost:
         )
         return known.pins[-1] if known and known.pins else None
 
-    def _keep_guards_known(self, found: Discovery) -> None:
-        if found.new_guards or found.former_guards:
-            self._remember(lambda: remember(self.home, learned=found.new_guards, forgotten=found.former_guards))
-
-    def _note_guard(self, entry: Entry, *, learned: bool) -> None:
+    def _note_guard(self, entry: DiscoveredExtension, *, learned: bool) -> None:
         """Where it is looked for the next time: with the user's own, with its trust, or by its path."""
         directory = entry.manifest.directory
 

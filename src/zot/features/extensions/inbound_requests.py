@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 
 from zot.agent.extension_ui import Surface
-from zot.features.extensions.child import Child
+from zot.features.extensions.child import ExtensionChild
 from zot.features.extensions.nested_calls import NestedCalls
-from zot.features.extensions.registry import Registry
+from zot.features.extensions.registry import NameRegistry
 from zot.wire import extension_frames
 
 _NOTES_PER_SECOND = 1000
@@ -23,8 +23,8 @@ class ChildRequests:
     def __init__(
         self,
         surface: Surface,
-        registry: Registry,
-        panels: Panels,
+        registry: NameRegistry,
+        panels: PanelRequests,
         nested: NestedCalls,
         on_tools_changed: Callable[[], None],
     ) -> None:
@@ -35,7 +35,7 @@ class ChildRequests:
         self._on_tools_changed = on_tools_changed
         self._notes: dict[str, tuple[int, int]] = {}
 
-    def dispatch(self, child: Child, frame: extension_frames.ChildFrame) -> None:
+    def dispatch(self, child: ExtensionChild, frame: extension_frames.ChildFrame) -> None:
         match frame:
             case extension_frames.RegisterCommand():
                 self._registry.add_command(child, frame)
@@ -53,7 +53,7 @@ class ChildRequests:
             case _:
                 pass
 
-    def _show(self, child: Child, frame: extension_frames.ChildFrame) -> None:
+    def _show(self, child: ExtensionChild, frame: extension_frames.ChildFrame) -> None:
         match frame:
             case extension_frames.Notify(level=level, message=message) if message and self._may_note(child):
                 self._surface.notify(child.name, level, message)
@@ -73,13 +73,13 @@ class ChildRequests:
             case _:
                 pass
 
-    def _slash(self, child: Child, text: str) -> None:
+    def _slash(self, child: ExtensionChild, text: str) -> None:
         if text.startswith("/"):
             self._surface.submit_slash(child.name, text)
         else:
             child.fault("bad submit_slash", f"sent submit_slash without a slash; it was refused: {text[:60]!r}")
 
-    def _may_note(self, child: Child) -> bool:
+    def _may_note(self, child: ExtensionChild) -> bool:
         """A flood of notes must not drown the screen."""
         second = int(time.monotonic())
         at, count = self._notes.get(child.name, (second, 0))
@@ -90,7 +90,7 @@ class ChildRequests:
         return count <= _NOTES_PER_SECOND
 
 
-def _subscribe(child: Child, frame: extension_frames.Subscribe) -> None:
+def _subscribe(child: ExtensionChild, frame: extension_frames.Subscribe) -> None:
     known = {name for name in frame.intercept if name in extension_frames.INTERCEPTS}
     unknown = sorted(set(frame.intercept) - known)
     if unknown:
@@ -111,15 +111,15 @@ def _subscribe(child: Child, frame: extension_frames.Subscribe) -> None:
     child.guarded |= known
 
 
-class Panels:
+class PanelRequests:
     """``find`` gives a running child by its name."""
 
-    def __init__(self, surface: Surface, find: Callable[[str], Child | None]) -> None:
+    def __init__(self, surface: Surface, find: Callable[[str], ExtensionChild | None]) -> None:
         self._surface = surface
         self._find = find
         self._open: tuple[str, str] | None = None
 
-    def claimed(self, child: Child, panel: extension_frames.Panel | None) -> extension_frames.Panel | None:
+    def claimed(self, child: ExtensionChild, panel: extension_frames.Panel | None) -> extension_frames.Panel | None:
         """The panel, which is the open one now; None when there is none or nobody could see it.
 
         A panel of another extension, or another one of the same, is closed and its owner told.
@@ -132,12 +132,12 @@ class Panels:
             self._tell(*previous)
         return panel
 
-    def render(self, child: Child, frame: extension_frames.PanelRender) -> None:
+    def render(self, child: ExtensionChild, frame: extension_frames.PanelRender) -> None:
         if self._open == (child.name, frame.panel_id):
             panel = extension_frames.Panel(id=frame.panel_id, title=frame.title, lines=frame.lines, footer=frame.footer)
             self._surface.render_panel(child.name, panel)
 
-    def closed_by_child(self, child: Child, panel_id: str) -> None:
+    def closed_by_child(self, child: ExtensionChild, panel_id: str) -> None:
         if self._open == (child.name, panel_id):
             self._open = None
             self._surface.close_panel(child.name, panel_id)
@@ -151,7 +151,7 @@ class Panels:
         if self._open == (extension, panel_id) and (child := self._find(extension)):
             child.send(extension_frames.PanelKey(panel_id=panel_id, key=key, text=text if key == "rune" else ""))
 
-    def child_ended(self, child: Child) -> None:
+    def child_ended(self, child: ExtensionChild) -> None:
         if self._open is not None and self._open[0] == child.name:
             self.closed_by_child(child, self._open[1])
 

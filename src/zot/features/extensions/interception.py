@@ -16,7 +16,7 @@ import msgspec
 
 from zot.core.interceptors import Interceptor, TextVerdict, ToolVerdict, TurnVerdict
 from zot.errors import BadFrame, ExtensionCrashed, ExtensionError
-from zot.features.extensions.child import Child, new_id
+from zot.features.extensions.child import ExtensionChild, new_id
 from zot.features.extensions.loader.discovery import LoadProblem
 from zot.provider.messages import ToolCallBlock
 from zot.wire import limits
@@ -41,7 +41,7 @@ _NOTHING: Any = object()
 _Value = TypeVar("_Value")
 
 
-class Blocked(Exception):
+class Denied(Exception):
     """Somebody said no; carries who and why."""
 
     def __init__(self, extension: str, reason: str) -> None:
@@ -59,7 +59,7 @@ class Interception(Interceptor):
 
     def __init__(
         self,
-        children: Iterable[Child],
+        children: Iterable[ExtensionChild],
         missing_guards: Callable[[], Sequence[LoadProblem]],
         warn: Callable[[str, str], None],
     ) -> None:
@@ -75,7 +75,7 @@ class Interception(Interceptor):
         try:
             for child in self._chain("turn_start"):
                 await _verdict(child, EventIntercept(id=new_id(), event="turn_start", step=step))
-        except Blocked as blocked:
+        except Denied as blocked:
             return TurnVerdict(False, blocked.reason or TURN_REFUSED)
         return TurnVerdict()
 
@@ -86,7 +86,7 @@ class Interception(Interceptor):
         """Somebody else rewrote what was allowed here: that concerns the guards."""
         return await self._review(call, origin, [])
 
-    async def _review(self, call: ToolCallBlock, origin: str, asked: Sequence[Child]) -> ToolVerdict:
+    async def _review(self, call: ToolCallBlock, origin: str, asked: Sequence[ExtensionChild]) -> ToolVerdict:
         def question(args: Any) -> EventIntercept:
             return EventIntercept(
                 id=new_id(),
@@ -100,9 +100,9 @@ class Interception(Interceptor):
         try:
             for lost in self._missing_guards():
                 reason = f"refused: the guard in {lost.directory} could not be loaded ({lost.reason}); {lost.fix}"
-                raise Blocked("", reason)
+                raise Denied("", reason)
             args = await self._agreed("tool_call", call.value, asked, question, _rewritten)
-        except Blocked as blocked:
+        except Denied as blocked:
             return ToolVerdict(False, blocked.reason or CALL_REFUSED)
         return ToolVerdict(args=None if args is call.value else args)
 
@@ -112,7 +112,7 @@ class Interception(Interceptor):
 
         try:
             shown = await self._agreed("assistant_message", text, list(self._children), question, _replaced)
-        except Blocked as blocked:
+        except Denied as blocked:
             self._warn(blocked.extension, blocked.reason or "an answer from the model was withheld")
             return TextVerdict(False, blocked.reason)
         return TextVerdict(replace_text="" if shown is text else shown)
@@ -121,14 +121,14 @@ class Interception(Interceptor):
         self,
         event: str,
         value: _Value,
-        asked: Sequence[Child],
+        asked: Sequence[ExtensionChild],
         question: Callable[[_Value], EventIntercept],
-        rewritten: Callable[[Child, _Value, EventInterceptResponse], _Value],
+        rewritten: Callable[[ExtensionChild, _Value, EventInterceptResponse], _Value],
     ) -> _Value:
         """What is left of ``value`` when all of ``asked`` had their say and every guard has seen it; Blocked if not.
 
         A guard has seen what it was asked about, or wrote itself; the others are not asked twice."""
-        seen: dict[Child, _Value] = {}
+        seen: dict[ExtensionChild, _Value] = {}
         for again in range(_MOST_ROUNDS):
             for child in self._chain(event):
                 if (child.guard and seen.get(child, _NOTHING) is not value) or (not again and child in asked):
@@ -136,7 +136,7 @@ class Interception(Interceptor):
                     seen[child] = value
             if all(seen.get(guard, _NOTHING) is value for guard in self._chain(event) if guard.guard):
                 return value
-        raise Blocked("", f"refused: the guards keep changing what the others have allowed ({event})")
+        raise Denied("", f"refused: the guards keep changing what the others have allowed ({event})")
 
     async def edit_system_prompt(self, question: EventIntercept) -> str:
         """The prompt of a ``before_agent_start`` question as the extensions leave it."""
@@ -152,7 +152,7 @@ class Interception(Interceptor):
                 self._warn(child.name, reason)
         return text
 
-    def _chain(self, event: str) -> Iterator[Child]:
+    def _chain(self, event: str) -> Iterator[ExtensionChild]:
         """Who is asked, in load order; a guard that cannot be asked blocks here."""
         for child in self._children:
             if not child.intercepting(event):
@@ -160,28 +160,28 @@ class Interception(Interceptor):
             if child.guard and (why := _unable(child, event)):
                 if child.state not in ("stopping", "gone", "restarting"):  # how it ended was told
                     child.fault("cannot be asked", f"{why}; until then every {event} is refused")
-                raise Blocked(child.name, _refusal(child, why))
+                raise Denied(child.name, _refusal(child, why))
             yield child
 
 
-def _unable(guard: Child, event: str) -> str:
+def _unable(guard: ExtensionChild, event: str) -> str:
     """Why there is no use in asking a guard that is to be asked."""
     if guard.state != "ready":
         return _CANNOT_ANSWER[guard.state]
     return "" if event in guard.intercepts else f"has not subscribed to {event} (and has not said what else it guards)"
 
 
-async def _verdict(child: Child, question: EventIntercept) -> EventInterceptResponse:
+async def _verdict(child: ExtensionChild, question: EventIntercept) -> EventInterceptResponse:
     """One child's answer if it allows; Blocked if it does not. No answer allows, unless it is a guard's."""
     answer = await _answer(child, question)
     if answer.block:
-        raise Blocked(child.name, answer.reason)
+        raise Denied(child.name, answer.reason)
     if answer.reason:
         child.log.write(f"allowed, with a reason: {answer.reason[:500]}")
     return answer
 
 
-async def _answer(child: Child, question: EventIntercept) -> EventInterceptResponse:
+async def _answer(child: ExtensionChild, question: EventIntercept) -> EventInterceptResponse:
     began = time.monotonic()
     try:
         answer: EventInterceptResponse = await child.ask(question, limits.INTERCEPT_REPLY)
@@ -191,19 +191,19 @@ async def _answer(child: Child, question: EventIntercept) -> EventInterceptRespo
         outcome = "refused" if child.guard else "allowed"
         child.fault("no answer", f"{fault} when asked about {question.event}; it was {outcome}")
         if child.guard:
-            raise Blocked(child.name, _refusal(child, fault)) from error
+            raise Denied(child.name, _refusal(child, fault)) from error
         return EventInterceptResponse()
     finally:
         child.slow_calls += time.monotonic() - began > _SLOW_S
 
 
-def _refusal(guard: Child, fault: str) -> str:
+def _refusal(guard: ExtensionChild, fault: str) -> str:
     """The reason a model and a user read."""
     log = f"; its log: {guard.log.path}" if guard.log.path else ""
     return f"refused: the guard {guard.name} {fault}{log}"
 
 
-def _rewritten(child: Child, args: Any, answer: EventInterceptResponse) -> Any:
+def _rewritten(child: ExtensionChild, args: Any, answer: EventInterceptResponse) -> Any:
     """The same object when nothing has changed; compared as JSON, for to Python ``1`` and ``True`` are the same."""
     modified = answer.modified_args
     if modified is None:
@@ -214,11 +214,11 @@ def _rewritten(child: Child, args: Any, answer: EventInterceptResponse) -> Any:
     return args if msgspec.json.encode(modified) == msgspec.json.encode(args) else modified  # pyright: ignore[reportUnknownVariableType]  a JSON object
 
 
-def _replaced(_child: Child, text: str, answer: EventInterceptResponse) -> str:
+def _replaced(_child: ExtensionChild, text: str, answer: EventInterceptResponse) -> str:
     return answer.replace_text if answer.replace_text and answer.replace_text != text else text
 
 
-async def _edited(child: Child, question: EventIntercept) -> str:
+async def _edited(child: ExtensionChild, question: EventIntercept) -> str:
     answer: EventInterceptResponse = await child.ask(question, limits.INTERCEPT_REPLY)
     rewritten = answer.system_prompt
     if rewritten is msgspec.UNSET or rewritten is None:

@@ -192,7 +192,7 @@ def _which(name: str, path: str) -> str:
 def kept_in(manifest: Manifest, place: Path, came_with: Iterable[str] | None) -> tuple[str, ...]:
     """What of its own directory it cannot change even if it may write there: the files it came with, as far as anybody
     knows which, unless they look like its data; a directory that holds one of them as a whole."""
-    from zot.features.extensions.loader.legacy_data import files_below, looks_like_data
+    from zot.features.extensions.loader.data_dir import files_below, looks_like_data
 
     own = msgspec.structs.replace(manifest, directory=place)
     names = [str(path.relative_to(place)) for path in files_below(place)] if came_with is None else came_with

@@ -16,7 +16,7 @@ import msgspec
 
 from zot.core.tool import ToolResult, text_result
 from zot.errors import ToolError
-from zot.features.extensions.child import Child
+from zot.features.extensions.child import ExtensionChild
 from zot.features.extensions.tools import wire_blocks
 from zot.system.background_tasks import BackgroundTasks
 from zot.wire import extension_frames, limits
@@ -45,7 +45,7 @@ class NestedCalls:
         self._running: dict[tuple[str, str], asyncio.Task[Any]] = {}
 
     @contextmanager
-    def within(self, child: Child, id: str, tool: str) -> Generator[None]:
+    def within(self, child: ExtensionChild, id: str, tool: str) -> Generator[None]:
         """A tool call goes to ``child``; whatever it asked for meanwhile ends with it."""
         key = (child.name, id)
         self._open[key] = _Open((*_chain.get(), tool))
@@ -55,7 +55,7 @@ class NestedCalls:
             for nested in self._open.pop(key).nested:
                 self._cancel(nested)
 
-    def requested(self, child: Child, frame: extension_frames.CallTool) -> None:
+    def requested(self, child: ExtensionChild, frame: extension_frames.CallTool) -> None:
         key = (child.name, frame.id)
         if not frame.id or key in self._running:
             child.fault("bad call_tool", f"sent call_tool with {'an empty' if not frame.id else 'a repeated'} id")
@@ -73,10 +73,10 @@ class NestedCalls:
         if frame.parent_id:
             self._open[child.name, frame.parent_id].nested.add(key)
 
-    def cancelled(self, child: Child, id: str) -> None:
+    def cancelled(self, child: ExtensionChild, id: str) -> None:
         self._cancel((child.name, id))
 
-    def child_ended(self, child: Child) -> None:
+    def child_ended(self, child: ExtensionChild) -> None:
         for key in [key for key in self._running if key[0] == child.name]:
             self._cancel(key)
 
@@ -84,7 +84,7 @@ class NestedCalls:
         if task := self._running.get(key):
             task.cancel()
 
-    def _allowed_chain(self, child: Child, frame: extension_frames.CallTool) -> tuple[str, ...]:
+    def _allowed_chain(self, child: ExtensionChild, frame: extension_frames.CallTool) -> tuple[str, ...]:
         """The tools above the requested one; ToolError when it may not be called there."""
         if not frame.parent_id:
             if any(name == child.name for name, _ in self._open):
@@ -100,7 +100,7 @@ class NestedCalls:
         return parent.chain
 
     async def _run(
-        self, child: Child, frame: extension_frames.CallTool, args: dict[str, Any], chain: tuple[str, ...]
+        self, child: ExtensionChild, frame: extension_frames.CallTool, args: dict[str, Any], chain: tuple[str, ...]
     ) -> None:
         _chain.set(chain)  # of this task alone
         if self.run_tool is None:
@@ -116,7 +116,7 @@ class NestedCalls:
         except TimeoutError:
             return text_result(f"call_tool: no result within {limits.CALL_TOOL_REPLY:g} s", is_error=True)
 
-    def _reply(self, child: Child, frame: extension_frames.CallTool, result: ToolResult) -> None:
+    def _reply(self, child: ExtensionChild, frame: extension_frames.CallTool, result: ToolResult) -> None:
         content, truncated = wire_blocks(result.content, limits.CALL_TOOL_RESULT)
         child.send(
             extension_frames.HostToolResult(

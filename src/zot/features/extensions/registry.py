@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from zot.features import json_schema
-from zot.features.extensions.child import Child, ReadyHow, State
+from zot.features.extensions.child import ExtensionChild, ReadyHow, State
 from zot.features.extensions.loader.declared_permissions import words
 from zot.features.extensions.loader.discovery import Scope
 from zot.wire import extension_frames
@@ -32,7 +32,7 @@ BUILTIN_COMMANDS = (
 )
 
 
-class CommandInfo(msgspec.Struct, frozen=True):
+class ExtensionCommand(msgspec.Struct, frozen=True):
     """A slash command that works; ``name`` as it was registered."""
 
     name: str
@@ -64,16 +64,16 @@ class ExtensionStatus(msgspec.Struct, frozen=True):
     """What it may do, in words."""
 
 
-class Registry:
+class NameRegistry:
     def __init__(self, builtin_commands: Collection[str]) -> None:
         self._builtin = {name.lower() for name in builtin_commands}
-        self._commands: dict[str, Child] = {}
-        self._tools: dict[str, Child] = {}
+        self._commands: dict[str, ExtensionChild] = {}
+        self._tools: dict[str, ExtensionChild] = {}
         self._open = False
 
     # --- registering
 
-    def add_command(self, child: Child, frame: extension_frames.RegisterCommand) -> None:
+    def add_command(self, child: ExtensionChild, frame: extension_frames.RegisterCommand) -> None:
         key = frame.name.lower()
         if not frame.name:
             child.fault("bad command", "registered a command without a name; it was dropped")
@@ -97,7 +97,7 @@ class Registry:
         else:
             child.fault("repeated command", f"command /{frame.name} was registered twice; the first one stays")
 
-    def add_tool(self, child: Child, frame: extension_frames.RegisterTool) -> bool:
+    def add_tool(self, child: ExtensionChild, frame: extension_frames.RegisterTool) -> bool:
         """Whether the tools on offer may have changed."""
         if reason := _unusable(frame):
             child.fault("bad tool", f"tool {frame.name[:80]!r} was skipped: {reason}")
@@ -113,7 +113,7 @@ class Registry:
         child.tools[frame.name] = frame
         return self._open and self._claim_tool(child, frame.name)
 
-    def settle(self, children: Iterable[Child]) -> None:
+    def settle(self, children: Iterable[ExtensionChild]) -> None:
         """The start is over: names go by load order, from now on to whoever comes first."""
         for child in children:
             for key in child.commands:
@@ -128,18 +128,18 @@ class Registry:
         self._tools.clear()
         self._open = False
 
-    def release(self, child: Child) -> None:
+    def release(self, child: ExtensionChild) -> None:
         self._commands = {key: owner for key, owner in self._commands.items() if owner is not child}
         self._tools = {name: owner for name, owner in self._tools.items() if owner is not child}
 
-    def _claim_command(self, child: Child, key: str) -> None:
+    def _claim_command(self, child: ExtensionChild, key: str) -> None:
         name = child.commands[key].name
         if key in self._builtin:
             child.fault("shadowed", f"command /{name} is hidden by the built-in /{key}")
         elif (owner := self._commands.setdefault(key, child)) is not child:
             child.fault("shadowed", f"command /{name} is hidden by that of extension {owner.name}")
 
-    def _claim_tool(self, child: Child, name: str) -> bool:
+    def _claim_tool(self, child: ExtensionChild, name: str) -> bool:
         owner = self._tools.setdefault(name, child)
         if owner is not child:
             child.fault("shadowed", f"tool {name} is hidden by that of extension {owner.name}")
@@ -147,20 +147,22 @@ class Registry:
 
     # --- looking up
 
-    def command(self, name: str) -> tuple[Child, str] | None:
+    def command(self, name: str) -> tuple[ExtensionChild, str] | None:
         """The child that answers to a name, and the name as it was registered."""
         owner = self._commands.get(name.lower())
         return (owner, owner.commands[name.lower()].name) if owner and owner.alive else None
 
-    def commands(self) -> list[CommandInfo]:
+    def commands(self) -> list[ExtensionCommand]:
         alive = [(child, child.commands[key]) for key, child in self._commands.items() if child.alive]
-        rows = [CommandInfo(frame.name, frame.description or f"({child.name})", child.name) for child, frame in alive]
+        rows = [
+            ExtensionCommand(frame.name, frame.description or f"({child.name})", child.name) for child, frame in alive
+        ]
         return sorted(rows, key=lambda row: row.name.lower())
 
-    def tools(self) -> list[tuple[Child, extension_frames.RegisterTool]]:
+    def tools(self) -> list[tuple[ExtensionChild, extension_frames.RegisterTool]]:
         return [(child, child.tools[name]) for name, child in self._tools.items() if child.alive]
 
-    def status(self, child: Child, taken: Collection[str]) -> ExtensionStatus:
+    def status(self, child: ExtensionChild, taken: Collection[str]) -> ExtensionStatus:
         """``taken`` are names of tools that the agent has from elsewhere."""
         commands = {frame.name: self._commands.get(key) is child for key, frame in child.commands.items()}
         tools = {name: self._tools.get(name) is child and name not in taken for name in child.tools}

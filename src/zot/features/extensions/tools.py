@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from zot.core.tool import ToolContext, ToolResult
 from zot.errors import ExtensionError, ExtensionTimedOut
 from zot.features import json_schema
-from zot.features.extensions.child import Child, new_id
+from zot.features.extensions.child import ExtensionChild, new_id
 from zot.features.extensions.registry import is_deferred
 from zot.provider.messages import ImageBlock, ResultBlock, TextBlock
 from zot.wire import extension_frames, limits
@@ -31,9 +31,9 @@ class ToolHost(Protocol):
     @property
     def interactive(self) -> bool: ...
 
-    def owner_of_tool(self, name: str) -> Child | None: ...
+    def owner_of_tool(self, name: str) -> ExtensionChild | None: ...
 
-    def call_open(self, child: Child, id: str, tool: str) -> AbstractContextManager[None]:
+    def call_open(self, child: ExtensionChild, id: str, tool: str) -> AbstractContextManager[None]:
         """While a call runs, the child may ask for tools within it."""
         ...
 
@@ -45,7 +45,7 @@ class ExtensionTool:
 
     read_only = False
 
-    def __init__(self, child: Child, frame: extension_frames.RegisterTool, host: ToolHost) -> None:
+    def __init__(self, child: ExtensionChild, frame: extension_frames.RegisterTool, host: ToolHost) -> None:
         self.extension = child.name
         self.name = frame.name
         self.description = frame.description
@@ -66,7 +66,7 @@ class ExtensionTool:
         with self._host.call_open(child, id, self.name):
             return await self._call(child, id, args)
 
-    async def _call(self, child: Child, id: str, args: dict[str, Any]) -> ToolResult:
+    async def _call(self, child: ExtensionChild, id: str, args: dict[str, Any]) -> ToolResult:
         began = time.monotonic()
         seconds = None if self._interactive else self._host.tool_timeout_s
         try:
@@ -88,7 +88,7 @@ class ExtensionTool:
             self._host.activate(answer.activate_tools)
         return converted(child.name, self.name, answer)
 
-    def _cancel(self, child: Child, id: str) -> None:
+    def _cancel(self, child: ExtensionChild, id: str) -> None:
         if "tool_cancel" in child.capabilities:
             child.send(extension_frames.ToolCancel(id=id))
 
@@ -165,7 +165,7 @@ def wire_blocks(
         cut = cut or not whole
         if wire is not None:
             kept.append(wire)
-            budget -= _size(wire)
+            budget -= len(wire.text.encode("utf-8", "replace")) + len(wire.data) + len(wire.mime_type)
     return tuple(kept), cut
 
 
@@ -182,7 +182,3 @@ def _fit(block: ResultBlock, room: int) -> tuple[extension_frames.Content | None
             from base64 import b64encode  # only for images
 
             return extension_frames.Content(type="image", mime_type=mime_type, data=b64encode(data).decode()), True
-
-
-def _size(block: extension_frames.Content) -> int:
-    return len(block.text.encode("utf-8", "replace")) + len(block.data) + len(block.mime_type)

@@ -67,7 +67,7 @@ def command_fits(pattern: str, command: str) -> bool:
     """
     if len(command) > _LONGEST:
         return True
-    reader = _Reader(command)
+    reader = _ConditionReader(command)
     try:
         reader.read()
     except (ValueError, IndexError):  # it breaks off, or nobody sees through it
@@ -119,7 +119,7 @@ def _glob_fits(pattern: str, text: str) -> bool:
     return True
 
 
-class _Reader:
+class _ConditionReader:
     """Takes a shell's line apart into the commands in it, those in substitutions included. ``unsure``: what some words
     are is only known when it runs."""
 

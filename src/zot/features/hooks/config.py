@@ -77,7 +77,7 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
             return True  # nobody can tell, so it is asked
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
+class HookSource(msgspec.Struct, frozen=True, kw_only=True):
     """The hooks of one file. ``name`` is what people call it, ``project`` where its trust is kept, ``root`` what its
     scripts lie in, ``given`` variables that only it has."""
 
@@ -119,7 +119,7 @@ def digest_of(path: Path) -> str:
         return ""
 
 
-def _named_files(hook: Hook, source: Source) -> Iterator[Path]:
+def _named_files(hook: Hook, source: HookSource) -> Iterator[Path]:
     import shlex  # only where there are hooks
 
     try:
@@ -138,7 +138,7 @@ def _named_files(hook: Hook, source: Source) -> Iterator[Path]:
 # --- files
 
 
-def load(home: Path, cwd: Path, problems: list[str], remarks: dict[str, list[str]] | None = None) -> list[Source]:
+def load(home: Path, cwd: Path, problems: list[str], remarks: dict[str, list[str]] | None = None) -> list[HookSource]:
     """The sources that have hooks, the user's first; none when one says ``disableAllHooks``. What cannot be used of a
     source is a problem, or where ``remarks`` are wanted, one of those by the source's name."""
     user = user_home()
@@ -149,7 +149,7 @@ def load(home: Path, cwd: Path, problems: list[str], remarks: dict[str, list[str
         (".claude/settings.local.json", cwd / ".claude" / "settings.local.json", "project", cwd, cwd),
         (".zot/hooks.json", cwd / ".zot" / OWN_FILE, "project", cwd, cwd),
     ]
-    found: list[Source] = []
+    found: list[HookSource] = []
     seen: set[str] = set()
     for name, path, origin, root, project in places:
         real = os.path.realpath(path)
@@ -157,7 +157,8 @@ def load(home: Path, cwd: Path, problems: list[str], remarks: dict[str, list[str
             continue
         seen.add(real)
         try:
-            value = _value(path)
+            data = read_bytes(path)
+            value = decode(path, data) if data else {}
         except ConfigError as error:
             problems.append(f"hooks: {error}")
             continue
@@ -167,17 +168,12 @@ def load(home: Path, cwd: Path, problems: list[str], remarks: dict[str, list[str
         unusable = problems if remarks is None else remarks.setdefault(name, [])
         hooks = hooks_of(value, name, unusable)
         if hooks:
-            found.append(Source(name=name, file=str(path), origin=origin, root=root, project=project, hooks=hooks))
+            found.append(HookSource(name=name, file=str(path), origin=origin, root=root, project=project, hooks=hooks))
     if not is_missing(home / "plugins.json"):
         from zot.features.plugins.installed_plugins import in_use  # few have plugins
 
         found += [parts.hooks for parts in in_use(home, []) if parts.hooks is not None]
     return found
-
-
-def _value(path: Path) -> dict[str, Any]:
-    data = read_bytes(path)
-    return decode(path, data) if data else {}
 
 
 class _Command(msgspec.Struct):

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from zot.agent.feature import Feature, PromptDraft
-from zot.features.hooks.config import Source, load
+from zot.features.hooks.config import HookSource, load
 from zot.features.hooks.host import HookHost
 from zot.features.trust import TrustStore
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.agent.services import Services
-    from zot.core.permission_gate import Answer, Question
+    from zot.core.permission_gate import Answer, ApprovalQuestion
 
 
 class HooksFeature(Feature):
@@ -43,7 +43,7 @@ class HooksFeature(Feature):
     async def before_compaction(self, focus: str) -> str:
         return await self.host.before_compaction("manual", focus) if self.host is not None else ""
 
-    async def approve(self, question: Question) -> Answer | None:
+    async def approve(self, question: ApprovalQuestion) -> Answer | None:
         return await self.host.interceptor.answer_gate(question) if self.host is not None else None
 
     async def before_close(self) -> None:
@@ -74,13 +74,13 @@ def hook_host_of(services: Services, tell: Callable[[str], None], problems: list
     return host
 
 
-def untrusted_of(trust: TrustStore, found: Sequence[Source], *, trust_project: bool = False) -> list[Source]:
+def untrusted_of(trust: TrustStore, found: Sequence[HookSource], *, trust_project: bool = False) -> list[HookSource]:
     """What nobody has trusted as it is now."""
     asks = [each for each in found if each.needs_trust and not (trust_project and each.origin == "project")]
     return [each for each in asks if not trust.is_trusted(each.project, "hooks", each.name, each.content())]
 
 
-def not_trusted(source: Source) -> str:
+def not_trusted(source: HookSource) -> str:
     count = len(source.hooks)
     many = f"{count} hooks" if count > 1 else "one hook"
     return (

@@ -19,9 +19,8 @@ import msgspec
 
 from zot.core.events import AgentEvent, CompactDone, SessionEnded, SessionStarted
 from zot.errors import ConfigError, in_words
-from zot.features.hooks.claude_format import MODES, NAMES
-from zot.features.hooks.config import Hook, Source, digest_of
-from zot.features.hooks.hook_output import Answer, answer_of, joined_context
+from zot.features.hooks.claude_format import MODES, NAMES, HookDecision, answer_of, joined_context
+from zot.features.hooks.config import Hook, HookSource, digest_of
 from zot.features.hooks.hook_process import run_hook
 from zot.features.trust import TrustStore, Untrusted
 from zot.system.background_tasks import BackgroundTasks
@@ -46,19 +45,25 @@ class HookHost:
     conversation: Conversation
 
     def __init__(
-        self, sources: Sequence[Source], *, home: Path, workspace: Workspace, strict: bool, tell: Callable[[str], None]
+        self,
+        sources: Sequence[HookSource],
+        *,
+        home: Path,
+        workspace: Workspace,
+        strict: bool,
+        tell: Callable[[str], None],
     ) -> None:
         from zot.features.hooks.interceptor import HookInterceptor  # which needs this module
 
         self.interceptor = HookInterceptor(self)
-        self.untrusted: list[Source] = []
+        self.untrusted: list[HookSource] = []
         self._home = home
         self._listed: dict[str, bytes] = {}  # the content of untrusted sources when they were shown
-        self._accepted: list[Source] = []
+        self._accepted: list[HookSource] = []
         self._workspace = workspace
         self._strict = strict
         self._tell = tell
-        self._sources: list[Source] = []
+        self._sources: list[HookSource] = []
         self._scripts: dict[str, tuple[str, Signature | None]] = {}  # as they were trusted, and as last looked at
         self._tasks = BackgroundTasks()
         self._starting: asyncio.Task[None] | None = None
@@ -68,7 +73,7 @@ class HookHost:
         for source in sources:
             self._take(source)
 
-    def _take(self, source: Source) -> None:
+    def _take(self, source: HookSource) -> None:
         self._sources.append(source)
         if source.origin != "own":
             for path, digest in source.scripts().items():
@@ -86,7 +91,10 @@ class HookHost:
             if source.content() != self._listed[source.name]:
                 self._tell(f"hooks: {source.name} changed while you looked at it; it is not trusted")
                 continue
-            self._trust_source(source)
+            self.untrusted = [each for each in self.untrusted if each is not source]
+            self._take(source)
+            if self._begun and any(hook.event == "SessionStart" for hook in source.hooks):
+                self._begin("startup", only=source)
             self._accepted.append(source)
 
     async def trust_items(self, items: Sequence[Untrusted], *, save: bool = True) -> None:
@@ -97,12 +105,6 @@ class HookHost:
                 await asyncio.to_thread(store.trust, source.project, "hooks", source.name, self._listed[source.name])
             except (ConfigError, OSError) as error:
                 self._tell(f"hooks: {source.name} runs now, and is asked about again: {in_words(error)}")
-
-    def _trust_source(self, source: Source) -> None:
-        self.untrusted = [each for each in self.untrusted if each is not source]
-        self._take(source)
-        if self._begun and any(hook.event == "SessionStart" for hook in source.hooks):
-            self._begin("startup", only=source)
 
     def join(self, conversation: Conversation) -> None:
         self.conversation = conversation
@@ -122,15 +124,15 @@ class HookHost:
         names: Sequence[str] = ("",),
         fields: dict[str, Any] | None = None,
         *,
-        only: Source | None = None,
+        only: HookSource | None = None,
         given: bytes = b"",
-    ) -> list[Answer]:
+    ) -> list[HookDecision]:
         """What the hooks of this event answered, without asynchronous ones; ``given`` is their input if known."""
         asked = [each for each in self._for(event, names, only) if self._fits(*each, names, fields or {})]
         if not asked:
             return []
         given = given or self._given(event, fields or {})
-        waited: list[tuple[Source, Hook]] = []
+        waited: list[tuple[HookSource, Hook]] = []
         for source, hook in asked:
             if hook.is_async:
                 self._tasks.start(self._run_aside(source, hook, given))
@@ -149,8 +151,8 @@ class HookHost:
                     self.conversation.abort()
         return answers
 
-    def _for(self, event: str, names: Sequence[str], only: Source | None) -> list[tuple[Source, Hook]]:
-        found: dict[tuple[str, str, str], tuple[Source, Hook]] = {}
+    def _for(self, event: str, names: Sequence[str], only: HookSource | None) -> list[tuple[HookSource, Hook]]:
+        found: dict[tuple[str, str, str], tuple[HookSource, Hook]] = {}
         for source in self._sources if only is None else [only]:
             for hook in source.hooks:
                 if hook.event == event and hook.matches(*names):
@@ -158,7 +160,7 @@ class HookHost:
                     found.setdefault(key, (source, hook))
         return list(found.values())
 
-    def _fits(self, source: Source, hook: Hook, names: Sequence[str], fields: dict[str, Any]) -> bool:
+    def _fits(self, source: HookSource, hook: Hook, names: Sequence[str], fields: dict[str, Any]) -> bool:
         if not hook.condition:
             return True
         from zot.features.hooks.conditions import fits  # few hooks have one
@@ -178,11 +180,13 @@ class HookHost:
             }
         )
 
-    async def _run(self, source: Source, hook: Hook, given: bytes) -> Answer:
+    async def _run(self, source: HookSource, hook: Hook, given: bytes) -> HookDecision:
         """What it answered; what went wrong is told, or refuses the call where the hook is a guard that must answer."""
         changed = self._changed(source, hook)
         if changed:
-            answer = Answer(hook=hook, failure=f"{changed} changed since you trusted it; `zot hooks trust` looks again")
+            answer = HookDecision(
+                hook=hook, failure=f"{changed} changed since you trusted it; `zot hooks trust` looks again"
+            )
         else:
             env = {
                 **self._workspace.child_environment(),
@@ -206,7 +210,7 @@ class HookHost:
         self._tell(f"{what}{goes_on}")
         return answer
 
-    async def _run_aside(self, source: Source, hook: Hook, given: bytes) -> None:
+    async def _run_aside(self, source: HookSource, hook: Hook, given: bytes) -> None:
         """Nobody waits for it: what it has to say to the model is said with the next prompt, or at once if it asked for
         that and somebody is being answered."""
         answer = await self._run(source, hook, given)
@@ -218,14 +222,14 @@ class HookHost:
                 return
         self._start_context = "\n\n".join(filter(None, (self._start_context, said)))
 
-    def _tell_unheeded(self, source: Source, answer: Answer) -> None:
+    def _tell_unheeded(self, source: HookSource, answer: HookDecision) -> None:
         new = [name for name in answer.unheeded if name not in self._told]
         if new:
             self._told.update(new)
             hook = answer.hook
             self._tell(f"the {hook.event} hook {_short(hook.line())} of {source.name}: zot has no {', '.join(new)}")
 
-    def _changed(self, source: Source, hook: Hook) -> str:
+    def _changed(self, source: HookSource, hook: Hook) -> str:
         """A script of the hook that is not what was trusted; empty while all are."""
         if source.origin == "own":
             return ""
@@ -297,7 +301,7 @@ class HookHost:
             case _:
                 pass
 
-    def _begin(self, source: str, only: Source | None = None) -> None:
+    def _begin(self, source: str, only: HookSource | None = None) -> None:
         """Hooks of a session's start run beside everything else; the next prompt waits for them."""
         if only is None and not self.has("SessionStart"):
             return
@@ -372,7 +376,7 @@ def _signature(path: str) -> Signature | None:
     return (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
-def as_untrusted(source: Source) -> Untrusted:
+def as_untrusted(source: HookSource) -> Untrusted:
     return Untrusted(
         kind="hooks",
         name=source.name,

@@ -12,8 +12,15 @@ from typing import Any
 from zot.core import permission_gate
 from zot.core.interceptors import Interceptor, PromptVerdict, ToolVerdict, TurnVerdict
 from zot.core.tool import ToolResult
-from zot.features.hooks.claude_format import CannotSay, claude_input, claude_response, zot_args
-from zot.features.hooks.hook_output import Answer, joined_context, joined_decision
+from zot.features.hooks.claude_format import (
+    CannotSay,
+    HookDecision,
+    claude_input,
+    claude_response,
+    joined_context,
+    joined_decision,
+    zot_args,
+)
 from zot.features.hooks.host import HookHost, context_text, names_of
 from zot.provider.messages import TextBlock, ToolCallBlock
 
@@ -73,7 +80,7 @@ class HookInterceptor(Interceptor):
             self._remember(self._context, call.id, context)
         return _ALLOWED if args is None else ToolVerdict(args=args)
 
-    def _updated(self, call: ToolCallBlock, args: dict[str, Any], answers: list[Answer]) -> dict[str, Any] | None:
+    def _updated(self, call: ToolCallBlock, args: dict[str, Any], answers: list[HookDecision]) -> dict[str, Any] | None:
         """The input as hooks changed it, the last word counts; None when none did."""
         made: dict[str, Any] | None = None
         for answer in answers:
@@ -89,11 +96,11 @@ class HookInterceptor(Interceptor):
         if gate.judge(call).step == "ask":
             return None
         answer = await gate.confirmer(
-            permission_gate.Question(call, permission_gate.preview(call.value), origin, (), False)
+            permission_gate.ApprovalQuestion(call, permission_gate.preview(call.value), origin, (), False)
         )
         return (answer.reason.strip() or permission_gate.SAID_NO) if answer.decision == "deny" else None
 
-    async def answer_gate(self, question: permission_gate.Question) -> permission_gate.Answer | None:
+    async def answer_gate(self, question: permission_gate.ApprovalQuestion) -> permission_gate.Answer | None:
         """In a person's place: what hooks permit or refuse, None when they leave it to the person."""
         call = question.call
         if self._permitted.get(call.id) == call.arguments:

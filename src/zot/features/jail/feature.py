@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.agent.services import Services
     from zot.core.tool import Tool
-    from zot.features.jail.outside_access import Outside
+    from zot.features.jail.outside_access import OutsideAccess
     from zot.system.jail.jail import Jail
 
 
@@ -31,7 +31,7 @@ class JailFeature(Feature):
 
     def __init__(self, conversation: Conversation) -> None:
         super().__init__(conversation)
-        self.outside: Outside | None = None
+        self.outside: OutsideAccess | None = None
 
     @classmethod
     def prepare(cls, services: Services) -> None:
@@ -44,10 +44,10 @@ class JailFeature(Feature):
         config, front_end = self.services.config, self.services.front_end
         asks = bool(config.approve or self.conversation.settings.values.approve)
         if asks or front_end.switches:
-            from zot.features.jail.outside_access import Outside
+            from zot.features.jail.outside_access import OutsideAccess
 
             workspace = self.conversation.workspace
-            self.outside = Outside(workspace, self.conversation.home, self.notify, asks=asks)
+            self.outside = OutsideAccess(workspace, self.conversation.home, self.notify, asks=asks)
             self.outside.asker = front_end.outside
         self.system_prompt.add_section("jail", self._notice, order=20)
 

@@ -34,7 +34,7 @@ _WRITING = ("write", "edit")
 _NOTHING = "Do not try to get round the jail; say what you wanted and why, and go on without it or stop."
 
 
-class Offer(msgspec.Struct, frozen=True):
+class OutsideRequest(msgspec.Struct, frozen=True):
     """May this call have these, which are outside the jail? It failed without them, and a yes runs it again from its
     beginning. ``origin`` is the extension that asked for the call, if one did."""
 
@@ -43,10 +43,10 @@ class Offer(msgspec.Struct, frozen=True):
     origin: str = ""
 
 
-Asker = Callable[[Offer], Awaitable[Decision]]
+Asker = Callable[[OutsideRequest], Awaitable[Decision]]
 
 
-class Outside:
+class OutsideAccess:
     """What is allowed and what is not to be asked again, for one run. ``asker`` is attached by whoever can ask a
     person; ``told`` hears what was refused because nobody could. Unless it ``asks``, there is nothing to ask."""
 
@@ -69,17 +69,23 @@ class Outside:
             or (isinstance(ended, ToolResult) and not (ended.is_error and call.name == "bash"))
         ):
             return []
-        from zot.system.jail.access_requests import Surroundings, file_wish, wishes_in
+        from zot.system.jail.access_requests import AccessContext, file_wish, wishes_in
 
         own = tuple(filter(None, (os.path.realpath(self._home), jail.own_directory)))
-        around = Surroundings(jail.policy, str(self._workspace.cwd), jail.home, own)
+        around = AccessContext(jail.policy, str(self._workspace.cwd), jail.home, own)
         if isinstance(ended, Jailed):
             wish = file_wish(ended.path, around, writing=call.name in _WRITING) if ended.path else None
             return [wish] if wish is not None else []
         command = str((call.args or {}).get("command", ""))
-        return wishes_in(_text_of(ended).removeprefix(f"$ {command}\n"), command, around)
+        return wishes_in(
+            "\n".join(block.text for block in ended.content if isinstance(block, TextBlock)).removeprefix(
+                f"$ {command}\n"
+            ),
+            command,
+            around,
+        )
 
-    async def decide(self, offer: Offer) -> tuple[Jail | None, str]:
+    async def decide(self, offer: OutsideRequest) -> tuple[Jail | None, str]:
         """The jail to run the call in again, and what to tell the model; None when it stays refused."""
         from zot.system.jail.access_requests import granted, widened
 
@@ -105,7 +111,7 @@ class Outside:
                     pass
         return None, f"[jailed: this wanted {wanted}, outside. The user was asked and refused. {_NOTHING}]"
 
-    async def _asked(self, offer: Offer) -> Decision:
+    async def _asked(self, offer: OutsideRequest) -> Decision:
         assert self.asker is not None
         try:
             return await self.asker(offer)
@@ -124,7 +130,7 @@ class OfferingTool(LazyTool):
     """A built-in tool whose failure in the jail is offered to a person. Calls side by side do not share what one of
     them was allowed once: it runs in a workspace of its own."""
 
-    def __init__(self, name: str, workspace: Workspace, limits: Limits, outside: Outside) -> None:
+    def __init__(self, name: str, workspace: Workspace, limits: Limits, outside: OutsideAccess) -> None:
         super().__init__(name, *offered_tools(workspace, limits)[name])
         self._workspace = workspace
         self._limits = limits
@@ -138,7 +144,7 @@ class OfferingTool(LazyTool):
             wishes = self._outside.wishes(context.call, ended, workspace)
             if not wishes:
                 break
-            jail, note = await self._outside.decide(Offer(context.call, tuple(wishes), context.origin))
+            jail, note = await self._outside.decide(OutsideRequest(context.call, tuple(wishes), context.origin))
             told += [note] if note else []
             if jail is None:
                 break
@@ -147,7 +153,13 @@ class OfferingTool(LazyTool):
             ended = await self._again(tool, args, context, wishes, jail)
         if isinstance(ended, Jailed):
             raise type(ended)("\n".join([str(ended), *told]))
-        return _with_notes(ended, told)
+        if not told:
+            return ended
+        last = ended.content[-1] if ended.content else TextBlock("")
+        if not isinstance(last, TextBlock):
+            return msgspec.structs.replace(ended, content=(*ended.content, TextBlock("\n".join(told))))
+        text = "\n".join(filter(None, [last.text, *told]))
+        return msgspec.structs.replace(ended, content=(*ended.content[:-1], TextBlock(text)))
 
     async def _again(
         self, tool: Tool, args: dict[str, Any], context: ToolContext, wishes: Sequence[Wish], jail: Jail
@@ -190,17 +202,3 @@ def _unmade(path: str) -> None:
             os.rmdir(path)
         elif not os.lstat(path).st_size:
             os.unlink(path)
-
-
-def _text_of(result: ToolResult) -> str:
-    return "\n".join(block.text for block in result.content if isinstance(block, TextBlock))
-
-
-def _with_notes(result: ToolResult, notes: Sequence[str]) -> ToolResult:
-    if not notes:
-        return result
-    last = result.content[-1] if result.content else TextBlock("")
-    if not isinstance(last, TextBlock):
-        return msgspec.structs.replace(result, content=(*result.content, TextBlock("\n".join(notes))))
-    text = "\n".join(filter(None, [last.text, *notes]))
-    return msgspec.structs.replace(result, content=(*result.content[:-1], TextBlock(text)))

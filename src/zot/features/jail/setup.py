@@ -29,7 +29,7 @@ LEVELS = ("reduced", "full")
 _REMEMBERED = "jail.json"
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class JailOptions(msgspec.Struct, frozen=True):
     """``level`` is the least that will do."""
 
     network: bool = False
@@ -38,13 +38,13 @@ class Wanted(msgspec.Struct, frozen=True):
     level: Literal["full", "reduced"] = "reduced"
 
 
-def wanted(jail: str, read: tuple[str, ...], write: tuple[str, ...], level: str, values: Values) -> Wanted:
+def wanted(jail: str, read: tuple[str, ...], write: tuple[str, ...], level: str, values: Values) -> JailOptions:
     """What flags and settings ask for; a flag about the jail asks for one."""
     least = "full" if level == "full" else "reduced"
-    return Wanted(jail == "net", read, (*write, *values.jail_roots), least)
+    return JailOptions(jail == "net", read, (*write, *values.jail_roots), least)
 
 
-def confine(root: Path, home: Path, asked: Wanted) -> Jail:
+def confine(root: Path, home: Path, asked: JailOptions) -> Jail:
     """The jail, ready to start commands in; ZotError says why there is none and how to get one."""
     machine = machine_at(home)
     if not machine.level:
@@ -68,29 +68,25 @@ def own_program() -> list[str]:
 
 def machine_at(home: Path) -> Machine:
     """What was found here before, while program, kernel and boot are the same; else it is tried again."""
-    key = _circumstances()
-    try:
-        known = msgspec.json.decode(read_whole(home / _REMEMBERED), type=_Known)
-        if known.key == key:
-            return known.machine
-    except (OSError, msgspec.DecodeError, UnicodeError):
-        pass
-    found = look(find_program)
-    with suppress(OSError):  # then it is tried again next time
-        write_atomic(home / _REMEMBERED, msgspec.json.encode(_Known(key, found)))
-    return found
-
-
-class _Known(msgspec.Struct, frozen=True):
-    key: str
-    machine: Machine
-
-
-def _circumstances() -> str:
     program = find_program("bwrap") or ""
     changed = os.stat(program).st_mtime_ns if program else 0
     try:
         boot = read_whole("/proc/sys/kernel/random/boot_id", 64).decode().strip()
     except (OSError, UnicodeError):
         boot = ""
-    return f"1 {program} {changed} {platform.release()} {boot} {os.geteuid()}"
+    key = f"1 {program} {changed} {platform.release()} {boot} {os.geteuid()}"
+    try:
+        known = msgspec.json.decode(read_whole(home / _REMEMBERED), type=_KnownJail)
+        if known.key == key:
+            return known.machine
+    except (OSError, msgspec.DecodeError, UnicodeError):
+        pass
+    found = look(find_program)
+    with suppress(OSError):  # then it is tried again next time
+        write_atomic(home / _REMEMBERED, msgspec.json.encode(_KnownJail(key, found)))
+    return found
+
+
+class _KnownJail(msgspec.Struct, frozen=True):
+    key: str
+    machine: Machine

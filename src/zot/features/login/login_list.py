@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from zot.provider.auth.auth_store import AuthStore, Entry, KeyCommand
+from zot.provider.auth.auth_store import AuthEntry, AuthStore, KeyCommand
 from zot.provider.catalog import Catalog
 from zot.provider.providers import Provider
 
@@ -19,7 +19,7 @@ Source = Literal["flag", "env", "file", "keyring", "command"]
 KINDS = {"key": "API key", "login": "subscription"}
 
 
-class Login(msgspec.Struct, frozen=True, kw_only=True):
+class LoginRow(msgspec.Struct, frozen=True, kw_only=True):
     """One credential. ``in_use`` is the one a run would take; ``where`` names the variable or the program."""
 
     provider: str
@@ -40,13 +40,13 @@ class Login(msgspec.Struct, frozen=True, kw_only=True):
 
 def all_logins(
     catalog: Catalog, store: AuthStore, environ: Mapping[str, str], commands: Mapping[str, KeyCommand]
-) -> list[Login]:
+) -> list[LoginRow]:
     """Provider by provider, and within one in the order in which a run looks; what is stored for a provider nobody
     knows any more comes last."""
     stored = store.everything()
     table = {name: p for name, p in catalog.providers().items() if p.needs_key and not p.rows_of}
     names = [*table, *(name for name in stored if name not in table)]
-    found: list[Login] = []
+    found: list[LoginRow] = []
     for name in names:
         rows = [
             *_of_environment(table.get(name), environ),
@@ -58,26 +58,26 @@ def all_logins(
     return found
 
 
-def _of_environment(provider: Provider | None, environ: Mapping[str, str]) -> Iterator[Login]:
+def _of_environment(provider: Provider | None, environ: Mapping[str, str]) -> Iterator[LoginRow]:
     if provider is None:
         return
     if provider.oauth_env and environ.get(provider.oauth_env, "").strip():
-        yield Login(provider=provider.id, kind="login", source="env", where=provider.oauth_env)
+        yield LoginRow(provider=provider.id, kind="login", source="env", where=provider.oauth_env)
     for name in provider.env:
         if environ.get(name, "").strip():
-            yield Login(provider=provider.id, kind="key", source="env", where=name)
+            yield LoginRow(provider=provider.id, kind="key", source="env", where=name)
     if provider.cloud == "aws":
         from zot.provider.auth.aws import environment_key
 
         if environment_key(environ):
-            yield Login(provider=provider.id, kind="key", source="env", where="AWS_ACCESS_KEY_ID")
+            yield LoginRow(provider=provider.id, kind="key", source="env", where="AWS_ACCESS_KEY_ID")
 
 
-def _of_store(provider: str, accounts: Mapping[str, Entry], active: str) -> Iterator[Login]:
+def _of_store(provider: str, accounts: Mapping[str, AuthEntry], active: str) -> Iterator[LoginRow]:
     for account, entry in accounts.items():
         token, command = entry.oauth, entry.api_key_command
         if entry.method == "oauth" and token is not None:
-            yield Login(
+            yield LoginRow(
                 provider=provider,
                 kind="login",
                 source="keyring" if entry.keyring else "file",
@@ -86,11 +86,13 @@ def _of_store(provider: str, accounts: Mapping[str, Entry], active: str) -> Iter
                 expired=token.expired(time.time()),
             )
         elif entry.api_key or entry.keyring or command is None:
-            yield Login(provider=provider, kind="key", source="keyring" if entry.keyring else "file", account=account)
+            yield LoginRow(
+                provider=provider, kind="key", source="keyring" if entry.keyring else "file", account=account
+            )
         else:
-            yield Login(provider=provider, kind="key", source="command", account=account, where=command.program)
+            yield LoginRow(provider=provider, kind="key", source="command", account=account, where=command.program)
 
 
-def _of_settings(provider: str, commands: Mapping[str, KeyCommand]) -> Iterator[Login]:
+def _of_settings(provider: str, commands: Mapping[str, KeyCommand]) -> Iterator[LoginRow]:
     if command := commands.get(provider):
-        yield Login(provider=provider, kind="key", source="command", where=command.program)
+        yield LoginRow(provider=provider, kind="key", source="command", where=command.program)

@@ -11,14 +11,14 @@ import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from hmac import compare_digest
+from html import escape
 from types import TracebackType
 from urllib.parse import parse_qs, urlencode
 
 import msgspec
 
 from zot.errors import ZotError
-from zot.features.login.key_page import KeyForm
-from zot.provider.auth.browser_pages import sentence
+from zot.provider.auth.browser_pages import response, sentence
 
 LIFE_S = 600.0
 
@@ -109,7 +109,22 @@ class PageServer:
         if visit.method == "GET":
             return self._show(visit)
         if visit.method == "POST":
-            return await self._take(visit)
+            if visit.headers.get("origin") not in [f"http://{host}" for host in self._hosts]:
+                return sentence(403, "Not from here", "The form was sent by another page; nothing was done.")
+            fields = _fields(visit.body.decode("utf-8", "replace"))
+            if fields.get("provider") != self._form.provider:
+                return sentence(400, "Another provider", "This login is for another provider; nothing was done.")
+            if (
+                not self._is_known(visit)
+                or not self._form_token
+                or not _same(fields.get("token", ""), self._form_token)
+            ):
+                return sentence(403, "Used already", "This form was used, or is not zot's. Open the address again.")
+            self._form_token = ""  # one try for each form
+            key = fields.get("api_key", "").strip()
+            if not key:
+                return self._form.page(self._new_form(), refused="The key is empty.")
+            return await self._try(key)
         return sentence(405, "Nothing here", "zot waits for a page to be opened or a form to be sent.")
 
     @property
@@ -130,20 +145,6 @@ class PageServer:
             self._browser = secrets.token_urlsafe(24)
             cookie = f"zot_login_{self.port}={self._browser}; HttpOnly; SameSite=Strict; Path=/"
         return self._form.page(self._new_form(), cookie=cookie)
-
-    async def _take(self, visit: _Visit) -> bytes:
-        if visit.headers.get("origin") not in [f"http://{host}" for host in self._hosts]:
-            return sentence(403, "Not from here", "The form was sent by another page; nothing was done.")
-        fields = _fields(visit.body.decode("utf-8", "replace"))
-        if fields.get("provider") != self._form.provider:
-            return sentence(400, "Another provider", "This login is for another provider; nothing was done.")
-        if not self._is_known(visit) or not self._form_token or not _same(fields.get("token", ""), self._form_token):
-            return sentence(403, "Used already", "This form was used, or is not zot's. Open the address again.")
-        self._form_token = ""  # one try for each form
-        key = fields.get("api_key", "").strip()
-        if not key:
-            return self._form.page(self._new_form(), refused="The key is empty.")
-        return await self._try(key)
 
     async def _try(self, key: str) -> bytes:
         async with self._trying:
@@ -191,3 +192,63 @@ def _fields(text: str) -> dict[str, str]:
 
 def _same(given: str, wanted: str) -> bool:
     return compare_digest(given.encode("utf-8", "replace"), wanted.encode())
+
+
+# The page that asks for an API key.
+
+_FORM = """\
+<p>Paste your API key. zot tries it once with <strong>{name}</strong> and then stores it {place}.</p>
+{refused}
+<form method="post" action="/apikey" autocomplete="off">
+<input type="hidden" name="provider" value="{provider}">
+<input type="hidden" name="token" value="{token}">
+<label for="key">{label}</label>
+<input id="key" name="api_key" type="password" required autofocus spellcheck="false" autocapitalize="off"
+ autocomplete="off" data-1p-ignore data-lpignore="true">
+<button>Check and save</button>
+</form>
+{more}
+<footer>This page comes from zot on your own machine, works once, and closes with the login. You can paste the key in
+the terminal, too.</footer>
+"""
+
+
+class KeyForm:
+    """What the form says. ``place`` completes "stores it …"; ``keys_url`` is where the provider gives keys out."""
+
+    def __init__(self, provider: str, name: str, *, account: str, place: str, keys_url: str = "") -> None:
+        self.provider = provider
+        self.name = name
+        self.account = account
+        self.place = place
+        self.keys_url = keys_url
+
+    def page(self, token: str, *, refused: str = "", cookie: str = "") -> bytes:
+        """``refused`` is what was wrong with the key before; the key itself is never sent back."""
+        trouble = f'<p class="bad" role="alert"><b>Nothing was stored.</b>{escape(refused)}</p>' if refused else ""
+        label = "API key" + (f" for the account {self.account}" if self.account else "")
+        link = f'<a href="{escape(self.keys_url)}" rel="noreferrer" target="_blank">{escape(_host(self.keys_url))}</a>'
+        body = _FORM.format(
+            name=escape(self.name),
+            place=escape(self.place),
+            refused=trouble,
+            provider=escape(self.provider),
+            token=escape(token),
+            label=escape(label),
+            more=f'<p class="small">No key yet? {escape(self.name)} gives them out at {link}.</p>'
+            if self.keys_url
+            else "",
+        )
+        return response(400 if refused else 200, f"Log in to {self.name}", body, cookie=cookie)
+
+    def stored(self) -> bytes:
+        """The last page."""
+        body = (
+            f"<p><strong>{escape(self.name)}</strong> took the key, and it is stored {escape(self.place)}.</p>"
+            "<p>You can close this page and go back to the terminal.</p>"
+        )
+        return response(200, "You are logged in", body)
+
+
+def _host(url: str) -> str:
+    return url.partition("://")[2].partition("/")[0]

@@ -7,7 +7,8 @@ used costs its own servers and one line. The nearest entry of a name wins: the f
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -16,6 +17,7 @@ import msgspec
 from zot.errors import ConfigError, NotThere
 from zot.system import strict_json
 from zot.system.files import decode_object, is_missing, read_bytes
+from zot.system.json_store import JsonStore
 
 USER_FILE = "mcp.json"
 PROJECT_FILES = (".mcp.json", ".zot/mcp.json")  # the later one wins
@@ -31,7 +33,7 @@ _KINDS: dict[str, Kind] = {
 }
 
 
-class Login(msgspec.Struct, frozen=True, kw_only=True):
+class ServerLogin(msgspec.Struct, frozen=True, kw_only=True):
     """What a server's login needs to be told, where it cannot find out."""
 
     client_id: str = ""
@@ -40,7 +42,7 @@ class Login(msgspec.Struct, frozen=True, kw_only=True):
     scopes: tuple[str, ...] = ()
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """One server as it was configured, nothing expanded. ``origin`` is ``user``, ``project``, ``flag`` or ``plugin
     NAME``; ``root`` is the directory it belongs to; ``given`` has variables that only its origin knows."""
 
@@ -52,7 +54,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str = ""
     url: str = ""
     headers: dict[str, str] = {}
-    login: Login = Login()
+    login: ServerLogin = ServerLogin()
     enabled: bool = True
     origin: str = "user"
     file: str = ""
@@ -79,10 +81,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 def load(
     home: Path, cwd: Path, files: Sequence[str] = (), *, installed: bool = True, problems: list[str]
-) -> list[Entry]:
+) -> list[ServerConfig]:
     """Every entry there is, the nearest last. A file that cannot be used is a problem; NotThere for one that was named
     by hand and is missing or broken."""
-    found: list[Entry] = []
+    found: list[ServerConfig] = []
     if installed:
         places = [(home / USER_FILE, "user"), *((cwd / name, "project") for name in PROJECT_FILES)]
         for path, origin in places:
@@ -105,9 +107,9 @@ def load(
     return found
 
 
-def by_name(entries: Iterable[Entry], problems: list[str]) -> dict[str, Entry]:
+def by_name(entries: Iterable[ServerConfig], problems: list[str]) -> dict[str, ServerConfig]:
     """The nearest of each name; that another one stands in its shadow is told."""
-    chosen: dict[str, Entry] = {}
+    chosen: dict[str, ServerConfig] = {}
     for entry in entries:
         before = chosen.get(entry.name)
         if before is not None and before.content() != entry.content():
@@ -118,7 +120,7 @@ def by_name(entries: Iterable[Entry], problems: list[str]) -> dict[str, Entry]:
     return chosen
 
 
-def read_entries(path: Path, origin: str, cwd: Path, problems: list[str]) -> list[Entry]:
+def read_entries(path: Path, origin: str, cwd: Path, problems: list[str]) -> list[ServerConfig]:
     """What the file has, in its order; ConfigError when it is no such file, a problem for each entry that is none."""
     data = read_bytes(path)
     if data is None:
@@ -131,8 +133,6 @@ def decode(path: Path, data: bytes) -> dict[str, Any]:
     try:
         value: Any = strict_json.loads(data)
     except ValueError:
-        from zot.features.mcp.jsonc import without_comments  # few files have any
-
         plain = without_comments(data)
         value = decode_object(path, plain)  # first, because it tells syntax errors by line and column
         try:
@@ -146,12 +146,12 @@ def decode(path: Path, data: bytes) -> dict[str, Any]:
 
 def entries_of(
     value: dict[str, Any], file: str, origin: str, root: Path, problems: list[str], given: dict[str, str] | None = None
-) -> list[Entry]:
+) -> list[ServerConfig]:
     """The servers under ``mcpServers`` or ``servers``."""
     listed: Any = next((value[key] for key in KEYS if key in value), cast("dict[str, Any]", {}))
     if not isinstance(listed, dict):
         raise ConfigError(f'{file}: "mcpServers" must be an object: {{"NAME": {{"command": …}}}}')
-    entries: list[Entry] = []
+    entries: list[ServerConfig] = []
     for name, fields in cast("dict[str, Any]", listed).items():
         try:
             entry = entry_of(name, fields)
@@ -176,7 +176,7 @@ class _Fields(msgspec.Struct):
     oauth: dict[str, Any] = {}
 
 
-def entry_of(name: str, fields: Any) -> Entry:
+def entry_of(name: str, fields: Any) -> ServerConfig:
     """One entry as people write it; ConfigError says what is wrong with it."""
     try:
         read = msgspec.convert(fields, _Fields)
@@ -192,7 +192,7 @@ def entry_of(name: str, fields: Any) -> Entry:
         raise ConfigError(f'{name}: has no "command" and no "url"')
     if kind == "http" and not url.startswith(("http://", "https://", "${")):
         raise ConfigError(f'{name}: "url" must begin with https:// or http://')
-    return Entry(
+    return ServerConfig(
         name=name,
         kind=kind,
         command=read.command,
@@ -210,12 +210,12 @@ def _text(value: str | int | float | bool | None) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _login(fields: dict[str, Any]) -> Login:
+def _login(fields: dict[str, Any]) -> ServerLogin:
     def word(*names: str) -> str:
         return next((str(fields[name]) for name in names if fields.get(name)), "")
 
     scopes: Any = fields.get("scopes") or fields.get("scope") or ()
-    return Login(
+    return ServerLogin(
         client_id=word("client_id", "clientId", "CLIENT_ID"),
         client_secret=word("client_secret", "clientSecret", "CLIENT_SECRET"),
         client_metadata_url=word("client_metadata_url", "clientMetadataUrl"),
@@ -223,7 +223,7 @@ def _login(fields: dict[str, Any]) -> Login:
     )
 
 
-def fields_of(entry: Entry) -> dict[str, Any]:
+def fields_of(entry: ServerConfig) -> dict[str, Any]:
     """The entry as it is written into a file."""
     fields: dict[str, Any] = {"type": entry.kind}
     if entry.kind == "stdio":
@@ -243,7 +243,7 @@ def fields_of(entry: Entry) -> dict[str, Any]:
 # --- variables
 
 
-def expanded(entry: Entry, look_up: Callable[[str], str | None]) -> tuple[Entry, list[str]]:
+def expanded(entry: ServerConfig, look_up: Callable[[str], str | None]) -> tuple[ServerConfig, list[str]]:
     """The entry with ``${VAR}`` and ``${VAR:-default}`` replaced, and the names that are not set and have no default:
     those stay as they are written."""
     missing: list[str] = []
@@ -288,3 +288,121 @@ def _replaced(part: str, value_of: Callable[[str], str | None], missing: list[st
             return "${" + part
         value = default
     return value + after
+
+
+# Commands change one server of a file; everything else in it stays.
+
+
+def file_of(home: Path, cwd: Path, *, project: bool) -> Path:
+    return cwd / PROJECT_FILES[0] if project else home / USER_FILE
+
+
+def has(path: Path, name: str) -> bool:
+    return name in _servers(_ServersFile(path).load())
+
+
+def put(path: Path, name: str, fields: dict[str, Any]) -> None:
+    with _edit(path) as servers:
+        servers[name] = fields
+
+
+def take(path: Path, name: str) -> None:
+    with _edit(path) as servers:
+        servers.pop(name, None)
+
+
+def as_json(entry: ServerConfig) -> dict[str, Any]:
+    """What a program is told of an entry: the values of variables and headers are the user's own business."""
+    fields = fields_of(entry)
+    for key in ("env", "headers"):
+        if key in fields:
+            fields[key] = sorted(fields[key])
+    fields.pop("oauth", None)
+    return {"name": entry.name, "origin": entry.origin, "file": entry.file, **fields}
+
+
+def _servers(value: dict[str, Any]) -> dict[str, Any]:
+    key = next((key for key in KEYS if key in value), KEYS[0])
+    servers: Any = value.setdefault(key, {})
+    if not isinstance(servers, dict):
+        raise ConfigError(f'"{key}" must be an object')
+    return cast("dict[str, Any]", servers)
+
+
+@contextmanager
+def _edit(path: Path) -> Generator[dict[str, Any]]:
+    with _ServersFile(path).edit() as value:
+        yield _servers(value)
+
+
+class _ServersFile(JsonStore[dict[str, Any]]):
+    """The user's file is private; a project's is for everybody who has the project."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, dict[str, Any])
+        self.mode = 0o600 if path.name == USER_FILE else 0o644
+
+    def load_to_edit(self) -> dict[str, Any]:
+        data = read_bytes(self.path)
+        if data is not None and data.strip():
+            try:
+                strict_json.loads(data)
+            except ValueError:
+                decode(self.path, data)  # says what is wrong if it is more than comments
+                raise ConfigError(f"{self.path}: has comments, which would be lost; change it by hand") from None
+        return self.load()
+
+    def decode(self, data: bytes) -> dict[str, Any]:
+        return decode(self.path, data) if data.strip() else {}
+
+
+# JSON with comments and trailing commas: they are replaced by blanks, so that positions in errors stay right.
+
+
+def without_comments(data: bytes) -> bytes:
+    """The same bytes with ``//`` and ``/* */`` comments and commas before a closing bracket turned into spaces."""
+    out = bytearray(data)
+    comma = -1  # the last one that nothing but blanks has followed
+    at, end = 0, len(data)
+    while at < end:
+        byte = data[at]
+        if byte == 0x22:
+            at = _after_string(data, at)
+            comma = -1
+            continue
+        if byte == 0x2F and data[at + 1 : at + 2] in (b"/", b"*"):
+            stop = _after_comment(data, at)
+            for place in range(at, stop):
+                if data[place] not in b"\r\n":
+                    out[place] = 0x20
+            at = stop
+            continue
+        if byte == 0x2C:
+            comma = at
+        elif byte in b"]}" and comma >= 0:
+            out[comma] = 0x20
+            comma = -1
+        elif byte not in b" \t\r\n":
+            comma = -1
+        at += 1
+    return bytes(out)
+
+
+def _after_string(data: bytes, at: int) -> int:
+    at += 1
+    while at < len(data):
+        if data[at] == 0x5C:
+            at += 2
+        elif data[at] == 0x22:
+            return at + 1
+        else:
+            at += 1
+    return len(data)
+
+
+def _after_comment(data: bytes, at: int) -> int:
+    if data[at + 1] == 0x2F:
+        stop = data.find(b"\n", at)
+        return stop if stop >= 0 else len(data)
+    stop = data.find(b"*/", at + 2)
+    return stop + 2 if stop >= 0 else len(data)

@@ -9,24 +9,24 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from zot.errors import ConfigError
-from zot.features.mcp.config import Entry, decode, entry_of
+from zot.features.mcp.config import ServerConfig, decode, entry_of
 from zot.system.files import read_bytes
 
 SOURCES = ("claude", "codex", "vscode", "cursor")
 
 
-class Found(NamedTuple):
+class ImportedServer(NamedTuple):
     """``source`` is the program, ``fields`` the entry as zot writes it."""
 
     source: str
     file: Path
-    entry: Entry
+    entry: ServerConfig
     fields: dict[str, Any]
 
 
-def find_all(user: Path, cwd: Path, problems: list[str], only: str = "") -> list[Found]:
+def find_all(user: Path, cwd: Path, problems: list[str], only: str = "") -> list[ImportedServer]:
     """Every server of theirs, for the user and for this directory; of one name the first."""
-    rows: dict[str, Found] = {}
+    rows: dict[str, ImportedServer] = {}
     for source in SOURCES:
         if only in ("", source):
             for found in _of(source, user, cwd, problems):
@@ -34,8 +34,8 @@ def find_all(user: Path, cwd: Path, problems: list[str], only: str = "") -> list
     return list(rows.values())
 
 
-def _of(source: str, user: Path, cwd: Path, problems: list[str]) -> list[Found]:
-    found: list[Found] = []
+def _of(source: str, user: Path, cwd: Path, problems: list[str]) -> list[ImportedServer]:
+    found: list[ImportedServer] = []
     for path in _places(source, user):
         try:
             data = read_bytes(path)
@@ -49,10 +49,10 @@ def _of(source: str, user: Path, cwd: Path, problems: list[str]) -> list[Found]:
     return found
 
 
-def _add(found: list[Found], source: str, path: Path, name: str, fields: Any, problems: list[str]) -> None:
+def _add(found: list[ImportedServer], source: str, path: Path, name: str, fields: Any, problems: list[str]) -> None:
     try:
         written = _translated(fields)
-        found.append(Found(source, path, entry_of(name, written), written))
+        found.append(ImportedServer(source, path, entry_of(name, written), written))
     except ConfigError as error:
         problems.append(f"{path}: {error}")
 

@@ -18,7 +18,7 @@ _LONGEST = 2000
 FieldKind = Literal["text", "number", "integer", "yes", "choice", "choices"]
 
 
-class Field(msgspec.Struct, frozen=True, kw_only=True):
+class QuestionField(msgspec.Struct, frozen=True, kw_only=True):
     """``choices`` are value and label; ``default`` is as it would be typed."""
 
     name: str
@@ -36,7 +36,7 @@ class Elicitation(msgspec.Struct, frozen=True, kw_only=True):
     server: str
     message: str
     url: str = ""
-    fields: tuple[Field, ...] = ()
+    fields: tuple[QuestionField, ...] = ()
 
 
 def read_question(server: str, params: dict[str, Any]) -> Elicitation:
@@ -56,7 +56,7 @@ def read_question(server: str, params: dict[str, Any]) -> Elicitation:
     return Elicitation(server=server, message=message, fields=fields)
 
 
-def _field(name: str, schema: dict[str, Any], required: bool) -> Field:
+def _field(name: str, schema: dict[str, Any], required: bool) -> QuestionField:
     kind, choices = _kind(schema)
     default = schema.get("default")
     if isinstance(default, bool):
@@ -65,7 +65,7 @@ def _field(name: str, schema: dict[str, Any], required: bool) -> Field:
         shown = ", ".join(str(item) for item in list_in(default))
     else:
         shown = "" if default is None else str(default)
-    return Field(
+    return QuestionField(
         name=name,
         kind=kind,
         title=text_of(schema.get("title"))[:200],
@@ -96,7 +96,7 @@ def _choices(schema: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple((value, labels[place] if place < len(labels) else value) for place, value in enumerate(values))
 
 
-def read_answer(field: Field, typed: str) -> Any:
+def read_answer(field: QuestionField, typed: str) -> Any:
     """What the form wants of what was typed; None for nothing. ValueError says what does not fit."""
     text = typed.strip()
     if not text:
@@ -116,14 +116,14 @@ def read_answer(field: Field, typed: str) -> Any:
             return [_chosen(field, part.strip()) for part in text.split(",") if part.strip()]
 
 
-def _yes(field: Field, text: str) -> bool:
+def _yes(field: QuestionField, text: str) -> bool:
     words = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
     if text.lower() not in words:
         raise ValueError(f"{field.title or field.name}: yes or no")
     return words[text.lower()]
 
 
-def _number(field: Field, text: str) -> int | float:
+def _number(field: QuestionField, text: str) -> int | float:
     try:
         value = float(text)
         whole = int(text) if field.kind == "integer" else value
@@ -134,7 +134,7 @@ def _number(field: Field, text: str) -> int | float:
     return whole
 
 
-def _chosen(field: Field, text: str) -> str:
+def _chosen(field: QuestionField, text: str) -> str:
     for value, label in field.choices:
         if text in (value, label):
             return value

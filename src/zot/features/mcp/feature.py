@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.agent.services import Services
     from zot.core.tool import Tool
-    from zot.features.mcp.config import Entry
+    from zot.features.mcp.config import ServerConfig
     from zot.features.templates.discovery import Template
     from zot.system.jail.jail import Jail
     from zot.wire.rpc_frames import McpServer, McpState
@@ -74,7 +74,7 @@ class McpFeature(Feature):
         """``/mcp:server:prompt`` becomes the server's text; resources that the prompt mentions are added before it."""
         text = draft.text
         if self.host is not None and (text.startswith("/mcp:") or ("@" in text and "://" in text)):
-            from zot.features.mcp.saying import meant
+            from zot.features.mcp.prompts import meant
 
             draft.text = await meant(self.conversation, self.host, text)
         return ""
@@ -90,7 +90,7 @@ class McpFeature(Feature):
         """The servers, or one of them, as they are now; none is started."""
         if self.host is None:
             return ()
-        from zot.features.mcp.saying import as_told
+        from zot.features.mcp.prompts import as_told
 
         return tuple(map(as_told, self.host.statuses(only)))
 
@@ -109,14 +109,14 @@ class McpFeature(Feature):
         """Prompts of servers, for lists of prompt templates."""
         if self.host is None:
             return []
-        from zot.features.mcp.saying import as_templates
+        from zot.features.mcp.prompts import as_templates
 
         return as_templates(self.host)
 
     def is_prompt(self, text: str) -> bool:
         if self.host is None:
             return False
-        from zot.features.mcp.saying import names_prompt
+        from zot.features.mcp.prompts import names_prompt
 
         return names_prompt(self.host, text)
 
@@ -156,7 +156,7 @@ def mcp_host_of(services: Services, tell: Callable[[str], None], problems: list[
 
 def _host(
     services: Services,
-    entries: Mapping[str, Entry] | Callable[[], Mapping[str, Entry]],
+    entries: Mapping[str, ServerConfig] | Callable[[], Mapping[str, ServerConfig]],
     tell: Callable[[str], None],
     description: str = "",
 ) -> McpHost:
@@ -236,7 +236,7 @@ def _remember(services: Services, places: Sequence[Path], host: McpHost) -> None
 # --- who may run
 
 
-def _entries(services: Services, problems: list[str]) -> tuple[dict[str, Entry], list[Entry]]:
+def _entries(services: Services, problems: list[str]) -> tuple[dict[str, ServerConfig], list[ServerConfig]]:
     """Those that may run, by name, and those that nobody has trusted."""
     from zot.features.mcp.config import by_name, load
 
@@ -246,7 +246,7 @@ def _entries(services: Services, problems: list[str]) -> tuple[dict[str, Entry],
     return by_name((entry for entry in found if not any(entry is other for other in waiting)), problems), waiting
 
 
-def untrusted_of(services: Services, found: Sequence[Entry], problems: list[str]) -> list[Entry]:
+def untrusted_of(services: Services, found: Sequence[ServerConfig], problems: list[str]) -> list[ServerConfig]:
     """What the project brings and nobody has trusted as it is now; all of it where that cannot be known."""
     asks = [entry for entry in found if needs_trust(entry) and entry.enabled]
     if not asks:
@@ -261,10 +261,10 @@ def untrusted_of(services: Services, found: Sequence[Entry], problems: list[str]
         return asks
 
 
-def needs_trust(entry: Entry) -> bool:
+def needs_trust(entry: ServerConfig) -> bool:
     return entry.origin == "project"
 
 
-def not_trusted(entry: Entry) -> str:
+def not_trusted(entry: ServerConfig) -> str:
     where = f"mcp: {entry.name} of {entry.file}"
     return f"{where} is not trusted and does not run: {entry.shown()}; `zot mcp trust {entry.name}`"

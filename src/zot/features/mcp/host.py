@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from zot.agent.tools.workspace import Workspace
     from zot.core.agent import Agent
-    from zot.features.mcp.config import Entry
+    from zot.features.mcp.config import ServerConfig
     from zot.features.mcp.list_cache import Listed, ResourceRow, ToolRow
     from zot.features.mcp.server import Server
     from zot.features.mcp.session import Ask
@@ -58,7 +58,7 @@ class _Loaded:
 
     def __init__(
         self,
-        entries: dict[str, Entry],
+        entries: dict[str, ServerConfig],
         lists: dict[str, Listed | None],
         rows: dict[str, tuple[str, ToolRow]],
     ) -> None:
@@ -74,7 +74,7 @@ class McpHost:
 
     def __init__(
         self,
-        entries: Mapping[str, Entry] | Callable[[], Mapping[str, Entry]],
+        entries: Mapping[str, ServerConfig] | Callable[[], Mapping[str, ServerConfig]],
         *,
         home: Path,
         workspace: Workspace,
@@ -94,7 +94,7 @@ class McpHost:
         self.on_stop: Callable[[], None] = lambda: None
         self.on_state: Callable[[str], None] = lambda name: None
         self.asked: Ask | None = None
-        self.untrusted: dict[str, Entry] = {}
+        self.untrusted: dict[str, ServerConfig] = {}
         self.store = store
         self._given = entries
         self._proxy = proxy
@@ -116,7 +116,7 @@ class McpHost:
     # --- which there are, read when somebody asks
 
     @property
-    def _entries(self) -> dict[str, Entry]:
+    def _entries(self) -> dict[str, ServerConfig]:
         return self._known().entries
 
     @property
@@ -135,7 +135,7 @@ class McpHost:
         return self._loaded
 
     def described_now(self) -> str:
-        from zot.features.mcp.tool_names import described
+        from zot.features.mcp.tools import described
 
         return described(self.lists())
 
@@ -293,10 +293,10 @@ class McpHost:
             self._tasks = BackgroundTasks(self._on_bug)
         return self._tasks
 
-    def connect(self, entry: Entry, server: Server) -> Link:
+    def connect(self, entry: ServerConfig, server: Server) -> Link:
         return self._reach(entry) if entry.kind == "http" else self._start_process(entry, server)
 
-    def _reach(self, entry: Entry) -> Link:
+    def _reach(self, entry: ServerConfig) -> Link:
         from zot.features.mcp.http_transport import HttpLink
         from zot.features.mcp.protocol import McpError
 
@@ -314,7 +314,7 @@ class McpHost:
             self._pool = HttpPool(proxy=self._proxy)
         return HttpLink(entry.name, entry.url, entry.headers, self._pool, signer, self.tasks.start)
 
-    def _start_process(self, entry: Entry, server: Server) -> Link:
+    def _start_process(self, entry: ServerConfig, server: Server) -> Link:
         from zot.errors import ExtensionError
         from zot.features.child_process import resolve_exec
         from zot.features.mcp.protocol import McpError
@@ -331,7 +331,7 @@ class McpHost:
         link.start([program, *entry.args], cwd, environment, self._workspace.jail)
         return link
 
-    def look_up(self, entry: Entry) -> Callable[[str], str | None]:
+    def look_up(self, entry: ServerConfig) -> Callable[[str], str | None]:
         """The user's own entries may name any variable; others get what a person may grant, not zot's credentials."""
         if entry.origin in ("user", "flag"):
             return os.environ.get
@@ -466,7 +466,7 @@ class McpHost:
     # --- inside
 
     def _learn_names(self) -> None:
-        from zot.features.mcp.tool_names import full_names
+        from zot.features.mcp.tools import full_names
 
         known = self._known()
         known.rows, problems = full_names(self.lists())

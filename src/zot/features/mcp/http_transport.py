@@ -226,7 +226,14 @@ class HttpLink:
                 if not parser.last_id:
                     raise McpError(f"{self._name}: {error}") from error
                 answer = None
-            last, retry = parser.last_id or last, _seconds(parser.retry, retry)
+            last, retry = (
+                parser.last_id or last,
+                (
+                    min(int(parser.retry) / 1000, _LONGEST_RETRY_S)
+                    if parser.retry.isdecimal() and len(parser.retry) < 9
+                    else retry
+                ),
+            )
             if answer is not None:
                 return answer
             if not last or self.is_modern:
@@ -285,7 +292,3 @@ def _origin(url: str) -> tuple[str, str, int | None]:
     except ValueError:
         return ("", "", None)
     return (parts.scheme, parts.hostname or "", port)
-
-
-def _seconds(retry: str, before: float) -> float:
-    return min(int(retry) / 1000, _LONGEST_RETRY_S) if retry.isdecimal() and len(retry) < 9 else before

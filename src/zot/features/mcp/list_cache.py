@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from zot.features.mcp.config import Entry
+from zot.features.mcp.config import ServerConfig
 from zot.system.digest import sha256
 from zot.system.files import make_private_dir, write_atomic
 from zot.system.safe_open import read_whole
@@ -63,11 +63,11 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
         return time.time() < self.until
 
 
-def place(home: Path, entry: Entry) -> Path:
+def place(home: Path, entry: ServerConfig) -> Path:
     return home / FOLDER / f"{clean(entry.name)[:40]}-{sha256(entry.content())[:16]}.json"
 
 
-def recall(home: Path, entry: Entry) -> Listed | None:
+def recall(home: Path, entry: ServerConfig) -> Listed | None:
     """None when it was never asked, or what was kept cannot be used: it will be asked."""
     try:
         return msgspec.json.decode(read_whole(place(home, entry), _LARGEST), type=Listed)
@@ -75,14 +75,14 @@ def recall(home: Path, entry: Entry) -> Listed | None:
         return None
 
 
-def remember(home: Path, entry: Entry, listed: Listed) -> None:
+def remember(home: Path, entry: ServerConfig, listed: Listed) -> None:
     """OSError when the home cannot be written; the run goes on without."""
     path = place(home, entry)
     make_private_dir(path.parent)
     write_atomic(path, msgspec.json.encode(listed))
 
 
-def forget(home: Path, entry: Entry) -> None:
+def forget(home: Path, entry: ServerConfig) -> None:
     place(home, entry).unlink(missing_ok=True)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from zot.errors import ConfigError, ExtensionError
 from zot.features.child_process import resolve_exec
-from zot.features.mcp.config import Entry, by_name, expanded, load
+from zot.features.mcp.config import ServerConfig, by_name, expanded, load
 from zot.features.mcp.feature import needs_trust
 from zot.features.mcp.list_cache import recall
 from zot.features.mcp.server import working_directory
@@ -21,7 +21,7 @@ def mcp_words(home: Path, cwd: Path) -> str:
     return ", ".join(f"{entry.name} ({_state(home, cwd, entry)})" for entry in entries.values())
 
 
-def _state(home: Path, cwd: Path, entry: Entry) -> str:
+def _state(home: Path, cwd: Path, entry: ServerConfig) -> str:
     if not entry.enabled:
         return "switched off"
     if not _may_run(home, cwd, entry):
@@ -30,7 +30,7 @@ def _state(home: Path, cwd: Path, entry: Entry) -> str:
     return f"{len(listed.tools)} tools" if listed is not None else "not asked yet"
 
 
-def _may_run(home: Path, cwd: Path, entry: Entry) -> bool:
+def _may_run(home: Path, cwd: Path, entry: ServerConfig) -> bool:
     try:
         return not needs_trust(entry) or TrustStore(home).is_trusted(cwd, "mcp", entry.name, entry.content())
     except ConfigError:
@@ -51,7 +51,7 @@ def mcp_problems(home: Path, cwd: Path) -> Iterator[str]:
             yield f"mcp: {entry.name}: its command {made.command!r} is not there (its entry in {entry.file})"
 
 
-def _is_there(entry: Entry) -> bool:
+def _is_there(entry: ServerConfig) -> bool:
     try:
         program = resolve_exec(os.path.expanduser(entry.command), working_directory(entry), os.environ.get("PATH", ""))
     except ExtensionError:

@@ -16,12 +16,12 @@ from urllib.parse import urlsplit
 import msgspec
 
 from zot.errors import ConfigError, LoginFailed, NotLoggedIn
-from zot.features.mcp.config import Login
+from zot.features.mcp.config import ServerLogin
 from zot.features.mcp.list_cache import FOLDER
 from zot.features.mcp.protocol import list_in
 from zot.provider.auth.auth_store import AuthStore, OAuthToken
 from zot.provider.auth.oauth.browser_login import login_in_browser
-from zot.provider.auth.oauth.http_requests import Answer, get, host_of, shown
+from zot.provider.auth.oauth.http_requests import JsonResponse, get, host_of, shown
 from zot.provider.auth.oauth.login_progress import Pasted, Tell
 from zot.provider.auth.oauth.refresh import refresh_login, stored_login
 from zot.provider.auth.oauth.server_metadata import find_server
@@ -60,7 +60,7 @@ def challenge_words(challenge: str) -> dict[str, str]:
 
 
 async def settings_for(
-    pool: HttpPool, url: str, challenge: str, login: Login, granted: Sequence[str] = ()
+    pool: HttpPool, url: str, challenge: str, login: ServerLogin, granted: Sequence[str] = ()
 ) -> OAuthSettings:
     """Where and for what to log in. ``granted`` are scopes there were before, which one more is added to."""
     words = challenge_words(challenge)
@@ -84,16 +84,22 @@ async def settings_for(
     return settings
 
 
-async def _protected_resource(pool: HttpPool, url: str, named: str) -> Answer:
+async def _protected_resource(pool: HttpPool, url: str, named: str) -> JsonResponse:
     """What the server publishes about itself; an empty answer when it publishes nothing, as old ones do."""
     for place in [named] if named else _places(url):
         answer = await get(pool, place, _WHAT)
         if answer.status >= 500 or answer.status == 429:
             raise LoginFailed(f"{_WHAT} at {host_of(place)} cannot be read: http {answer.status}", transient=True)
         if answer.status == 200 and answer.fields:
-            _check_resource(url, answer.text("resource"))
+            # metadata speaks for this server or for a part of its host that it lies in, or it is somebody else's
+            resource = answer.text("resource")
+            here, there = urlsplit(url), urlsplit(resource)
+            same = (here.scheme.lower(), here.netloc.lower()) == (there.scheme.lower(), there.netloc.lower())
+            path = there.path.rstrip("/")
+            if resource and not (same and (here.path.rstrip("/") + "/").startswith(path + "/")):
+                raise LoginFailed(f"{_WHAT} at {host_of(url)} speaks for another server: {shown(resource)!r}")
             return answer
-    return Answer(404, {})
+    return JsonResponse(404, {})
 
 
 def _places(url: str) -> list[str]:
@@ -107,21 +113,12 @@ def _origin(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def _check_resource(url: str, resource: str) -> None:
-    """Metadata speaks for this server or for a part of its host that it lies in, or it is somebody else's."""
-    here, there = urlsplit(url), urlsplit(resource)
-    same = (here.scheme.lower(), here.netloc.lower()) == (there.scheme.lower(), there.netloc.lower())
-    path = there.path.rstrip("/")
-    if resource and not (same and (here.path.rstrip("/") + "/").startswith(path + "/")):
-        raise LoginFailed(f"{_WHAT} at {host_of(url)} speaks for another server: {shown(resource)!r}")
-
-
 async def log_in(
     pool: HttpPool,
     store: AuthStore,
     url: str,
     challenge: str,
-    login: Login,
+    login: ServerLogin,
     *,
     tell: Tell,
     pasted: Pasted | None = None,
@@ -164,7 +161,7 @@ class StoredLogin:
     """A ``Signer``: the stored token, refreshed before it ends and once after a refusal. What goes wrong with that is
     kept in ``problem``; the old token is tried all the same."""
 
-    def __init__(self, store: AuthStore, url: str, login: Login, *, proxy: str = "") -> None:
+    def __init__(self, store: AuthStore, url: str, login: ServerLogin, *, proxy: str = "") -> None:
         self.problem = ""
         self._store, self._url, self._login, self._proxy = store, url, login, proxy
         self._token: OAuthToken | None = None

@@ -18,7 +18,7 @@ import msgspec
 
 from zot.errors import in_words
 from zot.features.mcp import list_cache
-from zot.features.mcp.config import Entry, expanded
+from zot.features.mcp.config import ServerConfig, expanded
 from zot.features.mcp.list_cache import Era, Listed, PromptRow, ResourceRow, ToolRow
 from zot.features.mcp.protocol import (
     McpError,
@@ -30,7 +30,7 @@ from zot.features.mcp.protocol import (
     object_in,
     text_of,
 )
-from zot.features.mcp.session import Ask, Progress, Session
+from zot.features.mcp.session import Ask, McpSession, Progress
 from zot.features.mcp.transport import Link
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _RELIST_S = 0.2  # a server that tells of many changes is asked once
 State = Literal["off", "starting", "ready", "needs login", "failed"]
 
 
-class Owner(Protocol):
+class ServerOwner(Protocol):
     """What a server needs of whoever owns it."""
 
     home: Path
@@ -61,11 +61,11 @@ class Owner(Protocol):
     @property
     def asked(self) -> Ask | None: ...
 
-    def connect(self, entry: Entry, server: Server) -> Link:
+    def connect(self, entry: ServerConfig, server: Server) -> Link:
         """A new connection, started."""
         ...
 
-    def look_up(self, entry: Entry) -> Callable[[str], str | None]:
+    def look_up(self, entry: ServerConfig) -> Callable[[str], str | None]:
         """Where variables of the entry are looked up."""
         ...
 
@@ -79,7 +79,7 @@ class Owner(Protocol):
 class Server:
     """``listed`` is what it offers, as far as anybody knows; ``error`` is why it failed last."""
 
-    def __init__(self, entry: Entry, owner: Owner) -> None:
+    def __init__(self, entry: ServerConfig, owner: ServerOwner) -> None:
         self.entry = entry
         self.name = entry.name
         self._state: State = "off"
@@ -88,8 +88,8 @@ class Server:
         self.missing: list[str] = []  # variables its entry names and nobody has set
         self.listed: Listed | None = list_cache.recall(owner.home, entry)
         self._owner = owner
-        self._session: Session | None = None
-        self._starting: asyncio.Task[Session] | None = None
+        self._session: McpSession | None = None
+        self._starting: asyncio.Task[McpSession] | None = None
         self._listing: asyncio.Task[Any] | None = None
         self._listening: asyncio.Task[Any] | None = None
         self._relist: asyncio.TimerHandle | None = None
@@ -173,7 +173,7 @@ class Server:
             raise NeedsLogin(self.error, self.challenge)
         raise McpError(self.error or f"{self.name}: does not say what it has")
 
-    async def session(self) -> Session:
+    async def session(self) -> McpSession:
         """The live session; one start, whoever asks."""
         if self._session is not None and not self._session.link.is_gone:
             return self._session
@@ -182,14 +182,14 @@ class Server:
             self._starting.add_done_callback(self._started)
         return await asyncio.shield(self._starting)
 
-    def _started(self, task: asyncio.Task[Session]) -> None:
+    def _started(self, task: asyncio.Task[McpSession]) -> None:
         self._starting = None
         if not task.cancelled():
             task.exception()  # whoever waited was told
 
     # --- starting
 
-    async def _start(self) -> Session:
+    async def _start(self) -> McpSession:
         if self._session is not None:
             await self._let_go(STOP_GRACE)
         self._become("starting")
@@ -211,7 +211,7 @@ class Server:
         self._idle_from_now()
         return session
 
-    async def _connected(self) -> Session:
+    async def _connected(self) -> McpSession:
         """A session that was greeted. A server that only minds the greeting it knows is greeted afresh with that."""
         entry, self.missing = expanded(self.entry, self._owner.look_up(self.entry))
         era: Era = self.listed.era if self.listed is not None else ""
@@ -226,9 +226,9 @@ class Server:
         except McpError:
             return await self._greeted(entry, "classic" if era != "classic" else "")
 
-    async def _greeted(self, entry: Entry, era: Era) -> Session:
+    async def _greeted(self, entry: ServerConfig, era: Era) -> McpSession:
         link = self._owner.connect(entry, self)
-        session = Session(self.name, link, asked=self._owner.asked, changed=self._on_changed)
+        session = McpSession(self.name, link, asked=self._owner.asked, changed=self._on_changed)
         try:
             await session.open(era, START_S)
         except BaseException:
@@ -253,7 +253,7 @@ class Server:
 
     # --- what it offers
 
-    async def _list(self, session: Session) -> None:
+    async def _list(self, session: McpSession) -> None:
         before = self.listed if self.listed is not None and self.listed.asked else None
         try:
             listed = await _listed(session)
@@ -277,7 +277,7 @@ class Server:
         marked = [row for row in tools if b"x-mcp-header" in bytes(row.input_schema)]
         if not marked:
             return tools
-        from zot.features.mcp.param_headers import fault
+        from zot.features.mcp.tools import fault
 
         faults = {row.name: fault(msgspec.json.decode(row.input_schema)) for row in marked}
         for name, text in faults.items():
@@ -338,14 +338,14 @@ class Server:
             await session.aclose(grace)
 
 
-async def _until_it_ends(session: Session) -> None:
+async def _until_it_ends(session: McpSession) -> None:
     try:
         await session.listen()
     except McpError:
         return  # nobody tells of changes then; they are seen at the next start
 
 
-async def _listed(session: Session) -> Listed:
+async def _listed(session: McpSession) -> Listed:
     """Everything a server offers. One that offers no tools is not asked for them, one that says nothing is."""
     tools: list[dict[str, Any]] = []
     page: dict[str, Any] = {}
@@ -403,6 +403,6 @@ def _resource_row(row: dict[str, Any]) -> ResourceRow | None:
     return ResourceRow(uri, name[:200], text_of(row.get("description"))[:200])
 
 
-def working_directory(entry: Entry) -> Path:
+def working_directory(entry: ServerConfig) -> Path:
     """Where its process runs: as it says, else the directory it belongs to."""
     return Path(os.path.normpath(os.path.join(entry.root or os.getcwd(), os.path.expanduser(entry.cwd))))

@@ -28,7 +28,7 @@ Ask = Callable[[Elicitation], Awaitable[dict[str, Any]]]  # a server's question,
 Progress = Callable[[str], None]
 
 
-class Session:
+class McpSession:
     """``open`` first. ``asked`` puts a server's question to a person, None where nobody can answer; ``changed`` hears
     the kind of a list that is no longer what it was (``tools``, ``prompts``, ``resources``)."""
 
@@ -80,7 +80,7 @@ class Session:
 
     async def _after_refusal(self, failure: McpError) -> None:
         """A modern server that knows another version names it; every other error is how a classic one says no."""
-        supported = _supported(failure)
+        supported = _names(protocol.object_in(failure.data).get("supported"))
         mutual = [version for version in protocol.MODERN if version in supported]
         if failure.code == protocol.UNSUPPORTED_VERSION and mutual:
             await self._ask_to_discover(mutual[0])
@@ -328,7 +328,3 @@ class Session:
 
 def _names(value: Any) -> list[str]:
     return [item for item in protocol.list_in(value) if isinstance(item, str)]
-
-
-def _supported(failure: McpError) -> list[str]:
-    return _names(protocol.object_in(failure.data).get("supported"))

@@ -109,7 +109,9 @@ class StdioLink:
 
     def _received(self, line: bytes | None) -> None:
         if line is None:
-            self._misbehaves("sent a message above 8 MiB, which was skipped")
+            if self._log is not None:
+                self._log.write("sent a message above 8 MiB, which was skipped")
+            self._tell_of("sent a message above 8 MiB, which was skipped")
             self._fail_open("sent a message above 8 MiB")
             return
         if not line.strip():
@@ -117,7 +119,12 @@ class StdioLink:
         self.heard += 1
         message = read_message(line)
         if message is None:
-            self._heard_garbage(line)
+            self._garbage += 1
+            shown = line[:200].decode("utf-8", "replace")
+            if self._garbage <= _GARBAGE and self._log is not None:
+                self._log.write(f"not a message, on its stdout: {shown!r}")
+            if self._garbage == 1:
+                self._tell_of(f"writes to its stdout what is no message; it is ignored: {shown[:80]!r}")
         elif message.is_answer:
             waiting = self._open.get(message.id) if isinstance(message.id, int) else None
             if waiting is not None and not waiting.done():
@@ -126,19 +133,6 @@ class StdioLink:
                 self._fail_open(f"could not read what it was sent: {message.error.message if message.error else ''}")
         else:
             self.hear(message)
-
-    def _heard_garbage(self, line: bytes) -> None:
-        self._garbage += 1
-        shown = line[:200].decode("utf-8", "replace")
-        if self._garbage <= _GARBAGE and self._log is not None:
-            self._log.write(f"not a message, on its stdout: {shown!r}")
-        if self._garbage == 1:
-            self._tell_of(f"writes to its stdout what is no message; it is ignored: {shown[:80]!r}")
-
-    def _misbehaves(self, text: str) -> None:
-        if self._log is not None:
-            self._log.write(text)
-        self._tell_of(text)
 
     # --- its end
 

@@ -7,16 +7,18 @@ A tool is called like any other: interceptors, the gate and limits stand before 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import msgspec
 
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
+from zot.features.mcp.list_cache import Listed, ToolRow, clean
+from zot.features.mcp.protocol import header_value, object_in
+from zot.system.digest import sha256
 
 if TYPE_CHECKING:
-    from zot.features.mcp.list_cache import Listed, ToolRow
     from zot.features.mcp.server import Server
 
 _LINE = 160
@@ -66,8 +68,6 @@ class McpTool:
     @property
     def schema(self) -> dict[str, Any]:
         if self._schema is None:
-            from zot.features.mcp.tool_schemas import usable  # only for tools that are offered
-
             raw = bytes(self.row.input_schema)
             self._schema = usable(msgspec.json.decode(raw), len(raw))
         return self._schema
@@ -101,7 +101,6 @@ class McpTool:
         raw = bytes(self.row.input_schema)
         if b"x-mcp-header" not in raw:
             return {}
-        from zot.features.mcp.param_headers import param_headers
 
         return param_headers(msgspec.json.decode(raw), args)
 
@@ -140,7 +139,6 @@ class SearchTool:
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
         from zot.features.mcp.list_cache import clean
-        from zot.features.mcp.tool_names import ranked
 
         query, server = str(args.get("query") or ""), str(args.get("server") or "")
         lists = self._host.lists()
@@ -182,3 +180,226 @@ def _found(name: str, server: str, row: ToolRow) -> str:
 def pinned(pins: Sequence[str], rows: Mapping[str, tuple[str, ToolRow]]) -> set[str]:
     """The tools that a setting puts into every request: by server, by full name, or all with ``*``."""
     return {name for name, (server, _) in rows.items() if "*" in pins or server in pins or name in pins}
+
+
+# A server's schema as providers accept it: an object, shallow enough, with references that can be resolved.
+
+_DEEPEST = 24
+_LONGEST_CHAIN = 16  # references that lead to references
+_LARGEST = 60_000  # bytes of one schema; more floods the prompt
+_LEAST: dict[str, Any] = {"type": "object", "properties": {}}
+
+
+def usable(schema: Any, size: int = 0) -> dict[str, Any]:
+    """The schema with what providers insist on."""
+    if not isinstance(schema, dict) or size > _LARGEST:
+        return dict(_LEAST)
+    given = cast("dict[str, Any]", schema)
+    made = cast("dict[str, Any]", _mended(given, given, 0))
+    made.pop("$schema", None)
+    made["type"] = "object"
+    if not isinstance(made.get("properties"), dict):
+        made["properties"] = {}
+    required: Any = made.get("required")
+    if "required" in made and not (
+        isinstance(required, list) and all(isinstance(name, str) for name in cast("list[Any]", required))
+    ):
+        del made["required"]
+    return made
+
+
+def _mended(node: Any, root: dict[str, Any], depth: int) -> Any:
+    if isinstance(node, list):
+        return [_mended(item, root, depth + 1) for item in cast("list[Any]", node)] if depth < _DEEPEST else []
+    if not isinstance(node, dict):
+        return node
+    if depth >= _DEEPEST:
+        return {}
+    fields = cast("dict[str, Any]", node)
+    reference = fields.get("$ref")
+    if reference is not None and not (isinstance(reference, str) and _leads_somewhere(reference, root)):
+        fields = {key: value for key, value in fields.items() if key != "$ref"}
+    return {key: _mended(value, root, depth + 1) for key, value in fields.items()}
+
+
+def _leads_somewhere(reference: str, root: dict[str, Any]) -> bool:
+    """Only within the schema itself, and not in a circle."""
+    seen: set[str] = set()
+    while reference not in seen and len(seen) < _LONGEST_CHAIN:
+        seen.add(reference)
+        node = _at(reference, root)
+        if node is None:
+            return False
+        following = node.get("$ref")
+        if following is None:
+            return True
+        if not isinstance(following, str):
+            return False
+        reference = following
+    return False
+
+
+def _at(reference: str, root: dict[str, Any]) -> dict[str, Any] | None:
+    if reference == "#":
+        return root
+    if not reference.startswith("#/"):
+        return None
+    node: Any = root
+    for step in reference[2:].split("/"):
+        key = step.replace("~1", "/").replace("~0", "~")
+        if not isinstance(node, dict) or key not in node:
+            return None
+        node = cast("dict[str, Any]", node)[key]
+    return cast("dict[str, Any]", node) if isinstance(node, dict) else None
+
+
+# ``x-mcp-header`` in a schema: arguments that a call over HTTP repeats in its headers, as ``Mcp-Param-…``.
+
+KEY = "x-mcp-header"
+_TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+_TYPES = ("string", "integer", "boolean")
+_DEEPEST_HEADER = 64
+_DATA = ("default", "examples", "const", "enum")  # values, not schemas
+
+
+def fault(schema: Any) -> str:
+    """What is wrong with the marks of a schema; empty when nothing is."""
+    seen: set[str] = set()
+    for path, node in _marked(schema, (), 0):
+        header = node[KEY]
+        if not path:
+            return f"{KEY} stands where no argument is"
+        if not isinstance(header, str) or not header or not set(header) <= _TOKEN:
+            return f"{KEY} of {'.'.join(path)} is no name of a header"
+        if node.get("type") not in _TYPES:
+            return f"{KEY} of {'.'.join(path)} is not text, a whole number or true and false"
+        if header.lower() in seen:
+            return f"{KEY} {header} stands twice"
+        seen.add(header.lower())
+    return ""
+
+
+def param_headers(schema: Any, args: dict[str, Any]) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for path, node in _marked(schema, (), 0):
+        value: Any = args
+        for key in path or ():
+            value = object_in(value).get(key)
+        if isinstance(value, bool):
+            value = "true" if value else "false"
+        if path and isinstance(value, str | int | float):
+            headers[f"mcp-param-{node[KEY]}"] = header_value(str(value))
+    return headers
+
+
+def _marked(
+    node: Any, path: tuple[str, ...] | None, depth: int
+) -> Iterator[tuple[tuple[str, ...] | None, dict[str, Any]]]:
+    """Every schema with the mark, and the names that lead to it; None where it is not reached by names alone."""
+    if depth > _DEEPEST_HEADER:
+        return
+    if isinstance(node, list):
+        for item in cast("list[Any]", node):
+            yield from _marked(item, None, depth + 1)
+        return
+    if not isinstance(node, dict):
+        return
+    schema = cast("dict[str, Any]", node)
+    if KEY in schema:
+        yield path, schema
+    for key, inner in schema.items():
+        if key == "properties":
+            for name, each in object_in(inner).items():
+                yield from _marked(each, (*path, name) if path is not None else None, depth + 1)
+        elif key in ("$defs", "definitions", "patternProperties", "dependentSchemas"):
+            for each in object_in(inner).values():
+                yield from _marked(each, None, depth + 1)
+        elif key not in _DATA and key != KEY:
+            yield from _marked(inner, None, depth + 1)
+
+
+# Names of servers' tools, their ranking for a search, and the summary that every request contains.
+
+LONGEST_NAME = 64  # what every provider takes
+NAMES_BUDGET = 800  # bytes of names that every request may carry
+MOST_FOUND = 8  # tools that one search brings into the request
+
+
+def full_names(lists: Mapping[str, Listed | None]) -> tuple[dict[str, tuple[str, ToolRow]], list[str]]:
+    """Every tool under the name the model calls it by, and what there is to say about names that collided."""
+    rows: dict[str, tuple[str, ToolRow]] = {}
+    problems: list[str] = []
+    servers: dict[str, str] = {}
+    for server in lists:
+        prefix = clean(server)
+        while servers.get(prefix, server) != server:
+            prefix += "_2"
+            problems.append(f"mcp: the names of two servers are the same once cleaned: {server} is called {prefix}")
+        servers[prefix] = server
+        for row in _tools(lists[server]):
+            name = _fitted(f"mcp__{prefix}__{clean(row.name)}")
+            if name in rows:
+                problems.append(f"mcp: {server}: two of its tools are called {name}; the first is used")
+                continue
+            rows[name] = (server, row)
+    return rows, problems
+
+
+def _tools(listed: Listed | None) -> tuple[ToolRow, ...]:
+    return listed.tools if listed is not None else ()
+
+
+def _fitted(name: str) -> str:
+    """Cut to what providers take, with a mark of the whole in place of its end."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 9]}_{sha256(name.encode())[:8]}"
+
+
+def ranked(query: str, rows: Mapping[str, tuple[str, ToolRow]]) -> list[str]:
+    """The names that fit best, exact ones first."""
+    wanted = [word for word in query.replace(",", " ").split() if word]
+    exact = [name for name, (_, row) in rows.items() if name in wanted or row.name in wanted]
+    words = [word.lower() for word in wanted if len(word) > 1]
+    scores: list[tuple[float, str]] = []
+    for name, (_, row) in rows.items():
+        title, text = name.lower(), f"{row.title} {row.description}".lower()
+        score = sum(3.0 if word in title else 1.0 if word in text else 0.0 for word in words)
+        if score and name not in exact:
+            scores.append((-score, name))
+    return [*exact, *(name for _, name in sorted(scores))][: max(MOST_FOUND, len(exact))]
+
+
+def described(lists: Mapping[str, Listed | None]) -> str:
+    """What every request says of all servers together, within its budget."""
+    head = (
+        "Find tools of the user's MCP servers and make them callable. Name what you need, or exact tools; what is "
+        "found can be called from the next step on. Servers: "
+    )
+    parts = {server: f"{clean(server)}{_count(listed)}" for server, listed in lists.items()}
+    room = NAMES_BUDGET - len(", ".join(parts.values()).encode())
+    if room < 0:
+        return head + (", ".join(parts.values()).encode()[: NAMES_BUDGET - 4].decode("utf-8", "ignore") + " …")
+    for server, names in _shared(lists, room).items():
+        parts[server] = (
+            f"{clean(server)} ({', '.join(names)}{', …' if len(names) < len(_tools(lists[server])) else ''})"
+        )
+    return head + ", ".join(parts.values())
+
+
+def _count(listed: Listed | None) -> str:
+    return f" ({len(listed.tools)})" if listed is not None and listed.asked else ""
+
+
+def _shared(lists: Mapping[str, Listed | None], room: int) -> dict[str, list[str]]:
+    """As many names of tools as there is room for, one of each server in turn."""
+    chosen: dict[str, list[str]] = {}
+    waiting = {server: [clean(row.name) for row in _tools(listed)] for server, listed in lists.items()}
+    while any(waiting.values()):
+        for server, names in waiting.items():
+            if not names:
+                continue
+            size = len(names[0]) + 2 + (5 if server not in chosen else 0)
+            if size > room:
+                return chosen
+            room -= size
+            chosen.setdefault(server, []).append(names.pop(0))
+    return chosen

@@ -47,7 +47,12 @@ class Natures:
     def __call__(self, call: ToolCallBlock) -> Nature:
         args = call.args
         if call.name not in self._own() or args is None:
-            return self._of_others(call.name)
+            # A tool of somebody else's is asked about whatever it says of itself; only planning believes that it
+            # looks
+            tool = self._tool_of(call.name)
+            extension = str(getattr(tool, "extension", "") or "")
+            looks = tool is not None and tool.read_only and call.name not in self._own()
+            return Nature("look elsewhere" if looks else "act", extension=extension)
         nature = self._of_ours(call.name, args)
         if nature.kind == "look" or not self._jailed():
             return nature
@@ -56,7 +61,7 @@ class Natures:
     def _of_ours(self, name: str, args: dict[str, Any]) -> Nature:
         match name:
             case "read" | "grep":
-                return self._looking(args.get("path") or ".")
+                return Nature("look" if self._is_inside(args.get("path") or ".") else "look elsewhere")
             case "glob":
                 return self._globbing(args)
             case "skill" | "agent_wait" | "agent_list":
@@ -67,16 +72,6 @@ class Natures:
                 return _running(args.get("command"))
             case _:
                 return Nature()
-
-    def _of_others(self, name: str) -> Nature:
-        """A tool of somebody else's is asked about whatever it says of itself; only planning believes that it looks."""
-        tool = self._tool_of(name)
-        extension = str(getattr(tool, "extension", "") or "")
-        looks = tool is not None and tool.read_only and name not in self._own()
-        return Nature("look elsewhere" if looks else "act", extension=extension)
-
-    def _looking(self, path: object) -> Nature:
-        return Nature("look" if self._is_inside(path) else "look elsewhere")
 
     def _globbing(self, args: dict[str, Any]) -> Nature:
         """A pattern may name directories, too: the search begins in them."""

@@ -125,12 +125,8 @@ def words_of(command: str) -> tuple[str, ...]:
         if gap is None and place < len(text):
             return ()
         place = gap.end() if gap is not None else place
-    return tuple(words) if words and _is_program(words[0]) else ()
-
-
-def _is_program(word: str) -> bool:
-    """A first word with an equals sign would set a variable, which may change what the program behind it does."""
-    return _NAME.fullmatch(word) is not None
+    # A first word with an equals sign would set a variable, which may change what the program behind it does
+    return tuple(words) if words and (_NAME.fullmatch(words[0]) is not None) else ()
 
 
 def prefix_of(words: tuple[str, ...]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from zot.features.permissions.saved_rules import KeptRules
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.core.permission_gate import Answer, Question
+    from zot.core.permission_gate import Answer, ApprovalQuestion
 
 
 class PermissionsFeature(Feature):
@@ -54,7 +54,7 @@ class PermissionsFeature(Feature):
     def _asks_outside(self) -> bool:
         return self.conversation.workspace.jail is not None and asks_outside(self.conversation)
 
-    async def _approve(self, question: Question) -> Answer | None:
+    async def _approve(self, question: ApprovalQuestion) -> Answer | None:
         """The first feature that answers in the user's place."""
         for feature in self.conversation.features:
             if (answer := await feature.approve(question)) is not None:

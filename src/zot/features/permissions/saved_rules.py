@@ -22,7 +22,7 @@ from zot.system.json_store import JsonStore
 _MOST = 1_000  # rules of one project; beyond that something else wrote them
 
 
-class _File(msgspec.Struct):
+class _RulesFields(msgspec.Struct):
     version: int = 1
     projects: dict[str, list[Rule]] = {}
 
@@ -31,7 +31,7 @@ class KeptRules:
     """Those of one project. They are read once, when something would have to be asked; ``told`` hears what is wrong."""
 
     def __init__(self, home: Path, cwd: Path, told: Callable[[str], None]) -> None:
-        self._file = _RulesFile(home / "permissions.json", _File, "fix the file or delete it")
+        self._file = _RulesFile(home / "permissions.json", _RulesFields, "fix the file or delete it")
         self.path = self._file.path
         self._project = project_key(cwd)
         self._told = told
@@ -68,8 +68,8 @@ class KeptRules:
         self._read = rules
 
 
-class _RulesFile(JsonStore[_File]):
-    def decode(self, data: bytes) -> _File:
+class _RulesFile(JsonStore[_RulesFields]):
+    def decode(self, data: bytes) -> _RulesFields:
         about = os.stat(self.path)
         if about.st_uid not in (os.getuid(), 0) or about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise ConfigError(f"{self.path}: others can write to it; make it yours alone with chmod 600")

@@ -13,11 +13,11 @@ from typing import Any, cast
 import msgspec
 
 from zot.errors import ConfigError
-from zot.features.hooks.config import Source, hooks_of
-from zot.features.mcp.config import Entry, decode, entries_of
-from zot.features.plugins.manifest import Manifest
+from zot.features.hooks.config import HookSource, hooks_of
+from zot.features.mcp.config import ServerConfig, decode, entries_of
+from zot.features.plugins.manifest import PluginManifest
 from zot.features.skills.discovery import FILE_NAME, SkillFile
-from zot.features.templates.discovery import Place
+from zot.features.templates.discovery import TemplateDir
 from zot.system.digest import sha256
 from zot.system.files import read_bytes
 
@@ -39,9 +39,9 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """``missing`` is what the plugin wants and zot has not; ``problems`` what cannot be used of it."""
 
     skills: tuple[SkillFile, ...] = ()
-    servers: tuple[Entry, ...] = ()
-    hooks: Source | None = None
-    commands: tuple[Place, ...] = ()
+    servers: tuple[ServerConfig, ...] = ()
+    hooks: HookSource | None = None
+    commands: tuple[TemplateDir, ...] = ()
     missing: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -60,7 +60,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
         return sha256(msgspec.json.encode((servers, hooks)))
 
 
-def parts_of(manifest: Manifest, data: Path) -> Parts:
+def parts_of(manifest: PluginManifest, data: Path) -> Parts:
     """``data`` is where the plugin may keep files of its own."""
     root, name = manifest.root, manifest.name
     given = {
@@ -70,7 +70,7 @@ def parts_of(manifest: Manifest, data: Path) -> Parts:
     problems: list[str] = []
     is_claude = manifest.kind == "claude"
     paths = _Paths(manifest, problems)
-    commands = [Place(path, f"plugin {name}", root, f"{name}:") for path in paths.of("commands", "commands")]
+    commands = [TemplateDir(path, f"plugin {name}", root, f"{name}:") for path in paths.of("commands", "commands")]
     return Parts(
         skills=tuple(_skills(name, root, paths.of("skills", "skills") if is_claude else [root / "skills"])),
         servers=tuple(_servers(manifest, paths, given, problems)),
@@ -84,7 +84,7 @@ def parts_of(manifest: Manifest, data: Path) -> Parts:
 class _Paths:
     """Places in a plugin: the usual one, and those the manifest adds."""
 
-    def __init__(self, manifest: Manifest, problems: list[str]) -> None:
+    def __init__(self, manifest: PluginManifest, problems: list[str]) -> None:
         self._manifest = manifest
         self._problems = problems
 
@@ -115,7 +115,9 @@ def _skills(name: str, root: Path, places: list[Path]) -> Iterator[SkillFile]:
             yield SkillFile(file, f"plugin {name}", f"{name}:", root)
 
 
-def _servers(manifest: Manifest, paths: _Paths, given: dict[str, str], problems: list[str]) -> Iterator[Entry]:
+def _servers(
+    manifest: PluginManifest, paths: _Paths, given: dict[str, str], problems: list[str]
+) -> Iterator[ServerConfig]:
     is_claude = manifest.kind == "claude"
     inline: Any = manifest.fields.get("mcpServers") if is_claude else None
     sources: list[tuple[str, dict[str, Any]]] = []
@@ -136,7 +138,7 @@ def _servers(manifest: Manifest, paths: _Paths, given: dict[str, str], problems:
             yield named if is_claude else _unexpanded(named)
 
 
-def _unexpanded(entry: Entry) -> Entry:
+def _unexpanded(entry: ServerConfig) -> ServerConfig:
     """Agent Plugins replace nothing but their own two variables: every other one stands for itself."""
     texts = (entry.command, *entry.args, *entry.env.values(), entry.cwd, entry.url, *entry.headers.values())
     names = {part.partition("}")[0].partition(":-")[0] for text in texts for part in text.split("${")[1:]}
@@ -144,7 +146,7 @@ def _unexpanded(entry: Entry) -> Entry:
     return msgspec.structs.replace(entry, given={**{name: f"${{{name}}}" for name in names}, **own})
 
 
-def _hooks(manifest: Manifest, paths: _Paths, given: dict[str, str], problems: list[str]) -> Source | None:
+def _hooks(manifest: PluginManifest, paths: _Paths, given: dict[str, str], problems: list[str]) -> HookSource | None:
     root, label = manifest.root, f"plugin {manifest.name}"
     values = [value for path in paths.of("hooks", "hooks/hooks.json") if (value := _object(path, problems)) is not None]
     inline: Any = manifest.fields.get("hooks")
@@ -154,7 +156,7 @@ def _hooks(manifest: Manifest, paths: _Paths, given: dict[str, str], problems: l
     if not found:
         return None
     variables = {name: value for name, value in given.items() if name.startswith("CLAUDE_")}
-    return Source(
+    return HookSource(
         name=label,
         file=str(root),
         origin="plugin",
@@ -174,7 +176,7 @@ def _object(path: Path, problems: list[str]) -> dict[str, Any] | None:
         return None
 
 
-def _missing(manifest: Manifest) -> list[str]:
+def _missing(manifest: PluginManifest) -> list[str]:
     """What lies in the package, or stands in its manifest, that zot has no place for."""
     found = [what for name, what in _NOT_HERE.items() if name in manifest.fields or (manifest.root / name).exists()]
     if manifest.kind == "agent-plugin":

@@ -12,7 +12,7 @@ import msgspec
 
 from zot.errors import ZotError, in_words
 from zot.features.plugins.components import Parts, parts_of
-from zot.features.plugins.manifest import Manifest, read_manifest
+from zot.features.plugins.manifest import PluginManifest, read_manifest
 from zot.system.json_store import JsonStore
 
 INDEX = "plugins.json"
@@ -21,7 +21,7 @@ DATA = "plugin-data"
 ADVICE = "fix the file, or delete it and install your plugins again"
 
 
-class Row(msgspec.Struct, kw_only=True):
+class PluginEntry(msgspec.Struct, kw_only=True):
     """One plugin; ``accepted`` is the digest of what the person was shown."""
 
     source: str
@@ -31,25 +31,25 @@ class Row(msgspec.Struct, kw_only=True):
     enabled: bool = True
 
 
-class Index(msgspec.Struct):
-    plugins: dict[str, Row] = {}
+class PluginIndex(msgspec.Struct):
+    plugins: dict[str, PluginEntry] = {}
 
 
-class Loaded(msgspec.Struct, frozen=True):
+class LoadedPlugin(msgspec.Struct, frozen=True):
     """An installed plugin as it lies there now; ``wrong`` says why nothing of it is used."""
 
     name: str
-    row: Row
-    manifest: Manifest | None = None
+    row: PluginEntry
+    manifest: PluginManifest | None = None
     parts: Parts = Parts()
     wrong: str = ""
 
 
-def index_file(home: Path) -> JsonStore[Index]:
-    return JsonStore(home / INDEX, Index, ADVICE)
+def index_file(home: Path) -> JsonStore[PluginIndex]:
+    return JsonStore(home / INDEX, PluginIndex, ADVICE)
 
 
-def load_all(home: Path) -> list[Loaded]:
+def load_all(home: Path) -> list[LoadedPlugin]:
     """Every plugin of the index, by name; a damaged index is a ConfigError."""
     return [_loaded(home, name, row) for name, row in sorted(index_file(home).load().plugins.items())]
 
@@ -72,13 +72,13 @@ def in_use(home: Path, problems: list[str]) -> list[Parts]:
     return found
 
 
-def _loaded(home: Path, name: str, row: Row) -> Loaded:
+def _loaded(home: Path, name: str, row: PluginEntry) -> LoadedPlugin:
     try:
         manifest = read_manifest(home / FOLDER / name)
         parts = parts_of(manifest, home / DATA / name)
     except (ZotError, OSError) as error:
-        return Loaded(name, row, wrong=in_words(error) if isinstance(error, OSError) else str(error))
+        return LoadedPlugin(name, row, wrong=in_words(error) if isinstance(error, OSError) else str(error))
     if parts.digest() != row.accepted:
         wrong = "what it would run is not what you accepted; nothing of it is used until `zot plugin install --force`"
-        return Loaded(name, row, manifest, parts, wrong)
-    return Loaded(name, row, manifest, parts)
+        return LoadedPlugin(name, row, manifest, parts, wrong)
+    return LoadedPlugin(name, row, manifest, parts)

@@ -28,7 +28,7 @@ _TEXTS = ("version", "description", "homepage", "license")
 Kind = Literal["agent-plugin", "claude"]
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+class PluginManifest(msgspec.Struct, frozen=True, kw_only=True):
     """``fields`` is all the file has; ``remarks`` what is odd about it."""
 
     kind: Kind
@@ -40,7 +40,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     remarks: tuple[str, ...] = ()
 
 
-def read_manifest(root: Path) -> Manifest:
+def read_manifest(root: Path) -> PluginManifest:
     """ZotError says why the directory is no plugin."""
     claude, plain = root / CLAUDE_FOLDER / OPEN_FILE, root / OPEN_FILE
     try:
@@ -60,7 +60,7 @@ def _fields(path: Path) -> dict[str, Any] | None:
     return None if data is None else decode(path, data)
 
 
-def _open(root: Path, fields: dict[str, Any]) -> Manifest:
+def _open(root: Path, fields: dict[str, Any]) -> PluginManifest:
     unknown = [name for name in fields if name not in _OPEN_FIELDS]
     wrong = [name for name in _TEXTS if name in fields and not isinstance(fields[name], str)]
     if not isinstance(fields.get("$schema"), str):
@@ -76,7 +76,7 @@ def _open(root: Path, fields: dict[str, Any]) -> Manifest:
     if wrong:
         raise ZotError(f"{OPEN_FILE}: {', '.join(wrong)}: not of the kind the format asks for")
     remarks = [f'{OPEN_FILE}: the unknown field "{name}" is ignored' for name in unknown]
-    return Manifest(
+    return PluginManifest(
         kind="agent-plugin",
         name=_checked_name(fields.get("name"), OPEN_FILE),
         root=root,
@@ -87,13 +87,13 @@ def _open(root: Path, fields: dict[str, Any]) -> Manifest:
     )
 
 
-def _claude(root: Path, fields: dict[str, Any]) -> Manifest:
+def _claude(root: Path, fields: dict[str, Any]) -> PluginManifest:
     def text(name: str) -> str:
         value: Any = fields.get(name, "")
         return value if isinstance(value, str) else ""
 
     name = _checked_name(fields.get("name"), f"{CLAUDE_FOLDER}/{OPEN_FILE}")
-    return Manifest(
+    return PluginManifest(
         kind="claude", name=name, root=root, version=text("version"), description=text("description"), fields=fields
     )
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from zot.core.events import AgentEvent, CompactStart, ConfirmationRequested, Error, PermissionDecided, TurnStart
-from zot.core.permission_gate import Answer, ConfirmGate, Question
+from zot.core.permission_gate import Answer, ApprovalQuestion, ConfirmGate
 from zot.core.permission_modes import Nature, Rule
 from zot.core.tool import ToolResult
 from zot.features.recording.frame_trace import Direction, FrameLog
@@ -158,7 +158,7 @@ class Recorder:
                 self.put("kept", rules=found)
             return found
 
-        def answered(question: Question, answer: Answer) -> None:
+        def answered(question: ApprovalQuestion, answer: Answer) -> None:
             self.put("answer", id=question.call.id, answer=answer)
 
         gate.nature, gate.kept, gate.on_answer = natures, rules, answered

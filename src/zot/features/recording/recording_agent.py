@@ -33,7 +33,7 @@ from zot.core.events import (
     ToolUseStart,
 )
 from zot.core.interceptors import Interceptor, InterceptorFailed, PromptVerdict, TextVerdict, ToolVerdict, TurnVerdict
-from zot.core.pending_input import Prompt
+from zot.core.pending_input import PendingPrompt
 from zot.core.permission_gate import ConfirmGate
 from zot.core.tool import Tool, ToolContext, ToolResult
 from zot.features.recording.recorder import INSIDE, Recorder
@@ -169,7 +169,7 @@ class RecordedAgent(Agent):
         self._input("queue", text=text, images=tuple(images))
         super().enqueue(text, images)
 
-    def take_all(self) -> tuple[Prompt, ...]:
+    def take_all(self) -> tuple[PendingPrompt, ...]:
         if self.inputs.steered:
             self._input("take_all")
         return super().take_all()

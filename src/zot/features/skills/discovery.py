@@ -91,14 +91,16 @@ def discover(
     """``extra`` first, then the project, the zot home and the user's home, then the built-in skills."""
     found: dict[str, Skill] = {}
     problems: list[str] = []
-    for skill in _all_skills(cwd, home, user_home, extra, _Reader(problems, beneath)):
+    for skill in _all_skills(cwd, home, user_home, extra, _SkillReader(problems, beneath)):
         winner = found.setdefault(skill.name, skill)
         if winner is not skill and not winner.file.samefile(skill.file):
             problems.append(f"skill {skill.name!r}: {winner.path} hides {skill.path}")
     return Skills(sorted(found.values(), key=lambda skill: skill.name), problems, user_home)
 
 
-def _all_skills(cwd: Path, home: Path, user_home: Path, extra: Iterable[SkillFile], reader: _Reader) -> Iterator[Skill]:
+def _all_skills(
+    cwd: Path, home: Path, user_home: Path, extra: Iterable[SkillFile], reader: _SkillReader
+) -> Iterator[Skill]:
     for given in extra:
         source = _Source(given.file.parent, given.label, given.within)
         if skill := _read_skill(given.file, given.file.parent.name, str(given.file), source, reader):
@@ -107,7 +109,7 @@ def _all_skills(cwd: Path, home: Path, user_home: Path, extra: Iterable[SkillFil
         yield from _skills_in(source, reader)
 
 
-class _Reader(msgspec.Struct, frozen=True):
+class _SkillReader(msgspec.Struct, frozen=True):
     """Where what goes wrong is told, and where a jail opens files."""
 
     problems: list[str]
@@ -135,7 +137,7 @@ def _sources(cwd: Path, home: Path, user_home: Path) -> list[_Source]:
     ]
 
 
-def _skills_in(source: _Source, reader: _Reader) -> Iterator[Skill]:
+def _skills_in(source: _Source, reader: _SkillReader) -> Iterator[Skill]:
     for directory in _directories(source.root, reader.problems):
         file = source.root / directory / FILE_NAME
         path = f"builtin:{directory}" if source.label == BUILTIN_LABEL else str(file)
@@ -143,7 +145,7 @@ def _skills_in(source: _Source, reader: _Reader) -> Iterator[Skill]:
             yield skill
 
 
-def _read_skill(file: Path, directory: str, path: str, source: _Source, reader: _Reader) -> Skill | None:
+def _read_skill(file: Path, directory: str, path: str, source: _Source, reader: _SkillReader) -> Skill | None:
     try:
         head = read_text(file, _HEAD_BYTES, source.within, reader.beneath)
     except FileNotFoundError:

@@ -29,7 +29,7 @@ _DEEPEST = 4  # directories below ``commands``
 _MOST = 500  # files of one place
 
 
-class Place(msgspec.Struct, frozen=True):
+class TemplateDir(msgspec.Struct, frozen=True):
     """A ``commands`` directory; ``within`` is what its links must not leave, ``prefix`` stands before its names."""
 
     root: Path
@@ -51,24 +51,24 @@ class Template(msgspec.Struct, frozen=True):
     body: str = ""
 
 
-def places_of(conversation: Conversation) -> list[Place]:
+def places_of(conversation: Conversation) -> list[TemplateDir]:
     return places_in(conversation.workspace.cwd, conversation.home)
 
 
-def places_in(cwd: Path, home: Path) -> list[Place]:
+def places_in(cwd: Path, home: Path) -> list[TemplateDir]:
     """Those of a directory and of the user, the nearest first."""
     user = user_home()
     project = project_of(cwd)
     return [
-        Place(cwd / ".zot" / FOLDER, "project", project),
-        Place(home / FOLDER, "global"),
-        Place(cwd / ".claude" / FOLDER, "project (claude)", project),
-        Place(user / ".claude" / FOLDER, "global (claude)"),
+        TemplateDir(cwd / ".zot" / FOLDER, "project", project),
+        TemplateDir(home / FOLDER, "global"),
+        TemplateDir(cwd / ".claude" / FOLDER, "project (claude)", project),
+        TemplateDir(user / ".claude" / FOLDER, "global (claude)"),
         *_of_plugins(home),
     ]
 
 
-def _of_plugins(home: Path) -> list[Place]:
+def _of_plugins(home: Path) -> list[TemplateDir]:
     if is_missing(home / "plugins.json"):
         return []
     from zot.features.plugins.installed_plugins import in_use  # few have plugins
@@ -93,7 +93,7 @@ def _is_name(word: str) -> bool:
     )
 
 
-def find(name: str, places: list[Place], beneath: Beneath | None) -> Template | None:
+def find(name: str, places: list[TemplateDir], beneath: Beneath | None) -> Template | None:
     """The nearest template of this name, with its text; OSError when the file cannot be read."""
     for place in places:
         inside = name.removeprefix(place.prefix) if name.startswith(place.prefix) else ""
@@ -107,7 +107,7 @@ def find(name: str, places: list[Place], beneath: Beneath | None) -> Template | 
     return None
 
 
-def all_templates(places: list[Place], beneath: Beneath | None, problems: list[str]) -> list[Template]:
+def all_templates(places: list[TemplateDir], beneath: Beneath | None, problems: list[str]) -> list[Template]:
     """The nearest of each name, by name, without their texts; what cannot be read or is hidden is a problem."""
     found: dict[str, Template] = {}
     for place in places:
@@ -123,7 +123,7 @@ def all_templates(places: list[Place], beneath: Beneath | None, problems: list[s
     return sorted(found.values(), key=lambda template: template.name)
 
 
-def _files(place: Place, problems: list[str]) -> Iterator[tuple[str, Path]]:
+def _files(place: TemplateDir, problems: list[str]) -> Iterator[tuple[str, Path]]:
     """Names and files of a place, up to a limit; a name nobody could type is a problem."""
     count = 0
     for directory, folders, files in os.walk(place.root):
@@ -143,7 +143,7 @@ def _files(place: Place, problems: list[str]) -> Iterator[tuple[str, Path]]:
             yield name, Path(directory, file)
 
 
-def _read(file: Path, name: str, place: Place, limit: int, beneath: Beneath | None) -> Template:
+def _read(file: Path, name: str, place: TemplateDir, limit: int, beneath: Beneath | None) -> Template:
     read = read_text(file, limit, place.within, beneath)
     head, body = split(read.text)
     fields = parse(head)

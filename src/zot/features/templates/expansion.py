@@ -5,11 +5,11 @@ The model is that of this prompt alone; where there is none of that name, the cu
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from zot.errors import ZotError
 from zot.features.templates.discovery import Template, find, name_and_arguments, places_of
-from zot.features.templates.filling import filled
 from zot.system.text_files import reason_of
 
 if TYPE_CHECKING:
@@ -77,3 +77,44 @@ def _family(catalog: Catalog, provider: str, word: str) -> str:
     if not word.isalpha():
         return ""
     return max((row.id for row in catalog.rows() if row.provider == provider and word in row.id.split("-")), default="")
+
+
+# Expands a template with the words typed behind its name.
+
+_PLACE = r"\$(?:(ARGUMENTS)\b|([1-9])(?!\d))"
+MOST = 1 << 20  # characters that arguments may become; places beyond stay as they are
+_COMMAND = r"!`[^`\n]+`"
+
+
+def filled(template: Template, arguments: str) -> str:
+    """What the model is told."""
+    words = _words(arguments)
+    room = MOST
+
+    def value(place: re.Match[str]) -> str:
+        nonlocal room
+        number = int(place[2] or 0)
+        put = arguments if place[1] else words[number - 1] if number <= len(words) else ""
+        room -= len(put)
+        return put if room >= 0 else place[0]
+
+    text, count = re.subn(_PLACE, value, template.body)
+    parts = [text.strip()]
+    if arguments and not count:
+        parts.append(arguments)
+    if template.allowed_tools:
+        parts.append(f"Allowed tools: {', '.join(template.allowed_tools)}")
+    if re.search(_COMMAND, template.body):
+        parts.append("(What stands between !` and ` above was not run. Run it with a tool where its output is needed.)")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _words(arguments: str) -> list[str]:
+    if not ('"' in arguments or "'" in arguments):
+        return arguments.split()
+    import shlex  # few arguments are quoted
+
+    try:
+        return shlex.split(arguments)
+    except ValueError:  # an apostrophe
+        return arguments.split()

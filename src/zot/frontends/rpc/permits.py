@@ -13,11 +13,11 @@ from contextlib import aclosing
 from typing import Literal
 
 from zot.errors import CostLimitReached, RateLimited, UsageError
-from zot.features.budget.estimate import Estimate
+from zot.features.budget.spending_limits import Estimate
 from zot.frontends.rpc.writer import Writer
+from zot.provider.error_mapping import RATE_LIMITED
 from zot.provider.model import Model
 from zot.provider.model_call import Client, Finished, Request, Retrying, Started, StreamEvent, UsageReported
-from zot.provider.retry import RATE_LIMITED
 from zot.wire.rpc_frames import Permit, PermitRequest, PermitSettled
 
 GONE = "refused: the client closed its input, so nobody can permit a model call"

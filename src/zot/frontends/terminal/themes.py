@@ -18,7 +18,7 @@ from zot.tui.colour import Background, Depth
 from zot.tui.theme import Theme, built_in
 
 if TYPE_CHECKING:
-    from zot.features.extensions.loader.discovery import Entry
+    from zot.features.extensions.loader.discovery import DiscoveredExtension
 
 AUTO = ("", "auto", "default", "system")
 BUILT_IN = ("auto", "dark", "light")
@@ -45,9 +45,9 @@ class Loaded(msgspec.Struct, frozen=True):
 class Themes:
     """``entries`` are the extensions of this run; the directory is read again at each question."""
 
-    def __init__(self, home: Path, entries: Sequence[Entry] = ()) -> None:
+    def __init__(self, home: Path, entries: Sequence[DiscoveredExtension] = ()) -> None:
         self._home = home
-        self.entries: Sequence[Entry] = entries
+        self.entries: Sequence[DiscoveredExtension] = entries
         self._told: set[str] = set()
 
     @property

@@ -24,7 +24,7 @@ from zot.tui.widgets.select_list import Choice, SelectList
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.features.extensions.host import ExtensionHost
-    from zot.features.extensions.loader.widened import Widened
+    from zot.features.extensions.loader.lock_file import Widened
     from zot.features.trust import Untrusted, UntrustedKind
     from zot.frontends.terminal.dialogs.dialog import Dialogs
 
@@ -62,7 +62,7 @@ async def _ask_about_project(conversation: Conversation, dialogs: Dialogs) -> bo
 async def _ask_about_more(host: ExtensionHost, dialogs: Dialogs) -> bool:
     if not (host.home / LOCK).exists():  # nothing was ever granted
         return False
-    from zot.features.extensions.loader.widened import grant, widened
+    from zot.features.extensions.loader.lock_file import grant, widened
 
     found = await asyncio.to_thread(widened, host.home)
     answer = await dialogs.ask(MoreDialog(found)) if found else None

@@ -15,7 +15,7 @@ from zot.local_model.coaching.next_step import BUILT_IN, Edit, lead
 from zot.local_model.coaching.prompts import for_step, own_instructions
 from zot.local_model.coaching.run_history import history_of
 from zot.local_model.coaching.task import Task, read_task
-from zot.provider.dialects.grammar.gbnf import json_text
+from zot.provider.dialects.grammar.schema_rules import json_text
 from zot.provider.dialects.grammar.turn_advice import Advice, Choices, FreshPrompt
 from zot.provider.model_call import Request
 

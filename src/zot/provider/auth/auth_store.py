@@ -8,17 +8,16 @@ and an entry names the item that has them.
 
 from __future__ import annotations
 
+import re
 import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 
 from zot.errors import ConfigError, UsageError, nearest
-from zot.provider.auth import accounts
-from zot.provider.auth.accounts import as_object
 from zot.provider.providers import builtin_providers
 from zot.system.json_store import JsonObjectStore
 
@@ -71,7 +70,7 @@ class OAuthToken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"OAuthToken(expiry={self.expiry!r}, account_id={self.account_id!r})"
 
 
-class Entry(msgspec.Struct, frozen=True):
+class AuthEntry(msgspec.Struct, frozen=True):
     """What is stored for one account; a key wins over a login. ``keyring`` names the item that has its secrets."""
 
     api_key: str = ""
@@ -107,32 +106,32 @@ class AuthStore:
 
     # --- what is there
 
-    def entry(self, provider: str, account: str = "") -> Entry:
+    def entry(self, provider: str, account: str = "") -> AuthEntry:
         """What is stored, secrets included; an empty entry when nothing is. It may ask the keyring."""
         return _opened(self.shape(provider, account))
 
-    def shape(self, provider: str, account: str = "") -> Entry:
+    def shape(self, provider: str, account: str = "") -> AuthEntry:
         """What the file says, without asking the keyring: its secrets are empty then."""
         return self._shape(self._file.load(), provider, account)
 
     def active(self, provider: str) -> str:
         """The name of the account that is used; ``default`` for one nobody named."""
-        return accounts.active_name(self._file.load(), provider)
+        return _active_account(self._file.load(), provider)
 
-    def accounts(self, provider: str) -> dict[str, Entry]:
+    def accounts(self, provider: str) -> dict[str, AuthEntry]:
         """Every account with a credential, the active one first; shapes only."""
         return self._accounts(self._file.load(), provider)
 
-    def everything(self) -> dict[str, dict[str, Entry]]:
+    def everything(self) -> dict[str, dict[str, AuthEntry]]:
         """Every provider with a stored account, and those accounts as ``accounts`` gives them."""
         raw = self._file.load()
-        found = {name: self._accounts(raw, name) for name in accounts.providers(raw)}
+        found = {name: self._accounts(raw, name) for name in _known_providers(raw)}
         return {name: rows for name, rows in found.items() if rows}
 
     def stored(self) -> dict[str, Method]:
         """The providers whose active account has a credential, and its kind."""
         raw = self._file.load()
-        found: dict[str, Method] = {name: self._shape(raw, name).method for name in accounts.providers(raw)}
+        found: dict[str, Method] = {name: self._shape(raw, name).method for name in _known_providers(raw)}
         return {name: method for name, method in found.items() if method}
 
     def secrets(self) -> list[str]:
@@ -151,11 +150,11 @@ class AuthStore:
 
     def set_api_key(self, provider: str, key: str, account: str = "") -> None:
         """Store a key; a login or key command of that account is dropped, and the account is the active one."""
-        self._log_in(provider, account, Entry(api_key=key))
+        self._log_in(provider, account, AuthEntry(api_key=key))
 
     def set_oauth(self, provider: str, token: OAuthToken, account: str = "") -> None:
         """Store a login; a key of that account is dropped, and the account is the active one."""
-        self._log_in(provider, account, Entry(oauth=token))
+        self._log_in(provider, account, AuthEntry(oauth=token))
 
     def renew_oauth(self, provider: str, account: str, token: OAuthToken, *, before: OAuthToken | None = None) -> None:
         """Put a refreshed login where the account stands now: whoever chose another one meanwhile keeps it. With
@@ -164,7 +163,7 @@ class AuthStore:
         with self._file.edit() as raw:
             there = self._shape(raw, provider, account)
             if there.method == "oauth" and before in (None, _opened(there).oauth):
-                old = self._put(raw, provider, account, Entry(oauth=token))
+                old = self._put(raw, provider, account, AuthEntry(oauth=token))
         self._forget(old)
 
     def use(self, provider: str, account: str) -> None:
@@ -173,43 +172,44 @@ class AuthStore:
             known = self._accounts(raw, provider)
             if account not in known:
                 raise UsageError(_no_account(provider, account, known))
-            accounts.activate(raw, provider, account)
+            _activate_account(raw, provider, account)
 
     def clear(self, provider: str, account: str = "") -> None:
         """Drop what is stored for one account; UsageError when there is no such provider or account."""
         with self._file.edit() as raw:
-            if provider not in accounts.providers(raw) and provider not in builtin_providers():
-                known = ", ".join(accounts.providers(raw))
+            if provider not in _known_providers(raw) and provider not in builtin_providers():
+                known = ", ".join(_known_providers(raw))
                 raise UsageError(f'nothing is stored for a provider "{provider}"; stored: {known}')
             stored = self._accounts(raw, provider)
             if account and account not in stored:
                 raise UsageError(_no_account(provider, account, stored))
-            item = _item(accounts.read(raw, provider, account))
-            accounts.write(raw, provider, account, {})
+            item = _item(_read_account(raw, provider, account))
+            _write_account(raw, provider, account, {})
         self._forget(item)
 
-    def _log_in(self, provider: str, account: str, entry: Entry) -> None:
+    def _log_in(self, provider: str, account: str, entry: AuthEntry) -> None:
         with self._file.edit() as raw:
             if account:
-                accounts.activate(raw, provider, accounts.checked_name(account))
+                _activate_account(raw, provider, _checked_account_name(account))
             old = self._put(raw, provider, account, entry)
         self._forget(old)
 
-    def _put(self, raw: dict[str, Any], provider: str, account: str, entry: Entry) -> str:
+    def _put(self, raw: dict[str, Any], provider: str, account: str, entry: AuthEntry) -> str:
         """Put one entry in the place of another; the keyring item to delete once the file is written. In the keyring a
         login that is renewed keeps its item, so that its secrets change in one step; any other gets a new one."""
-        before = accounts.read(raw, provider, account)
-        kept = _unknown(before, Entry)
+        before = _read_account(raw, provider, account)
+        kept = _unknown(before, AuthEntry)
         fields = _fields(entry, before)
         if self.keyring:
             from zot.provider.auth import keyring
 
             same = entry.oauth is not None and bool(as_object(before).get("oauth"))
-            name = account or accounts.active_name(raw, provider)
+            name = account or _active_account(raw, provider)
             item = (same and _item(before)) or keyring.new_item(provider, name)
             keyring.keep(item, _secrets(entry))
-            fields = {**_fields(_without_secrets(entry), before), "keyring": item}
-        accounts.write(raw, provider, account, {**kept, **fields})
+            token = entry.oauth and msgspec.structs.replace(entry.oauth, **dict.fromkeys(_SECRETS, ""))
+            fields = {**_fields(msgspec.structs.replace(entry, api_key="", oauth=token), before), "keyring": item}
+        _write_account(raw, provider, account, {**kept, **fields})
         old = _item(before)
         return old if old != fields.get("keyring") else ""
 
@@ -226,19 +226,19 @@ class AuthStore:
 
     # --- the file
 
-    def _shape(self, raw: dict[str, Any], provider: str, account: str = "") -> Entry:
-        found = accounts.read(raw, provider, account)
+    def _shape(self, raw: dict[str, Any], provider: str, account: str = "") -> AuthEntry:
+        found = _read_account(raw, provider, account)
         if not found:
-            return Entry()
+            return AuthEntry()
         if isinstance(found, str):  # written by hand as a bare key
-            return Entry(api_key=found)
+            return AuthEntry(api_key=found)
         try:
-            return msgspec.convert(found, Entry)
+            return msgspec.convert(found, AuthEntry)
         except msgspec.ValidationError as error:
             raise ConfigError(f"{self.path}: {provider}: {error}; fix the entry or log in again") from error
 
-    def _accounts(self, raw: dict[str, Any], provider: str) -> dict[str, Entry]:
-        names = (accounts.active_name(raw, provider), *accounts.others(raw, provider))
+    def _accounts(self, raw: dict[str, Any], provider: str) -> dict[str, AuthEntry]:
+        names = (_active_account(raw, provider), *_other_accounts(raw, provider))
         found = {name: self._shape(raw, provider, name) for name in names}
         return {name: entry for name, entry in found.items() if entry.method}
 
@@ -267,14 +267,14 @@ class _AuthFile(JsonObjectStore):
         return super().decode(data)
 
     def encode(self, content: dict[str, Any]) -> bytes:
-        first: dict[str, Any] = {name: content.get(name) or {} for name in accounts.FIRST}
+        first: dict[str, Any] = {name: content.get(name) or {} for name in _FIRST}
         return super().encode({**first, **{k: v for k, v in content.items() if k not in first}})
 
 
 # --- secrets, and where they are
 
 
-def _opened(entry: Entry) -> Entry:
+def _opened(entry: AuthEntry) -> AuthEntry:
     """With the secrets the keyring has for it."""
     if not entry.keyring:
         return entry
@@ -287,18 +287,13 @@ def _opened(entry: Entry) -> Entry:
     return msgspec.structs.replace(entry, oauth=token)
 
 
-def _secrets(entry: Entry) -> dict[str, str]:
+def _secrets(entry: AuthEntry) -> dict[str, str]:
     if entry.oauth is None:
         return {"api_key": entry.api_key}
     return {name: secret for name in _SECRETS if (secret := getattr(entry.oauth, name))}
 
 
-def _without_secrets(entry: Entry) -> Entry:
-    token = entry.oauth and msgspec.structs.replace(entry.oauth, **dict.fromkeys(_SECRETS, ""))
-    return msgspec.structs.replace(entry, api_key="", oauth=token)
-
-
-def _fields(entry: Entry, before: Any) -> dict[str, Any]:
+def _fields(entry: AuthEntry, before: Any) -> dict[str, Any]:
     """As the file has it: one way to log in, with what somebody else wrote beside it."""
     if entry.oauth is not None:
         unknown = _unknown(as_object(before).get("oauth"), OAuthToken)
@@ -320,3 +315,105 @@ def _no_account(provider: str, account: str, known: Iterable[str]) -> str:
     hint = f", did you mean {meant}" if meant else ""
     listed = ", ".join(known) or "none"
     return f'{provider} has no stored account "{account}"{hint}; stored: {listed}'
+
+
+# The accounts of a provider in ``auth.json``: the active one where older versions look, others under ``accounts``.
+
+_FIRST = ("anthropic", "openai", "kimi")
+_MORE = "additional_api_key_creds"
+_DEFAULT = "default"
+
+_ACCOUNTS = "accounts"
+
+
+def _checked_account_name(name: str) -> str:
+    """UsageError for a name that could be taken for something else."""
+    if not re.fullmatch(r"\w[\w.@+-]{0,63}", name):
+        raise UsageError(f'account "{name}": a name has letters, digits and . @ + - _, and at most 64 of them')
+    return name
+
+
+def _known_providers(raw: dict[str, Any]) -> list[str]:
+    """Everybody the file may know something about."""
+    return list(dict.fromkeys((*_FIRST, *as_object(raw.get(_MORE)), *as_object(raw.get(_ACCOUNTS)))))
+
+
+def _active_account(raw: dict[str, Any], provider: str) -> str:
+    name = _book(raw, provider).get("active")
+    return name if isinstance(name, str) and name else _DEFAULT
+
+
+def _other_accounts(raw: dict[str, Any], provider: str) -> dict[str, Any]:
+    """What is stored beside the active account, by name."""
+    return as_object(_book(raw, provider).get("others"))
+
+
+def _read_account(raw: dict[str, Any], provider: str, account: str = "") -> Any:
+    """An account's entry as it stands there, the active one's without a name; None when there is none."""
+    if account and account != _active_account(raw, provider):
+        return _other_accounts(raw, provider).get(account)
+    return _section(raw, provider).get(provider)
+
+
+def _write_account(raw: dict[str, Any], provider: str, account: str, entry: dict[str, Any]) -> None:
+    """Put an entry where the account stands; an empty one takes it away."""
+    if account and account != _active_account(raw, provider):
+        beside = _other_accounts(raw, provider)
+        if entry:
+            beside[account] = entry
+        else:
+            beside.pop(account, None)
+        _keep_book(raw, provider, _active_account(raw, provider), beside)
+        return
+    if provider not in _FIRST:
+        raw[_MORE] = as_object(raw.get(_MORE))
+    section = _section(raw, provider)
+    section[provider] = entry
+    if not entry:
+        _keep_book(raw, provider, _DEFAULT, _other_accounts(raw, provider))  # its name goes with it
+        if provider not in _FIRST:
+            del section[provider]
+
+
+def _activate_account(raw: dict[str, Any], provider: str, account: str) -> None:
+    """Make an account the active one; what was active stands beside it from now on."""
+    before = _active_account(raw, provider)
+    if account == before:
+        return
+    beside = _other_accounts(raw, provider)
+    coming, going = as_object(beside.pop(account, None)), _read_account(raw, provider)
+    if going:
+        beside[before] = going
+    if provider not in _FIRST:
+        raw[_MORE] = as_object(raw.get(_MORE))
+    _section(raw, provider)[provider] = coming
+    _keep_book(raw, provider, account, beside)
+
+
+def _keep_book(raw: dict[str, Any], provider: str, active: str, beside: dict[str, Any]) -> None:
+    """Fields nobody knows are kept; a provider with one account nobody named needs no book."""
+    book = {key: value for key, value in _book(raw, provider).items() if key not in ("active", "others")}
+    if active != _DEFAULT:
+        book["active"] = active
+    if beside:
+        book["others"] = beside
+    books = as_object(raw.get(_ACCOUNTS))
+    if book:
+        raw[_ACCOUNTS] = {**books, provider: book}
+    elif provider in books:
+        del books[provider]
+        if not books:
+            del raw[_ACCOUNTS]
+
+
+def _book(raw: dict[str, Any], provider: str) -> dict[str, Any]:
+    return as_object(as_object(raw.get(_ACCOUNTS)).get(provider))
+
+
+def _section(raw: dict[str, Any], provider: str) -> dict[str, Any]:
+    """The object that holds the provider's active entry."""
+    return raw if provider in _FIRST else as_object(raw.get(_MORE))
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

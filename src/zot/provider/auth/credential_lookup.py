@@ -7,16 +7,17 @@ a thread. A command's answer stays in the memory of this process, and background
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from zot.errors import ConfigError, NotLoggedIn
+from zot.errors import AuthFailed, ConfigError, NotLoggedIn
 from zot.provider.auth.auth_store import AuthStore, KeyCommand
 from zot.provider.providers import Provider
 from zot.system import process_setup
@@ -24,6 +25,8 @@ from zot.system.files import find_program
 
 if TYPE_CHECKING:
     import subprocess
+
+    from zot.provider.dialects.dialect import Endpoint
 
 _LINE_LIMIT = 64 * 1024
 
@@ -165,7 +168,12 @@ def _run(provider_id: str, command: KeyCommand) -> str:
             process_setup.helpers.discard(child.pid)
     if status:
         raise ConfigError(f"{what} ended with status {status}; run it by hand to see why")
-    return _one_line(what, output)
+    line = output.decode("utf-8", "replace").rstrip("\r\n")
+    if not line.strip():
+        raise ConfigError(f"{what} printed nothing; it must print the key on one line")
+    if not line.isprintable():
+        raise ConfigError(f"{what} printed more than one line or control characters; it must print the key alone")
+    return line.strip()
 
 
 def _read_to_end(fd: int, deadline: float) -> bytes:
@@ -194,10 +202,26 @@ def _kill_group(child: subprocess.Popen[bytes]) -> None:
             os.killpg(child.pid, signal.SIGKILL)
 
 
-def _one_line(what: str, output: bytes) -> str:
-    line = output.decode("utf-8", "replace").rstrip("\r\n")
-    if not line.strip():
-        raise ConfigError(f"{what} printed nothing; it must print the key on one line")
-    if not line.isprintable():
-        raise ConfigError(f"{what} printed more than one line or control characters; it must print the key alone")
-    return line.strip()
+# A key that a program prints, or keeps in its file, may have expired: after a refusal it is looked up again, once.
+
+
+class LookedUpKey:
+    """A ``Renewal`` for one client; ``look`` finds the credential, and may block."""
+
+    def __init__(self, look: Callable[[], Credential | None]) -> None:
+        self._look = look
+
+    async def fresh(self, endpoint: Endpoint) -> Endpoint:
+        return endpoint
+
+    async def renewed(self, endpoint: Endpoint, refusal: AuthFailed) -> Endpoint | None:
+        """With the key of now; None when it is the refused one, or there is none and ``refusal`` says why."""
+        forget_commands()
+        try:
+            found = await asyncio.to_thread(self._look)
+        except (NotLoggedIn, ConfigError) as error:
+            refusal.args = (f"{refusal}; {error}",)
+            return None
+        if found is None or found.key == endpoint.api_key:
+            return None
+        return msgspec.structs.replace(endpoint, api_key=found.key)

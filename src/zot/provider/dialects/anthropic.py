@@ -28,7 +28,15 @@ from zot.provider.dialects.request_parts import (
     thinking_fields,
     visible,
 )
-from zot.provider.dialects.response_builder import BAD_JSON, Answer, Count, Part, ReasoningPart, TextPart, ToolPart
+from zot.provider.dialects.response_builder import (
+    BAD_JSON,
+    Count,
+    Part,
+    ReasoningPart,
+    ResponseBuilder,
+    TextPart,
+    ToolPart,
+)
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.sse import SseEvent, SseParser
 from zot.provider.messages import (
@@ -44,7 +52,7 @@ from zot.provider.messages import (
     Usage,
 )
 from zot.provider.model import Model
-from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolSpec, ToolStarted
+from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolStarted
 from zot.system.safe_open import open_to_append
 
 _VERSION = "2023-06-01"
@@ -111,23 +119,19 @@ def _body(request: Request, provider: str, sent: Sent) -> dict[str, Any]:
         body["system"] = [{"type": "text", "text": request.system, **_MARKER}]
     body["messages"] = _messages(request, provider, sent)
     if request.tools:
-        body["tools"] = _tools(request.tools)
+        wire = [
+            {"name": tool.name, **({"description": tool.description} if tool.description else {})}
+            | {"input_schema": tool.schema or {"type": "object", "properties": {}}}
+            for tool in sorted(request.tools, key=lambda tool: tool.name)
+        ]
+        wire[-1] |= _MARKER
+        body["tools"] = wire
     fields, body["max_tokens"] = thinking_fields(request, body["max_tokens"])
     body |= fields
     if request.temperature is not None and "thinking" not in body:  # thinking takes no temperature
         body["temperature"] = request.temperature
     body["stream"] = True
     return body
-
-
-def _tools(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
-    wire = [
-        {"name": tool.name, **({"description": tool.description} if tool.description else {})}
-        | {"input_schema": tool.schema or {"type": "object", "properties": {}}}
-        for tool in sorted(tools, key=lambda tool: tool.name)
-    ]
-    wire[-1] |= _MARKER
-    return wire
 
 
 def _messages(request: Request, provider: str, sent: Sent) -> list[dict[str, Any] | msgspec.Raw]:
@@ -300,7 +304,7 @@ class _Event(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Event).decode
 
 
-class AnthropicDecoder(Answer):
+class AnthropicDecoder(ResponseBuilder):
     """Assembles one streamed message."""
 
     def __init__(self, request: Request, endpoint: Endpoint) -> None:
@@ -370,7 +374,9 @@ class AnthropicDecoder(Answer):
             case "text":
                 return self._text(index, None, block.text)
             case "tool_use":
-                self._add(index, ToolPart(block.id, block.name, _object_text(block.input)))
+                # arguments some servers send whole with the block; the usual ``{}`` announces pieces
+                text = bytes(block.input).decode("utf-8", "replace").strip()
+                self._add(index, ToolPart(block.id, block.name, text if text.startswith("{") else ""))
                 self.has_content = True
                 return [ToolStarted(block.id, block.name)]
             case "thinking" | "redacted_thinking":
@@ -422,12 +428,6 @@ class AnthropicDecoder(Answer):
     def _failed(self, error: _Error) -> list[StreamEvent]:
         code = error.type or "error"
         return self.fail(f"{self.provider} {code}: {error.message or 'no message'}", code)
-
-
-def _object_text(raw: msgspec.Raw) -> str:
-    """Arguments some servers send whole with the block; the usual ``{}`` announces pieces."""
-    text = bytes(raw).decode("utf-8", "replace").strip()
-    return text if text.startswith("{") else ""
 
 
 def _counted(new: _Usage | None, old: Usage) -> Usage:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from zot.provider.auth.sigv4 import access_key, signed
+from zot.provider.auth.aws import access_key, signed
 from zot.provider.dialects.dialect import Decoder, Endpoint, ImageLimit, ListedModel
 from zot.provider.dialects.request_parts import (
     THINKING_BUDGETS,
@@ -28,7 +28,15 @@ from zot.provider.dialects.request_parts import (
     thinking_fields,
     visible,
 )
-from zot.provider.dialects.response_builder import BAD_JSON, Answer, Count, Part, ReasoningPart, TextPart, ToolPart
+from zot.provider.dialects.response_builder import (
+    BAD_JSON,
+    Count,
+    Part,
+    ReasoningPart,
+    ResponseBuilder,
+    TextPart,
+    ToolPart,
+)
 from zot.provider.http.aws_eventstream import EventStreamParser
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.sse import SseEvent
@@ -178,7 +186,12 @@ def _messages(request: Request, provider: str, sent: Sent) -> list[dict[str, Any
 
     def wire(message: Message) -> list[dict[str, Any]]:
         role = "assistant" if message.role == "assistant" else "user"
-        return [{"role": role, "content": _content(message, model, provider)}]
+        return [
+            {
+                "role": role,
+                "content": [_part(block, model) for block in message.content if _says(block, model, provider)],
+            }
+        ]
 
     if not messages or messages[-1].role == "assistant" or not _caches(model.id):
         return list(sent.items(messages, (provider, model), wire))
@@ -213,10 +226,6 @@ def _says(block: Block, model: Model, provider: str) -> bool:
             return bool(sealed) and (block.provider, block.model) == (provider, model.id)
         case _:
             return True
-
-
-def _content(message: Message, model: Model, provider: str) -> list[dict[str, Any]]:
-    return [_part(block, model) for block in message.content if _says(block, model, provider)]
 
 
 def _part(block: Block, model: Model) -> dict[str, Any]:
@@ -317,7 +326,7 @@ class _Event(msgspec.Struct, gc=False, rename="camel"):
 _decode = msgspec.json.Decoder(_Event).decode
 
 
-class BedrockDecoder(Answer):
+class BedrockDecoder(ResponseBuilder):
     """Assembles one streamed message."""
 
     def __init__(self, request: Request, endpoint: Endpoint) -> None:

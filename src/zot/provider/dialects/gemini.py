@@ -27,7 +27,7 @@ from zot.provider.dialects.request_parts import (
     result_text,
     visible,
 )
-from zot.provider.dialects.response_builder import BAD_JSON, Answer, Count, ReasoningPart, TextPart, ToolPart
+from zot.provider.dialects.response_builder import BAD_JSON, Count, ReasoningPart, ResponseBuilder, TextPart, ToolPart
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.sse import SseEvent, SseParser
 from zot.provider.messages import (
@@ -337,7 +337,7 @@ class _Chunk(msgspec.Struct, rename="camel"):
 _decode = msgspec.json.Decoder(_Chunk).decode
 
 
-class GeminiDecoder(Answer):
+class GeminiDecoder(ResponseBuilder):
     """Assembles one streamed answer."""
 
     def __init__(self, request: Request, endpoint: Endpoint) -> None:

@@ -20,11 +20,11 @@ _MOST = 5000  # schemas inside a schema, its references in place
 
 def accepted(schema: Mapping[str, Any]) -> _Schema | None:
     """The parameters of a function; None when it takes none."""
-    found = _Reader(schema).read(schema, 0)
+    found = _SchemaReader(schema).read(schema, 0)
     return found if found.get("properties") else None
 
 
-class _Reader:
+class _SchemaReader:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
         self._count = 0
@@ -40,7 +40,14 @@ class _Reader:
         if nullable:
             out["nullable"] = True
         if choices := _choices(found):
-            return self._chosen(out, choices, depth)
+            # A choice between something and nothing is that something, nullable
+            real = [choice for choice in choices if not _is_null(choice)]
+            if len(real) < len(choices):
+                out["nullable"] = True
+            read = [self.read(choice, depth + 1) for choice in real]
+            return (
+                {**read[0], **out} if len(read) == 1 else {**out, "anyOf": read} if read else {"type": "string", **out}
+            )
         if len(kinds) > 1:
             return {
                 **out,
@@ -79,14 +86,6 @@ class _Reader:
             key = step.replace("~1", "/").replace("~0", "~")
             place = cast("Mapping[str, Any]", place).get(key) if isinstance(place, Mapping) else None
         return place
-
-    def _chosen(self, out: _Schema, choices: list[Any], depth: int) -> _Schema:
-        """A choice between something and nothing is that something, nullable."""
-        real = [choice for choice in choices if not _is_null(choice)]
-        if len(real) < len(choices):
-            out["nullable"] = True
-        read = [self.read(choice, depth + 1) for choice in real]
-        return {**read[0], **out} if len(read) == 1 else {**out, "anyOf": read} if read else {"type": "string", **out}
 
     def _details(self, schema: _Schema, kind: str, depth: int) -> _Schema:
         out: _Schema = {}

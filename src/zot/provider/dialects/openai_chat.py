@@ -27,7 +27,7 @@ from zot.provider.dialects.request_parts import (
     result_text,
     visible,
 )
-from zot.provider.dialects.response_builder import BAD_JSON, Answer, Count, ReasoningPart, TextPart, ToolPart
+from zot.provider.dialects.response_builder import BAD_JSON, Count, ReasoningPart, ResponseBuilder, TextPart, ToolPart
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.sse import SseEvent, SseParser
 from zot.provider.messages import (
@@ -42,7 +42,7 @@ from zot.provider.messages import (
     Usage,
 )
 from zot.provider.model import Model
-from zot.provider.model_call import Request, StreamEvent, TextDelta, ThinkingDelta, ToolArgs, ToolSpec, ToolStarted
+from zot.provider.model_call import Request, StreamEvent, TextDelta, ThinkingDelta, ToolArgs, ToolStarted
 
 # Every reasoning model has these three; more must be named by its catalogue row.
 LEVELS = {"low": "low", "medium": "medium", "high": "high"}
@@ -90,7 +90,17 @@ def _body(request: Request, provider: str, sent: Sent) -> dict[str, Any]:
     )
     body: dict[str, Any] = {"model": request.model.id, "messages": [*system, *said]}
     if request.tools:
-        body["tools"] = _tools(request.tools)
+        body["tools"] = [
+            {
+                "type": "function",
+                "function": {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.schema or {"type": "object", "properties": {}},
+                },
+            }
+            for tool in sorted(request.tools, key=lambda tool: tool.name)
+        ]
         body["tool_choice"] = "auto"
     body["stream"] = True
     body["stream_options"] = {"include_usage": True}
@@ -102,20 +112,6 @@ def _body(request: Request, provider: str, sent: Sent) -> dict[str, Any]:
     if effort := reasoning_setting(request, LEVELS):
         body["reasoning_effort"] = effort
     return body
-
-
-def _tools(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
-    return [
-        {
-            "type": "function",
-            "function": {
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": tool.schema or {"type": "object", "properties": {}},
-            },
-        }
-        for tool in sorted(tools, key=lambda tool: tool.name)
-    ]
 
 
 def _message(message: Message, model: Model, provider: str) -> list[dict[str, Any]]:
@@ -281,7 +277,7 @@ def _check_arguments(call: ToolPart) -> None:
         call.pieces = ["{}"]
 
 
-class OpenAIChatDecoder(Answer):
+class OpenAIChatDecoder(ResponseBuilder):
     """Assembles one streamed completion."""
 
     def __init__(self, request: Request, endpoint: Endpoint) -> None:

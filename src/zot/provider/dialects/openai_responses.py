@@ -23,16 +23,24 @@ from zot.provider.dialects.request_parts import (
     mirror,
     post,
     reasoning_setting,
+    repaired,
     result_text,
     visible,
 )
-from zot.provider.dialects.response_builder import BAD_JSON, Answer, Count, Part, ReasoningPart, TextPart, ToolPart
+from zot.provider.dialects.response_builder import (
+    BAD_JSON,
+    Count,
+    Part,
+    ReasoningPart,
+    ResponseBuilder,
+    TextPart,
+    ToolPart,
+)
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.sse import SseEvent, SseParser
 from zot.provider.messages import Block, ImageBlock, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock, Usage
 from zot.provider.model import Model
-from zot.provider.model_call import Request, StreamEvent, TextDelta, ThinkingDelta, ToolArgs, ToolSpec, ToolStarted
-from zot.provider.transcript_repair import repaired
+from zot.provider.model_call import Request, StreamEvent, TextDelta, ThinkingDelta, ToolArgs, ToolStarted
 
 Item = dict[str, Any]
 
@@ -82,7 +90,17 @@ def _body(request: Request, endpoint: Endpoint) -> Item:
         body["instructions"] = request.system
     body["input"] = list(_input(request, endpoint.provider))
     if request.tools:
-        body["tools"] = _tools(request.tools)
+        # ``strict`` is sent explicitly: without it the API makes every optional argument a required one
+        body["tools"] = [
+            {
+                "type": "function",
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.schema or {"type": "object", "properties": {}},
+                "strict": False,
+            }
+            for tool in sorted(request.tools, key=lambda tool: tool.name)
+        ]
         body["tool_choice"] = "auto"
     body["parallel_tool_calls"] = True
     if endpoint.oauth or request.model.reasoning:  # other models refuse to be asked for it
@@ -101,20 +119,6 @@ def _limits(request: Request) -> Item:
     if request.temperature is not None:
         limits["temperature"] = request.temperature
     return limits
-
-
-def _tools(tools: Sequence[ToolSpec]) -> list[Item]:
-    """``strict`` is sent explicitly: without it the API makes every optional argument a required one."""
-    return [
-        {
-            "type": "function",
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": tool.schema or {"type": "object", "properties": {}},
-            "strict": False,
-        }
-        for tool in sorted(tools, key=lambda tool: tool.name)
-    ]
 
 
 def _input(request: Request, provider: str) -> Iterator[Item]:
@@ -256,7 +260,7 @@ class _Event(msgspec.Struct, gc=False):
 _decode = msgspec.json.Decoder(_Event).decode
 
 
-class OpenAIResponsesDecoder(Answer):
+class OpenAIResponsesDecoder(ResponseBuilder):
     """Assembles one streamed response."""
 
     def __init__(self, request: Request, endpoint: Endpoint) -> None:
@@ -275,9 +279,13 @@ class OpenAIResponsesDecoder(Answer):
         if got.delta is not None:
             return self._delta(got.type, self._open.get(got.output_index), got.delta)
         if got.item is not None:
-            return self._item(got.type, got.output_index, got.item)
+            out = [] if got.output_index in self._open else self._added(got.output_index, got.item)
+            if got.type == "response.output_item.done":
+                out += self._item_done(self._open.get(got.output_index), got.item)
+            return out
         if got.type == "response.reasoning_summary_part.added":
-            return self._next_paragraph(self._open.get(got.output_index))
+            part = self._open.get(got.output_index)
+            return self.think(part, "\n\n") if isinstance(part, ReasoningPart) and any(part.pieces) else []
         return self._ending(got)
 
     def _delta(self, type: str, part: Part | None, delta: str) -> list[StreamEvent]:
@@ -303,18 +311,9 @@ class OpenAIResponsesDecoder(Answer):
         self.has_content = True
         return [TextDelta(text)]
 
-    def _next_paragraph(self, part: Part | None) -> list[StreamEvent]:
-        return self.think(part, "\n\n") if isinstance(part, ReasoningPart) and any(part.pieces) else []
-
     @property
     def progress(self) -> int:
         return super().progress + self._overheard
-
-    def _item(self, type: str, index: int, item: _Item) -> list[StreamEvent]:
-        out = [] if index in self._open else self._added(index, item)
-        if type == "response.output_item.done":
-            out += self._item_done(self._open.get(index), item)
-        return out
 
     def _added(self, index: int, item: _Item) -> list[StreamEvent]:
         part: Part

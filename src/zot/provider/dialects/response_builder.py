@@ -70,7 +70,7 @@ class ReasoningPart:
     __slots__ = ("encrypted", "id", "kind", "model", "pieces", "provider")
 
     def __init__(
-        self, answer: Answer, kind: Literal["reasoning", "thinking", "redacted_thinking"] = "reasoning"
+        self, answer: ResponseBuilder, kind: Literal["reasoning", "thinking", "redacted_thinking"] = "reasoning"
     ) -> None:
         self.kind: Literal["reasoning", "thinking", "redacted_thinking"] = kind
         self.provider = answer.provider
@@ -89,7 +89,7 @@ class ReasoningPart:
 Part = TextPart | ToolPart | ReasoningPart
 
 
-class Answer:
+class ResponseBuilder:
     """The base of every Decoder; a subclass adds ``feed``."""
 
     def __init__(self, request: Request, endpoint: Endpoint) -> None:

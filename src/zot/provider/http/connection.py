@@ -22,7 +22,7 @@ _HAPPY_EYEBALLS_S = 0.25
 _MOST_INTERIM = 100  # responses (100, 103) before the one that counts
 
 
-class Connection(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """Owns one transport from ``connection_made`` to ``connection_lost``. One reader at a time."""
 
     def __init__(self, route: Route, loop: asyncio.AbstractEventLoop) -> None:
@@ -30,7 +30,7 @@ class Connection(asyncio.Protocol):
         self.loop = loop
         self.idle_since = 0.0
         self.on_data: Callable[[], None] | None = None  # called for each arrival when nobody waits in `receive`
-        self.on_lost: Callable[[Connection], None] | None = None
+        self.on_lost: Callable[[HttpConnection], None] | None = None
         self._transport: asyncio.Transport | None = None
         self._pieces: list[bytes] = []
         self._waiting_bytes = 0
@@ -155,10 +155,10 @@ class NeverAnswered(TransportFailed):
     """The connection ended before the first byte of an answer: on a reused one, the request may be dispatched again."""
 
 
-async def connect(route: Route, contexts: Callable[[bool], ssl.SSLContext], timeout: float) -> Connection:
+async def connect(route: Route, contexts: Callable[[bool], ssl.SSLContext], timeout: float) -> HttpConnection:
     """Open a connection along ``route``; ``contexts`` gives the TLS context for insecure or not."""
     loop = asyncio.get_running_loop()
-    connection = Connection(route, loop)
+    connection = HttpConnection(route, loop)
     first = route.proxy.url if route.proxy else Url(route.scheme, route.host, route.port, "/")
     try:
         async with asyncio.timeout(timeout):
@@ -187,7 +187,7 @@ async def connect(route: Route, contexts: Callable[[bool], ssl.SSLContext], time
     return connection
 
 
-async def _tunnel(connection: Connection, proxy: Proxy) -> None:
+async def _tunnel(connection: HttpConnection, proxy: Proxy) -> None:
     route = connection.route
     connection.send(encode_connect(Url(route.scheme, route.host, route.port, "/"), proxy))
     head, rest = await connection.receive_head()

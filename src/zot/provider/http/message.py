@@ -184,7 +184,13 @@ class ChunkedBody:
                 self._in_trailer = True
         if self._in_trailer:
             at = self._skip_trailer(data, at)
-        self._keep(data[at:])
+        rest = data[at:]
+        if self.done:
+            self.extra = rest
+        elif len(rest) > _MAX_CHUNK_LINE:
+            raise TransportFailed("protocol error: a chunk header is too long", retryable=True)
+        else:
+            self._tail = rest
         return payload[0] if len(payload) == 1 else b"".join(payload)
 
     def end(self) -> None:
@@ -216,14 +222,6 @@ class ChunkedBody:
         if self._trailer_bytes > MAX_HEAD_BYTES:
             raise TransportFailed(f"protocol error: trailers over {MAX_HEAD_BYTES // 1024} KiB", retryable=True)
         return at
-
-    def _keep(self, rest: bytes) -> None:
-        if self.done:
-            self.extra = rest
-        elif len(rest) > _MAX_CHUNK_LINE:
-            raise TransportFailed("protocol error: a chunk header is too long", retryable=True)
-        else:
-            self._tail = rest
 
 
 class SizedBody:

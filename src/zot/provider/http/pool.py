@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-import ssl
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from zot.errors import TransportFailed
-from zot.provider.http.connection import Connection, NeverAnswered, connect
+from zot.errors import BadRequest, TransportFailed
+from zot.provider.http.connection import HttpConnection, NeverAnswered, connect
 from zot.provider.http.message import Body, Head, HttpRequest, body_of, cut_off, encode_head
 from zot.provider.http.route import Route, parse_url, proxy_for
+
+if TYPE_CHECKING:
+    import ssl
 
 _IDLE_PER_ROUTE = 4
 _IDLE_S = 60.0  # past this a router may have forgotten the connection without telling us
@@ -28,8 +31,8 @@ class HttpPool:
     def __init__(self, *, proxy: str = "", environ: Mapping[str, str] | None = None) -> None:
         self._proxy = proxy
         self._environ = os.environ if environ is None else environ
-        self._idle: dict[Route, list[Connection]] = {}
-        self._open: set[Connection] = set()
+        self._idle: dict[Route, list[HttpConnection]] = {}
+        self._open: set[HttpConnection] = set()
         self._contexts: dict[bool, ssl.SSLContext] = {}
 
     async def dispatch(
@@ -62,7 +65,7 @@ class HttpPool:
         self._open.clear()
         await asyncio.sleep(0)  # lets the loop close the sockets before it may be closed itself
 
-    async def _exchange(self, connection: Connection, head: bytes, body: bytes) -> HttpResponse:
+    async def _exchange(self, connection: HttpConnection, head: bytes, body: bytes) -> HttpResponse:
         try:
             connection.send(*((head + body,) if len(body) < 65536 else (head, body)))
             answer, rest = await connection.receive_head()
@@ -71,7 +74,7 @@ class HttpPool:
             connection.abort()
             raise
 
-    def _take_idle(self, route: Route) -> Connection | None:
+    def _take_idle(self, route: Route) -> HttpConnection | None:
         loop = asyncio.get_running_loop()
         idle = self._idle.get(route, [])
         while idle:
@@ -83,7 +86,7 @@ class HttpPool:
             connection.abort()
         return None
 
-    def give_back(self, connection: Connection) -> None:
+    def give_back(self, connection: HttpConnection) -> None:
         """Keep a connection whose last exchange is complete."""
         idle = self._idle.setdefault(connection.route, [])
         if connection not in self._open or not connection.is_usable or len(idle) >= _IDLE_PER_ROUTE:
@@ -94,8 +97,6 @@ class HttpPool:
 
     def _context(self, insecure: bool) -> ssl.SSLContext:
         if insecure not in self._contexts:
-            from zot.provider.http.tls import client_context  # reading the authorities costs milliseconds
-
             self._contexts[insecure] = client_context(self._environ, insecure=insecure)
         return self._contexts[insecure]
 
@@ -103,13 +104,13 @@ class HttpPool:
 class HttpResponse:
     """A response whose head has arrived and whose body is on its way. Read it to its end, release it or abort it."""
 
-    def __init__(self, head: Head, body: Body, connection: Connection, pool: HttpPool, rest: bytes) -> None:
+    def __init__(self, head: Head, body: Body, connection: HttpConnection, pool: HttpPool, rest: bytes) -> None:
         self.status = head.status
         self.reason = head.reason
         self.headers = head.headers
         self._keeps_alive = head.keeps_alive
         self._body = body
-        self._connection: Connection | None = connection
+        self._connection: HttpConnection | None = connection
         self._pool = pool
         self._rest = rest  # what arrived together with the head
         self._timer: asyncio.TimerHandle | None = None
@@ -155,7 +156,7 @@ class HttpResponse:
         if (connection := self._let_go()) is not None:
             connection.abort()
 
-    async def _receive(self, connection: Connection) -> bytes:
+    async def _receive(self, connection: HttpConnection) -> bytes:
         try:
             data = await connection.receive()
             if not data:
@@ -195,10 +196,70 @@ class HttpResponse:
         else:
             connection.abort()
 
-    def _let_go(self) -> Connection | None:
+    def _let_go(self) -> HttpConnection | None:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.on_data = None
         if self._timer is not None:
             self._timer.cancel()
         return connection
+
+
+# Accepted certificates: SSL_CERT_FILE and SSL_CERT_DIR, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE, then the system's. A
+# variable that names nothing is an error.
+
+# Where distributions keep their bundle, for interpreters built elsewhere that do not know.
+_KNOWN_BUNDLES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+)
+
+
+def client_context(environ: Mapping[str, str], *, insecure: bool = False) -> ssl.SSLContext:
+    """A context for http/1.1 clients; ``insecure`` checks nothing and is only ever a user's explicit choice."""
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    if insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    else:
+        named = [(name, environ[name]) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if environ.get(name)]
+        if not named:
+            named = [(name, environ[name]) for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE") if environ.get(name)][
+                :1
+            ]
+        for name, value in named:
+            _load_named(context, name, value)
+        if not named:
+            _load_system(context)
+    return context
+
+
+def _load_named(context: ssl.SSLContext, name: str, value: str) -> None:
+    places = value.split(os.pathsep) if name == "SSL_CERT_DIR" else [value]
+    for place in places:
+        try:
+            if os.path.isdir(place):
+                context.load_verify_locations(capath=place)
+            else:
+                context.load_verify_locations(cafile=place)
+        except OSError as error:  # ssl.SSLError is one
+            raise BadRequest(f"tls: {name}={value}: no usable certificates there ({error}); fix or unset it") from error
+
+
+def _load_system(context: ssl.SSLContext) -> None:
+    import ssl
+
+    paths = ssl.get_default_verify_paths()
+    if paths.cafile or paths.capath:
+        context.set_default_verify_paths()
+        return
+    for bundle in _KNOWN_BUNDLES:
+        if os.path.exists(bundle):
+            context.load_verify_locations(cafile=bundle)
+            return

@@ -52,7 +52,7 @@ _ADDRESS = re.compile(r"\b(?:https?|ssh|git|ftp)://(?:[^\s/@]{1,200}@)?([A-Za-z0
 _LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|::1)(?::(\d{1,5}))?$")
 
 
-class Surroundings(msgspec.Struct, frozen=True):
+class AccessContext(msgspec.Struct, frozen=True):
     """What wishes are judged by: the policy, where relative names begin, and what is zot's own."""
 
     policy: Policy
@@ -61,7 +61,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     own: tuple[str, ...] = ()
 
 
-def wishes_in(output: str, command: str, around: Surroundings) -> list[Wish]:
+def wishes_in(output: str, command: str, around: AccessContext) -> list[Wish]:
     """What a command wanted that printed this and failed, its last complaint first."""
     found: dict[Wish, None] = {}
     tried = 0
@@ -80,7 +80,7 @@ def wishes_in(output: str, command: str, around: Surroundings) -> list[Wish]:
     return list(found)[:MOST]
 
 
-def file_wish(path: str, around: Surroundings, *, writing: bool) -> Wish | None:
+def file_wish(path: str, around: AccessContext, *, writing: bool) -> Wish | None:
     """What a tool wanted that opens files itself."""
     real = os.path.realpath(os.path.join(around.cwd, path))
     return _writing(real, around) if writing else _reading(real, around)
@@ -123,7 +123,7 @@ def _names_in(line: str) -> Iterator[str]:
             yield word
 
 
-def _wish_of(name: str, line: str, command: str, around: Surroundings) -> Wish | None:
+def _wish_of(name: str, line: str, command: str, around: AccessContext) -> Wish | None:
     if "\0" in name or len(name) > _LONGEST:
         return None
     with suppress(OSError, ValueError):
@@ -143,14 +143,14 @@ def _is_redirected_to(name: str, command: str) -> bool:
     return re.search(rf">[>|]?[ \t]*['\"]?{re.escape(name)}", command) is not None
 
 
-def _reading(real: str, around: Surroundings) -> Wish | None:
+def _reading(real: str, around: AccessContext) -> Wish | None:
     kind = _kind_of(real)
     if not kind or _is_readable(real, around) or not os.access(real, os.R_OK) or _is_never(real, around):
         return None
     return Wish("read", real, kind)
 
 
-def _writing(real: str, around: Surroundings) -> Wish | None:
+def _writing(real: str, around: AccessContext) -> Wish | None:
     if not os.path.lexists(real):
         return _making(real, "", around)
     kind = _kind_of(real)
@@ -159,7 +159,7 @@ def _writing(real: str, around: Surroundings) -> Wish | None:
     return Wish("write", real, kind)
 
 
-def _making(real: str, line: str, around: Surroundings) -> Wish | None:
+def _making(real: str, line: str, around: AccessContext) -> Wish | None:
     """Something that is not there yet, in a directory where the user could make it."""
     parent = os.path.dirname(real)
     if not os.path.isdir(parent) or not os.access(parent, os.W_OK | os.X_OK) or not _may_be_written(real, around):
@@ -173,20 +173,20 @@ def _kind_of(path: str) -> Literal["file", "directory", ""]:
     return "directory" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else ""
 
 
-def _is_readable(real: str, around: Surroundings) -> bool:
+def _is_readable(real: str, around: AccessContext) -> bool:
     policy = around.policy
     roots = (*policy.readable, *SYSTEM, *etc_directories(), *toolchains(os.environ.get("PATH", ""), around.home))
     return beneath_any(real, roots) or real in (*policy.read_files, *policy.write_files, *etc_files())
 
 
-def _is_never(real: str, around: Surroundings) -> bool:
+def _is_never(real: str, around: AccessContext) -> bool:
     """Zot's own files, and whatever holds them, a home or the project."""
     if beneath_any(real, (*_NOT_FILES, *around.own)):
         return True
     return any(beneath_any(path, (real.rstrip("/"),)) for path in (around.home, around.policy.root, *around.own))
 
 
-def _may_be_written(real: str, around: Surroundings) -> bool:
+def _may_be_written(real: str, around: AccessContext) -> bool:
     policy = around.policy
     if beneath_any(real, policy.writable) or real in policy.write_files or _is_never(real, around):
         return False

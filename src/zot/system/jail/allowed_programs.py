@@ -20,7 +20,7 @@ _MOST_LINKS = 40
 _OF_INSTALLATIONS = ("lib", "lib64", "libexec", "pyvenv.cfg")
 
 
-class Chosen(msgspec.Struct, frozen=True):
+class AllowedPrograms(msgspec.Struct, frozen=True):
     """``files``, and ``links`` with what they lead to, lie in the system's folders of programs, ``places`` do not."""
 
     files: tuple[str, ...]
@@ -48,7 +48,7 @@ def system_without_programs() -> list[str]:
     return sorted(found)
 
 
-def chosen_programs(programs: Iterable[str], home: str) -> Chosen:
+def chosen_programs(programs: Iterable[str], home: str) -> AllowedPrograms:
     files: dict[str, None] = {}
     links: dict[str, str] = {}
     places: dict[str, None] = {}
@@ -61,7 +61,7 @@ def chosen_programs(programs: Iterable[str], home: str) -> Chosen:
             links[hop] = os.readlink(hop)
         else:
             files[hop] = None
-    return Chosen(tuple(files), tuple(links.items()), tuple(filter(os.path.exists, places)))
+    return AllowedPrograms(tuple(files), tuple(links.items()), tuple(filter(os.path.exists, places)))
 
 
 def _with_its_installation(program: str, home: str) -> Iterator[str]:

@@ -44,7 +44,7 @@ class Reason(NamedTuple):
     mark: str = ""
 
 
-class Repository(NamedTuple):
+class ScannedRepository(NamedTuple):
     """``place`` is a ``.git``, or a directory that git takes for one; ``runs`` is what git would run or obey of it."""
 
     place: str
@@ -65,7 +65,7 @@ class Repositories:
     def __init__(self, roots: Iterable[str]) -> None:
         self._roots = tuple(roots)
         self._seen: dict[str, Directory] = {}
-        self._before: dict[tuple[int, int], Repository] = {}
+        self._before: dict[tuple[int, int], ScannedRepository] = {}
         self._held: list[int] = []
         self._running = 0
         self.gave_up = False
@@ -78,7 +78,7 @@ class Repositories:
             self._before = {found.which: found for found in self._look() if self._hold(found)}
         return [found.place for found in self._before.values() if os.path.isdir(found.place)][:MOST_PROTECTED]
 
-    def _hold(self, found: Repository) -> bool:
+    def _hold(self, found: ScannedRepository) -> bool:
         """Whether it can be known again; one that cannot is taken for new."""
         try:
             held = os.open(found.place, _HOLD)
@@ -115,10 +115,10 @@ class Repositories:
             )
         return told
 
-    def _look(self) -> list[Repository]:
+    def _look(self) -> list[ScannedRepository]:
         if self.gave_up:
             return []
-        found: list[Repository] = []
+        found: list[ScannedRepository] = []
         seen: dict[str, Directory] = {}
         ends = time.thread_time() + LONGEST_LOOK_S
         waiting = list(self._roots)
@@ -163,12 +163,12 @@ def _sorted(path: str, names: dict[str, bool]) -> tuple[tuple[str, ...], tuple[s
     return below, ((".git",) if ".git" in names else ())
 
 
-def _judged(place: str) -> list[Repository]:
+def _judged(place: str) -> list[ScannedRepository]:
     try:
         info = os.lstat(place)
     except OSError:
         return []
-    return [Repository(place, (info.st_dev, info.st_ino), tuple(dict.fromkeys(_runs(place, info.st_mode))))]
+    return [ScannedRepository(place, (info.st_dev, info.st_ino), tuple(dict.fromkeys(_runs(place, info.st_mode))))]
 
 
 def _runs(place: str, mode: int) -> Iterator[Reason]:
@@ -216,7 +216,7 @@ def _keys(path: str) -> Iterator[Reason]:
             yield Reason(f"{section}.{setting[1].lower()}", rest)
 
 
-def _set_aside(found: Repository) -> str:
+def _set_aside(found: ScannedRepository) -> str:
     """Under another name and without its HEAD git takes it for nothing; and who moves it back has made it anew."""
     what = f"a command made {found.place}, from which git would heed {_named(found.runs)}"
     number = next(number for number in range(1, 1_000_000) if not os.path.lexists(_aside(found.place, number)))

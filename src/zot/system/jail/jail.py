@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import subprocess
 
     from zot.system.jail.jailed_files import Beneath
-    from zot.system.jail.launcher import Cell, Starter
+    from zot.system.jail.launcher import JailLauncher, JailLease
 
 Level = Literal["full", "reduced"]
 _PROBE_S = 10.0
@@ -102,7 +102,7 @@ class Jail:
         self.home = os.path.realpath(home or os.path.expanduser("~"))
         self._machine = machine
         self._files: Beneath | None = None
-        self._starter: Starter | None = None
+        self._starter: JailLauncher | None = None
         self._first: Jail = within._first if within is not None else self
         self._wider: list[Jail] = []
 
@@ -155,17 +155,17 @@ class Jail:
 
     def start(
         self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int, stdout: int, stderr: int
-    ) -> tuple[subprocess.Popen[bytes], Cell]:
+    ) -> tuple[subprocess.Popen[bytes], JailLease]:
         """As ``subprocess.Popen`` in a session of its own; see ``zot.system.processes.Jailer``."""
         return self._made_starter().start(argv, str(cwd), env, (stdin, stdout, stderr))
 
-    def _made_starter(self) -> Starter:
+    def _made_starter(self) -> JailLauncher:
         if self._starter is None:
-            from zot.system.jail.launcher import Starter
+            from zot.system.jail.launcher import JailLauncher
 
             private = self._first._made_starter().private if self._first is not self else None
             bubblewrap = self._machine.bubblewrap if self.level == "full" else ""
-            self._starter = Starter(self.policy, bubblewrap, self.home, private)
+            self._starter = JailLauncher(self.policy, bubblewrap, self.home, private)
             if self._first is self:
                 atexit.register(self.close)
         return self._starter

@@ -33,7 +33,7 @@ class Refused(PermissionError):
         return f"jailed: {self.filename} {self.strerror}"
 
 
-class Outside(Refused):
+class OutsideRoots(Refused):
     """The path is not beneath any root, or a link on the way leads out."""
 
     def __init__(self, path: str, roots: tuple[str, ...]) -> None:
@@ -118,7 +118,7 @@ class Beneath:
             return self._opened_single(name, flags)
         try:
             return self._opened(self._root_of(name, readable), name, flags, readable)
-        except Outside:
+        except OutsideRoots:
             real = os.path.realpath(name)
             if real in self._single:
                 return self._opened_single(real, flags)
@@ -133,7 +133,7 @@ class Beneath:
     def _root_of(self, name: str, roots: tuple[str, ...]) -> str:
         fitting = [root for root in roots if _lies_beneath(name, root)]
         if not fitting:
-            raise Outside(name, roots)
+            raise OutsideRoots(name, roots)
         return max(fitting, key=len)
 
     def _opened(self, root: str, name: str, flags: int, roots: tuple[str, ...]) -> int:
@@ -144,7 +144,7 @@ class Beneath:
             if error.errno in (errno.ENOSYS, errno.EINVAL):
                 return _step_by_step(self._held[root], relative, flags)
             if error.errno in _LED_OUT:
-                raise Outside(name, roots) from error
+                raise OutsideRoots(name, roots) from error
             raise OSError(error.errno, error.strerror, name) from error
 
     def _directory(self, root: str, name: str, *, make: bool) -> int:

@@ -8,29 +8,31 @@ thread lives as long as the jail.
 from __future__ import annotations
 
 import os
+import re
 import resource
+import select
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from threading import Lock, Thread
 
 from zot.system.jail import landlock, seccomp, syscalls
-from zot.system.jail.allowed_programs import chosen_programs, system_without_programs
-from zot.system.jail.bubblewrap import arguments
+from zot.system.jail.allowed_programs import chosen_programs, program_folders, system_without_programs
 from zot.system.jail.git_repositories import Repositories
-from zot.system.jail.lease import Cell, Lingering
 from zot.system.jail.policy import Limits, Policy
 from zot.system.jail.private_dirs import Private
-from zot.system.jail.protected_paths import held
-from zot.system.jail.system_paths import SYSTEM, etc_directories, etc_files, toolchains
+from zot.system.jail.protected_paths import Covers, held
+from zot.system.jail.system_paths import SYSTEM, etc_directories, etc_files, outermost, toolchains
 from zot.system.process_table import tasks_of
 from zot.system.temp_files import scratch_directory
 
 Streams = tuple[int, int, int]
 
 
-class Starter:
+class JailLauncher:
     """``bubblewrap`` is its program at the full level, empty at the reduced one; ``close`` removes what is private,
     unless that is somebody else's, who gave it."""
 
@@ -77,7 +79,7 @@ class Starter:
 
     def start(
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams
-    ) -> tuple[subprocess.Popen[bytes], Cell]:
+    ) -> tuple[subprocess.Popen[bytes], JailLease]:
         begin = self._start_full if self._bubblewrap else self._start_reduced
         begin = self._start_on_mac if sys.platform == "darwin" else begin
         return self._thread.submit(begin, argv, cwd, env, streams).result()
@@ -88,17 +90,17 @@ class Starter:
 
     def _start_reduced(
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams
-    ) -> tuple[subprocess.Popen[bytes], Cell]:
+    ) -> tuple[subprocess.Popen[bytes], JailLease]:
         self.repositories.begin()
         own = {**env, **self._own_places()}
         with _limiting(self._policy.limits, self._tasks_before) as limit:
             child = _popen(argv, cwd, own, streams)
             limit(child.pid)
-        return child, Cell(self.repositories.end)
+        return child, JailLease(self.repositories.end)
 
     def _start_on_mac(
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams
-    ) -> tuple[subprocess.Popen[bytes], Cell]:
+    ) -> tuple[subprocess.Popen[bytes], JailLease]:
         from zot.system.jail import seatbelt
 
         self.repositories.begin()
@@ -108,14 +110,18 @@ class Starter:
             readable = chosen_programs(self._policy.programs, self._home).places
         text = seatbelt.profile(self._policy, readable, (self.private.home, self.private.tmp))
         words = [*seatbelt.command(text), *_limited(self._policy.limits), *argv]
-        return _popen(words, cwd, own, streams), Cell(self.repositories.end)
+        return _popen(words, cwd, own, streams), JailLease(self.repositories.end)
 
     def _start_full(
         self, argv: Sequence[str], cwd: str, env: Mapping[str, str], streams: Streams
-    ) -> tuple[subprocess.Popen[bytes], Cell]:
+    ) -> tuple[subprocess.Popen[bytes], JailLease]:
         own = {**env, "HOME": self._home}
         own.pop("TMPDIR", None)
-        self._make_room()
+        # once, and only now: what is to be made for a command is there by then
+        if not self._has_room:
+            policy, self._has_room = self._policy, True
+            allowed = (*policy.readable, *policy.read_files, *policy.write_files)
+            self.private.make_room((path for path in allowed if os.path.exists(path)), self._home)
         with ExitStack() as files, ExitStack() as kept:
             covers = kept.enter_context(held(self._policy, self.repositories.begin()))
             told, telling = os.pipe()
@@ -127,15 +133,8 @@ class Starter:
             listed = _readable(b"".join(os.fsencode(word) + b"\0" for word in options), files)
             command = [self._bubblewrap, "--args", str(listed), "--", *_limited(self._policy.limits), *argv]
             child = _popen(command, "/", own, streams, (filter, listed, telling))
-            return child, Cell(self.repositories.end, kept.pop_all(), told, self._lingering)
+            return child, JailLease(self.repositories.end, kept.pop_all(), told, self._lingering)
         raise AssertionError("unreachable")
-
-    def _make_room(self) -> None:
-        """Once, and only now: what is to be made for a command is there by then."""
-        if not self._has_room:
-            policy, self._has_room = self._policy, True
-            allowed = (*policy.readable, *policy.read_files, *policy.write_files)
-            self.private.make_room((path for path in allowed if os.path.exists(path)), self._home)
 
 
 def _filter(policy: Policy, *, full: bool) -> bytes:
@@ -201,3 +200,179 @@ def _readable(content: bytes, files: ExitStack) -> int:
     os.write(fd, content)
     os.lseek(fd, 0, os.SEEK_SET)
     return fd
+
+
+# The policy as arguments of bubblewrap. Order matters: a later mount covers an earlier one.
+
+_ALWAYS = (
+    *("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"),
+    *("--disable-userns", "--die-with-parent", "--cap-drop", "ALL"),
+)
+# What root may write there whatever namespace it is in; bubblewrap itself covers irq, bus and sysrq-trigger.
+_OF_PROC = ("/proc/sys", "/proc/fs")
+# Stands where nothing must come to be. It costs a fifth of a read-only bind, for which bubblewrap reads the whole table
+# of mounts; whoever makes it writable all the same writes into a page of memory that is gone with the command.
+_NOTHING = ("--perms", "0555", "--size", "4096", "--tmpfs")
+
+
+def arguments(
+    policy: Policy, covers: Covers, private: Private, environment: Mapping[str, str], cwd: str, home: str
+) -> list[str]:
+    """What follows the program's name, without the command."""
+    made = [*_ALWAYS, *(() if policy.network else ("--unshare-net",))]
+    for path in SYSTEM:
+        if os.path.islink(path):
+            made += ["--symlink", os.readlink(path), path]
+        elif os.path.isdir(path):
+            made += ["--ro-bind", path, path]
+    made += ["--ro-bind", private.etc, "/etc"]
+    for path in etc_directories():
+        made += ["--ro-bind", os.path.realpath(path), path]
+    made += ["--proc", "/proc"]
+    for path in _OF_PROC:
+        made += ["--ro-bind", path, path] if os.path.exists(path) else []
+    made += ["--dev", "/dev", "--bind", private.tmp, "/tmp", "--symlink", "/tmp", "/var/tmp"]
+    made += ["--dir", "/run", "--bind", private.home, home]
+    programs = _programs(policy, environment.get("PATH", ""), home, made)
+    made += _binds("--ro-bind", outermost((*programs, *policy.read)))
+    made += _binds("--ro-bind-try", policy.read_files)  # one that is gone by now is not there inside either
+    made += _binds("--bind", policy.writable) + _binds("--bind-try", policy.write_files)
+    made += _binds("--bind", covers.pinned) + _binds("--ro-bind", covers.kept)
+    for path in covers.empty:
+        made += [*_NOTHING, path]
+    return [*made, "--remount-ro", "/", "--chdir", cwd]
+
+
+def _programs(policy: Policy, path: str, home: str, made: list[str]) -> list[str]:
+    """Installations to show; when only some programs are allowed, the system's own directories hold these alone."""
+    if policy.programs is None:
+        return toolchains(path, home)
+    chosen = chosen_programs(policy.programs, home)
+    folders = program_folders()
+    for folder in folders:
+        made += ["--tmpfs", folder]
+    for file in chosen.files:
+        made += ["--ro-bind", file, file]
+    for link, target in chosen.links:
+        made += ["--symlink", target, link]
+    for folder in folders:
+        made += ["--remount-ro", folder]
+    return list(chosen.places)
+
+
+def _binds(option: str, paths: Iterable[str]) -> list[str]:
+    return [word for path in paths for word in (option, path, path)]
+
+
+# What one command in a jail holds, and when it is let go.
+
+_LINGER_S = 1.0
+_DYING_S = 1.0
+_FIRST = re.compile(rb'"child-pid": *([0-9]+)')
+
+
+class Lingering:
+    """Lets go a moment later of what the last command held: the next one mostly comes at once, and holding the names
+    anew would cost more than anything else zot does for it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._kept: ExitStack | None = None
+        self._until = 0.0
+        self._waits = False
+
+    def take(self, kept: ExitStack) -> None:
+        with self._lock:
+            before, self._kept = self._kept, kept
+            self._until = time.monotonic() + _LINGER_S
+            waits, self._waits = self._waits, True
+        if not waits:
+            Thread(target=self._wait, name="zot-jail-names", daemon=True).start()
+        if before is not None:
+            before.close()
+
+    def let_go(self) -> None:
+        with self._lock:
+            kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.close()
+
+    def _wait(self) -> None:
+        """One thread for a row of commands: starting one for each would cost as much as it saves."""
+        while True:
+            with self._lock:
+                left = self._until - time.monotonic()
+                if left <= 0:
+                    self._waits = False
+                    break
+            time.sleep(left)
+        self.let_go()
+
+
+class JailLease:
+    """The protected names, and the pipe on which bubblewrap tells that it began. ``remarks``, once it is released, are
+    what a person should hear of what the command did."""
+
+    def __init__(
+        self,
+        end: Callable[[], list[str]],
+        kept: ExitStack | None = None,
+        told: int = -1,
+        lingering: Lingering | None = None,
+    ) -> None:
+        self.remarks: list[str] = []
+        self._end: Callable[[], list[str]] | None = end
+        self._kept = kept
+        self._told = told
+        self._lingering = lingering
+        self._own_processes = kept is not None  # nobody else's can be seen, and they end together
+        self._first: int | None = None  # of them; 0 when there was none
+
+    def began(self) -> bool:
+        """Once the command is over: whether there was one."""
+        if self._own_processes and self._first is None:
+            self._first = _first_process(self._told)
+        return self._first != 0
+
+    def is_empty(self, session: int) -> bool:
+        """See ``zot.system.processes.Cell``."""
+        if not self.began() or self._first is None:
+            return False
+        try:
+            # The number of one that is gone may be somebody else's by now.
+            return os.getsid(self._first) != session or _is_over(self._first)
+        except ProcessLookupError:
+            return True
+        except (AttributeError, OSError):
+            return False
+
+    def release(self) -> None:
+        if self._kept is not None:
+            self.began()
+            kept, self._kept = self._kept, None
+            kept.close() if self._lingering is None else self._lingering.take(kept)
+        if self._end is not None:
+            end, self._end = self._end, None
+            self.remarks = end()
+
+
+def _first_process(told: int) -> int:
+    os.set_blocking(told, False)
+    with suppress(BlockingIOError):
+        if found := _FIRST.search(os.read(told, 4096)):
+            return int(found[1])
+    return 0
+
+
+def _is_over(pid: int) -> bool:
+    """Within a reasonable time."""
+    fd = os.pidfd_open(pid)
+    try:
+        waiting = select.poll()
+        waiting.register(fd, select.POLLIN)
+        ended = bool(waiting.poll(_DYING_S * 1000))
+    finally:
+        os.close(fd)
+    with suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)  # where orphans become zot's children, it is one
+    return ended

@@ -46,7 +46,16 @@ def profile(policy: Policy, readable: Iterable[str], private: Iterable[str]) -> 
     rules = ["(version 1)", "(deny default)", "(allow process-fork)", "(allow sysctl-read)", "(allow ipc-posix-sem)"]
     rules += ["(allow signal (target same-sandbox))", "(allow process-info* (target same-sandbox))"]
     rules.append(_rule("allow mach-lookup", _named("global-name", _SERVICES)))
-    rules.append(_rule("allow file-read-metadata", _named("literal", _above([*read, *write]))))
+    # every directory on the way to them, to be passed through
+    rules.append(
+        _rule(
+            "allow file-read-metadata",
+            _named(
+                "literal",
+                sorted({str(above) for path in [*read, *write] for above in PurePosixPath(path).parents} | {"/"}),
+            ),
+        )
+    )
     rules.append(_rule("allow file-read*", _named("literal", ("/", *(f"/private/etc/{name}" for name in _FILES)))))
     rules.append(_rule("allow file-read* file-write-data", _named("literal", (f"/dev/{name}" for name in _DEVICES))))
     rules.append(_rule("allow file-read* process-exec file-map-executable", _named("subpath", [*read, *write])))
@@ -79,11 +88,6 @@ def _protected(policy: Policy) -> list[str]:
 def _repositories(policy: Policy) -> list[str]:
     """Where there is one; where there is none, a command may make one."""
     return [root for root in policy.guarded if os.path.lexists(f"{root}/.git")]
-
-
-def _above(paths: Iterable[str]) -> list[str]:
-    """Every directory on the way to them, to be passed through."""
-    return sorted({str(above) for path in paths for above in PurePosixPath(path).parents} | {"/"})
 
 
 def _named(filter: str, values: Iterable[str]) -> list[str]:

@@ -135,11 +135,11 @@ def test_a_local_time_of_another_program_becomes_utc(
 
 def loaded(*messages: Message) -> tuple[Message, ...]:
     from zot.core.session.records import message_row
-    from zot.core.session.session_file import Line
+    from zot.core.session.session_file import SessionLine
 
     state = Replay()
     for number, message in enumerate(messages):
-        state.feed(Line(number, b"", message_row(message)))
+        state.feed(SessionLine(number, b"", message_row(message)))
     state.finish()
     return tuple(state.messages)
 

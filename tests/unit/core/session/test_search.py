@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from zot.core.session.search import Said, last_said, search
+from zot.core.session.search import MessageExcerpt, last_said, search
 
 
 def message(role: str, *content: dict[str, Any], **more: Any) -> str:
@@ -37,7 +37,7 @@ def session(tmp_path: Path) -> Path:
     return path
 
 
-def found(path: Path, typed: str) -> Said | None:
+def found(path: Path, typed: str) -> MessageExcerpt | None:
     hits = list(search([str(path)], typed, bool))
     return hits[0].said if hits else None
 

@@ -18,9 +18,9 @@ from zot.agent.tools.write import WriteTool
 from zot.core.session.session import Session
 from zot.core.session.store import SessionStore
 from zot.core.tool import ToolContext, ToolResult
-from zot.features.checkpoints.change_log import Event, Place
+from zot.features.checkpoints.change_log import ChangeStorePaths, Event
 from zot.features.checkpoints.change_recorder import Keeping
-from zot.features.checkpoints.restore_plan import Plan, Report, carry_out, plan
+from zot.features.checkpoints.restore_plan import RestorePlan, RestoreReport, carry_out, plan
 from zot.provider.messages import ToolCallBlock, user_message
 
 
@@ -42,7 +42,7 @@ class Project:
 
     def again(self) -> None:
         """As another process would begin: nothing is remembered but what is on disk."""
-        self.place = Place(self.home)
+        self.place = ChangeStorePaths(self.home)
         self.keeping = Keeping(
             self.place, self.cwd, lambda: self.session, lambda: self._said, self.told.append, self.capacity
         )
@@ -70,10 +70,10 @@ class Project:
     def events(self) -> list[Event]:
         return self.keeping.history()
 
-    def plan(self, prompt: str) -> Plan:
+    def plan(self, prompt: str) -> RestorePlan:
         return plan(self.events(), prompt, self.place.objects)
 
-    def rewind(self, prompt: str, *, overwrite: bool = False) -> Report:
+    def rewind(self, prompt: str, *, overwrite: bool = False) -> RestoreReport:
         found = self.plan(prompt)
         return carry_out(self.keeping, [*found.doable, *(found.conflicts if overwrite else [])])
 

@@ -15,10 +15,9 @@ from zot.errors import ToolError
 from zot.features.checkpoints import restore_plan
 from zot.features.checkpoints.change_log import Change, read_ledger
 from zot.features.checkpoints.diff import counted, diff_lines, differences, figures
-from zot.features.checkpoints.file_state import State
+from zot.features.checkpoints.file_state import FileState
 from zot.features.checkpoints.object_store import Objects
-from zot.features.checkpoints.points import points
-from zot.features.checkpoints.restore_plan import carry_out
+from zot.features.checkpoints.restore_plan import carry_out, points
 
 
 async def test_files_go_back_to_what_they_were_before_a_prompt(project: Project) -> None:
@@ -88,7 +87,7 @@ async def test_one_that_was_killed_is_finished_by_doing_it_again(
     calls: list[str] = []
     real = restore_plan.restore
 
-    def dies(path: str, wanted: State, objects: Objects) -> None:
+    def dies(path: str, wanted: FileState, objects: Objects) -> None:
         calls.append(path)
         if len(calls) == 2:
             raise KeyboardInterrupt

@@ -7,9 +7,8 @@ from html.parser import HTMLParser
 import pytest
 
 from zot.features.export.document import Document, document_of
-from zot.features.export.html_page import html_page
-from zot.features.export.markdown_html import rendered
-from zot.features.export.markdown_page import fenced, markdown_page
+from zot.features.export.export import fenced, markdown_page
+from zot.features.export.html_page import html_page, rendered
 from zot.provider.messages import (
     ImageBlock,
     Message,

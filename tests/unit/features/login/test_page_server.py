@@ -12,8 +12,7 @@ import pytest
 import pytest_asyncio
 
 from zot.features.login.key_login import KeyRefused
-from zot.features.login.key_page import KeyForm
-from zot.features.login.page_server import PageServer
+from zot.features.login.page_server import KeyForm, PageServer
 
 GOOD = "sk-good-0123456789"
 

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from zot.errors import ConfigError, NotThere
-from zot.features.mcp.config import Entry, by_name, entry_of, expanded, load
-from zot.features.mcp.jsonc import without_comments
+from zot.features.mcp.config import ServerConfig, by_name, entry_of, expanded, load, without_comments
 
 
-def entries(tmp_path: Path, text: str, problems: list[str] | None = None) -> dict[str, Entry]:
+def entries(tmp_path: Path, text: str, problems: list[str] | None = None) -> dict[str, ServerConfig]:
     (tmp_path / ".mcp.json").write_text(text)
     told: list[str] = [] if problems is None else problems
     return by_name(load(tmp_path / "home", tmp_path, problems=told), told)

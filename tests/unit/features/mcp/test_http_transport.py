@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.mcp_http import FakeMcpHttp, Seen, answer
 from tests.unit.features.mcp.conftest import Stage, text
 from zot.errors import LoginFailed
-from zot.features.mcp.config import Login
+from zot.features.mcp.config import ServerLogin
 from zot.features.mcp.oauth import StoredLogin, challenge_words, key_of, log_out, settings_for
 from zot.provider.auth.auth_store import AuthStore, OAuthToken
 from zot.provider.http.pool import HttpPool
@@ -191,9 +191,9 @@ async def test_a_token_goes_to_the_address_it_was_given_for_and_nowhere_else(sta
         store.set_oauth(key_of(one.url), OAuthToken(access_token="t1"))
         await stage.find(stage.host(entry(other), store=store), "echo")  # the same name, another address
         assert not any("authorization" in seen.headers for seen in other.seen)
-        assert await StoredLogin(store, one.url, Login()).headers() == {"authorization": "Bearer t1"}
+        assert await StoredLogin(store, one.url, ServerLogin()).headers() == {"authorization": "Bearer t1"}
         assert log_out(store, one.url) and not log_out(store, one.url)
-        assert await StoredLogin(store, one.url, Login()).headers() == {}
+        assert await StoredLogin(store, one.url, ServerLogin()).headers() == {}
 
 
 async def test_metadata_that_speaks_for_another_server_is_refused() -> None:
@@ -206,5 +206,5 @@ async def test_metadata_that_speaks_for_another_server_is_refused() -> None:
     pool = HttpPool()
     async with FakeMcpHttp(before=before) as server:
         with pytest.raises(LoginFailed, match=r"speaks for another server: 'https://other\.example/mcp'"):
-            await settings_for(pool, server.url, "", Login())
+            await settings_for(pool, server.url, "", ServerLogin())
     await pool.aclose()

@@ -9,7 +9,7 @@ from tests.unit.features.mcp.conftest import Stage
 from zot.core.tool import spec_of
 from zot.features.mcp.config import entry_of
 from zot.features.mcp.list_cache import Listed, ToolRow, remember
-from zot.features.mcp.tool_names import described, full_names, ranked
+from zot.features.mcp.tools import described, full_names, ranked
 
 
 def listed(*names: str, about: str = "what {} does") -> Listed:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from zot.system.jail.access_requests import Surroundings, file_wish, granted, widened, wishes_in
+from zot.system.jail.access_requests import AccessContext, file_wish, granted, widened, wishes_in
 from zot.system.jail.policy import Policy, Wish
 
 
@@ -21,9 +21,9 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def around(place: Path, **more: object) -> Surroundings:
+def around(place: Path, **more: object) -> AccessContext:
     policy = Policy(root=str(place / "project"), read=(str(place / "seen"),), **more)  # type: ignore[arg-type]
-    return Surroundings(policy, str(place / "project"), str(place / "home"), (str(place / "home" / "zot"),))
+    return AccessContext(policy, str(place / "project"), str(place / "home"), (str(place / "home" / "zot"),))
 
 
 COMPLAINTS = [

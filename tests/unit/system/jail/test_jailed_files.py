@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from zot.system.jail import jailed_files, syscalls
-from zot.system.jail.jailed_files import Beneath, Outside, Protected
+from zot.system.jail.jailed_files import Beneath, OutsideRoots, Protected
 from zot.system.jail.policy import policy_for
 
 
@@ -65,9 +65,9 @@ def test_paths_inside_are_opened_and_outside_are_not(files: Beneath, tmp_path: P
     assert read(files, project / "a" / "file") == "inside"
     assert read(files, project / "a" / "deep" / ".." / "file") == "inside"
     for path in (tmp_path / "secret", project / ".." / "secret", Path("/etc/passwd"), project / "a" / "../../secret"):
-        with pytest.raises(Outside):
+        with pytest.raises(OutsideRoots):
             read(files, path)
-        with pytest.raises(Outside):
+        with pytest.raises(OutsideRoots):
             write(files, path)
     write(files, project / "new" / "directories" / "file")
     assert (project / "new" / "directories" / "file").read_text() == "written"
@@ -92,7 +92,7 @@ def test_a_link_to_nothing_does_not_make_something_outside(files: Beneath, tmp_p
 
 def test_a_name_that_begins_alike_is_outside(files: Beneath, tmp_path: Path) -> None:
     """engine-227: `/a/bc` is not inside `/a/b`."""
-    with pytest.raises(Outside):
+    with pytest.raises(OutsideRoots):
         read(files, tmp_path / "bc" / "secret")
 
 

@@ -13,7 +13,7 @@ import pytest
 from zot.errors import ConfigError
 from zot.system.jail import seatbelt
 from zot.system.jail.jail import look
-from zot.system.jail.launcher import Starter
+from zot.system.jail.launcher import JailLauncher
 from zot.system.jail.policy import PROTECTED, Policy
 
 POLICY = Policy(root="/Users/me/project", read=("/opt/data",), write=("/Users/me/other",))
@@ -133,7 +133,7 @@ def test_commands_are_started_by_it(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setattr(sys, "platform", "darwin")
     project = tmp_path / "project"
     project.mkdir()
-    starter = Starter(Policy(root=str(project)), "", str(tmp_path))
+    starter = JailLauncher(Policy(root=str(project)), "", str(tmp_path))
     try:
         child, cell = starter.start(
             ["/bin/sh", "-c", "echo $HOME; ulimit -Hc"],

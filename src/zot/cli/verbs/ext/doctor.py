@@ -16,7 +16,7 @@ from zot.cli.output import show_spelled
 from zot.cli.verb_table import options
 from zot.features.extensions.extension_check import Findings, examine
 from zot.features.extensions.install.installed import all_installed
-from zot.features.extensions.loader.discovery import Entry
+from zot.features.extensions.loader.discovery import DiscoveredExtension
 from zot.features.extensions.loader.extension_trust import UntrustedExtension
 from zot.features.extensions.registry import ExtensionStatus
 from zot.features.process_log import last_output
@@ -93,14 +93,14 @@ def report(findings: Findings) -> Iterator[str]:
         yield "no extensions found"
 
 
-def _headline(entry: Entry, status: ExtensionStatus | None) -> str:
+def _headline(entry: DiscoveredExtension, status: ExtensionStatus | None) -> str:
     manifest = entry.manifest
     kind = "guard" if manifest.guard or (status and status.guard) else manifest.kind
     state = _state(status) if status else "loaded; it runs nothing"
     return f"{manifest.name} {manifest.version or '-'} ({entry.scope} {kind}): {state}"
 
 
-def _details(entry: Entry, status: ExtensionStatus | None) -> Iterator[tuple[str, str]]:
+def _details(entry: DiscoveredExtension, status: ExtensionStatus | None) -> Iterator[tuple[str, str]]:
     yield "directory", str(entry.manifest.directory)
     if status is None:
         return

@@ -15,11 +15,10 @@ from zot.errors import UsageError, ZotError
 from zot.features.extensions.bytecode_cache import forget_bytecode
 from zot.features.extensions.install.install_record import changed_here, read_record, written_later
 from zot.features.extensions.install.installed import Installed, all_installed, find, typed_name
-from zot.features.extensions.loader.data_dir import data_dir
+from zot.features.extensions.loader.data_dir import copy_files, data_dir, old_data
 from zot.features.extensions.loader.discovery import STAGING, global_dir
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.loader.guard_registry import forget, known_guards
-from zot.features.extensions.loader.legacy_data import copy_files, old_data
 from zot.features.extensions.loader.lock_file import LockFile
 from zot.features.extensions.loader.manifest import Manifest
 from zot.system.files import make_private_dir, zot_home

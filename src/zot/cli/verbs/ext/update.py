@@ -19,13 +19,12 @@ from zot.cli.output import ask, tell
 from zot.cli.verb_table import options
 from zot.cli.verbs.ext.install import report_exec
 from zot.errors import UsageError, ZotError, in_words
-from zot.features.extensions.install.install_record import Record, changed_here, read_record
+from zot.features.extensions.install.install_record import InstallRecord, changed_here, read_record
 from zot.features.extensions.install.installed import Installed, all_installed, find
 from zot.features.extensions.install.place import put, staging
 from zot.features.extensions.install.source import Fetched, fetch
-from zot.features.extensions.loader.data_dir import RECORD
+from zot.features.extensions.loader.data_dir import RECORD, files_below, looks_like_data
 from zot.features.extensions.loader.declared_permissions import wider
-from zot.features.extensions.loader.legacy_data import files_below, looks_like_data
 from zot.features.extensions.loader.lock_file import LockFile, pins_of
 from zot.features.extensions.loader.manifest import FILE, Manifest
 from zot.system.files import zot_home
@@ -72,7 +71,7 @@ def _why_unknown(item: Installed) -> str:
     return "nobody remembers where it came from; `zot ext install --force PATH|URL` replaces it"
 
 
-def _update(item: Installed, record: Record | None, wishes: _Wishes) -> None:
+def _update(item: Installed, record: InstallRecord | None, wishes: _Wishes) -> None:
     if item.scope == "project":
         raise ZotError(f"it belongs to this project; change it in {item.directory}, then run `zot ext trust`")
     if record is None:
@@ -100,7 +99,7 @@ def _update(item: Installed, record: Record | None, wishes: _Wishes) -> None:
         report_exec(manifest)
 
 
-def _pin_first(manifest: Manifest, record: Record) -> None:
+def _pin_first(manifest: Manifest, record: InstallRecord) -> None:
     """One that was installed before files were pinned, and is as it came."""
     lock = LockFile(zot_home())
     if lock.of(manifest.directory.name) is None:
@@ -126,7 +125,7 @@ def _ask_for(item: Installed, more: list[str]) -> None:
         raise ZotError("it asks for more than you granted it, told above; --force takes it")
 
 
-def _refuse_losses(item: Installed, new: Manifest, record: Record) -> None:
+def _refuse_losses(item: Installed, new: Manifest, record: InstallRecord) -> None:
     """What an update would take away without being asked to."""
     old = item.manifest
     edited = [
@@ -141,7 +140,7 @@ def _refuse_losses(item: Installed, new: Manifest, record: Record) -> None:
         raise ZotError(f"it is a guard, and version {new.version or '-'} does not say so any more; --force takes it")
 
 
-def _is_same(installed: Path, fetched: Path, record: Record) -> bool:
+def _is_same(installed: Path, fetched: Path, record: InstallRecord) -> bool:
     """The files that came with it and those that came now, by their content; the manifest but for ``enabled``."""
     new = {str(path.relative_to(fetched)) for path in files_below(fetched)}
     if new != set(record.files) - {RECORD} or changed_here(installed, record):
@@ -164,7 +163,7 @@ def _without_enabled(path: Path) -> dict[str, object]:
     return {name: value for name, value in fields.items() if name != "enabled"}
 
 
-def _change(item: Installed, record: Record, fetched: Fetched) -> str:
+def _change(item: Installed, record: InstallRecord, fetched: Fetched) -> str:
     before = _version(item.manifest.version if item.manifest else "", record.commit)
     return f"{before} → {_version(fetched.manifest.version, fetched.commit)}"
 

@@ -14,8 +14,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from zot.features.extensions.loader.data_dir import RECORD
-from zot.features.extensions.loader.legacy_data import ignored_names, is_among, looks_like_data
+from zot.features.extensions.loader.data_dir import RECORD, ignored_names, is_among, looks_like_data
 from zot.features.extensions.loader.manifest import Manifest
 from zot.system.safe_open import create, reading
 

@@ -18,15 +18,13 @@ from zot.errors import ExtensionError, ZotError
 from zot.features.extensions.bytecode_cache import compile_ahead
 from zot.features.extensions.install.copy_tree import Notify
 from zot.features.extensions.install.install_record import changed_here, read_record, write_record, written_later
-from zot.features.extensions.install.source import Fetched, Source
-from zot.features.extensions.loader.data_dir import data_dir, make_data_dir
+from zot.features.extensions.install.source import ExtensionSource, Fetched
+from zot.features.extensions.loader.data_dir import copy_file, data_dir, looks_like_data, make_data_dir, old_data
 from zot.features.extensions.loader.discovery import STAGING, global_dir
-from zot.features.extensions.loader.legacy_data import copy_file, looks_like_data, old_data
 from zot.features.extensions.loader.lock_file import LockFile, pins_of
 from zot.features.extensions.loader.manifest import FILE, Manifest, read_manifest
-from zot.system.files import make_private_dir, sync_dir, write_atomic, zot_home
+from zot.system.files import make_private_dir, swap, sync_dir, write_atomic, zot_home
 from zot.system.safe_open import read_whole
-from zot.system.swapping import swap
 from zot.system.temp_files import held_directory, remove_if_dead
 
 
@@ -43,7 +41,7 @@ def staging(name: str) -> Generator[Path]:
         yield place / name
 
 
-def put(built: Path, source: Source, fetched: Fetched, notify: Notify) -> Manifest:
+def put(built: Path, source: ExtensionSource, fetched: Fetched, notify: Notify) -> Manifest:
     """The staged directory becomes the installed one, also where there is one already."""
     destination = global_dir(zot_home()) / built.name
     names = write_record(built, source, fetched.commit)
@@ -84,7 +82,12 @@ def _carry_over(old: Manifest, built: Path, notify: Notify) -> None:
         if (old.directory / name).is_symlink():
             target.symlink_to(os.readlink(old.directory / name))
         else:
-            _keep(old.directory / name, target)
+            # the same file under both names, until the old one goes
+            path = old.directory / name
+            try:
+                os.link(path, target)
+            except OSError:
+                copy_file(path, target)
     if not old.enabled:
         set_enabled(built / FILE, False)
 
@@ -98,14 +101,6 @@ def set_enabled(path: Path, enabled: bool) -> bytes:
     except OSError as error:
         raise ZotError(f"{path} cannot be written: {error.strerror or error}") from error
     return data
-
-
-def _keep(path: Path, target: Path) -> None:
-    """The same file under both names, until the old one goes."""
-    try:
-        os.link(path, target)
-    except OSError:
-        copy_file(path, target)
 
 
 def _kept(old: Manifest, built: Path) -> list[str]:

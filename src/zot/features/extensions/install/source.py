@@ -27,7 +27,7 @@ _FORGE = re.compile(r"(https?://[^/]+/.+?)(?:/-)?/tree/([^/]+)(?:/(.+?))?/?")
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 
 
-class Source(msgspec.Struct, frozen=True):
+class ExtensionSource(msgspec.Struct, frozen=True):
     """``place`` is a URL or an absolute path; ``ref`` and ``subdir`` are empty for the default and the whole."""
 
     kind: Literal["git", "path"]
@@ -54,7 +54,7 @@ class Fetched(msgspec.Struct, frozen=True):
     commit: str = ""
 
 
-def read_source(typed: str, ref: str = "", subdir: str = "") -> Source:
+def read_source(typed: str, ref: str = "", subdir: str = "") -> ExtensionSource:
     """What the words on the command line mean."""
     if os.path.exists(os.path.expanduser(typed.removeprefix("file://"))):
         url, typed_ref, typed_subdir = typed, "", ""  # an @ or # in it is part of its name
@@ -62,20 +62,20 @@ def read_source(typed: str, ref: str = "", subdir: str = "") -> Source:
         url, typed_ref, typed_subdir = _split(typed)
     ref, subdir = ref or typed_ref, _checked_subdir(subdir or typed_subdir)
     if is_git_url(url):
-        return Source("git", url, ref, subdir)
+        return ExtensionSource("git", url, ref, subdir)
     if ref:
         raise UsageError(
             f'"{typed}" is not a git URL, so there is no "{ref}" of it (for a repository on this machine '
             f"write file://{os.path.abspath(os.path.expanduser(url))})"
         )
-    return Source("path", os.path.abspath(os.path.join(os.path.expanduser(url), subdir)))
+    return ExtensionSource("path", os.path.abspath(os.path.join(os.path.expanduser(url), subdir)))
 
 
 def is_git_url(source: str) -> bool:
     return "://" in source or source.startswith("git@") or source.endswith(".git")
 
 
-def fetch(source: Source, target: Path, notify: Notify) -> Fetched:
+def fetch(source: ExtensionSource, target: Path, notify: Notify) -> Fetched:
     """Put it into ``target``, which does not exist yet; the caller removes what a failure leaves."""
     if source.kind == "path":
         return _copy(Path(source.place), target, notify)
@@ -93,7 +93,7 @@ def fetch(source: Source, target: Path, notify: Notify) -> Fetched:
     return Fetched(_checked(target), commit)
 
 
-def fetch_files(source: Source, target: Path, notify: Notify) -> str:
+def fetch_files(source: ExtensionSource, target: Path, notify: Notify) -> str:
     """The same for a directory of any kind: its files, without those of git, and the commit they are of."""
     if source.kind == "git":
         clone = target.with_name(f"{target.name}.clone")
@@ -155,7 +155,7 @@ def _copy(source: Path, target: Path, notify: Notify) -> Fetched:
     return Fetched(_checked(target))
 
 
-def _clone(source: Source, target: Path, notify: Notify) -> None:
+def _clone(source: ExtensionSource, target: Path, notify: Notify) -> None:
     notify(f"cloning {source.told} …")
     progress = "--progress" if sys.stderr.isatty() else "--quiet"
     git = _git()

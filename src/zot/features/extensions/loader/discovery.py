@@ -9,7 +9,8 @@ are refused. Nothing is written here.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,7 @@ from zot.features.extensions.loader.data_dir import Scope, data_dir
 from zot.features.extensions.loader.extension_trust import ExtensionTrust, extension_key
 from zot.features.extensions.loader.guard_registry import known_guards
 from zot.features.extensions.loader.manifest import FILE, Manifest, looks_like_guard, read_manifest
+from zot.features.skills.discovery import FILE_NAME, SkillFile
 from zot.features.trust import project_key
 from zot.system.files import is_missing
 
@@ -30,7 +32,7 @@ class CannotList(ExtensionError):
     """Nobody knows which extensions there are, nor whether one of them is a guard."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class DiscoveredExtension(msgspec.Struct, frozen=True):
     manifest: Manifest
     scope: Scope
     data_dir: Path
@@ -56,7 +58,7 @@ class LoadProblem(msgspec.Struct, frozen=True):
 
 
 class Discovery(msgspec.Struct):
-    entries: list[Entry] = []
+    entries: list[DiscoveredExtension] = []
     """In load order."""
     problems: list[LoadProblem] = []
     notes: list[str] = []
@@ -152,8 +154,8 @@ def _may_be_directory(path: Path) -> bool:
         return True
 
 
-def _explicit(paths: Sequence[Path], cwd: Path, home: Path, result: Discovery) -> list[Entry]:
-    entries: list[Entry] = []
+def _explicit(paths: Sequence[Path], cwd: Path, home: Path, result: Discovery) -> list[DiscoveredExtension]:
+    entries: list[DiscoveredExtension] = []
     known = known_guards(home).paths if paths else ()
     for path in paths:
         directory = Path(os.path.abspath(path))
@@ -169,7 +171,7 @@ def _explicit(paths: Sequence[Path], cwd: Path, home: Path, result: Discovery) -
             result.problems.append(LoadProblem(directory, RUNS_NOTHING, True, "leave out --ext"))
         else:
             place = data_dir(found.manifest, "explicit", cwd, home)
-            entries.append(Entry(found.manifest, "explicit", place, found.presumed_guard))
+            entries.append(DiscoveredExtension(found.manifest, "explicit", place, found.presumed_guard))
     return entries
 
 
@@ -272,8 +274,8 @@ def _may_hide(project: _Found, own: _Found) -> bool:
     return project.trusted or not own.runs
 
 
-def _enabled(found: list[_Found], scope: Scope, cwd: Path, home: Path, result: Discovery) -> list[Entry]:
-    entries: list[Entry] = []
+def _enabled(found: list[_Found], scope: Scope, cwd: Path, home: Path, result: Discovery) -> list[DiscoveredExtension]:
+    entries: list[DiscoveredExtension] = []
     for item in found:
         if item.manifest is None:
             fix = _fix(item.directory, scope)
@@ -284,7 +286,7 @@ def _enabled(found: list[_Found], scope: Scope, cwd: Path, home: Path, result: D
             result.problems.append(LoadProblem(item.directory, RUNS_NOTHING, True, _fix(item.directory, scope)))
         else:
             place = data_dir(item.manifest, scope, cwd, home)
-            entries.append(Entry(item.manifest, scope, place, item.presumed_guard))
+            entries.append(DiscoveredExtension(item.manifest, scope, place, item.presumed_guard))
     return entries
 
 
@@ -293,13 +295,13 @@ def _fix(directory: Path, scope: Scope) -> str:
     return f"repair {directory / FILE}, or {without}"
 
 
-def _unique(entries: list[Entry], result: Discovery) -> list[Entry]:
+def _unique(entries: list[DiscoveredExtension], result: Discovery) -> list[DiscoveredExtension]:
     """The second stage, by manifest name: one of each, in load order."""
-    same_name: dict[str, list[Entry]] = {}
+    same_name: dict[str, list[DiscoveredExtension]] = {}
     for entry in entries:
         same_name.setdefault(entry.manifest.name, []).append(entry)
     winners = {name: _winner(group) for name, group in same_name.items()}
-    kept: list[Entry] = []
+    kept: list[DiscoveredExtension] = []
     for entry in entries:
         winner = winners[entry.manifest.name]
         if entry is winner:
@@ -309,7 +311,7 @@ def _unique(entries: list[Entry], result: Discovery) -> list[Entry]:
     return kept
 
 
-def _winner(group: list[Entry]) -> Entry:
+def _winner(group: list[DiscoveredExtension]) -> DiscoveredExtension:
     """A guard before all others, the user's own before other guards; else the first, but what runs nothing in a
     project does not take the name of something that runs."""
     guards = [entry for entry in group if entry.guards]
@@ -321,7 +323,7 @@ def _winner(group: list[Entry]) -> Entry:
     )
 
 
-def _report_skipped(skipped: Entry, winner: Entry, result: Discovery) -> None:
+def _report_skipped(skipped: DiscoveredExtension, winner: DiscoveredExtension, result: Discovery) -> None:
     """The same directory reached twice (a link, a path typed twice) is nothing to worry about; a second guard is."""
     name, directory, place = skipped.manifest.name, skipped.manifest.directory, winner.manifest.directory
     if os.path.realpath(directory) == os.path.realpath(place):
@@ -341,3 +343,40 @@ def _find(directory: Path) -> _Found:
         return _Found(directory, read_manifest(directory))
     except ExtensionError as error:
         return _Found(directory, None, str(error))
+
+
+# Skills of extensions, found from the manifests without starting anything. Each must lie in the extension's
+# directory.
+
+
+def skill_files(entries: Iterable[DiscoveredExtension]) -> tuple[list[SkillFile], list[str]]:
+    """The SKILL.md files of all extensions in load order, and what is wrong with the manifests' entries."""
+    found: list[SkillFile] = []
+    problems: list[str] = []
+    for entry in entries:
+        name = entry.manifest.name
+        for item in entry.manifest.skills:
+            try:
+                files = _files(entry.manifest.directory, item)
+            except ValueError as error:
+                problems.append(f"extension {name}: skills entry {item!r} {error}; it was skipped")
+            else:
+                label, directory = f"extension {name}", entry.manifest.directory
+                found += [SkillFile(file, label, f"{_kebab(name)}:", directory) for file in files]
+    return found, problems
+
+
+def _files(directory: Path, item: str) -> list[Path]:
+    path = directory / item
+    if ".." in Path(item).parts or not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(directory)):
+        raise ValueError("leads out of the extension's directory")
+    if path.is_dir():
+        return sorted(path.rglob(FILE_NAME))
+    if path.name == FILE_NAME and path.is_file():
+        return [path]
+    raise ValueError(f"is neither a directory nor a {FILE_NAME}")
+
+
+def _kebab(name: str) -> str:
+    words = re.sub(r"([a-z0-9])([A-Z])", r"\1-\2", name)
+    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-") or "extension"

@@ -23,7 +23,7 @@ from zot.features.trust import TrustStore, Untrusted, path_key, project_key
 from zot.system.temp_files import remove_tree
 
 if TYPE_CHECKING:
-    from zot.features.extensions.loader.fingerprint import Found
+    from zot.features.extensions.loader.fingerprint import FileDigest
 
 NOT_AS_TRUSTED = "its files are not those you trusted; look at them, then run `zot ext trust`"
 
@@ -132,7 +132,7 @@ class ExtensionTrust:
 
         data = b""
 
-        def keep(found: Found, content: Iterator[bytes]) -> None:
+        def keep(found: FileDigest, content: Iterator[bytes]) -> None:
             nonlocal data
             while found.name == FILE and len(data) <= MAX_BYTES and (chunk := next(content, b"")):
                 data += chunk

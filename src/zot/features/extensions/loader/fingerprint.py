@@ -25,10 +25,10 @@ MAX_DEPTH = 100
 
 _CHUNK = 1 << 20
 
-Keep = Callable[["Found", Iterator[bytes]], None]
+Keep = Callable[["FileDigest", Iterator[bytes]], None]
 
 
-class Found(msgspec.Struct, frozen=True):
+class FileDigest(msgspec.Struct, frozen=True):
     """One file of the tree; ``leads_to`` is set when it is a link out of the project."""
 
     name: str
@@ -58,7 +58,7 @@ def project_of(directory: Path) -> Path:
     return Path(os.path.realpath(place.parents[2] if inside else place))
 
 
-def _walk(directory: Path) -> Iterator[Found]:
+def _walk(directory: Path) -> Iterator[FileDigest]:
     """The files of the tree."""
     project = project_of(directory)
     waiting: list[tuple[str, tuple[str, ...]]] = [("", (os.path.realpath(directory),))]
@@ -70,7 +70,7 @@ def _walk(directory: Path) -> Iterator[Found]:
             if count > MAX_FILES:
                 raise ExtensionError(f"has more than {MAX_FILES} files: too many to be trusted one by one")
             found = _look(Path(above[-1]) / name, f"{prefix}{name}", project)
-            if isinstance(found, Found):
+            if isinstance(found, FileDigest):
                 yield found
             elif found is not None and found not in above:  # a link to a directory above would never end
                 if len(above) > MAX_DEPTH:
@@ -78,7 +78,7 @@ def _walk(directory: Path) -> Iterator[Found]:
                 waiting.append((f"{prefix}{name}/", (*above, found)))
 
 
-def _look(path: Path, name: str, project: Path) -> Found | str | None:
+def _look(path: Path, name: str, project: Path) -> FileDigest | str | None:
     """A file, the real path of a directory to look into, or None for what does not count."""
     try:
         name.encode()
@@ -101,7 +101,7 @@ def _look(path: Path, name: str, project: Path) -> Found | str | None:
             raise ExtensionError(f"{name} leads to {leads_to}, which is not a file")
         return None
     in_cache = path.parent.name == "__pycache__" and path.suffix == ".pyc"
-    return None if in_cache else Found(name, path, leads_to)
+    return None if in_cache else FileDigest(name, path, leads_to)
 
 
 class _Budget:
@@ -116,7 +116,7 @@ class _Budget:
             raise ExtensionError(f"has more than {MAX_BYTES >> 20} MiB of files: too much to be trusted")
 
 
-def _digest(found: Found, budget: _Budget, keep: Keep | None = None) -> str:
+def _digest(found: FileDigest, budget: _Budget, keep: Keep | None = None) -> str:
     digest = hashlib.sha256()
 
     def content() -> Iterator[bytes]:

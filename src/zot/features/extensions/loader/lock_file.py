@@ -14,10 +14,10 @@ from pathlib import Path
 
 import msgspec
 
-from zot.errors import ExtensionError
+from zot.errors import ConfigError, ExtensionError
 from zot.features.extensions.loader.data_dir import LOCK
-from zot.features.extensions.loader.declared_permissions import Permissions, wider
-from zot.features.extensions.loader.manifest import FILE, Manifest
+from zot.features.extensions.loader.declared_permissions import Permissions, wider, words
+from zot.features.extensions.loader.manifest import FILE, Manifest, read_manifest
 from zot.system.digest import sha256_of
 from zot.system.json_store import JsonStore
 from zot.system.safe_open import reading
@@ -42,7 +42,7 @@ class Locked(msgspec.Struct, frozen=True):
     granted: Permissions = Permissions()
 
 
-class _File(msgspec.Struct):
+class _LockFields(msgspec.Struct):
     version: int = VERSION
     extensions: dict[str, Locked] = {}
 
@@ -53,7 +53,7 @@ class LockFile:
     def __init__(self, home: Path) -> None:
         self.path = home / LOCK
         advice = "repair the file, or delete it: then nothing is pinned and granted any more"
-        self._file = JsonStore(self.path, _File, advice)
+        self._file = JsonStore(self.path, _LockFields, advice)
 
     def of(self, name: str) -> Locked | None:
         return self._file.load().extensions.get(name)
@@ -161,3 +161,60 @@ def _digest(path: Path) -> str:
         return f"link to {os.readlink(path)}"
     with reading(path) as file:
         return sha256_of(file)
+
+
+# The user's extensions that ask for more than they were granted. Changed files are another matter, which no question
+# settles.
+
+
+class Widened(msgspec.Struct, frozen=True):
+    """One of them as it was when it was looked at; ``asked`` None is everything."""
+
+    directory: Path
+    name: str
+    exec: str
+    args: tuple[str, ...]
+    guard: bool
+    asked: Permissions | None
+    wider: tuple[str, ...]
+    """What is more than was granted, in words."""
+
+    @property
+    def permissions(self) -> list[str]:
+        """All that it would get, in words."""
+        return words(self.asked)
+
+
+def widened(home: Path) -> list[Widened]:
+    """Those that would run if it were granted, sorted: one question lists them all."""
+    from zot.features.extensions.loader.discovery import candidates, global_dir
+
+    lock, found = LockFile(home), list[Widened]()
+    directories: list[Path] = []
+    with suppress(ExtensionError):  # they cannot be listed; discovery tells why
+        directories = candidates(global_dir(home))
+    for directory in directories:
+        with suppress(ExtensionError, ConfigError, OSError):  # it cannot run; its start tells why
+            if (entry := _looked_at(directory, lock)) is not None:
+                found.append(entry)
+    return found
+
+
+def grant(home: Path, seen: Widened) -> None:
+    """Exactly what was shown; ExtensionError when it asks for something else by now."""
+    lock = LockFile(home)
+    if _looked_at(seen.directory, lock) != seen:
+        raise ExtensionError("has changed since you were asked; look again")
+    lock.grant(seen.directory.name, seen.asked)
+
+
+def _looked_at(directory: Path, lock: LockFile) -> Widened | None:
+    manifest = read_manifest(directory)
+    known = lock.of(directory.name)
+    if not (manifest.has_process and manifest.enabled) or known is None or not known.confined:
+        return None
+    more = wider(known.granted, manifest.permissions)
+    if not more or not (not known.pins or lock.is_intact(manifest.directory)):
+        return None
+    name, exec, args = manifest.name, manifest.exec, manifest.args
+    return Widened(directory, name, exec, args, manifest.guard, manifest.permissions, tuple(more))

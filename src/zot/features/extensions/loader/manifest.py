@@ -28,7 +28,7 @@ THEME_FILES = ("theme.json", "themes/theme.json")
 _GUARD = re.compile(rb'"guard"\s*:\s*+(?!(?:false|null)\b)')
 
 
-class _Fields(msgspec.Struct, frozen=True):
+class _ManifestFields(msgspec.Struct, frozen=True):
     """The file as written: null is the same as absent."""
 
     name: str | None = None
@@ -43,7 +43,7 @@ class _Fields(msgspec.Struct, frozen=True):
     permissions: Any = None
 
 
-KEYS = _Fields.__struct_fields__
+KEYS = _ManifestFields.__struct_fields__
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -117,7 +117,7 @@ def read_manifest(directory: Path, data: bytes | None = None) -> Manifest:
     return manifest
 
 
-def _permissions(fields: _Fields) -> tuple[Permissions, tuple[str, ...]]:
+def _permissions(fields: _ManifestFields) -> tuple[Permissions, tuple[str, ...]]:
     from zot.features.extensions.loader.declared_permissions import read_permissions  # most extensions have none
 
     permissions, slips = read_permissions(fields.permissions)
@@ -152,13 +152,13 @@ def check_name(name: str) -> str:
     return name
 
 
-def _decode(path: Path, data: bytes) -> tuple[_Fields, tuple[str, ...]]:
+def _decode(path: Path, data: bytes) -> tuple[_ManifestFields, tuple[str, ...]]:
     if len(data) > MAX_BYTES:
         raise ExtensionError(f"{FILE} is larger than 1 MiB")
     try:
         decode_object(path, data)  # first, because it tells syntax errors by line and column
         value: Any = strict_json.loads(data.removeprefix(b"\xef\xbb\xbf")) if data.strip() else {}
-        return msgspec.convert(value, _Fields), _slips(value)
+        return msgspec.convert(value, _ManifestFields), _slips(value)
     except ConfigError as error:
         raise ExtensionError(str(error).replace(str(path), FILE)) from error
     except (msgspec.ValidationError, ValueError) as error:

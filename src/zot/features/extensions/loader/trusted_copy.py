@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from zot.errors import ExtensionError
-from zot.features.extensions.loader.fingerprint import Found, fingerprint, project_of
+from zot.features.extensions.loader.fingerprint import FileDigest, fingerprint, project_of
 from zot.features.extensions.loader.manifest import Manifest, read_manifest
 from zot.system.files import make_private_dir
 from zot.system.safe_open import create, reading
@@ -39,7 +39,7 @@ def make_copy(directory: Path, into: Path, home: Path) -> tuple[Manifest, dict[s
     ExtensionError says why it cannot be trusted, OSError why it cannot be copied; the caller removes what is left."""
     make_private_dir(into)
 
-    def keep(found: Found, content: Iterator[bytes]) -> None:
+    def keep(found: FileDigest, content: Iterator[bytes]) -> None:
         target = into / found.name
         make_private_dir(target.parent)
         if found.leads_to:
@@ -85,7 +85,7 @@ def is_intact(copy: Path, files: Mapping[str, str]) -> bool:
 
 def remove_strangers(copy: Path, files: Mapping[str, str]) -> None:
     """What the program wrote beside itself stays if it is data; code that nobody trusted does not run the next time."""
-    from zot.features.extensions.loader.legacy_data import looks_like_data
+    from zot.features.extensions.loader.data_dir import looks_like_data
 
     manifest = read_manifest(copy)
     for folder, folders, names in os.walk(copy):

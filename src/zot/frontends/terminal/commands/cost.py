@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from zot.core.session.turn_history import CostReport, Spent, cost_of
+from zot.core.session.turn_history import CostReport, UsageTotal, cost_of
 from zot.frontends.terminal.commands.command_context import Context
 from zot.provider.messages import Usage
 from zot.tui.sanitize import one_line
@@ -42,19 +42,19 @@ def _limits(context: Context) -> str:
 
 def cost_rows(report: CostReport, total: Usage, theme: Theme, width: int, limits: str = "") -> list[str]:
     rows = _section("by model", report.models, theme, width)
-    turns = tuple(Spent(f"#{i} {turn.label}", turn.usage, turn.calls) for i, turn in enumerate(report.turns, 1))
+    turns = tuple(UsageTotal(f"#{i} {turn.label}", turn.usage, turn.calls) for i, turn in enumerate(report.turns, 1))
     rows += _section("by turn", turns, theme, width)
-    rows.append(_row(theme, Spent("all of it", total), width, role="assistant"))
+    rows.append(_row(theme, UsageTotal("all of it", total), width, role="assistant"))
     return [*rows, "", theme.paint("muted", cut(f"  {limits}", width))] if limits else rows
 
 
-def _section(title: str, spent: tuple[Spent, ...], theme: Theme, width: int) -> list[str]:
+def _section(title: str, spent: tuple[UsageTotal, ...], theme: Theme, width: int) -> list[str]:
     if not spent:
         return []
     return [theme.paint("accent", title, bold=True), *(_row(theme, row, width) for row in spent), ""]
 
 
-def _row(theme: Theme, spent: Spent, width: int, role: str = "fg") -> str:
+def _row(theme: Theme, spent: UsageTotal, width: int, role: str = "fg") -> str:
     figures = f"{_dollars(spent.usage.cost_usd):>9}  {used(spent.usage)}"
     room = max(width - len(figures) - 4, 8)
     return f"  {theme.paint(role, pad(cut(one_line(spent.label), room), room))}  {theme.paint('muted', figures)}"

@@ -12,14 +12,14 @@ from zot.frontends.terminal.commands.command_context import Context
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from zot.core.session.turn_history import Turn
+    from zot.core.session.turn_history import PromptTurn
     from zot.features.checkpoints.change_log import Event
     from zot.features.checkpoints.change_recorder import Keeping
-    from zot.features.checkpoints.diff import Counted, Lines
+    from zot.features.checkpoints.diff import Counted, DiffLines
     from zot.tui.markdown import Painter
     from zot.tui.widgets.select_list import Choice
 
-Shown = tuple["Counted", "list[Lines] | str"]
+Shown = tuple["Counted", "list[DiffLines] | str"]
 
 
 async def run(context: Context, arguments: str) -> None:
@@ -57,7 +57,7 @@ def _collect(keeping: Keeping, path: Path, wanted: str) -> tuple[str, list[Shown
     return f"{title} · {figures(counts)}" if files else title, files
 
 
-def _chosen(events: Sequence[Event], turns: Sequence[Turn], wanted: str) -> tuple[str, list[Event]]:
+def _chosen(events: Sequence[Event], turns: Sequence[PromptTurn], wanted: str) -> tuple[str, list[Event]]:
     from zot.features.checkpoints.rewind import events_of, last_changing
 
     if wanted in ("session", "all"):
@@ -79,9 +79,9 @@ def _rows(files: Sequence[Shown], cwd: str, painter: Painter, width: int) -> lis
     return rows
 
 
-def _file_rows(count: Counted, runs: list[Lines] | str, cwd: str, painter: Painter, width: int) -> list[str]:
+def _file_rows(count: Counted, runs: list[DiffLines] | str, cwd: str, painter: Painter, width: int) -> list[str]:
     from zot.features.checkpoints.diff import signed
-    from zot.features.checkpoints.report_text import shown_path
+    from zot.features.checkpoints.restore_plan import shown_path
     from zot.system.visible_text import spelled
     from zot.tui.width import wrap
 
@@ -96,7 +96,7 @@ def _file_rows(count: Counted, runs: list[Lines] | str, cwd: str, painter: Paint
     return [*rows, *(f"  {row}" for row in _diff_rows(runs, one.path, painter, max(width - 2, 1)))]
 
 
-def _diff_rows(runs: Sequence[Lines], path: str, painter: Painter, width: int) -> list[str]:
+def _diff_rows(runs: Sequence[DiffLines], path: str, painter: Painter, width: int) -> list[str]:
     from zot.tui import diff
     from zot.tui.highlight import language_of
     from zot.tui.sanitize import sanitize

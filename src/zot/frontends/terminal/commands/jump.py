@@ -9,7 +9,7 @@ from zot.errors import ZotError
 from zot.frontends.terminal.commands.command_context import Context
 
 if TYPE_CHECKING:
-    from zot.core.session.turn_history import Turn
+    from zot.core.session.turn_history import PromptTurn
 
 
 async def run(context: Context, arguments: str) -> None:
@@ -39,7 +39,7 @@ def put(context: Context, text: str) -> None:
     context.desk.spawn(copy())
 
 
-async def _turns(context: Context) -> list[Turn]:
+async def _turns(context: Context) -> list[PromptTurn]:
     """From the file, which also knows what compaction and resuming left out; without one, from memory."""
     from zot.core.session.turn_history import turns_in, turns_of
 

@@ -19,7 +19,7 @@ from zot.features.login.key_login import (
     providers_with_logins,
     try_key,
 )
-from zot.features.login.login_list import KINDS, Login, all_logins
+from zot.features.login.login_list import KINDS, LoginRow, all_logins
 from zot.frontends.terminal.commands.command_context import Context
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _logins(conversation: Conversation) -> dict[str, str]:
     return {login.provider: _words(login) for login in found if login.in_use}
 
 
-def _words(login: Login) -> str:
+def _words(login: LoginRow) -> str:
     if login.source == "env":
         return login.where
     return KINDS[login.kind] + (f" ({login.account})" if login.account not in ("", "default") else "")
@@ -191,8 +191,7 @@ class _KeyQuestion:
         if not has_browser(os.environ):
             return ""
         from zot.features.login.browser import open_in_browser
-        from zot.features.login.key_page import KeyForm
-        from zot.features.login.page_server import PageServer
+        from zot.features.login.page_server import KeyForm, PageServer
 
         provider, conversation = self.provider, self.context.conversation
         place = place_of(conversation.auth)

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from zot.errors import UsageError, nearest
-from zot.features.login.login_list import KINDS, Login, all_logins
+from zot.features.login.login_list import KINDS, LoginRow, all_logins
 from zot.frontends.terminal.commands.command_context import Context
 
 if TYPE_CHECKING:
@@ -35,17 +35,17 @@ def complete(context: Context, typed: str) -> list[Choice]:
     return [Choice(_name(login), _name(login), KINDS[login.kind]) for login in _stored(context.conversation)]
 
 
-def _stored(conversation: Conversation) -> list[Login]:
+def _stored(conversation: Conversation) -> list[LoginRow]:
     commands = conversation.settings.values.api_key_command
     found = all_logins(conversation.catalog, conversation.auth, {}, commands)
     return [login for login in found if login.account]
 
 
-def _name(login: Login) -> str:
+def _name(login: LoginRow) -> str:
     return login.provider if login.account == "default" else f"{login.provider} {login.account}"
 
 
-def _check(stored: list[Login], target: str, typed: str) -> None:
+def _check(stored: list[LoginRow], target: str, typed: str) -> None:
     known = dict.fromkeys((*(_name(login) for login in stored), *(login.provider for login in stored)))
     known |= dict.fromkeys(("anthropic", "openai", "kimi", "all"))
     if not target or target in (name.lower() for name in known):
@@ -55,7 +55,7 @@ def _check(stored: list[Login], target: str, typed: str) -> None:
     raise UsageError(f"/logout {typed}: {hint}expected one of {', '.join(known)}")
 
 
-def _meant(stored: list[Login], target: str) -> list[Login]:
+def _meant(stored: list[LoginRow], target: str) -> list[LoginRow]:
     """A provider alone means the account of it that is in use."""
     if target == "all":
         return stored
@@ -73,7 +73,7 @@ async def _choose(context: Context) -> str | None:
     return await context.dialogs.ask(Picker("log out of", rows))
 
 
-async def _forget(context: Context, logins: list[Login]) -> None:
+async def _forget(context: Context, logins: list[LoginRow]) -> None:
     conversation = context.conversation
     said = [await _revoked(conversation, login) for login in logins if login.kind == "login"]
     for login in logins:
@@ -87,11 +87,11 @@ async def _forget(context: Context, logins: list[Login]) -> None:
     context.status.ok("; ".join([text, *left]))
 
 
-async def _revoked(conversation: Conversation, login: Login) -> str:
+async def _revoked(conversation: Conversation, login: LoginRow) -> str:
     provider = conversation.catalog.providers().get(login.provider)
     if provider is None:
         return ""
-    from zot.provider.auth.oauth.revoking import revoked
+    from zot.provider.auth.oauth.token_endpoint import revoked
 
     return await revoked(conversation.auth, provider, account=login.account, pool=conversation.pool)
 

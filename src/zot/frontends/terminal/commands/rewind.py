@@ -11,9 +11,8 @@ from zot.frontends.terminal.commands.sessions import show_session
 from zot.provider.messages import ImageBlock
 
 if TYPE_CHECKING:
-    from zot.core.session.turn_history import Turn
-    from zot.features.checkpoints.points import Point
-    from zot.features.checkpoints.restore_plan import Plan
+    from zot.core.session.turn_history import PromptTurn
+    from zot.features.checkpoints.restore_plan import Point, RestorePlan
     from zot.tui.widgets.select_list import Choice
 
 _MOST_LINES = 12  # of what would become of files
@@ -53,7 +52,7 @@ async def _choose(context: Context, found: list[Point], typed: str) -> Point | N
 
 
 def _row(index: int, point: Point) -> Choice:
-    from zot.features.checkpoints.report_text import changed
+    from zot.features.checkpoints.restore_plan import changed
     from zot.tui.sanitize import one_line
     from zot.tui.widgets.select_list import Choice
 
@@ -65,7 +64,7 @@ def _row(index: int, point: Point) -> Choice:
 # --- what, and what stands in the way
 
 
-async def _go_back(context: Context, turns: list[Turn], point: Point) -> None:
+async def _go_back(context: Context, turns: list[PromptTurn], point: Point) -> None:
     from zot.features.checkpoints.rewind import plan_to
 
     plan = await asyncio.to_thread(plan_to, context.conversation, point)
@@ -86,7 +85,7 @@ async def _go_back(context: Context, turns: list[Turn], point: Point) -> None:
     context.transcript.remark(f"◇ {' · '.join(told)}")
 
 
-async def _ask(context: Context, point: Point, plan: Plan) -> str | None:
+async def _ask(context: Context, point: Point, plan: RestorePlan) -> str | None:
     """Which way; the conversation alone needs no question, for it only branches off."""
     from zot.frontends.terminal.dialogs.picker import Picker
     from zot.tui.widgets.select_list import Choice
@@ -111,9 +110,9 @@ async def _ask(context: Context, point: Point, plan: Plan) -> str | None:
     return await context.dialogs.ask(Picker(title, choices, filterable=False, above=above, empty="no file to change"))
 
 
-def _plan_rows(plan: Plan, cwd: str) -> list[str]:
+def _plan_rows(plan: RestorePlan, cwd: str) -> list[str]:
     """What needs a decision first; the rest is counted when there is too much of it."""
-    from zot.features.checkpoints.report_text import plan_lines
+    from zot.features.checkpoints.restore_plan import plan_lines
     from zot.system.visible_text import spelled
 
     lines = [spelled(line) for line in plan_lines(plan, cwd, troubles_first=True)]
@@ -127,7 +126,7 @@ def _plan_rows(plan: Plan, cwd: str) -> list[str]:
 
 async def _restore(context: Context, point: Point, how: str) -> str:
     """Planned again, for the question may have stood there for a while; what became of it in words."""
-    from zot.features.checkpoints.report_text import report_line, shown_path
+    from zot.features.checkpoints.restore_plan import report_line, shown_path
     from zot.features.checkpoints.rewind import restore_files, tell_model
 
     conversation = context.conversation

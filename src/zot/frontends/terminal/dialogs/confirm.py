@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from zot.core.permission_gate import Answer, Question
+from zot.core.permission_gate import Answer, ApprovalQuestion
 from zot.core.permission_modes import CYCLE, WORDS, Mode, Rule, wider
 from zot.errors import ZotError, in_words
 from zot.frontends.terminal.dialogs.call_details import Existing, call_hides, call_rows, nothing_there
@@ -26,7 +26,7 @@ from zot.tui.width import cells, cut
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.features.jail.outside_access import Decision, Offer
+    from zot.features.jail.outside_access import Decision, OutsideRequest
     from zot.frontends.terminal.screen.ui_services import Desk
     from zot.tui.markdown import Painter
 
@@ -59,7 +59,9 @@ class ConfirmDialog(Dialog[Confirmed]):
     takes_text = False
     answers = frozenset("1234r")
 
-    def __init__(self, question: Question, painter: Painter, confirmations: Confirmations, *, who: str = "") -> None:
+    def __init__(
+        self, question: ApprovalQuestion, painter: Painter, confirmations: Confirmations, *, who: str = ""
+    ) -> None:
         super().__init__()
         tool, args = question.call.name, question.call.args
         self._who = spelled(who)
@@ -228,7 +230,7 @@ class Confirmations:
         """Questions behind the one that is shown."""
         return max(self._asked - 1, 0)
 
-    async def __call__(self, question: Question) -> Answer:
+    async def __call__(self, question: ApprovalQuestion) -> Answer:
         self._asked += 1
         try:
             async with self.turn:
@@ -236,7 +238,7 @@ class Confirmations:
         finally:
             self._asked -= 1
 
-    async def of_worker(self, name: str, question: Question) -> Answer:
+    async def of_worker(self, name: str, question: ApprovalQuestion) -> Answer:
         """A worker of a swarm asks: in turn with the others, under its name, and by nobody's rules but the answer."""
         self._asked += 1
         try:
@@ -246,7 +248,7 @@ class Confirmations:
         finally:
             self._asked -= 1
 
-    async def outside_of_worker(self, name: str, offer: Offer) -> Decision:
+    async def outside_of_worker(self, name: str, offer: OutsideRequest) -> Decision:
         """The same about what is outside its jail."""
         from zot.frontends.terminal.dialogs.outside_access import OutsideDialog
 
@@ -254,7 +256,7 @@ class Confirmations:
             dialog = OutsideDialog(offer, self._desk.painter, self, who=name)
             return await self._dialogs.ask(dialog) or "deny"
 
-    async def _ask(self, question: Question) -> Answer:
+    async def _ask(self, question: ApprovalQuestion) -> Answer:
         judged = self._gate.judge(question.call) if self._gate is not None else None
         if judged is not None and judged.step != "ask":  # decided for all while this one waited
             return Answer("once") if judged.step == "run" else Answer("deny", judged.reason)
@@ -267,7 +269,7 @@ class Confirmations:
             await self._keep(question, confirmed.answer)
         return confirmed.answer
 
-    async def _keep(self, question: Question, answer: Answer) -> None:
+    async def _keep(self, question: ApprovalQuestion, answer: Answer) -> None:
         """For later sessions in this project. If that fails, the answer holds for this one all the same."""
         from zot.features.lookup import saved_rules  # loaded: it asks
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from zot.features.jail.outside_access import Decision, Offer
+from zot.features.jail.outside_access import Decision, OutsideRequest
 from zot.frontends.terminal.dialogs.call_details import call_hides, call_rows, nothing_there
 from zot.frontends.terminal.dialogs.confirm import DEAF_S, Confirmations
 from zot.frontends.terminal.dialogs.detail_pane import Evidence
@@ -50,7 +50,7 @@ class OutsideDialog(Dialog[Decision]):
     title = "open the jail for this?"
     hint = "1–4 or enter answers · esc refuses"
 
-    def __init__(self, offer: Offer, painter: Painter, confirmations: Confirmations, *, who: str = "") -> None:
+    def __init__(self, offer: OutsideRequest, painter: Painter, confirmations: Confirmations, *, who: str = "") -> None:
         super().__init__()
         self._who = who
         if who:
@@ -127,7 +127,7 @@ class OutsideQuestions:
         self._dialogs = dialogs
         self._confirmations = confirmations
 
-    async def __call__(self, offer: Offer) -> Decision:
+    async def __call__(self, offer: OutsideRequest) -> Decision:
         async with self._confirmations.turn:
             dialog = OutsideDialog(offer, self._desk.painter, self._confirmations)
             return await self._dialogs.ask(dialog) or "deny"

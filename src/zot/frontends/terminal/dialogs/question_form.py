@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from zot.features.mcp.elicitation import Elicitation, Field, read_answer
+from zot.features.mcp.elicitation import Elicitation, QuestionField, read_answer
 from zot.frontends.terminal.dialogs.dialog import CONFIRM, Dialog, Dialogs
 from zot.frontends.terminal.dialogs.text_dialogs import TextPrompt
 from zot.system.visible_text import spelled
@@ -108,7 +108,7 @@ class ServerQuestions:
                 content[field.name] = value
         return {"action": "accept", "content": content}
 
-    async def _field(self, question: Elicitation, field: Field) -> Any:
+    async def _field(self, question: Elicitation, field: QuestionField) -> Any:
         wrong = ""
         while True:
             typed = await self._typed(question, field, wrong)
@@ -119,7 +119,7 @@ class ServerQuestions:
             except ValueError as error:
                 wrong = one_line(str(error))
 
-    async def _typed(self, question: Elicitation, field: Field, wrong: str) -> str | None:
+    async def _typed(self, question: Elicitation, field: QuestionField, wrong: str) -> str | None:
         title = f"{self._title(question)}: {one_line(field.title or field.name)}"
         above = [line for line in (one_line(field.description), wrong) if line]
         if field.kind in ("choice", "yes"):

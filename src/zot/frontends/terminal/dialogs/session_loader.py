@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from zot.core.session.search import Hit, Said, last_said, search
+from zot.core.session.search import Hit, MessageExcerpt, last_said, search
 
 _SHORTEST = 2  # letters that are worth reading every conversation for
 _PAUSE_S = 0.12  # between keys of somebody who types on
@@ -20,8 +20,8 @@ class SessionReader:
     ``hits`` are the conversations in which the words were said, and where; ``ends`` how conversations end."""
 
     def __init__(self, paths: Sequence[str], found: Callable[[], None]) -> None:
-        self.hits: dict[str, Said] = {}
-        self.ends: dict[str, list[Said]] = {}
+        self.hits: dict[str, MessageExcerpt] = {}
+        self.ends: dict[str, list[MessageExcerpt]] = {}
         self.searching = False
         self._paths = paths
         self._found = found

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from zot.core.session.search import Said
+from zot.core.session.search import MessageExcerpt
 from zot.core.session.summary import Summary
 from zot.frontends.terminal.dialogs.dialog import Dialog
 from zot.frontends.terminal.dialogs.session_loader import SessionReader
@@ -173,7 +173,7 @@ class SessionsList(Dialog[Act]):
         return True
 
 
-def _said_rows(theme: Theme, said: Said, pattern: Pattern, width: int, most: int) -> list[str]:
+def _said_rows(theme: Theme, said: MessageExcerpt, pattern: Pattern, width: int, most: int) -> list[str]:
     mark = {"user": "› ", "tool": "● "}.get(said.role, "  ")
     rows = wrap(one_line(said.text), max(width - 6, 1))
     if len(rows) > most:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from zot.core.session.turn_history import Turn
+from zot.core.session.turn_history import PromptTurn
 from zot.frontends.terminal.dialogs.dialog import Dialog, titled_rule
 from zot.frontends.terminal.dialogs.text_dialogs import Pages
 from zot.frontends.terminal.screen.resumed_transcript import Page, grouped, message_blocks
@@ -33,7 +33,7 @@ class TurnViewer(Dialog[bool]):
     fullscreen = True
 
     def __init__(
-        self, turns: Sequence[Turn], number: int, page: Callable[[], Page], copy: Callable[[str], object]
+        self, turns: Sequence[PromptTurn], number: int, page: Callable[[], Page], copy: Callable[[str], object]
     ) -> None:
         super().__init__()
         self._page = page

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zot.core.session.turn_history import Turn
+from zot.core.session.turn_history import PromptTurn
 from zot.frontends.terminal.dialogs.dialog import Dialog
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
@@ -23,7 +23,7 @@ class TurnPicker(Dialog[int]):
 
     hint = "type to filter · enter picks · esc closes"
 
-    def __init__(self, title: str, turns: Sequence[Turn], *, filter: str = "", newest: bool = True) -> None:
+    def __init__(self, title: str, turns: Sequence[PromptTurn], *, filter: str = "", newest: bool = True) -> None:
         super().__init__()
         self.title = title
         rows = [Choice(str(i), _label(i, turn)) for i, turn in enumerate(turns)]
@@ -44,7 +44,7 @@ class TurnPicker(Dialog[int]):
         return self._list.key(key, page=_PAGE)
 
 
-def _label(number: int, turn: Turn) -> str:
+def _label(number: int, turn: PromptTurn) -> str:
     """``#3   2t  the first line of the prompt``."""
     badge = "99+t" if turn.tools > 99 else f"{turn.tools}t" if turn.tools else ""
     text = turn.prompt.text().strip()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from zot.core.permission_gate import Question
+from zot.core.permission_gate import ApprovalQuestion
 from zot.errors import ZotError
 from zot.provider.messages import ToolCallBlock
 from zot.swarm.event_log import recorded, type_of
@@ -71,12 +71,12 @@ class Questions:
         arguments = msgspec.json.encode(request.args).decode()
         call = ToolCallBlock(request.tool_id, request.name, arguments)
         if request.outside:
-            from zot.features.jail.outside_access import Offer
+            from zot.features.jail.outside_access import OutsideRequest
             from zot.system.jail.policy import Wish
 
             wishes = tuple(Wish(**msgspec.structs.asdict(wish)) for wish in request.outside)
-            return await self._confirmations.outside_of_worker(self.worker.name, Offer(call, wishes)), ""
-        question = Question(call, request.preview, prefix=tuple(request.prefix.split()))
+            return await self._confirmations.outside_of_worker(self.worker.name, OutsideRequest(call, wishes)), ""
+        question = ApprovalQuestion(call, request.preview, prefix=tuple(request.prefix.split()))
         answer = await self._confirmations.of_worker(self.worker.name, question)
         return answer.decision, answer.reason
 

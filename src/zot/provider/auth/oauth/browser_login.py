@@ -7,16 +7,18 @@ over; only the server's own answer, the user or ten minutes end it.
 from __future__ import annotations
 
 import asyncio
+from base64 import urlsafe_b64encode
+from secrets import token_hex, token_urlsafe
 from urllib.parse import urlencode, urlsplit
+
+import msgspec
 
 from zot.errors import LoginFailed
 from zot.provider.auth.auth_store import OAuthToken
-from zot.provider.auth.oauth.client_registration import ClientId, find_client
 from zot.provider.auth.oauth.http_requests import open_pool, shown
 from zot.provider.auth.oauth.login_progress import LoginStep, Pasted, Tell, done
 from zot.provider.auth.oauth.loopback_server import Callback, Returned, read_pasted
-from zot.provider.auth.oauth.pkce import Proofs, new_proofs
-from zot.provider.auth.oauth.server_metadata import Server, find_server
+from zot.provider.auth.oauth.server_metadata import AuthorizationServer, ClientId, find_client, find_server
 from zot.provider.auth.oauth.settings import OAuthSettings, is_safe
 from zot.provider.auth.oauth.token_endpoint import request_token, token_from
 from zot.provider.http.pool import HttpPool
@@ -46,19 +48,19 @@ async def login_in_browser(
     _current = callback
     try:
         async with open_pool(pool) as pool:
-            return await _log_in(_Login(settings, proofs, callback, pool, tell), pasted, limit_s)
+            return await _log_in(_BrowserLogin(settings, proofs, callback, pool, tell), pasted, limit_s)
     finally:
         if _current is callback:
             _current = None
         await callback.aclose()
 
 
-class _Login:
+class _BrowserLogin:
     """What the steps of one login share."""
 
     def __init__(self, settings: OAuthSettings, proofs: Proofs, callback: Callback, pool: HttpPool, tell: Tell) -> None:
         self.settings, self.proofs, self.callback, self.pool, self.tell = settings, proofs, callback, pool, tell
-        self.server = Server()
+        self.server = AuthorizationServer()
         self.client = ClientId("")
 
     async def begin(self) -> None:
@@ -119,7 +121,7 @@ class _Login:
 _NO_PAGE = "the authorization server names no login page; use a device code or an API key"
 
 
-async def _log_in(login: _Login, pasted: Pasted | None, limit_s: float) -> OAuthToken:
+async def _log_in(login: _BrowserLogin, pasted: Pasted | None, limit_s: float) -> OAuthToken:
     settings, callback, tell = login.settings, login.callback, login.tell
     await login.begin()
     if callback.arrived.done():  # superseded meanwhile
@@ -153,7 +155,7 @@ async def _log_in(login: _Login, pasted: Pasted | None, limit_s: float) -> OAuth
     return token
 
 
-async def _first(login: _Login, pasted: Pasted | None) -> Returned:
+async def _first(login: _BrowserLogin, pasted: Pasted | None) -> Returned:
     """The callback or what was pasted, whichever comes first."""
     if pasted is None:
         return await login.callback.arrived
@@ -168,7 +170,7 @@ async def _first(login: _Login, pasted: Pasted | None) -> Returned:
         await asyncio.gather(typing, return_exceptions=True)
 
 
-async def _pasted(login: _Login, pasted: Pasted) -> Returned | None:
+async def _pasted(login: _BrowserLogin, pasted: Pasted) -> Returned | None:
     """The first paste that can be used; None when nothing more will come."""
     while True:
         try:
@@ -177,3 +179,26 @@ async def _pasted(login: _Login, pasted: Pasted) -> Returned | None:
             login.notice(str(error))
         except EOFError:
             return None
+
+
+# Random values of one login (PKCE); none is derived from another, because each proves something else.
+
+
+class Proofs(msgspec.Struct, frozen=True):
+    state: str
+    verifier: str
+    nonce: str
+
+    @property
+    def challenge(self) -> str:
+        """S256 of the verifier."""
+        from hashlib import sha256
+
+        return urlsafe_b64encode(sha256(self.verifier.encode()).digest()).rstrip(b"=").decode()
+
+    def __repr__(self) -> str:
+        return "Proofs(…)"
+
+
+def new_proofs() -> Proofs:
+    return Proofs(state=token_hex(16), verifier=token_urlsafe(32), nonce=token_urlsafe(16))

@@ -13,10 +13,9 @@ import msgspec
 
 from zot.errors import LoginFailed
 from zot.provider.auth.auth_store import OAuthToken
-from zot.provider.auth.oauth.client_registration import ClientId, find_client, with_client
-from zot.provider.auth.oauth.http_requests import Answer, open_pool, post, refusal, shown
+from zot.provider.auth.oauth.http_requests import JsonResponse, open_pool, post, refusal, shown
 from zot.provider.auth.oauth.login_progress import LoginStep, Tell, done
-from zot.provider.auth.oauth.server_metadata import Server, find_server
+from zot.provider.auth.oauth.server_metadata import AuthorizationServer, ClientId, find_client, find_server, with_client
 from zot.provider.auth.oauth.settings import OAuthSettings, is_safe
 from zot.provider.auth.oauth.token_endpoint import request_token, token_from
 from zot.provider.http.pool import HttpPool
@@ -64,7 +63,7 @@ async def login_by_device(
     return token
 
 
-async def _begin(pool: HttpPool, settings: OAuthSettings, server: Server, client: ClientId) -> _Device:
+async def _begin(pool: HttpPool, settings: OAuthSettings, server: AuthorizationServer, client: ClientId) -> _Device:
     wanted = {"scope": " ".join(settings.scopes), "audience": settings.audience, "resource": settings.resource}
     fields, headers = with_client(client, server, {name: value for name, value in wanted.items() if value})
     answer = await post(pool, server.device_url, _WHAT, fields, headers=headers)
@@ -88,12 +87,12 @@ async def _begin(pool: HttpPool, settings: OAuthSettings, server: Server, client
 async def _poll(
     pool: HttpPool,
     settings: OAuthSettings,
-    server: Server,
+    server: AuthorizationServer,
     client: ClientId,
     device: _Device,
     sleep: Sleep,
     tell: Tell,
-) -> Answer:
+) -> JsonResponse:
     """The answer that brings the token. The time is that we waited, so that a machine that slept asks once more."""
     interval, waited = device.interval_s, 0.0
     grant = {"grant_type": _GRANT, "device_code": device.device_code}

@@ -27,7 +27,7 @@ _SHOWN = 200
 _PASSING = (408, 425, 429)  # and everything from 500
 
 
-class Answer(msgspec.Struct, frozen=True):
+class JsonResponse(msgspec.Struct, frozen=True):
     """``fields`` is empty when the body was no JSON object; ``date`` is the server's clock, 0 when it told none."""
 
     status: int
@@ -53,7 +53,7 @@ async def open_pool(pool: HttpPool | None) -> AsyncGenerator[HttpPool]:
         await own.aclose()
 
 
-async def get(pool: HttpPool, url: str, what: str) -> Answer:
+async def get(pool: HttpPool, url: str, what: str) -> JsonResponse:
     """A document without secrets; any status."""
     return await _ask(pool, HttpRequest("GET", _safe(url, what), _headers(()), b""), what)
 
@@ -66,7 +66,7 @@ async def post(
     *,
     json: bool = False,
     headers: tuple[tuple[str, str], ...] = (),
-) -> Answer:
+) -> JsonResponse:
     """Whatever the server answered in JSON; see ``refusal`` for what is not 2xx."""
     body = msgspec.json.encode(fields) if json else urlencode(fields, doseq=True).encode()
     kind = "application/json" if json else "application/x-www-form-urlencoded"
@@ -74,7 +74,7 @@ async def post(
     return await _ask(pool, request, what)
 
 
-def refusal(answer: Answer, what: str, sent: Mapping[str, Any]) -> LoginFailed:
+def refusal(answer: JsonResponse, what: str, sent: Mapping[str, Any]) -> LoginFailed:
     """What an answer that is not 2xx means. ``sent`` is kept out of the words, should the server repeat it."""
     from zot.provider.secret_redaction import without
 
@@ -108,7 +108,7 @@ def _headers(own: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:
     return [("accept", "application/json"), ("user-agent", f"zot/{__version__}"), *own]
 
 
-async def _ask(pool: HttpPool, request: HttpRequest, what: str) -> Answer:
+async def _ask(pool: HttpPool, request: HttpRequest, what: str) -> JsonResponse:
     place = f"{what} at {host_of(request.url)}"
     try:
         async with asyncio.timeout(TIMEOUT_S):
@@ -125,7 +125,7 @@ async def _ask(pool: HttpPool, request: HttpRequest, what: str) -> Answer:
             " provider's oauth settings",
             transient=True,
         )
-    return Answer(response.status, _object(response, body, place), _date(response))
+    return JsonResponse(response.status, _object(response, body, place), _date(response))
 
 
 def _object(response: HttpResponse, body: bytes, place: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 
 from zot.provider.auth.auth_store import OAuthToken
-from zot.provider.auth.oauth.id_token import account_name
+from zot.provider.auth.oauth.token_endpoint import account_name
 
 
 class LoginStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -162,18 +162,15 @@ class Callback:
         """Why this callback does not count; nothing when it was taken."""
         try:
             returned = read_query(query, self._state, require_state=True)
-            self._check_issuer(query)
+            named = parse_qs(query).get("iss", [""])[0]
+            if self.issuer and (named or self.strict_issuer) and named != self.issuer:  # RFC 9207: letter by letter
+                raise ValueError("This page came from another authorization server.")
         except ValueError as error:
             return str(error)
         if self.arrived.done():
             return "This login has been answered already."
         self.arrived.set_result(returned)
         return ""
-
-    def _check_issuer(self, query: str) -> None:
-        named = parse_qs(query).get("iss", [""])[0]
-        if self.issuer and (named or self.strict_issuer) and named != self.issuer:  # RFC 9207: letter by letter
-            raise ValueError("This page came from another authorization server.")
 
 
 def read_query(query: str, state: str, *, require_state: bool = False) -> Returned:

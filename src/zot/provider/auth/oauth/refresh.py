@@ -76,7 +76,7 @@ async def refresh_login(
             return token  # another process was quicker
         if not token.refresh_token:
             raise LoginFailed("the server gave no refresh token", code="no_refresh_token")
-        task = Task(str(store.path.parent), name, account, settings, keyring=store.keyring, proxy=proxy)
+        task = RefreshRequest(str(store.path.parent), name, account, settings, keyring=store.keyring, proxy=proxy)
         outcome = await _exchange(store, task, lock)
     if outcome.error:
         raise LoginFailed(outcome.error, code=outcome.code, transient=outcome.transient)
@@ -149,7 +149,7 @@ def _open_lock(home: Path, name: str) -> int:
 # -- the exchange -----------------------------------------------------------------------------------------------
 
 
-class Task(msgspec.Struct, frozen=True, omit_defaults=True):
+class RefreshRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the exchanging process is told; the tokens it reads itself."""
 
     home: str
@@ -160,7 +160,7 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True):
     proxy: str = ""
 
 
-class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
+class RefreshOutcome(msgspec.Struct, frozen=True, omit_defaults=True):
     """What it answers. Without an error the new token is in the file by then."""
 
     error: str = ""
@@ -168,7 +168,7 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
     transient: bool = False
 
 
-async def _exchange(store: AuthStore, task: Task, lock: int) -> Outcome:
+async def _exchange(store: AuthStore, task: RefreshRequest, lock: int) -> RefreshOutcome:
     from zot.provider.auth.oauth.refresh_process import exchange, exchange_apart
 
     try:

@@ -18,9 +18,8 @@ import msgspec
 
 from zot.errors import ConfigError, LoginFailed, NotLoggedIn
 from zot.provider.auth.auth_store import AuthStore, OAuthToken
-from zot.provider.auth.oauth.client_registration import ClientId
-from zot.provider.auth.oauth.refresh import Outcome, Task, stored_login
-from zot.provider.auth.oauth.server_metadata import find_server
+from zot.provider.auth.oauth.refresh import RefreshOutcome, RefreshRequest, stored_login
+from zot.provider.auth.oauth.server_metadata import ClientId, find_server
 from zot.provider.auth.oauth.token_endpoint import request_token, token_from
 from zot.provider.http.pool import HttpPool
 from zot.provider.providers import credential_variables
@@ -35,7 +34,7 @@ _PROGRAM = f"import sys; sys.path[:0] = sys.argv[1:]; from {__name__} import mai
 _INTERRUPTED = "the process that refreshed it was ended"
 
 
-async def exchange(store: AuthStore, task: Task) -> Outcome:
+async def exchange(store: AuthStore, task: RefreshRequest) -> RefreshOutcome:
     """Refresh the stored login and store the new one; the caller holds the login's lock."""
     pool = HttpPool(proxy=task.proxy)
     before = None
@@ -45,20 +44,20 @@ async def exchange(store: AuthStore, task: Task) -> Outcome:
         store.renew_oauth(task.name, task.account, before, before=before)
         after = await _ask(pool, task, before)
         await _write(store, task, before, after)
-        return Outcome()
+        return RefreshOutcome()
     except LoginFailed as error:
         if error.code == "invalid_grant" and _is_another(store, task, before):
-            return Outcome()  # a program that knows no lock was quicker
-        return Outcome(str(error), error.code, error.transient)
+            return RefreshOutcome()  # a program that knows no lock was quicker
+        return RefreshOutcome(str(error), error.code, error.transient)
     except NotLoggedIn as error:
-        return Outcome(str(error))
+        return RefreshOutcome(str(error))
     except ConfigError as error:
-        return Outcome(str(error), transient=True)
+        return RefreshOutcome(str(error), transient=True)
     finally:
         await pool.aclose()
 
 
-async def _ask(pool: HttpPool, task: Task, before: OAuthToken) -> OAuthToken:
+async def _ask(pool: HttpPool, task: RefreshRequest, before: OAuthToken) -> OAuthToken:
     settings = task.settings
     server = await find_server(pool, settings)
     client = ClientId(before.client_id or settings.client_id, before.client_secret or settings.client_secret)
@@ -67,7 +66,7 @@ async def _ask(pool: HttpPool, task: Task, before: OAuthToken) -> OAuthToken:
     return token_from(answer, settings, server, client, before=before)
 
 
-async def _write(store: AuthStore, task: Task, before: OAuthToken, after: OAuthToken) -> None:
+async def _write(store: AuthStore, task: RefreshRequest, before: OAuthToken, after: OAuthToken) -> None:
     """A disk that was full a moment ago may have room again, and there is no second copy of the token."""
     for left in reversed(range(_WRITES)):
         try:
@@ -79,7 +78,7 @@ async def _write(store: AuthStore, task: Task, before: OAuthToken, after: OAuthT
             await asyncio.sleep(_WRITE_AGAIN_S)
 
 
-def _is_another(store: AuthStore, task: Task, before: OAuthToken | None) -> bool:
+def _is_another(store: AuthStore, task: RefreshRequest, before: OAuthToken | None) -> bool:
     with suppress(NotLoggedIn, ConfigError):
         return stored_login(store, task.name, task.account) != before
     return False
@@ -88,7 +87,7 @@ def _is_another(store: AuthStore, task: Task, before: OAuthToken | None) -> bool
 # -- on the side of the zot that asks ---------------------------------------------------------------------------
 
 
-async def exchange_apart(task: Task, lock: int) -> Outcome:
+async def exchange_apart(task: RefreshRequest, lock: int) -> RefreshOutcome:
     """OSError when no process could be started; nothing was asked then."""
     if not sys.executable:
         raise FileNotFoundError("no interpreter to start")
@@ -109,9 +108,9 @@ async def exchange_apart(task: Task, lock: int) -> Outcome:
     if said == b"":
         raise ChildProcessError("the interpreter did not get as far as zot")
     try:
-        return msgspec.json.decode((said or b"").removeprefix(_BEGUN), type=Outcome)
+        return msgspec.json.decode((said or b"").removeprefix(_BEGUN), type=RefreshOutcome)
     except msgspec.DecodeError:
-        return Outcome(_INTERRUPTED, transient=True)
+        return RefreshOutcome(_INTERRUPTED, transient=True)
 
 
 def _started(lock: int) -> subprocess.Popen[bytes]:
@@ -161,7 +160,7 @@ def main() -> None:
     data = sys.stdin.buffer.read()
     if not data:
         return  # the zot that started this was gone before it could say what to do
-    task = msgspec.json.decode(data, type=Task)
+    task = msgspec.json.decode(data, type=RefreshRequest)
     with suppress(OSError):
         os.write(sys.stdout.fileno(), _BEGUN)
     outcome = asyncio.run(exchange(AuthStore(Path(task.home), keyring=task.keyring), task))

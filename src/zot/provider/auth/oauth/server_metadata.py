@@ -5,18 +5,19 @@ Metadata must name the very issuer it was asked for, or one server could speak f
 
 from __future__ import annotations
 
+from binascii import b2a_base64
 from typing import Any, cast
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
 from zot.errors import LoginFailed
-from zot.provider.auth.oauth.http_requests import Answer, get, host_of, shown
+from zot.provider.auth.oauth.http_requests import JsonResponse, get, host_of, post, refusal, shown
 from zot.provider.auth.oauth.settings import OAuthSettings
 from zot.provider.http.pool import HttpPool
 
 
-class Server(msgspec.Struct, frozen=True, kw_only=True):
+class AuthorizationServer(msgspec.Struct, frozen=True, kw_only=True):
     """The addresses in use; empty ones the server does not offer."""
 
     issuer: str = ""
@@ -31,9 +32,9 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     scopes: tuple[str, ...] = ()  # those it says it knows
 
 
-async def find_server(pool: HttpPool, settings: OAuthSettings) -> Server:
+async def find_server(pool: HttpPool, settings: OAuthSettings) -> AuthorizationServer:
     """The issuer is asked only for what the settings leave open."""
-    given = Server(
+    given = AuthorizationServer(
         issuer=settings.issuer,
         authorize_url=settings.authorize_url,
         token_url=settings.token_url,
@@ -46,7 +47,7 @@ async def find_server(pool: HttpPool, settings: OAuthSettings) -> Server:
     return _completed(given, await _metadata(pool, settings.issuer))
 
 
-async def _metadata(pool: HttpPool, issuer: str) -> Answer:
+async def _metadata(pool: HttpPool, issuer: str) -> JsonResponse:
     """The first of the well-known documents that is there."""
     answer = None
     for url in _places(issuer):
@@ -74,11 +75,11 @@ def _places(issuer: str) -> list[str]:
     return [*places, f"{origin}{path}/.well-known/openid-configuration"] if path else places
 
 
-def _completed(given: Server, answer: Answer) -> Server:
+def _completed(given: AuthorizationServer, answer: JsonResponse) -> AuthorizationServer:
     methods = _words(answer, "code_challenge_methods_supported")
     if methods and "S256" not in methods:
         raise LoginFailed(f"{host_of(given.issuer)} does not take PKCE with S256, and zot logs in with nothing weaker")
-    return Server(
+    return AuthorizationServer(
         issuer=answer.text("issuer"),
         authorize_url=given.authorize_url or answer.text("authorization_endpoint"),
         token_url=given.token_url or answer.text("token_endpoint"),
@@ -92,7 +93,71 @@ def _completed(given: Server, answer: Answer) -> Server:
     )
 
 
-def _words(answer: Answer, name: str) -> tuple[str, ...]:
+def _words(answer: JsonResponse, name: str) -> tuple[str, ...]:
     value: Any = answer.fields.get(name)
     items = cast("list[Any]", value) if isinstance(value, list) else []
     return tuple(item for item in items if isinstance(item, str))
+
+
+# The client id zot uses: from the configuration, a client document, or dynamic registration (RFC 7591).
+
+NO_CLIENT_ID = (
+    "zot has no client id there and borrows nobody's: register a client with the provider and write"
+    ' "oauth": {"client_id": "…"} into its entry in models.json, or use an API key'
+)
+_DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+
+
+class ClientId(msgspec.Struct, frozen=True):
+    id: str
+    secret: str = ""
+
+    def __repr__(self) -> str:
+        """Without the secret: tracebacks show this."""
+        return f"ClientId({self.id!r})"
+
+
+async def find_client(
+    pool: HttpPool, settings: OAuthSettings, server: AuthorizationServer, redirect: str = ""
+) -> ClientId:
+    """``redirect`` is where the answer of a login in the browser will come; a device needs none."""
+    if settings.client_id:
+        return ClientId(settings.client_id, settings.client_secret)
+    if settings.client_id_metadata_url and (server.takes_metadata_url or not server.registration_url):
+        return ClientId(settings.client_id_metadata_url)
+    if server.registration_url:
+        return await _register(pool, settings, server, redirect)
+    raise LoginFailed(NO_CLIENT_ID, code="no_client_id")
+
+
+def with_client(
+    client: ClientId, server: AuthorizationServer, fields: dict[str, str]
+) -> tuple[dict[str, str], tuple[tuple[str, str], ...]]:
+    """The fields and headers of a request that says, and with a secret proves, which client asks."""
+    if client.secret and server.token_auth and "client_secret_post" not in server.token_auth:
+        pair = f"{quote(client.id, safe='')}:{quote(client.secret, safe='')}".encode()
+        return fields, (("authorization", f"Basic {b2a_base64(pair, newline=False).decode()}"),)
+    proof = {"client_secret": client.secret} if client.secret else {}
+    return {**fields, "client_id": client.id, **proof}, ()
+
+
+async def _register(pool: HttpPool, settings: OAuthSettings, server: AuthorizationServer, redirect: str) -> ClientId:
+    """A public client: what is on a user's machine keeps no secret. A secret that is given anyway is used."""
+    grants = ["authorization_code", "refresh_token"] if redirect else [_DEVICE_GRANT, "refresh_token"]
+    fields: dict[str, str | list[str]] = {
+        "client_name": settings.client_name,
+        "application_type": "native",
+        "grant_types": grants,
+        "token_endpoint_auth_method": "none",
+    }
+    if redirect:
+        fields |= {"redirect_uris": [redirect], "response_types": ["code"]}
+    if settings.scopes:
+        fields["scope"] = " ".join(settings.scopes)
+    what = "the registration of clients"
+    answer = await post(pool, server.registration_url, what, fields, json=True)
+    if not 200 <= answer.status < 300:
+        raise refusal(answer, what, {})
+    if not (client := answer.text("client_id")):
+        raise LoginFailed(f"{what} answered without a client_id")
+    return ClientId(client, answer.text("client_secret"))

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import time
+from base64 import urlsafe_b64decode
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
+
+import msgspec
 
 from zot.errors import LoginFailed
-from zot.provider.auth.auth_store import OAuthToken
-from zot.provider.auth.oauth.client_registration import ClientId, with_client
-from zot.provider.auth.oauth.http_requests import Answer, post, refusal, shown
-from zot.provider.auth.oauth.id_token import account_id, check_claims, claims_of
-from zot.provider.auth.oauth.server_metadata import Server
+from zot.provider.auth.auth_store import AuthStore, OAuthToken
+from zot.provider.auth.oauth.http_requests import JsonResponse, host_of, open_pool, post, refusal, shown
+from zot.provider.auth.oauth.server_metadata import AuthorizationServer, ClientId, find_server, with_client
 from zot.provider.auth.oauth.settings import OAuthSettings
 from zot.provider.http.pool import HttpPool
+from zot.provider.providers import Provider
 
 WHAT = "the token endpoint"
 _LONGEST_S = 100 * 365 * 86400  # beyond it a lifetime is taken for none
 
 
 async def request_token(
-    pool: HttpPool, settings: OAuthSettings, server: Server, client: ClientId, grant: dict[str, str], *, url: str = ""
-) -> Answer:
+    pool: HttpPool,
+    settings: OAuthSettings,
+    server: AuthorizationServer,
+    client: ClientId,
+    grant: dict[str, str],
+    *,
+    url: str = "",
+) -> JsonResponse:
     """The answer of a grant that was accepted; LoginFailed otherwise."""
     url = url or server.token_url
     if not url:
@@ -35,9 +44,9 @@ async def request_token(
 
 
 def token_from(
-    answer: Answer,
+    answer: JsonResponse,
     settings: OAuthSettings,
-    server: Server,
+    server: AuthorizationServer,
     client: ClientId,
     *,
     nonce: str = "",
@@ -86,3 +95,91 @@ def _expiry(seconds: Any) -> str:
     if not 0 < left < _LONGEST_S:
         return ""
     return datetime.fromtimestamp(time.time() + left, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# Claims of an id token. It came from the token endpoint over TLS, so its signature is not checked (OIDC Core
+# 3.1.3.7).
+
+_LEEWAY_S = 600
+_SOMEBODY_ELSES = "the server answered with an id token that is not for this login"
+
+
+def claims_of(id_token: str) -> dict[str, Any]:
+    """The claims; empty when it is not a JWT."""
+    parts = id_token.split(".")
+    if len(parts) != 3:
+        return {}
+    body = parts[1].rstrip("=").replace("+", "-").replace("/", "_")
+    try:
+        claims: Any = msgspec.json.decode(urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+    except (ValueError, RecursionError):
+        return {}
+    return cast("dict[str, Any]", claims) if isinstance(claims, dict) else {}
+
+
+def account_id(claims: Mapping[str, Any], path: Sequence[str]) -> str:
+    """The claim at ``path``; empty when there is none that is text."""
+    value: Any = claims
+    for name in path:
+        value = cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
+    return value if path and isinstance(value, str) else ""
+
+
+def account_name(id_token: str) -> str:
+    """How a person would call the account: for lists, never for requests."""
+    claims = claims_of(id_token)
+    names = (claims.get(name) for name in ("email", "preferred_username", "name", "sub"))
+    return next((name for name in names if isinstance(name, str) and name.isprintable()), "")[:100]
+
+
+def check_claims(
+    claims: Mapping[str, Any], *, client_id: str, issuer: str = "", nonce: str = "", now: float, before: str = ""
+) -> None:
+    """LoginFailed for an id token made for another client, login or time, or by somebody else. ``before`` is the id
+    token of the login that was refreshed: its user must not change."""
+    audience: Any = claims.get("aud")
+    audiences = cast("list[Any]", audience) if isinstance(audience, list) else [audience]
+    if client_id not in audiences:
+        raise LoginFailed(f"{_SOMEBODY_ELSES}: it is meant for another client")
+    if len(audiences) > 1 and claims.get("azp", client_id) != client_id:
+        raise LoginFailed(f"{_SOMEBODY_ELSES}: another client asked for it")
+    if issuer and str(claims.get("iss", "")).rstrip("/") != issuer.rstrip("/"):
+        raise LoginFailed(f"{_SOMEBODY_ELSES}: another issuer made it")
+    if nonce and claims.get("nonce") != nonce:
+        raise LoginFailed(f"{_SOMEBODY_ELSES}: its nonce is another one")
+    if isinstance(expiry := claims.get("exp"), int | float) and expiry + _LEEWAY_S < now:
+        raise LoginFailed(f"{_SOMEBODY_ELSES}: it has expired")
+    user = claims_of(before).get("sub") if before else None
+    if user is not None and claims.get("sub") not in (None, user):
+        raise LoginFailed(f"{_SOMEBODY_ELSES}: it names another user")
+
+
+# Revocation of a login (RFC 7009). Best effort: zot deletes the login whatever the server answers.
+
+
+async def revoked(store: AuthStore, provider: Provider, *, account: str = "", pool: HttpPool | None = None) -> str:
+    """Ask the server to forget the stored login, before it is cleared here; a sentence on how that went, or nothing
+    when there is nothing to ask."""
+    settings, token = provider.oauth, store.entry(provider.id, account).oauth
+    if settings is None or token is None or not token.access_token:
+        return ""
+    return await revoke(settings, token, pool=pool)
+
+
+async def revoke(settings: OAuthSettings, token: OAuthToken, *, pool: HttpPool | None = None) -> str:
+    """The refresh token first: a server drops what was made from it, too."""
+    async with open_pool(pool) as pool:
+        try:
+            server = await find_server(pool, settings)
+            if not server.revoke_url:
+                return ""
+            client = ClientId(token.client_id or settings.client_id, token.client_secret or settings.client_secret)
+            for kind in ("refresh_token", "access_token"):
+                if secret := getattr(token, kind):
+                    fields, headers = with_client(client, server, {"token": secret, "token_type_hint": kind})
+                    answer = await post(pool, server.revoke_url, "the revocation", fields, headers=headers)
+                    if not 200 <= answer.status < 300:
+                        raise refusal(answer, "the revocation", fields)
+        except LoginFailed as error:
+            return f"the server could not be told: {error}; the login may stay good there until it expires"
+    return f"{host_of(server.revoke_url)} was told to forget the login"

@@ -20,7 +20,7 @@ from zot.provider.providers import Provider
 _TRY_AGAIN_S = 10.0  # a token endpoint that just failed is left alone for so long
 
 
-class StoredLogin:
+class LoginSigner:
     """A ``Renewal`` for one client. The account is the one it began with, whichever is chosen elsewhere meanwhile."""
 
     def __init__(self, store: AuthStore, provider: Provider, credential: Credential, *, proxy: str = "") -> None:

@@ -8,9 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from zot.provider.dialects.grammar.actions import FENCE, FINAL, OTHER_FENCE, Block, Shape, shape_of
-from zot.provider.dialects.grammar.gbnf import Grammar, alternatives, json_literal, json_text, literal, rule_name
-from zot.provider.dialects.grammar.schema_rules import SchemaRules, TooMuch, properties_of, required_of
+from zot.provider.dialects.grammar.actions import FENCE, FINAL, OTHER_FENCE, ActionBlock, ActionFormat, shape_of
+from zot.provider.dialects.grammar.schema_rules import (
+    Grammar,
+    SchemaRules,
+    SchemaTooLarge,
+    alternatives,
+    json_literal,
+    json_text,
+    literal,
+    properties_of,
+    required_of,
+    rule_name,
+)
 from zot.provider.model_call import ToolSpec
 
 MOST_LINES = 400  # of all files whose lines are in a grammar
@@ -67,12 +77,17 @@ def final_said(answer: str) -> str:
 def _action(grammar: Grammar, tool: ToolSpec, files: Mapping[str, list[str]]) -> str:
     shape = shape_of(tool)
     if is_edit(shape) and files:
-        return _edit(grammar, shape, files)
+        options: list[str] = []
+        for path, pieces in files.items():
+            old = grammar.add(rule_name("old"), alternatives([literal(f"{piece}\n") for piece in pieces]))
+            options.append(f'{json_literal(path)} "}}\\n{FENCE}old\\n" {old} "{FENCE}"')
+        named = literal(f'{{"tool": {json_text(shape.name)}, "path": ')
+        return f"{named} ({alternatives(options)}) {_block(shape, shape.blocks[1])}"
     head = f'"{{" {_head(grammar, tool, shape)} "}}"'
     return " ".join([head, *(_block(shape, block) for block in shape.blocks)])
 
 
-def _head(grammar: Grammar, tool: ToolSpec, shape: Shape) -> str:
+def _head(grammar: Grammar, tool: ToolSpec, shape: ActionFormat) -> str:
     named = literal(f'"tool": {json_text(tool.name)}')
     before = dict(grammar.rules)
     rules = SchemaRules(grammar, tool.name, tool.schema)
@@ -80,7 +95,7 @@ def _head(grammar: Grammar, tool: ToolSpec, shape: Shape) -> str:
         if shape.nested:
             return f'{named} ", \\"args\\": " {_object(rules.value(tool.schema))}'
         return rules.members(shape.inline, shape.required, leading=named)
-    except (TooMuch, RecursionError):
+    except (SchemaTooLarge, RecursionError):
         grammar.rules = before
         return f'{named} (", " string ": " value)*' if not shape.nested else f'{named} ", \\"args\\": " object'
 
@@ -90,7 +105,7 @@ def _object(found: str) -> str:
     return "object" if found == "value" else found
 
 
-def _block(shape: Shape, block: Block) -> str:
+def _block(shape: ActionFormat, block: ActionBlock) -> str:
     label = literal(block.label) if len(shape.blocks) > 1 else "[a-z]{0,12}"
     plain = f'"\\n{FENCE}" {label} "\\n" lines "{FENCE}"'
     return f'({plain} | "\\n{OTHER_FENCE}" {label} "\\n" tildes "{OTHER_FENCE}")'
@@ -99,7 +114,7 @@ def _block(shape: Shape, block: Block) -> str:
 # --- edits of files that are known
 
 
-def is_edit(shape: Shape) -> bool:
+def is_edit(shape: ActionFormat) -> bool:
     return [block.label for block in shape.blocks] == ["old", "new"] and shape.required == ("path",)
 
 
@@ -118,15 +133,6 @@ def _pieces(files: Mapping[str, str] | None, fixed: frozenset[str], *, single: b
 def _lines_of(text: str) -> list[str]:
     pieces = [piece for piece in editable(text) if "\n" not in piece]
     return pieces or editable(text)
-
-
-def _edit(grammar: Grammar, shape: Shape, files: Mapping[str, list[str]]) -> str:
-    options: list[str] = []
-    for path, pieces in files.items():
-        old = grammar.add(rule_name("old"), alternatives([literal(f"{piece}\n") for piece in pieces]))
-        options.append(f'{json_literal(path)} "}}\\n{FENCE}old\\n" {old} "{FENCE}"')
-    named = literal(f'{{"tool": {json_text(shape.name)}, "path": ')
-    return f"{named} ({alternatives(options)}) {_block(shape, shape.blocks[1])}"
 
 
 def editable(text: str) -> list[str]:

@@ -2,7 +2,7 @@
 argument that holds lines of text. Small models write text far better as it stands than inside JSON strings.
 
 ``{"tool": "read", "path": "a.py"}`` is one; ``write`` is followed by a block with the content, ``edit`` by a
-block ``old`` and a block ``new``, and ``final`` holds the answer. ``Shape`` knows this of a tool, says it to the
+block ``old`` and a block ``new``, and ``final`` holds the answer. ``ActionFormat`` knows this of a tool, says it to the
 model, and turns a call into the text that would have made it.
 """
 
@@ -13,8 +13,7 @@ from typing import Any, cast
 
 import msgspec
 
-from zot.provider.dialects.grammar.gbnf import json_text
-from zot.provider.dialects.grammar.schema_rules import properties_of, required_of
+from zot.provider.dialects.grammar.schema_rules import json_text, properties_of, required_of
 from zot.provider.messages import ToolCallBlock
 from zot.provider.model_call import ToolSpec
 
@@ -54,21 +53,21 @@ _LANGUAGES = {
 _SAME = frozenset({"json", "html", "css", "c", "go", "java", "toml", "yaml", "ini", "sql", "xml", "cpp"})
 
 
-class Block(msgspec.Struct, frozen=True):
+class ActionBlock(msgspec.Struct, frozen=True):
     """An argument that travels as a block of text."""
 
     name: str
     label: str
 
 
-class Shape(msgspec.Struct, frozen=True):
+class ActionFormat(msgspec.Struct, frozen=True):
     """How calls of one tool are written. ``inside`` names the array whose one object holds the blocks; ``nested`` puts
     the other arguments below ``args``, for tools whose own names would be mistaken for ours."""
 
     name: str
     inline: dict[str, Any]
     required: tuple[str, ...]
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[ActionBlock, ...] = ()
     inside: str = ""
     nested: bool = False
 
@@ -88,15 +87,17 @@ class Shape(msgspec.Struct, frozen=True):
             return json_text({"tool": self.name, "args": args})
         order = [*self.required, *(name for name in self.inline if name not in self.required)]
         head = json_text({"tool": self.name, **{name: args[name] for name in order if name in args}})
-        return "\n".join([head, *(_fenced(self._label(block, args), text) for block, text in texts)])
+        return "\n".join(
+            [
+                head,
+                *(_fenced(block.label if len(self.blocks) > 1 else language_of(args), text) for block, text in texts),
+            ]
+        )
 
     def _is_block(self, name: str) -> bool:
         return not self.inside and any(block.name == name for block in self.blocks)
 
-    def _label(self, block: Block, args: Mapping[str, Any]) -> str:
-        return block.label if len(self.blocks) > 1 else language_of(args)
-
-    def _texts(self, args: Mapping[str, Any]) -> list[tuple[Block, str]] | None:
+    def _texts(self, args: Mapping[str, Any]) -> list[tuple[ActionBlock, str]] | None:
         """The text of each block; None when the arguments are not made as the shape has them."""
         holder: Any = args
         if self.inside:
@@ -124,7 +125,7 @@ def in_order(tools: Sequence[ToolSpec]) -> list[ToolSpec]:
     return sorted(tools, key=lambda tool: (_ORDER.index(tool.name) if tool.name in _ORDER else len(_ORDER), tool.name))
 
 
-def shape_of(tool: ToolSpec) -> Shape:
+def shape_of(tool: ToolSpec) -> ActionFormat:
     properties, required = properties_of(tool.schema), required_of(tool.schema)
     blocks = _blocks(properties, required)
     inside = ""
@@ -138,7 +139,7 @@ def shape_of(tool: ToolSpec) -> Shape:
                 break
     taken = {inside} if inside else {block.name for block in blocks}
     inline = {name: schema for name, schema in properties.items() if name not in taken}
-    return Shape(
+    return ActionFormat(
         tool.name,
         inline,
         tuple(name for name in required if name in inline),
@@ -154,8 +155,8 @@ def _is_plain(schema: Mapping[str, Any]) -> bool:
     return (listed or not schema or set(schema) <= {"type", "description", "title"}) and "$ref" not in schema
 
 
-def _blocks(properties: Mapping[str, Any], required: tuple[str, ...]) -> tuple[Block, ...]:
-    found = [Block(name, _BLOCKS[name]) for name in required if name in _BLOCKS and _is_text(properties[name])]
+def _blocks(properties: Mapping[str, Any], required: tuple[str, ...]) -> tuple[ActionBlock, ...]:
+    found = [ActionBlock(name, _BLOCKS[name]) for name in required if name in _BLOCKS and _is_text(properties[name])]
     return tuple(found) if len({block.label for block in found}) == len(found) else ()
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 import msgspec
 
 from zot.provider.dialects.dialect import Endpoint
-from zot.provider.dialects.grammar.actions import FENCE, FINAL, OTHER_FENCE, Shape, shape_of
+from zot.provider.dialects.grammar.actions import FENCE, FINAL, OTHER_FENCE, ActionFormat, shape_of
 from zot.provider.dialects.grammar.turn_advice import Advice
 from zot.provider.dialects.openai_chat import OpenAIChatDecoder
 from zot.provider.dialects.response_builder import BAD_JSON, ToolPart
@@ -38,7 +38,7 @@ class GrammarDecoder(OpenAIChatDecoder):
         self._buffer = ""  # what is not decided yet, or not said yet
         self._written: list[str] = []  # the action, once it is known to be a call
         self._action: ToolPart | None = None
-        self._shape = Shape("", {}, ())
+        self._shape = ActionFormat("", {}, ())
         self._quoted = False  # the answer is a string of JSON
         self._prompt = advice.prompt if advice.only is None else None
         if self._prompt is not None and self._prompt.tool:
@@ -78,7 +78,7 @@ class GrammarDecoder(OpenAIChatDecoder):
         self._state = "call"
         self._written.append(self._buffer)
         self._buffer = ""
-        self._shape = self._shapes.get(name) or Shape(name, {}, ())
+        self._shape = self._shapes.get(name) or ActionFormat(name, {}, ())
         self._begin(name, out)
 
     def _begin(self, name: str, out: list[StreamEvent]) -> None:
@@ -150,7 +150,7 @@ def unescaped(text: str) -> tuple[str, str, bool]:
     return "".join(found).encode("utf-16", "surrogatepass").decode("utf-16", "replace"), rest, closed
 
 
-def read_action(text: str, shape: Shape) -> dict[str, Any]:
+def read_action(text: str, shape: ActionFormat) -> dict[str, Any]:
     """The tool's arguments in an action; none when it is not one."""
     head, _, rest = text.partition("\n")
     try:

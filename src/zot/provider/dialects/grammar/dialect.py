@@ -3,17 +3,18 @@ that leaves the model only the actions they allow."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from zot.provider.dialects.dialect import Decoder, Endpoint, ListedModel
-from zot.provider.dialects.grammar.action_grammar import action_grammar
-from zot.provider.dialects.grammar.transcript import DEFAULT_WINDOW, LONGEST_ANSWER, wire_messages
-from zot.provider.dialects.grammar.turn_advice import Advice, Advisor
-from zot.provider.dialects.request_parts import address, bearer, get, post
+from zot.provider.dialects.grammar.action_grammar import action_grammar, final_said
+from zot.provider.dialects.grammar.actions import ActionFormat, in_order, shape_of
+from zot.provider.dialects.grammar.turn_advice import Advice, Advisor, cut
+from zot.provider.dialects.request_parts import address, bearer, get, joined, post, repaired
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.sse import SseParser
-from zot.provider.model_call import Request
+from zot.provider.messages import ImageBlock, Message, ToolCallBlock, ToolResultBlock
+from zot.provider.model_call import Request, ToolSpec
 
 
 class GrammarDialect:
@@ -88,3 +89,115 @@ def turn_grammar(request: Request, advice: Advice) -> str:
         single=advice.single,
         choices=advice.choices,
     )
+
+
+# The prompt of such a model: tools and format in the system prompt, its actions as written, results truncated.
+
+DEFAULT_WINDOW = 8192
+LONGEST_ANSWER = 1024  # tokens
+_CHARACTERS = 3  # of a token, at least: code is dense
+_RESULT_SHARE = 5  # a result gets this part of the window
+_LEAST_RESULT = 600
+_GONE = "[an old result, left out]"
+
+_FORMAT = """\
+Each turn you answer with exactly one action, a line of JSON; then you are shown its result. Some are followed by \
+blocks of text between ``` lines. The actions:"""
+_FINAL_TOLD = '{"tool": "final", "answer": TEXT}: Answer the user, when the task is done'
+_EXAMPLE = """\
+Example:
+user: How many eggs are on my list?
+you: {"tool": "glob", "pattern": "*.txt"}
+user: list.txt
+you: {"tool": "read", "path": "list.txt"}
+…"""
+_SHOWN_TOOLS = {"glob", "read"}
+
+
+def wire_messages(request: Request, advice: Advice) -> list[dict[str, Any]]:
+    """Everything but the grammar."""
+    system = _with_tools(request.system.strip(), request.tools) if request.tools else request.system
+    said = _said(request, advice)
+    first = [{"role": "system", "content": system}] if system else []
+    return [*first, *_fitted(said, _budget(request) - len(system))]
+
+
+def _with_tools(system: str, tools: Sequence[ToolSpec]) -> str:
+    """Who it is, what it can do, the rest of the prompt, an example: as such models follow it best. It would follow an
+    example with tools it does not have, too."""
+    first, _, rest = system.partition("\n\n")
+    example = _EXAMPLE if {tool.name for tool in tools} >= _SHOWN_TOOLS else ""
+    return "\n\n".join(part for part in (first, told(tools), rest, example) if part)
+
+
+def told(tools: Sequence[ToolSpec]) -> str:
+    """The tools and the format."""
+    lines = [shape_of(tool).told(tool.description) for tool in in_order(tools)]
+    return "\n".join([_FORMAT, *lines, _FINAL_TOLD])
+
+
+def _budget(request: Request) -> int:
+    """How many characters the prompt may have."""
+    window = request.model.context_window or DEFAULT_WINDOW
+    return max(window - min(LONGEST_ANSWER, window // 4), window // 2) * _CHARACTERS
+
+
+def _said(request: Request, advice: Advice) -> list[dict[str, Any]]:
+    shapes = {tool.name: shape_of(tool) for tool in request.tools}
+    messages = repaired(request.messages)
+    # what is said behind each result; the notes belong to the last ones
+    count = sum(len(message.tool_results()) for message in messages)
+    notes = iter([*[""] * (count - len(advice.notes)), *advice.notes][-count:] if count else [])
+    limit = max(_LEAST_RESULT, _budget(request) // _RESULT_SHARE)
+    out: list[dict[str, Any]] = []
+    for message in messages:
+        match message.role:
+            case "user":
+                out.append({"role": "user", "content": message.text() or "(nothing)"})
+            case "assistant" if message.text() or message.tool_calls():
+                out.append({"role": "assistant", "content": _assistant(message, shapes, bool(request.tools))})
+            case "tool":
+                texts = [_result(result, limit, next(notes)) for result in message.tool_results()]
+                out.append({"role": "user", "content": "\n\n".join(texts)})
+            case _:
+                pass  # an answer of nothing but thoughts
+    return out
+
+
+def _assistant(message: Message, shapes: dict[str, ActionFormat], acts: bool) -> str:
+    calls = message.tool_calls()
+    if not calls:
+        return final_said(message.text()) if acts else message.text()
+    return "\n".join(_written(call, shapes) for call in calls)
+
+
+def _written(call: ToolCallBlock, shapes: dict[str, ActionFormat]) -> str:
+    shape = shapes.get(call.name) or ActionFormat(call.name, {}, ())
+    return shape.written(call)
+
+
+def _result(result: ToolResultBlock, limit: int, note: str) -> str:
+    text = joined(result.content).rstrip()
+    if any(isinstance(block, ImageBlock) for block in result.content):
+        text = f"{text}\n[an image, which you cannot see]".strip()
+    text = cut(text or "(no output)", limit)
+    if result.is_error and not text.startswith("Error"):
+        text = f"Error: {text}"
+    return f"{text}\n\n{note}" if note else text
+
+
+def _fitted(said: list[dict[str, Any]], room: int) -> list[dict[str, Any]]:
+    """Old results give way until three quarters of the room are enough; the last two stay, and what was asked."""
+    total = sum(len(item["content"]) for item in said)
+    if total <= room:
+        return said
+    out = list(said)
+    for place in range(len(out) - 4):
+        if total <= room * 3 // 4:
+            break
+        item = out[place]
+        is_result = place > 0 and item["role"] == "user" and out[place - 1]["role"] == "assistant"
+        if is_result and len(item["content"]) > len(_GONE):
+            total -= len(item["content"]) - len(_GONE)
+            out[place] = {"role": "user", "content": _GONE}
+    return out

@@ -6,10 +6,10 @@ any JSON value through, and the tool itself has the last word on its arguments.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from zot.provider.dialects.grammar.gbnf import Grammar, alternatives, json_literal, literal, rule_name
+import msgspec
 
 MOST_NODES = 200  # of one tool's schema
 DEEPEST = 6
@@ -18,7 +18,7 @@ _LONGEST_CHOICE = 200
 _SCALARS = {"string": "string", "integer": "integer", "number": "number", "boolean": "boolean", "null": '"null"'}
 
 
-class TooMuch(Exception):
+class SchemaTooLarge(Exception):
     """The schema is larger than a grammar should be."""
 
 
@@ -32,10 +32,10 @@ class SchemaRules:
         self._nodes = 0
 
     def value(self, schema: Any, *, depth: int = 0) -> str:
-        """The expression for one value; ``TooMuch`` when the whole tool had better take anything."""
+        """The expression for one value; ``SchemaTooLarge`` when the whole tool had better take anything."""
         self._nodes += 1
         if self._nodes > MOST_NODES:
-            raise TooMuch
+            raise SchemaTooLarge
         if not isinstance(schema, dict) or depth > DEEPEST:
             return "value"
         node = cast("dict[str, Any]", schema)
@@ -145,6 +145,72 @@ def required_of(schema: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def json_key(name: str) -> str:
-    from zot.provider.dialects.grammar.gbnf import json_text
-
     return f"{json_text(name)}: "
+
+
+# GBNF, the grammar notation of llama.cpp: literals, rule names, and the rules all action grammars share.
+
+# JSON as the model may write it: one blank behind commas and colons, so that a transcript can say it again.
+SHARED = {
+    "string": r'"\"" char{0,600} "\""',  # a weak model would go on for minutes
+    "char": r'[^"\\\x00-\x1f\x7f] | escape',
+    "escape": r'"\\" (["\\/bfnrt] | "u" [0-9a-fA-F]{4})',
+    "integer": r'"-"? ("0" | [1-9] [0-9]{0,14})',
+    "number": r'integer ("." [0-9]{1,15})? ([eE] [-+]? [0-9]{1,3})?',
+    "boolean": '"true" | "false"',
+    "value": 'object | array | string | number | boolean | "null"',
+    "object": r'"{" (string ": " value (", " string ": " value)*)? "}"',
+    "array": r'"[" (value (", " value)*)? "]"',
+    # A block of text between two fences; no line of it begins as a fence does: a model that means to end it ends it.
+    "lines": "line*",
+    "line": r'([^`\n\x00] [^\n\x00]*)? "\n"',
+    "tildes": "tilde-line*",
+    "tilde-line": r'([^~\n\x00] [^\n\x00]* | "~" "~"? ([^~\n\x00] [^\n\x00]*)?)? "\n"',
+}
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def literal(text: str) -> str:
+    """The text as it stands, for a grammar."""
+    return '"' + "".join(_ESCAPES.get(c) or (c if c >= " " and c != "\x7f" else f"\\x{ord(c):02x}") for c in text) + '"'
+
+
+def json_literal(value: object) -> str:
+    return literal(json_text(value))
+
+
+def json_text(value: object) -> str:
+    """One line, a blank behind each comma and colon."""
+    import json  # msgspec writes no blanks
+
+    return json.dumps(value, ensure_ascii=False)
+
+
+def rule_name(*parts: str | int) -> str:
+    """A name llama.cpp takes: letters, digits and dashes."""
+    joined = "-".join(str(part) for part in parts).lower()
+    return "".join(c if c.isascii() and c.isalnum() else "-" for c in joined)
+
+
+class Grammar(msgspec.Struct):
+    """Rules by name; ``text`` adds those of ``SHARED`` that are used."""
+
+    rules: dict[str, str] = {}
+
+    def add(self, name: str, body: str) -> str:
+        """The name, free of clashes: two names may clean to the same."""
+        unique, number = name, 1
+        while unique in self.rules or unique in SHARED or unique == "root":
+            number += 1
+            unique = f"{name}-{number}"
+        self.rules[unique] = body
+        return unique
+
+    def text(self, root: str) -> str:
+        lines = [f"root ::= {root}", *(f"{name} ::= {body}" for name, body in self.rules.items())]
+        lines += [f"{name} ::= {body}" for name, body in SHARED.items()]
+        return "\n".join(lines) + "\n"
+
+
+def alternatives(options: Iterable[str]) -> str:
+    return " | ".join(dict.fromkeys(options))

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from zot.provider.dialects.grammar.actions import FENCE, language_of
-from zot.provider.dialects.grammar.gbnf import Grammar, literal
+from zot.provider.dialects.grammar.schema_rules import Grammar, literal
 from zot.provider.model_call import Request
 
 _ROLES = ("user", "assistant")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from zot.core.permission_gate import Answer, Question
+from zot.core.permission_gate import Answer, ApprovalQuestion
 from zot.frontends.terminal.dialogs import confirm
 from zot.frontends.terminal.dialogs.call_details import call_rows, nothing_there
 from zot.frontends.terminal.dialogs.confirm import ConfirmDialog, is_dangerous
@@ -31,7 +31,7 @@ class FakeConfirmations:
 
 
 def dialog(args: Any, tool: str = "bash", prefix: tuple[str, ...] = (), *, or_all: bool = True) -> ConfirmDialog:
-    question = Question(ToolCallBlock("t1", tool).with_args(args), "", "", prefix, or_all)
+    question = ApprovalQuestion(ToolCallBlock("t1", tool).with_args(args), "", "", prefix, or_all)
     return ConfirmDialog(question, PAINTER, FakeConfirmations())  # pyright: ignore[reportArgumentType]
 
 

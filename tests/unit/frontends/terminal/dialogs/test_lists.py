@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from zot.core.session.summary import Summary
-from zot.core.session.turn_history import Turn, turns_in
+from zot.core.session.turn_history import PromptTurn, turns_in
 from zot.frontends.terminal.dialogs.model_picker import model_row
 from zot.frontends.terminal.dialogs.picker import Picker, YesNo
 from zot.frontends.terminal.dialogs.sessions_list import SessionsList, age
@@ -129,7 +129,7 @@ def test_turns_begin_with_what_the_user_said() -> None:
 
 async def test_a_turn_shows_its_number_and_the_tools_it_used() -> None:
     many = tuple(Message("assistant", (ToolCallBlock(str(i), "x"),)) for i in range(120))
-    picker = TurnPicker("jump", [Turn(0, user_message("first line\nsecond"), many)])
+    picker = TurnPicker("jump", [PromptTurn(0, user_message("first line\nsecond"), many)])
     text = "\n".join(visible(line) for line in picker.lines(THEME, 60, 10))
     assert "#1" in text and "99+t" in text and "first line" in text and "second" not in text
 

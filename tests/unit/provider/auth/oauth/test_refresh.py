@@ -21,7 +21,7 @@ from tests.fakes.oauth_server import CLIENT, OAuthServer
 from zot.errors import LoginFailed, NotLoggedIn
 from zot.provider.auth.auth_store import AuthStore, OAuthToken
 from zot.provider.auth.oauth.refresh import refreshed
-from zot.provider.auth.oauth.revoking import revoked
+from zot.provider.auth.oauth.token_endpoint import revoked
 from zot.provider.providers import Provider
 
 

@@ -11,7 +11,7 @@ from tests.unit.provider.auth.oauth.test_refresh import log_in, provider, stored
 from zot.errors import AuthFailed
 from zot.provider.auth.credential_lookup import find_credential
 from zot.provider.auth.oauth import token_signer
-from zot.provider.auth.oauth.token_signer import StoredLogin, sign
+from zot.provider.auth.oauth.token_signer import LoginSigner, sign
 from zot.provider.dialects.dialect import Endpoint
 
 
@@ -25,7 +25,7 @@ async def test_a_refresh_that_failed_is_tried_again_later(
     store, row = log_in(server, tmp_path, left_s=3000), provider(server)
     credential = find_credential(row, store, {})
     assert credential is not None
-    login = StoredLogin(store, row, credential)
+    login = LoginSigner(store, row, credential)
     endpoint = Endpoint(provider="gateway", base_url="http://127.0.0.1:1", api_key=credential.key)
     server.knobs(token_answer="500")
     first, second = refusal(), refusal()
@@ -47,7 +47,7 @@ async def test_another_process_has_refreshed_it_already(server: OAuthServer, tmp
     store, row = log_in(server, tmp_path, left_s=3000), provider(server)
     credential = find_credential(row, store, {})
     assert credential is not None
-    ours, theirs = StoredLogin(store, row, credential), StoredLogin(store, row, credential)
+    ours, theirs = LoginSigner(store, row, credential), LoginSigner(store, row, credential)
     endpoint = Endpoint(provider="gateway", base_url="http://127.0.0.1:1", api_key=credential.key)
     one, other = await ours.renewed(endpoint, refusal()), await theirs.renewed(endpoint, refusal())
     assert one == other

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from zot.features.templates.discovery import Place, Template, all_templates, find, name_and_arguments
-from zot.features.templates.filling import filled
+from zot.features.templates.discovery import Template, TemplateDir, all_templates, find, name_and_arguments
+from zot.features.templates.expansion import filled
 
 
 def template(body: str, **fields: object) -> Template:
@@ -65,7 +65,7 @@ def test_names_are_files_below_the_places_the_nearest_first(tmp_path: Path) -> N
     }.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    places, problems = [Place(near, "n"), Place(far, "f"), Place(tmp_path / "gone", "g")], list[str]()
+    places, problems = [TemplateDir(near, "n"), TemplateDir(far, "f"), TemplateDir(tmp_path / "gone", "g")], list[str]()
     found = all_templates(places, None, problems)
     assert [(t.name, t.description, t.hint, t.body) for t in found] == [
         ("a", "nearer", "[file] [line]", ""),
@@ -82,7 +82,7 @@ def test_a_link_out_of_the_project_is_refused(tmp_path: Path) -> None:
     (project / "commands").mkdir(parents=True)
     secret.write_text("private")
     (project / "commands" / "x.md").symlink_to(secret)
-    place = Place(project / "commands", "project", project)
+    place = TemplateDir(project / "commands", "project", project)
     with pytest.raises(OSError):
         find("x", [place], None)
     problems: list[str] = []

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.unit.core.session.conversation import assistant, saved, say, user
-from zot.core.session import summary_index
+from zot.core.session import summary
 from zot.core.session.store import SessionStore
-from zot.core.session.summary import summarise
-from zot.core.session.summary_index import index_path
+from zot.core.session.summary import index_path, summarise
 from zot.provider.messages import ImageBlock, Usage, user_message
 
 
@@ -46,7 +45,7 @@ def test_an_unchanged_file_is_not_read_again(store: SessionStore, monkeypatch: p
         read.append(path)
         return summarise(path)
 
-    monkeypatch.setattr(summary_index, "summarise", counted)
+    monkeypatch.setattr(summary, "summarise", counted)
     assert store.summaries() == before and read == []
     with open(first, "ab") as file:
         file.write(b'{"type":"rename","title":"t"}\n')
@@ -81,7 +80,7 @@ def test_an_index_that_cannot_be_opened_costs_time_but_no_answer(store: SessionS
 
 
 def test_a_locked_index_is_done_without(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(summary_index, "_WAIT_S", 0.01)
+    monkeypatch.setattr(summary, "_WAIT_S", 0.01)
     path = saved(store, user("a"))
     store.summaries()
     holder = sqlite3.connect(index_path(store.root))

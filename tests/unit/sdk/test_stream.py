@@ -12,7 +12,7 @@ import pytest
 from tests.fakes.model_server import CallTools, FakeModelServer, Say
 from zot.cli.flags import FLAGS
 from zot.errors import ZotError
-from zot.sdk import Error, Options, Runtime, error_text
+from zot.sdk import Error, Options, Runtime, stream
 
 Serve = Callable[..., FakeModelServer]
 Embed = Callable[..., Runtime]
@@ -29,13 +29,13 @@ OF_PEOPLE = {
 def test_every_flag_has_its_option_or_is_of_people() -> None:
     known = {name for flag in FLAGS for name in flag.names if name.startswith("--")}
     aliases = {name for flag in FLAGS for name in flag.names[1:] if flag.names[0].startswith("--")}
-    assert known - set(error_text.OPTIONS) - OF_PEOPLE - aliases == set()
-    assert set(error_text.OPTIONS) - known == set()
-    assert {option.partition("=")[0] for option in error_text.OPTIONS.values()} <= set(Options.__annotations__)
+    assert known - set(stream.OPTIONS) - OF_PEOPLE - aliases == set()
+    assert set(stream.OPTIONS) - known == set()
+    assert {option.partition("=")[0] for option in stream.OPTIONS.values()} <= set(Options.__annotations__)
 
 
 def test_the_examples_hold() -> None:
-    assert doctest.testmod(error_text).failed == 0
+    assert doctest.testmod(stream).failed == 0
 
 
 WRONG: list[dict[str, Any]] = [

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from zot.features.export.redaction import HIDDEN, Redaction
+from zot.features.export.export import HIDDEN, Redaction
 
 REDACT = Redaction(["my-known-secret", "short"], [("/home/me/work", "<cwd>"), ("/home/me", "~")])
 
