@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import msgspec
 
 from zot.frontends.terminal.dialogs.dialog import PANEL, Dialog
-from zot.tui.excerpt import beginning, excerpt
 from zot.tui.keys import Key
-from zot.tui.sanitize import sanitize
+from zot.tui.sanitize import beginning, excerpt, sanitize
 from zot.tui.theme import Theme
-from zot.tui.widgets.select_list import window
+from zot.tui.widgets import window
 from zot.tui.width import RESET, visible, wrap
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from zot.frontends.terminal.dialogs.picker import Picker
 from zot.provider.error_mapping import RescueCategory, rescue_category
 from zot.provider.model import Model
 from zot.tui.sanitize import one_line
-from zot.tui.widgets.select_list import Choice
+from zot.tui.widgets import Choice
 
 AGAIN, LOG_IN = "again", "log in"
 _ROWS = 12

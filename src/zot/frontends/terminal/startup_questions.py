@@ -13,7 +13,7 @@ from zot.frontends.terminal.commands.command_context import Context
 from zot.frontends.terminal.dialogs.picker import Picker
 from zot.frontends.terminal.trust_dialogs import ask_about_trust
 from zot.tui.sanitize import one_line
-from zot.tui.widgets.select_list import Choice
+from zot.tui.widgets import Choice
 
 if TYPE_CHECKING:
     from zot.local_model.install import Offer

@@ -19,7 +19,7 @@ from zot.system.visible_text import has_hidden, spelled
 from zot.tui.decision_text import folded, painted
 from zot.tui.keys import Key
 from zot.tui.theme import Theme
-from zot.tui.widgets.select_list import Choice, SelectList
+from zot.tui.widgets import Choice, SelectList
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from zot.frontends.terminal.editor.slash_popup import SlashCommand
     from zot.frontends.terminal.screen.ui_services import Desk
     from zot.frontends.terminal.turns import Speaking
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
 
 class Commands:

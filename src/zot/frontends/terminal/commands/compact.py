@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from zot.errors import CompactionAborted, CompactionFailed, ZotError
 from zot.frontends.terminal.commands.command_context import Context
-from zot.tui.widgets.status_bar import tokens
+from zot.tui.widgets import tokens
 
 
 async def run(context: Context, arguments: str) -> None:

@@ -7,7 +7,7 @@ from zot.frontends.terminal.commands.command_context import Context
 from zot.frontends.terminal.screen.status import home_as_tilde
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets.status_bar import tokens
+from zot.tui.widgets import tokens
 from zot.tui.width import cells, cut, pad, wrap
 
 _GROUPS = {

@@ -19,7 +19,7 @@ from zot.provider.messages import Message
 from zot.tui.sanitize import one_line, sanitize
 
 if TYPE_CHECKING:
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
 _ARGUMENTS = r"(?P<code>code)?\s*(?P<number>[1-9][0-9]{0,5})?"
 _STYLE = r"\x1b\[[0-9;:]*m"
@@ -50,7 +50,7 @@ async def copied(context: Context, text: str) -> tuple[str, str]:
 
 
 def complete(context: Context, typed: str) -> list[Choice]:
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     answers = _answers(context.conversation.messages)
     codes = [Choice("code", "code", "the last code block")] if _blocks_of(answers) else []

@@ -9,7 +9,7 @@ from zot.frontends.terminal.commands.command_context import Context
 from zot.provider.messages import Usage
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets.status_bar import tokens
+from zot.tui.widgets import tokens
 from zot.tui.width import cut, pad
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from zot.features.checkpoints.change_recorder import Keeping
     from zot.features.checkpoints.diff import Counted, Lines
     from zot.tui.markdown import Painter
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
 Shown = tuple["Counted", "list[Lines] | str"]
 
@@ -38,7 +38,7 @@ async def run(context: Context, arguments: str) -> None:
 
 def complete(context: Context, typed: str) -> list[Choice]:
     """What the editor offers after ``/diff``."""
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     return [Choice("turn", "turn", "what the last turn changed"), Choice("session", "session", "all of it")]
 

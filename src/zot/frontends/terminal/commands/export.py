@@ -13,7 +13,7 @@ from zot.frontends.terminal.commands.command_context import Context
 
 if TYPE_CHECKING:
     from zot.features.export.export import Format
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
 _HIDE = ("--redact", "redacted", "--redacted", "redact")
 
@@ -33,7 +33,7 @@ async def run(context: Context, arguments: str) -> None:
 
 
 def complete(context: Context, typed: str) -> list[Choice]:
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     rows = {
         "md": "Markdown",

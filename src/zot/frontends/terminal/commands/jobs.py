@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zot.agent.tools.background_jobs import Job
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
 _LOOKED_AT = 200_000  # bytes at the end of the output
 _NONE = "nothing runs in the background; !command & starts something"
@@ -40,7 +40,7 @@ async def run(context: Context, arguments: str) -> None:
 
 
 def complete(context: Context, typed: str) -> list[Choice]:
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     living = context.conversation.workspace.jobs.living()
     rows = [Choice(f"stop {job.number}", f"stop {job.number}", one_line(job.command)) for job in living]

@@ -114,7 +114,7 @@ async def _account(context: Context, provider: Provider) -> str | None:
     something stored is asked."""
     from zot.frontends.terminal.dialogs.picker import Picker
     from zot.frontends.terminal.dialogs.text_dialogs import TextPrompt
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     store = context.conversation.auth
     stored, active = store.accounts(provider.id), store.active(provider.id)
@@ -150,7 +150,7 @@ def _words(login: Login) -> str:
 
 def _method_picker(known: dict[str, str]) -> Picker:
     from zot.frontends.terminal.dialogs.picker import Picker
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     rows = [
         Choice("key", "API key", "paste it here, or on a page in the browser"),
@@ -162,7 +162,7 @@ def _method_picker(known: dict[str, str]) -> Picker:
 
 def _provider_picker(known: dict[str, str], providers: dict[str, Provider]) -> Picker:
     from zot.frontends.terminal.dialogs.picker import Picker
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     rows = [
         Choice(name, provider.name, f"logged in: {known[name]}" if name in known else "")

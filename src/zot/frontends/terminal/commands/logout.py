@@ -11,7 +11,7 @@ from zot.frontends.terminal.commands.command_context import Context
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
 
 async def run(context: Context, arguments: str) -> None:
@@ -30,7 +30,7 @@ async def run(context: Context, arguments: str) -> None:
 
 def complete(context: Context, typed: str) -> list[Choice]:
     """What the editor offers after ``/logout``."""
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     return [Choice(_name(login), _name(login), KINDS[login.kind]) for login in _stored(context.conversation)]
 
@@ -65,7 +65,7 @@ def _meant(stored: list[Login], target: str) -> list[Login]:
 
 async def _choose(context: Context) -> str | None:
     from zot.frontends.terminal.dialogs.picker import Picker
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     rows = complete(context, "")
     if len(rows) > 1:

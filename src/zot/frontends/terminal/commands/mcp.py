@@ -11,7 +11,7 @@ from zot.tui.sanitize import one_line, sanitize
 
 if TYPE_CHECKING:
     from zot.features.mcp.host import McpHost, Status
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
 _NONE = "no MCP servers are configured; `zot mcp add NAME -- COMMAND` adds one (`zot docs mcp`)"
 _VERBS = ("start", "stop", "login", "trust")
@@ -41,7 +41,7 @@ async def run(context: Context, arguments: str) -> None:
 
 
 def complete(context: Context, typed: str) -> list[Choice]:
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     host = mcp_host(context.conversation)
     rows = host.statuses() if host is not None else []
@@ -49,7 +49,7 @@ def complete(context: Context, typed: str) -> list[Choice]:
 
 
 def _row(status: Status) -> Choice:
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     known = f"{status.tools} tools, {status.tokens:,} tokens if all were sent" if status.known else "not asked yet"
     error = one_line(status.error.removeprefix(f"{status.name}: "))[:80]
@@ -60,7 +60,7 @@ def _row(status: Status) -> Choice:
 async def _one(context: Context, host: McpHost, status: Status) -> None:
     """What is known of one, and what can be done with it."""
     from zot.frontends.terminal.dialogs.picker import Picker
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     able = {
         "off": ("start",),

@@ -14,7 +14,7 @@ from zot.frontends.terminal.commands.command_context import Context
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.frontends.terminal.dialogs.model_picker import ModelPicker
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
 
 async def run(context: Context, arguments: str) -> None:

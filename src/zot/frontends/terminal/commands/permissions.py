@@ -10,7 +10,7 @@ from zot.features.lookup import saved_rules
 from zot.frontends.terminal.commands.command_context import Context
 from zot.frontends.terminal.dialogs.picker import Picker
 from zot.tui.sanitize import one_line
-from zot.tui.widgets.select_list import Choice
+from zot.tui.widgets import Choice
 
 _FORGET = "forget "
 

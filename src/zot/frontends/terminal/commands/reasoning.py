@@ -12,12 +12,12 @@ from zot.provider.model import REASONING_LEVELS, Reasoning
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
 
 async def run(context: Context, arguments: str) -> None:
     from zot.frontends.terminal.dialogs.picker import Picker
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     conversation = context.conversation
     offered = levels(conversation)
@@ -34,7 +34,7 @@ async def run(context: Context, arguments: str) -> None:
 
 def complete(context: Context, typed: str) -> list[Choice]:
     """What the editor offers after ``/reasoning``."""
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     return [Choice(level, level) for level in levels(context.conversation)]
 

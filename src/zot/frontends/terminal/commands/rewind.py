@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from zot.core.session.turn_history import Turn
     from zot.features.checkpoints.points import Point
     from zot.features.checkpoints.restore_plan import Plan
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
 _MOST_LINES = 12  # of what would become of files
 _LABEL = 300
@@ -55,7 +55,7 @@ async def _choose(context: Context, found: list[Point], typed: str) -> Point | N
 def _row(index: int, point: Point) -> Choice:
     from zot.features.checkpoints.report_text import changed
     from zot.tui.sanitize import one_line
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     text = one_line(point.text.strip().partition("\n")[0][:_LABEL]) or "(no text)"
     label = f"#{point.number:<4} {text}" if point.number else "◇     a rewinding, to undo it"
@@ -89,7 +89,7 @@ async def _go_back(context: Context, turns: list[Turn], point: Point) -> None:
 async def _ask(context: Context, point: Point, plan: Plan) -> str | None:
     """Which way; the conversation alone needs no question, for it only branches off."""
     from zot.frontends.terminal.dialogs.picker import Picker
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     choices: list[Choice] = []
     if plan.doable:

@@ -14,7 +14,7 @@ from zot.frontends.terminal.commands.sessions import show_session, summaries, sw
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.core.session.session import Session
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
 
 async def run(context: Context, arguments: str) -> None:
@@ -29,7 +29,7 @@ async def run(context: Context, arguments: str) -> None:
 
 def complete(context: Context, typed: str) -> list[Choice]:
     """What the editor offers after ``/session``."""
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     return [Choice(name, name, text) for name, text in SESSION_OPERATIONS.items()]
 
@@ -93,7 +93,7 @@ async def _tree(context: Context, arguments: str) -> None:
     from zot.frontends.terminal.dialogs.picker import Picker
     from zot.frontends.terminal.dialogs.sessions_list import age
     from zot.tui.sanitize import sanitize
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     present = context.conversation.present
     found = branches(await summaries(context.conversation))

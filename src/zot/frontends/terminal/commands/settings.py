@@ -13,7 +13,7 @@ from zot.frontends.terminal.commands.command_context import Context
 from zot.frontends.terminal.dialogs.picker import Picker
 from zot.tui.image import protocol
 from zot.tui.sanitize import one_line
-from zot.tui.widgets.select_list import Choice
+from zot.tui.widgets import Choice
 
 
 async def run(context: Context, arguments: str) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from zot.frontends.terminal.commands.command_context import Context
 from zot.tui.sanitize import one_line, sanitize
-from zot.tui.widgets.select_list import Choice
+from zot.tui.widgets import Choice
 from zot.tui.width import cut, pad, visible
 
 if TYPE_CHECKING:

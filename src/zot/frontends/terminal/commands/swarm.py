@@ -16,7 +16,7 @@ from zot.system.visible_text import spelled
 
 if TYPE_CHECKING:
     from zot.frontends.terminal.swarm.dashboard import Act
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
     from zot.wire.swarm_frames import SwarmMerge, SwarmMerged, SwarmStart, WorkerInfo
 
 _MODES = {"--worktree": "worktree", "--shared": "shared"}
@@ -259,7 +259,7 @@ async def _diff(context: Context, typed: str) -> None:
 
 async def _ask_to_merge(context: Context, id: str) -> None:
     from zot.frontends.terminal.dialogs.picker import Picker
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
     from zot.wire.swarm_frames import SwarmMerge
 
     worker = _named(context, id)
@@ -385,7 +385,7 @@ _ONLY: dict[str, tuple[str, ...]] = {
 
 def complete(context: Context, typed: str) -> list[Choice]:
     """The verbs; behind one of them, the workers it can be used for."""
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     verb, space, _ = typed.partition(" ")
     if not space:
@@ -400,6 +400,6 @@ def complete(context: Context, typed: str) -> list[Choice]:
 
 def _choice(verb: str, info: WorkerInfo, behind: str) -> Choice:
     from zot.frontends.terminal.swarm.worker_summary import doing
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     return Choice(f"{verb} {info.name}{behind}", f"{verb} {spelled(info.name)}", f"{info.status} · {doing(info)}"[:200])

@@ -21,7 +21,7 @@ from zot.system.visible_text import spelled
 from zot.tui.decision_text import decision_rows
 from zot.tui.keys import Key
 from zot.tui.theme import Theme
-from zot.tui.widgets.text_field import TextField
+from zot.tui.widgets import TextField
 from zot.tui.width import cells, cut
 
 if TYPE_CHECKING:

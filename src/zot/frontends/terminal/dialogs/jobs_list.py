@@ -12,7 +12,7 @@ from zot.frontends.terminal.dialogs.dialog import Dialog
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets.select_list import Choice, SelectList
+from zot.tui.widgets import Choice, SelectList
 
 _KEYS = "enter shows its output · ctrl+x stops it · type to filter · esc closes"
 _MOST = 14

@@ -9,8 +9,7 @@ from zot.frontends.terminal.dialogs.picker import Picker
 from zot.provider.auth.credential_lookup import has_credential
 from zot.provider.model import Model
 from zot.tui.sanitize import one_line
-from zot.tui.widgets.select_list import Choice
-from zot.tui.widgets.status_bar import tokens
+from zot.tui.widgets import Choice, tokens
 
 
 class ModelPicker(Picker):

@@ -12,7 +12,7 @@ from zot.frontends.terminal.dialogs.dialog import Dialog, Dialogs
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets.text_field import TextField
+from zot.tui.widgets import TextField
 from zot.tui.width import wrap
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from zot.frontends.terminal.dialogs.dialog import Dialog
 from zot.tui.keys import Key
 from zot.tui.theme import Theme
-from zot.tui.widgets.select_list import Choice, SelectList
+from zot.tui.widgets import Choice, SelectList
 from zot.tui.width import cut, wrap
 
 FILTERED = "type to filter · enter picks · esc closes"

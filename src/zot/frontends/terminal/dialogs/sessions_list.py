@@ -20,8 +20,7 @@ from zot.tui.fuzzy import Pattern
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets.select_list import Choice, SelectList, pointed_out
-from zot.tui.widgets.text_field import TextField
+from zot.tui.widgets import Choice, SelectList, TextField, pointed_out
 from zot.tui.width import cut, wrap
 
 _HINT = "enter resumes · ctrl+r renames · ctrl+d deletes · tab {scope} · esc closes"

@@ -18,7 +18,7 @@ from zot.frontends.terminal.screen import message_blocks
 from zot.provider.messages import Block, Message, Role, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.tui.keys import Key
 from zot.tui.theme import Theme
-from zot.tui.widgets.text_field import TextField
+from zot.tui.widgets import TextField
 from zot.tui.width import cut
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from zot.frontends.terminal.dialogs.dialog import Dialog
 from zot.tui.keys import Key
 from zot.tui.theme import Theme
-from zot.tui.widgets.text_field import TextField
+from zot.tui.widgets import TextField
 from zot.tui.width import wrap
 
 Rows = Callable[[Theme, int], list[str]]

@@ -9,7 +9,7 @@ from zot.frontends.terminal.dialogs.dialog import Dialog
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets.select_list import Choice, SelectList
+from zot.tui.widgets import Choice, SelectList
 from zot.tui.width import cut
 
 _ROWS = 12

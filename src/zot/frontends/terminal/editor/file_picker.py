@@ -22,7 +22,7 @@ from zot.tui.fuzzy import Pattern
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets.select_list import Choice, SelectList
+from zot.tui.widgets import Choice, SelectList
 from zot.tui.width import cut
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.text_buffer import TextBuffer, Token
 from zot.tui.theme import Theme
-from zot.tui.widgets.select_list import Choice, SelectList
+from zot.tui.widgets import Choice, SelectList
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor

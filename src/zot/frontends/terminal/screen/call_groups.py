@@ -13,7 +13,7 @@ from zot.frontends.terminal.screen import call_summary, tool_output
 from zot.frontends.terminal.screen.tool_view import ToolView
 from zot.tui.markdown import Painter
 from zot.tui.tool_call_rows import Head, head_row
-from zot.tui.widgets.status_bar import duration
+from zot.tui.widgets import duration
 from zot.tui.width import cells
 
 _ENDLESS = 1 << 20  # cells: as long as it would be

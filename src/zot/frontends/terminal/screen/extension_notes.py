@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from zot.tui.excerpt import excerpt
-from zot.tui.sanitize import sanitize
+from zot.tui.sanitize import excerpt, sanitize
 from zot.tui.theme import Theme
 from zot.tui.width import visible, wrap
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from zot.tui import markdown
-from zot.tui.excerpt import beginning, excerpt
 from zot.tui.markdown import Painter
-from zot.tui.sanitize import one_line, sanitize
+from zot.tui.sanitize import beginning, excerpt, one_line, sanitize
 from zot.tui.theme import Theme
 from zot.tui.width import RESET, visible, wrap
 

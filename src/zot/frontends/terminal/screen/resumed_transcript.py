@@ -16,7 +16,7 @@ from zot.frontends.terminal.screen.thinking import Shown, stored
 from zot.frontends.terminal.screen.tool_view import BY_HAND, ToolView
 from zot.provider.messages import ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.tui.markdown import Painter
-from zot.tui.widgets.status_bar import tokens
+from zot.tui.widgets import tokens
 
 _CODE = ("read", "write", "edit")  # tools whose results are code
 _NEWEST = 40  # messages that fill some screens

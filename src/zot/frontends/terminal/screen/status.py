@@ -9,10 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from zot.tui.excerpt import beginning
-from zot.tui.sanitize import one_line
+from zot.tui.sanitize import beginning, one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets.status_bar import Stat, StatusBar, tokens
+from zot.tui.widgets import Stat, StatusBar, tokens
 from zot.tui.width import cut, wrap
 
 if TYPE_CHECKING:

@@ -9,10 +9,9 @@ from typing import Literal
 
 from zot.frontends.terminal.screen import message_blocks
 from zot.provider.messages import Message, ReasoningBlock
-from zot.tui.excerpt import excerpt
-from zot.tui.sanitize import Sanitizer, sanitize
+from zot.tui.sanitize import Sanitizer, excerpt, sanitize
 from zot.tui.theme import Theme
-from zot.tui.widgets.status_bar import duration
+from zot.tui.widgets import duration
 from zot.tui.width import RESET, visible, wrap
 
 Shown = Literal["folded", "open", "off"]

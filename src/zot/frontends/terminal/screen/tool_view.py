@@ -15,11 +15,9 @@ import msgspec
 from zot.core.tool_calls import STOPPED
 from zot.frontends.terminal.screen import call_summary, tool_output
 from zot.tui.diff import counted
-from zot.tui.excerpt import beginning
 from zot.tui.markdown import Painter
-from zot.tui.partial_json import string_fields
-from zot.tui.sanitize import one_line
-from zot.tui.tool_call_rows import Head, body_width, call_rows, head_row
+from zot.tui.sanitize import beginning, one_line
+from zot.tui.tool_call_rows import Head, body_width, call_rows, head_row, string_fields
 from zot.tui.width import cells
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from zot.frontends.terminal.screen.ui_services import Desk
 from zot.provider.messages import ImageBlock, Message
 from zot.tui.markdown import MarkdownStream
 from zot.tui.sanitize import Sanitizer
-from zot.tui.widgets.status_bar import tokens
+from zot.tui.widgets import tokens
 from zot.tui.width import visible
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from zot.frontends.terminal.dialogs.picker import Picker
 from zot.system.plural import counted
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
-from zot.tui.widgets.select_list import Choice
+from zot.tui.widgets import Choice
 
 if TYPE_CHECKING:
     from zot.frontends.terminal.dialogs.dialog import Dialogs

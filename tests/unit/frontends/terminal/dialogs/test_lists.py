@@ -16,7 +16,7 @@ from zot.provider.model import Model
 from zot.tui.fuzzy import Pattern
 from zot.tui.keys import Key
 from zot.tui.theme import built_in
-from zot.tui.widgets.select_list import Choice, filtered
+from zot.tui.widgets import Choice, filtered
 from zot.tui.width import cells, visible
 
 THEME = built_in()
