@@ -28,7 +28,7 @@ DECIDING = {
     "frontends/terminal/commands/swarm.py",
     "frontends/terminal/dialogs/call_details.py",
     "frontends/terminal/dialogs/confirm.py",
-    "frontends/terminal/dialogs/detail_pane.py",
+    "frontends/terminal/dialogs/text_dialogs.py",
     "frontends/terminal/dialogs/outside_access.py",
     "frontends/terminal/trust_dialogs.py",
     "core/permission_gate.py",

@@ -19,7 +19,7 @@ from zot.core.events import AgentEvent
 from zot.features.recording.reader import Line, Recording
 from zot.frontends.terminal.screen.activity import Activity
 from zot.frontends.terminal.screen.call_summary import duration
-from zot.frontends.terminal.screen.extension_notes import Notes
+from zot.frontends.terminal.screen.notice_area import Notes
 from zot.frontends.terminal.screen.transcript import Transcript
 from zot.frontends.terminal.screen.ui_services import Desk
 from zot.system.plural import counted

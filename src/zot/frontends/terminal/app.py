@@ -24,19 +24,16 @@ from zot.frontends.terminal.commands.registry import parse
 from zot.frontends.terminal.dialogs.dialog import CONFIRM, Dialogs
 from zot.frontends.terminal.editor.editor import Editor, Submitted
 from zot.frontends.terminal.editor.editor_host import TerminalSurroundings
-from zot.frontends.terminal.editor.placeholder import Hints
 from zot.frontends.terminal.extension_ui import InteractiveSurface, NoOwner, Panels, Typing
 from zot.frontends.terminal.keymap import Actions, CustomKeys, Keyboard, Keymap
-from zot.frontends.terminal.layout import Layout
+from zot.frontends.terminal.layout import Hints, Layout
 from zot.frontends.terminal.screen.activity import Activity
-from zot.frontends.terminal.screen.extension_notes import Notes
-from zot.frontends.terminal.screen.notice_area import Asides
+from zot.frontends.terminal.screen.notice_area import Asides, Notes
 from zot.frontends.terminal.screen.screen import Screen
-from zot.frontends.terminal.screen.status import AgentBar, StartingBar, StatusLine
+from zot.frontends.terminal.screen.status import AgentBar, Attention, StartingBar, StatusLine
 from zot.frontends.terminal.screen.theme_manager import Looks
 from zot.frontends.terminal.screen.transcript import Transcript
 from zot.frontends.terminal.screen.ui_services import Desk, Tasks
-from zot.frontends.terminal.screen.window_title import Attention
 from zot.frontends.terminal.turns import EarlyTurns, Speaking, Turns
 
 if TYPE_CHECKING:

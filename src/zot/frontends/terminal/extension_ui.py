@@ -22,7 +22,7 @@ from zot.tui.width import RESET, visible, wrap
 
 if TYPE_CHECKING:
     from zot.frontends.terminal.dialogs.dialog import Dialogs
-    from zot.frontends.terminal.screen.extension_notes import Notes
+    from zot.frontends.terminal.screen.notice_area import Notes
     from zot.frontends.terminal.screen.ui_services import Desk
     from zot.wire.extension_frames import Panel
 

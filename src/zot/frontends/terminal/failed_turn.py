@@ -12,8 +12,7 @@ from zot.agent.conversation import Conversation
 from zot.core.agent import Outcome
 from zot.frontends.terminal.commands.command_context import Context
 from zot.frontends.terminal.commands.model import use_model
-from zot.frontends.terminal.dialogs.model_picker import model_row, reachable_models, value_of
-from zot.frontends.terminal.dialogs.picker import Picker
+from zot.frontends.terminal.dialogs.picker import Picker, model_row, reachable_models, value_of
 from zot.provider.error_mapping import RescueCategory, rescue_category
 from zot.provider.model import Model
 from zot.tui.sanitize import one_line

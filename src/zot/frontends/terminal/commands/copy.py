@@ -43,7 +43,7 @@ async def run(context: Context, arguments: str) -> None:
 
 async def copied(context: Context, text: str) -> tuple[str, str]:
     """What got into the clipboard, without anything a terminal would obey, and how; see ``screen.copying``."""
-    from zot.frontends.terminal.screen.clipboard import copy
+    from zot.frontends.terminal.editor.clipboard import copy
 
     plain = re.sub(_STYLE, "", sanitize(text)).strip("\n")
     return plain, await copy(plain, context.desk.terminal, context.conversation.workspace.free_environment())

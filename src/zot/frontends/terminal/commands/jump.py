@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 async def run(context: Context, arguments: str) -> None:
+    from zot.frontends.terminal.dialogs.picker import TurnPicker
     from zot.frontends.terminal.dialogs.transcript_viewers import TurnViewer
-    from zot.frontends.terminal.dialogs.turn_picker import TurnPicker
 
     turns = await _turns(context)
     if not turns:

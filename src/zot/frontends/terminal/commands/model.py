@@ -13,7 +13,7 @@ from zot.frontends.terminal.commands.command_context import Context
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.frontends.terminal.dialogs.model_picker import ModelPicker
+    from zot.frontends.terminal.dialogs.picker import ModelPicker
     from zot.tui.widgets import Choice
 
 
@@ -22,7 +22,7 @@ async def run(context: Context, arguments: str) -> None:
         provider, model = named_model(context.conversation, arguments)
         await use_model(context, provider, model, listed=await _is_listed(context.conversation, provider, model))
         return
-    from zot.frontends.terminal.dialogs.model_picker import ModelPicker
+    from zot.frontends.terminal.dialogs.picker import ModelPicker
 
     picker = ModelPicker(context.conversation)
     refreshing = context.desk.spawn(_refresh(context, picker))
@@ -37,7 +37,7 @@ async def run(context: Context, arguments: str) -> None:
 
 def complete(context: Context, typed: str) -> list[Choice]:
     """What the editor offers after ``/model``."""
-    from zot.frontends.terminal.dialogs.model_picker import model_row, usable_models
+    from zot.frontends.terminal.dialogs.picker import model_row, usable_models
 
     rows = [model_row(model) for model in usable_models(context.conversation)]
     return [msgspec.structs.replace(row, value=row.label.strip()) for row in rows]
@@ -46,7 +46,7 @@ def complete(context: Context, typed: str) -> list[Choice]:
 def named_model(conversation: Conversation, typed: str) -> tuple[str, str]:
     """Provider and id of what was typed: an id, or ``provider/id``. The current provider comes first."""
     from zot.agent.model_lookup import meant, own_model, unlike
-    from zot.frontends.terminal.dialogs.model_picker import usable_models
+    from zot.frontends.terminal.dialogs.picker import usable_models
 
     current, names = conversation.resolved.provider, conversation.settings.values.model_names
     if typed in names:

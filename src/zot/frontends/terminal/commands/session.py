@@ -75,7 +75,7 @@ async def _import(context: Context, path: str) -> None:
 
 async def _fork(context: Context, arguments: str) -> None:
     from zot.core.session.turn_history import turns_of
-    from zot.frontends.terminal.dialogs.turn_picker import TurnPicker
+    from zot.frontends.terminal.dialogs.picker import TurnPicker
 
     session = _saved(context.conversation, "fork")
     turns = await asyncio.to_thread(turns_of, session.path)

@@ -246,7 +246,7 @@ async def _pinned_servers(context: Context) -> None:
 
 async def _shortcuts(context: Context) -> None:
     """Nine slots; a slot is filled from the models that can be used now."""
-    from zot.frontends.terminal.dialogs.model_picker import ModelPicker
+    from zot.frontends.terminal.dialogs.picker import ModelPicker
 
     conversation = context.conversation
     while True:

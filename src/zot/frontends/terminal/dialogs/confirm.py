@@ -15,8 +15,8 @@ from zot.core.permission_gate import Answer, Question
 from zot.core.permission_modes import CYCLE, WORDS, Mode, Rule, wider
 from zot.errors import ZotError, in_words
 from zot.frontends.terminal.dialogs.call_details import Existing, call_hides, call_rows, nothing_there
-from zot.frontends.terminal.dialogs.detail_pane import Evidence
 from zot.frontends.terminal.dialogs.dialog import CONFIRM, READING, Dialog, Dialogs
+from zot.frontends.terminal.dialogs.text_dialogs import Evidence
 from zot.system.visible_text import spelled
 from zot.tui.decision_text import decision_rows
 from zot.tui.keys import Key

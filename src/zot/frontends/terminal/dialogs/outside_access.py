@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from zot.features.jail.outside_access import Decision, Offer
 from zot.frontends.terminal.dialogs.call_details import call_hides, call_rows, nothing_there
 from zot.frontends.terminal.dialogs.confirm import DEAF_S, Confirmations
-from zot.frontends.terminal.dialogs.detail_pane import Evidence
 from zot.frontends.terminal.dialogs.dialog import CONFIRM, Dialog, Dialogs
+from zot.frontends.terminal.dialogs.text_dialogs import Evidence
 from zot.system.visible_text import has_hidden, spelled
 from zot.tui.decision_text import decision_rows
 from zot.tui.keys import Key

@@ -7,8 +7,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, cast
 
-from zot.frontends.terminal.screen.bash_result import read_bash
-from zot.frontends.terminal.screen.call_summary import state_of, text_of
+from zot.frontends.terminal.screen.call_summary import read_bash, state_of, text_of
 from zot.provider.messages import ImageBlock
 from zot.tui import diff
 from zot.tui.highlight import language_of

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 from zot.core import events
 from zot.frontends.terminal.screen import message_blocks
 from zot.frontends.terminal.screen.activity import Activity
-from zot.frontends.terminal.screen.call_groups import CallGroup, joins_group
-from zot.frontends.terminal.screen.extension_notes import Notes
-from zot.frontends.terminal.screen.thinking import LIVE_ROWS, LiveThought, Shown, settled
-from zot.frontends.terminal.screen.tool_view import BY_HAND, ToolView
+from zot.frontends.terminal.screen.message_blocks import LIVE_ROWS, LiveThought, Shown, settled
+from zot.frontends.terminal.screen.notice_area import Notes
+from zot.frontends.terminal.screen.tool_view import BY_HAND, CallGroup, ToolView, joins_group
 from zot.frontends.terminal.screen.ui_services import Desk
 from zot.provider.messages import ImageBlock, Message
 from zot.tui.markdown import MarkdownStream

@@ -12,7 +12,7 @@ from zot.errors import ZotError
 from zot.frontends.terminal.dialogs.dialog import Dialog, titled_rule
 from zot.frontends.terminal.dialogs.text_dialogs import Pages
 from zot.frontends.terminal.screen.activity import Activity
-from zot.frontends.terminal.screen.extension_notes import Notes
+from zot.frontends.terminal.screen.notice_area import Notes
 from zot.frontends.terminal.screen.transcript import Transcript
 from zot.frontends.terminal.swarm import worker_summary
 from zot.frontends.terminal.swarm.dashboard import Act, Verb

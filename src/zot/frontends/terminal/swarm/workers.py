@@ -18,7 +18,7 @@ from zot.tui.sanitize import one_line
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.frontends.terminal.dialogs.confirm import Confirmations
-    from zot.frontends.terminal.screen.extension_notes import Notes
+    from zot.frontends.terminal.screen.notice_area import Notes
     from zot.frontends.terminal.screen.ui_services import Desk
     from zot.swarm.client import Event
     from zot.swarm.feature import SwarmFeature

@@ -6,11 +6,9 @@ import pytest
 
 from zot.core.session.summary import Summary
 from zot.core.session.turn_history import Turn, turns_in
-from zot.frontends.terminal.dialogs.model_picker import model_row
-from zot.frontends.terminal.dialogs.picker import Picker, YesNo
+from zot.frontends.terminal.dialogs.picker import Picker, TurnPicker, YesNo, model_row
 from zot.frontends.terminal.dialogs.sessions_list import SessionsList, age
 from zot.frontends.terminal.dialogs.text_dialogs import Pages
-from zot.frontends.terminal.dialogs.turn_picker import TurnPicker
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, user_message
 from zot.provider.model import Model
 from zot.tui.fuzzy import Pattern

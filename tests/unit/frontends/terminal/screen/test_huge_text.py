@@ -13,7 +13,7 @@ import pytest
 from zot.core.events import ToolResultEvent
 from zot.errors import nearest
 from zot.frontends.terminal.extension_ui import panel_rows, shown_lines
-from zot.frontends.terminal.screen.extension_notes import Notes
+from zot.frontends.terminal.screen.notice_area import Notes
 from zot.frontends.terminal.screen.status import StatusLine
 from zot.frontends.terminal.screen.tool_view import ToolView
 from zot.frontends.terminal.turns import waiting_rows
