@@ -36,8 +36,8 @@ DECIDING = {
 NOT_A_DECISION = {
     "cli/output.py": "the door itself",
     "devkit/cli/replay.py": "reads enter, for the next step",
-    "devkit/dev_loop.py": "reads frames that are typed",
-    "devkit/live_trace.py": "reads frames that are typed",
+    "devkit/cli/ext_dev.py": "reads frames that are typed",
+    "devkit/trace_reader.py": "reads frames that are typed",
     "frontends/terminal/commands/login.py": "our own words, and a name of the user's own models.json",
     "frontends/terminal/dialogs/picker.py": "where YesNo is made",
     "frontends/terminal/dumb_terminal.py": "reads prompts",

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from zot.agent.settings import Settings
+from zot.agent.tools.workspace import Workspace
 from zot.cli.arguments import Arguments, parse, verb_of
 from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
@@ -21,11 +23,13 @@ from zot.features.mcp import editing
 from zot.features.mcp.config import Entry, by_name, entry_of, expanded, load
 from zot.features.mcp.feature import needs_trust
 from zot.features.mcp.list_cache import forget, recall
+from zot.features.mcp.protocol import McpError, NeedsLogin
 from zot.features.trust import TrustStore
 from zot.system.files import zot_home
 
 if TYPE_CHECKING:
     from zot.features.mcp.host import McpHost
+    from zot.provider.auth.oauth.login_progress import LoginStep
 
 
 class Desk:
@@ -217,7 +221,6 @@ def _untrust(desk: Desk, arguments: Arguments) -> int:
 def _login(desk: Desk, arguments: Arguments) -> int:
     entry = desk.named(arguments.words[0])
     _require_trust(desk, entry)
-    from zot.cli.verbs.mcp_login import run_login
     from zot.frontends.console import run_loop
 
     return run_loop(run_login(desk.home, desk.cwd, entry, arguments.seconds("--timeout", 600)))
@@ -314,3 +317,73 @@ _VERBS: dict[str, tuple[_Command, int, int | None]] = {
     "trust": (_trust, 0, None),
     "untrust": (_untrust, 1, None),
 }
+
+
+# Logging in: over ssh, or where no browser can be opened, the address is printed and what comes back may be pasted.
+
+
+async def run_login(home: Path, cwd: Path, entry: Entry, seconds: float) -> int:
+    """The exit code; ZotError says why nobody is logged in."""
+    from zot.features.login.browser import has_browser, open_in_browser
+    from zot.features.mcp.oauth import log_in
+    from zot.provider.http.pool import HttpPool
+    from zot.system.password_prompt import Lines
+
+    if entry.kind != "http":
+        raise ZotError(f"{entry.name} is a program on this machine: it needs no login here")
+    host = host_for(home, cwd, entry)
+    store = host.store
+    assert store is not None
+    url = expanded(entry, os.environ.get)[0].url
+    pool = HttpPool(proxy=Settings(home).values.http_proxy)
+    try:
+        challenge = await _challenge(host.running(entry.name))
+        if challenge is None:
+            show(f"{entry.name} takes you as you are: no login is needed")
+            return 0
+        lines = Lines(0)
+
+        async def pasted() -> str:
+            typed = await lines.next()
+            if typed is None:  # nobody can paste any more: the browser may still come
+                await asyncio.Future[None]()
+            return typed or ""
+
+        def show_step(step: LoginStep) -> None:
+            tell(step.text)
+            if step.kind == "open":
+                tell(step.url)
+                if has_browser(os.environ):
+                    open_in_browser(step.url, Workspace(cwd).free_environment())
+
+        await log_in(
+            pool,
+            store,
+            url,
+            challenge,
+            expanded(entry, os.environ.get)[0].login,
+            tell=show_step,
+            pasted=pasted if os.isatty(0) else None,
+            limit_s=seconds,
+        )
+        forget(home, entry)  # what it shows to strangers is not what it shows to you
+    finally:
+        await host.stop()
+        await pool.aclose()
+    show(f"logged in to {entry.name}")
+    return 0
+
+
+async def _challenge(server: object) -> str | None:
+    """What the server says to somebody who is not logged in; None when it does not mind."""
+    from zot.features.mcp.server import Server
+
+    assert isinstance(server, Server)
+    try:
+        await server.session()
+        await server.request("tools/list", {}, seconds=30.0)
+    except NeedsLogin as error:
+        return error.challenge
+    except McpError as error:
+        raise ZotError(str(error)) from error
+    return None

@@ -104,7 +104,7 @@ class FirstLaunch(Picker):
         super().__init__("welcome to zot", rows, filterable=False, above=above)
 
 
-# Installing a local model.
+# The download of a local model, as a dialog. Closing it stops the download; the next one continues it.
 
 _SHOWN = 6  # lines of what was done before
 _BAR = 40
@@ -179,7 +179,8 @@ class InstallDialog(Dialog[bool]):
         ]
 
 
-# What is new after an upgrade; only with a release feed the user configured. A failure is silence.
+# What is new after an upgrade; only with a release feed the user configured. Nothing waits for it, failures are silent,
+# and it never takes keys the user is already typing.
 
 _ROWS = 18
 _SCROLL = frozenset({"up", "down", "pageup", "pagedown", "home", "end"})

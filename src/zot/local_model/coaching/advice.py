@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from zot.local_model.coaching.file_knowledge import Step, is_test, listed_files
+from zot.local_model.coaching.file_knowledge import Step, history_of, is_test, listed_files
 from zot.local_model.coaching.next_step import BUILT_IN, Edit, lead
 from zot.local_model.coaching.prompts import for_step, own_instructions
-from zot.local_model.coaching.run_history import history_of
 from zot.local_model.coaching.task import Task, read_task
 from zot.provider.dialects.grammar.gbnf import json_text
 from zot.provider.dialects.grammar.turn_advice import Advice, Choices, FreshPrompt

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from zot.local_model.coaching.file_knowledge import is_test
+from zot.local_model.coaching.file_knowledge import History, Run, broken, is_test
 from zot.local_model.coaching.prompts import for_answer, for_command, for_file, for_report, shown_output
-from zot.local_model.coaching.run_history import History, Run, broken
 from zot.local_model.coaching.task import Task
 from zot.provider.dialects.grammar.turn_advice import FreshPrompt
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.frontends.terminal.screen.ui_services import Desk
 
-# A conversation on the side.
+# It is a child of the conversation: same guards and limits, its cost counts; it has no tools and is never stored. esc
+# ends a running answer first, then closes; ctrl+c closes.
 
 _RESULT = 4000  # characters of a tool's result that the side chat sees
 

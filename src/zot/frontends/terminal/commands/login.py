@@ -313,7 +313,8 @@ async def _subscribe(context: Context, provider: Provider, account: str) -> None
     await _switch(context, provider, account)
 
 
-# The dialog of a login in the browser.
+# The OAuth dialog: where to go, the code to compare or type, and a field for the answer when the browser is on another
+# machine. Closing it ends the login; later answers are ignored.
 
 
 async def subscribe(

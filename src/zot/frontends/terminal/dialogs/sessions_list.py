@@ -23,7 +23,8 @@ from zot.tui.theme import Theme
 from zot.tui.widgets import Choice, SelectList, TextField, pointed_out
 from zot.tui.width import cut, wrap
 
-# Loads session summaries.
+# Reads stored conversations in threads: no key waits. A new query ends the search for the old one; what was read
+# of the end of a conversation is retained while the list is open.
 
 _SHORTEST = 2  # letters that are worth reading every conversation for
 _PAUSE_S = 0.12  # between keys of somebody who types on

@@ -32,7 +32,8 @@ from zot.tui.width import cut
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-# The index of a project's files.
+# Every file below the working directory, listed by a child process (ripgrep, or our own worker) and searched in slices:
+# no key ever waits. It can be searched while it grows, and stays until a newer list is complete. Case never counts.
 
 LIMIT = 300_000
 FOUND = 100

@@ -20,7 +20,7 @@ from zot.tui.text_buffer import Position
 if TYPE_CHECKING:
     from zot.frontends.terminal.editor.editor import Editor
 
-# Repeats the last change (`.`).
+# What `.` repeats: the keys of the last change, with what was typed until its end.
 
 _MOST_KEYS = 10_000  # keys of one change, and of all that one dot replays
 INSERTS = ("i", "a", "I", "A", "o", "O")

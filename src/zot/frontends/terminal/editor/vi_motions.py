@@ -97,7 +97,8 @@ def changed_word(buffer: TextBuffer, at: Position, count: int, *, big: bool) -> 
     return right(buffer, target)
 
 
-# Text objects: what `iw`, `a(` and the like cover.
+# Text objects (`iw`, `a"`, `i(`): where they begin and end. Words and quotes stay in their line; brackets reach over
+# lines and nest.
 
 Span = tuple[Position, Position]
 

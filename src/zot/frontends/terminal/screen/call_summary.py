@@ -20,7 +20,8 @@ from zot.tui.tool_call_rows import Words
 if TYPE_CHECKING:
     from zot.core.events import ToolResultEvent
 
-# Results of bash.
+# A command's result taken apart: output, status, duration. A session stores only the text, so old and new results are
+# read the same way.
 
 _ENDING = re.compile(
     r"\[exit (-?[0-9]{1,9})\](?P<full> \(full output: [^\n]*\))?(?:  Took (?P<took>[0-9.hms]{1,12}))?\s*"

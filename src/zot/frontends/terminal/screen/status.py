@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from zot.frontends.terminal.screen.activity import Activity
     from zot.tui.terminal import Terminal
 
-# The window's title and the bell.
+# The window is named after the directory. A mark in front says that zot works or waits for an answer, since a tab shows
+# only the first letters; the name changes with the state, never with time.
 
 WORKING, ASKING = "… ", "? "
 _LONGEST_HEAD = 1_000

@@ -199,7 +199,8 @@ def _stopped(result: ToolResultEvent) -> bool:
     return result.is_error and result.content == STOPPED.content
 
 
-# Neighbouring reads and searches are one line.
+# Neighbouring reads and searches are one line: `● Read a.py, b.py · searched "total"`. A run is shown once it is
+# over; until then it is live, because settled rows are never written again. A folded thought does not part them.
 
 _NOUNS = {"read": ("file", "files"), "grep": ("pattern", "patterns"), "glob": ("pattern", "patterns")}
 
