@@ -16,8 +16,8 @@ from typing import Any, cast
 import msgspec
 
 from zot.devkit.conformance.extension_run import new_id
-from zot.devkit.conformance.frame_transcript import Asking, Line, kind_of
-from zot.devkit.scripted_host import Place, ScriptHost, started
+from zot.devkit.conformance.frame_transcript import Asking, TranscriptLine, kind_of
+from zot.devkit.scripted_host import RunPaths, ScriptHost, started
 from zot.errors import BadFrame, ConfigError, ExtensionError
 from zot.features.extensions.loader.manifest import Manifest
 from zot.features.recording.frame_trace import FrameLog, TracedFrame
@@ -129,7 +129,7 @@ Show = Callable[[TracedFrame], None]
 class LiveTrace:
     def __init__(self, manifest: Manifest, scratch: Path, show: Show) -> None:
         self._manifest = manifest
-        self._place = Place(Path.cwd(), scratch, scratch / "stderr")
+        self._place = RunPaths(Path.cwd(), scratch, scratch / "stderr")
         self._show = show
         self._log = FrameLog()
 
@@ -146,7 +146,7 @@ class LiveTrace:
             raise ExtensionError(f"{self._manifest.name} did not say hello")
         return 0 if took is not None else 1
 
-    def _passed(self, host: ScriptHost, line: Line) -> None:
+    def _passed(self, host: ScriptHost, line: TranscriptLine) -> None:
         self._show(self._log.frame(line.t - host.started, self._manifest.name, line.direction, line.data))
 
     async def _serve(self, host: ScriptHost) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from zot.provider.auth.oauth.login_progress import LoginStep
 
 
-class Desk:
+class McpContext:
     """What every command works with: the servers of the user and of the directory it is typed in."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ def run(argv: list[str]) -> int:
     command, least, most = _VERBS[verb]
     try:
         arguments = parse(rest, options(f"mcp {verb}"), least=least, most=most, what="NAME")
-        desk = Desk()
+        desk = McpContext()
         for problem in desk.problems:
             tell(f"zot: {problem}")
         return command(desk, arguments)
@@ -82,7 +82,7 @@ def run(argv: list[str]) -> int:
 # --- looking
 
 
-def _list(desk: Desk, arguments: Arguments) -> int:
+def _list(desk: McpContext, arguments: Arguments) -> int:
     if arguments.has("--json"):
         rows = [{**editing.as_json(entry), "state": desk.state(entry)} for entry in desk.entries.values()]
         show_spelled(json.dumps({"servers": rows}))
@@ -96,12 +96,12 @@ def _list(desk: Desk, arguments: Arguments) -> int:
     return 0
 
 
-def _what(desk: Desk, entry: Entry) -> str:
+def _what(desk: McpContext, entry: Entry) -> str:
     """In full where somebody has to decide about it; else without what may be secret."""
     return entry.shown(values=not desk.may_run(entry))
 
 
-def _get(desk: Desk, arguments: Arguments) -> int:
+def _get(desk: McpContext, arguments: Arguments) -> int:
     entry = desk.named(arguments.words[0])
     listed = recall(desk.home, entry)
     if arguments.has("--json"):
@@ -123,7 +123,7 @@ def _get(desk: Desk, arguments: Arguments) -> int:
 # --- changing
 
 
-def _add(desk: Desk, arguments: Arguments) -> int:
+def _add(desk: McpContext, arguments: Arguments) -> int:
     name, *rest = arguments.words
     if not rest:
         raise UsageError("what runs is missing: an address, or a command behind --")
@@ -159,7 +159,7 @@ def _pair(text: str, between: str, switch: str) -> tuple[str, str]:
     return name.strip(), value.strip() if between == ":" else value
 
 
-def _remove(desk: Desk, arguments: Arguments) -> int:
+def _remove(desk: McpContext, arguments: Arguments) -> int:
     entry = desk.named(arguments.words[0])
     editing.take(Path(entry.file), entry.name)
     forget(desk.home, entry)
@@ -169,7 +169,7 @@ def _remove(desk: Desk, arguments: Arguments) -> int:
     return 0
 
 
-def _import(desk: Desk, arguments: Arguments) -> int:
+def _import(desk: McpContext, arguments: Arguments) -> int:
     from zot.features.mcp.config_import import SOURCES, find_all
     from zot.system.files import user_home
 
@@ -198,7 +198,7 @@ def _import(desk: Desk, arguments: Arguments) -> int:
     return 0
 
 
-def _trust(desk: Desk, arguments: Arguments) -> int:
+def _trust(desk: McpContext, arguments: Arguments) -> int:
     wanted = [desk.named(name) for name in arguments.words] or [e for e in desk.entries.values() if needs_trust(e)]
     for entry in wanted:
         if not needs_trust(entry):
@@ -211,14 +211,14 @@ def _trust(desk: Desk, arguments: Arguments) -> int:
     return 0
 
 
-def _untrust(desk: Desk, arguments: Arguments) -> int:
+def _untrust(desk: McpContext, arguments: Arguments) -> int:
     for name in arguments.words:
         known = desk.trust.untrust(desk.cwd, "mcp", name)
         tell(f"{name} is no longer trusted here" if known else f"{name} was not trusted here")
     return 0
 
 
-def _login(desk: Desk, arguments: Arguments) -> int:
+def _login(desk: McpContext, arguments: Arguments) -> int:
     entry = desk.named(arguments.words[0])
     _require_trust(desk, entry)
     from zot.frontends.console import run_loop
@@ -226,7 +226,7 @@ def _login(desk: Desk, arguments: Arguments) -> int:
     return run_loop(run_login(desk.home, desk.cwd, entry, arguments.seconds("--timeout", 600)))
 
 
-def _logout(desk: Desk, arguments: Arguments) -> int:
+def _logout(desk: McpContext, arguments: Arguments) -> int:
     entry = desk.named(arguments.words[0])
     from zot.features.mcp.oauth import log_out
     from zot.provider.auth.auth_store import AuthStore
@@ -238,7 +238,7 @@ def _logout(desk: Desk, arguments: Arguments) -> int:
     return 0
 
 
-def _require_trust(desk: Desk, entry: Entry) -> None:
+def _require_trust(desk: McpContext, entry: Entry) -> None:
     if not desk.may_run(entry):
         raise ZotError(f"{entry.name} is not trusted: {entry.shown()}; `zot mcp trust {entry.name}`")
 
@@ -246,7 +246,7 @@ def _require_trust(desk: Desk, entry: Entry) -> None:
 # --- trying
 
 
-def _test(desk: Desk, arguments: Arguments) -> int:
+def _test(desk: McpContext, arguments: Arguments) -> int:
     entry = desk.named(arguments.words[0])
     _require_trust(desk, entry)
     return asyncio.run(_try(desk.home, desk.cwd, entry))
@@ -304,7 +304,7 @@ async def _try(home: Path, cwd: Path, entry: Entry) -> int:
     return 0
 
 
-_Command = Callable[[Desk, Arguments], int]
+_Command = Callable[[McpContext, Arguments], int]
 _VERBS: dict[str, tuple[_Command, int, int | None]] = {
     "list": (_list, 0, 0),
     "get": (_get, 1, 1),

@@ -27,7 +27,7 @@ from zot.system.files import zot_home
 _TEXT = 60
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class RewindOptions(msgspec.Struct, frozen=True):
     """What was asked for on the command line."""
 
     number: int | None
@@ -67,14 +67,14 @@ def rewind(store: SessionStore, path: Path, arguments: Arguments) -> int:
     return status
 
 
-def _wanted(arguments: Arguments) -> Wanted:
+def _wanted(arguments: Arguments) -> RewindOptions:
     to, undo = arguments.values.get("--to"), arguments.has("--undo")
     if to is not None and (not to.isdecimal() or to == "0"):
         raise UsageError(f'--to takes the number of a prompt, from 1, not "{to}"')
     if to is not None and undo:
         raise UsageError("--to and --undo: one of them")
     files, conversation = arguments.has("--files"), arguments.has("--conversation")
-    return Wanted(
+    return RewindOptions(
         number=None if to is None else int(to),
         undo=undo,
         files=files or not conversation,
@@ -96,7 +96,7 @@ def _list(found: list[Point]) -> int:
     return 0
 
 
-def _point(found: list[Point], wanted: Wanted) -> Point:
+def _point(found: list[Point], wanted: RewindOptions) -> Point:
     if wanted.undo:
         rewound = [point for point in found if not point.number]
         if not rewound:
@@ -109,7 +109,7 @@ def _point(found: list[Point], wanted: Wanted) -> Point:
 
 
 def _go_back(
-    store: SessionStore, path: Path, place: Place, events: list[Event], point: Point, wanted: Wanted, cwd: str
+    store: SessionStore, path: Path, place: Place, events: list[Event], point: Point, wanted: RewindOptions, cwd: str
 ) -> int:
     with _held(store, path, place, cwd) as keeping:
         now = plan(events, point.key, place.objects)  # again: somebody took his time to answer

@@ -22,10 +22,10 @@ import msgspec
 from zot.cli.arguments import parse
 from zot.cli.verb_table import options
 from zot.devkit.cli.ext_check import lines
-from zot.devkit.conformance.frame_transcript import Asking, Line, kind_of
-from zot.devkit.conformance.results import Report
+from zot.devkit.conformance.frame_transcript import Asking, TranscriptLine, kind_of
+from zot.devkit.conformance.results import ConformanceReport
 from zot.devkit.conformance.runner import check_extension
-from zot.devkit.scripted_host import Place, ScriptHost, started
+from zot.devkit.scripted_host import RunPaths, ScriptHost, started
 from zot.devkit.trace_reader import read_frames, read_typed, summary_of
 from zot.errors import BadFrame, ExtensionError, UsageError
 from zot.features.extensions.loader.legacy_data import looks_like_data
@@ -50,7 +50,7 @@ def run(argv: list[str]) -> int:
     prompt = " ".join(typed.words[1:])
     if flags and not prompt:
         raise UsageError("what follows -- goes to the zot that runs a prompt, and there is none")
-    wishes = Wishes(check=not typed.has("--no-check"), once=typed.has("--once"))
+    wishes = DevOptions(check=not typed.has("--no-check"), once=typed.has("--once"))
     try:
         with scratch_directory("dev") as scratch:
             if prompt:
@@ -67,7 +67,7 @@ def _tell(line: str) -> None:
     sys.stdout.flush()
 
 
-def _tell_verdict(report: Report, seconds: float) -> None:
+def _tell_verdict(report: ConformanceReport, seconds: float) -> None:
     """One line when all is well; else what is wrong, the cause first."""
     passed = sum(result.status == "pass" for result in report.results)
     if report.passed and not report.warnings:
@@ -132,7 +132,7 @@ class Watch:
             return Manifest("", self._directory)
 
 
-class Wishes(msgspec.Struct, frozen=True):
+class DevOptions(msgspec.Struct, frozen=True):
     check: bool = True
     once: bool = False
 
@@ -144,9 +144,9 @@ class DevLoop:
         self,
         directory: Path,
         scratch: Path,
-        wishes: Wishes,
+        wishes: DevOptions,
         tell: Callable[[str], None],
-        verdict: Callable[[Report, float], None],
+        verdict: Callable[[ConformanceReport, float], None],
     ) -> None:
         self._directory = directory
         self._scratch = scratch
@@ -231,11 +231,11 @@ class DevLoop:
         self._failed = self._failed or not report.passed
         self._verdict(report, time.monotonic() - began)
 
-    def _place(self) -> Place:
+    def _place(self) -> RunPaths:
         """Its state stays from start to start; each start has a log of its own."""
         data = self._scratch / "data"
         data.mkdir(exist_ok=True)
-        return Place(Path.cwd(), data, self._scratch / f"stderr-{self._starts}")
+        return RunPaths(Path.cwd(), data, self._scratch / f"stderr-{self._starts}")
 
     def _listen(self) -> None:
         """Lines of stdin, read in a thread that may be left waiting at the end."""
@@ -312,7 +312,7 @@ class _Life:
             self._loop.tell(f"✗ {self._name} did not end when it was asked to")
         self._tell_stderr()
 
-    def _passed(self, line: Line) -> None:
+    def _passed(self, line: TranscriptLine) -> None:
         self._tell_stderr()
         at = line.t - self._host.started
         self._loop.tell(summary_of(self._frames.frame(at, self._name, line.direction, line.data)))

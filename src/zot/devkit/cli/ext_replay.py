@@ -12,7 +12,7 @@ import msgspec
 
 from zot.cli.arguments import parse
 from zot.cli.verb_table import options
-from zot.devkit.scripted_host import Place, ScriptHost, started
+from zot.devkit.scripted_host import RunPaths, ScriptHost, started
 from zot.devkit.trace_reader import read_frames
 from zot.errors import ConfigError, ExtensionError
 from zot.features.extensions.loader.manifest import Manifest, read_manifest
@@ -33,7 +33,7 @@ def run(argv: list[str]) -> int:
         raise ExtensionError(f"{directory} is not an extension: {error}") from error
     recorded = frames_of(list(read_frames(file)), typed.values.get("--extension", manifest.name))
     with scratch_directory("replay") as scratch:
-        place, wait = Place.below(scratch), typed.seconds("--timeout", 10)
+        place, wait = RunPaths.below(scratch), typed.seconds("--timeout", 10)
         outcome = run_loop(replay(recorded, manifest, place, wait=wait, exact=typed.has("--exact")))
     if outcome.difference is None:
         sys.stdout.write(f"no difference: {outcome.compared} frames as recorded\n")
@@ -42,7 +42,7 @@ def run(argv: list[str]) -> int:
     return 1
 
 
-def _lines(file: Path, number: int, difference: Difference) -> list[str]:
+def _lines(file: Path, number: int, difference: FrameDifference) -> list[str]:
     at = f" at {difference.at}" if difference.at else ""
     return [
         f"first difference: frame {number}, {one_line(difference.what)}{at} ({file}:{difference.line})",
@@ -72,7 +72,7 @@ _TIMES = re.compile(
 _EXTRA_WAIT = 0.3  # for what was not recorded
 
 
-class Difference(msgspec.Struct, frozen=True):
+class FrameDifference(msgspec.Struct, frozen=True):
     """``line`` is the recording's; ``at`` the key where the frames part; an empty text means nothing came."""
 
     line: int
@@ -84,7 +84,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 class Outcome(msgspec.Struct, frozen=True):
     compared: int
-    difference: Difference | None = None
+    difference: FrameDifference | None = None
 
 
 def frames_of(recorded: list[Recorded], name: str) -> list[Recorded]:
@@ -101,7 +101,7 @@ def frames_of(recorded: list[Recorded], name: str) -> list[Recorded]:
 
 
 async def replay(
-    recorded: list[Recorded], manifest: Manifest, place: Place, *, wait: float = 10.0, exact: bool = False
+    recorded: list[Recorded], manifest: Manifest, place: RunPaths, *, wait: float = 10.0, exact: bool = False
 ) -> Outcome:
     """``wait`` is how long a recorded frame may be missing before that is the difference."""
     async with started(manifest, place, "replay") as host:
@@ -161,7 +161,7 @@ class _Player:
 
     # --- the child's side
 
-    async def _expect(self, number: int, line: bytes) -> Difference | None:
+    async def _expect(self, number: int, line: bytes) -> FrameDifference | None:
         got: list[bytes] = []
 
         def came() -> bool:
@@ -171,7 +171,7 @@ class _Player:
             return bool(got)
 
         if not await self._host.until(came, self._wait):
-            return Difference(number, _name(line), "", _text(line), "")
+            return FrameDifference(number, _name(line), "", _text(line), "")
         return self._compare(number, line, got[0])
 
     def _collect(self) -> None:
@@ -187,15 +187,15 @@ class _Player:
                 return [self._unmatched.pop(place)]
         return []
 
-    def _compare(self, number: int, line: bytes, got: bytes) -> Difference | None:
+    def _compare(self, number: int, line: bytes, got: bytes) -> FrameDifference | None:
         then, now = _fields(line), _fields(got)
         if then is None or now is None:
-            return None if line == got else Difference(number, _name(line), "", _text(line), _text(got))
+            return None if line == got else FrameDifference(number, _name(line), "", _text(line), _text(got))
         if then.get("type") == "call_tool":
             self._ids[str(then.get("id"))] = str(now.get("id"))
             then, now = {**then, "id": ""}, {**now, "id": ""}
         parted = self._parting(then, now, "")
-        return None if parted is None else Difference(number, _name(line), *parted)
+        return None if parted is None else FrameDifference(number, _name(line), *parted)
 
     def _parting(self, then: Any, now: Any, at: str) -> tuple[str, str, str] | None:
         """The first key where two values part, and both values there."""
@@ -221,12 +221,12 @@ class _Player:
             value = value.replace(now, before)
         return _TIMES.sub("⏱", value)
 
-    async def _nothing_more(self, recorded: list[Recorded]) -> Difference | None:
+    async def _nothing_more(self, recorded: list[Recorded]) -> FrameDifference | None:
         await self._host.until(lambda: len(self._host.transcript.received) > self._seen, _EXTRA_WAIT)
         self._collect()
         if not self._unmatched:
             return None
-        return Difference(
+        return FrameDifference(
             recorded[-1][0], f"after the end: {_name(self._unmatched[0])}", "", "", _text(self._unmatched[0])
         )
 

@@ -52,7 +52,7 @@ _NOTED = frozenset(
 _TOLD = ("focus", "model", "reasoning", "permission_mode", "name", "args", "prompt", "what")
 
 
-class Commands:
+class RpcCommands:
     def __init__(
         self,
         conversation: Conversation,

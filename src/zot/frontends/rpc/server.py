@@ -15,7 +15,7 @@ from zot.errors import ZotError
 from zot.frontends.console import say
 from zot.frontends.pending_approvals import Approvals
 from zot.frontends.prompt_queue import WorkQueue
-from zot.frontends.rpc.commands import LATER, Commands
+from zot.frontends.rpc.commands import LATER, RpcCommands
 from zot.frontends.rpc.extension_ui import RpcSurface
 from zot.frontends.rpc.writer import Reply, Writer
 from zot.wire import rpc_frames as wire
@@ -37,7 +37,7 @@ class Server:
         *,
         writer: Writer,
         queue: WorkQueue,
-        commands: Commands,
+        commands: RpcCommands,
         approvals: Approvals,
         surface: RpcSurface,
         token: str = "",

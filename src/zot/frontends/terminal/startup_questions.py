@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from zot import __version__
 from zot.errors import ZotError
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.dialogs.dialog import Dialog, Dialogs, titled_rule
 from zot.frontends.terminal.dialogs.picker import Picker
 from zot.frontends.terminal.dialogs.text_dialogs import TextView
-from zot.frontends.terminal.screen.ui_services import Desk
+from zot.frontends.terminal.screen.ui_services import ScreenServices
 from zot.frontends.terminal.trust_dialogs import ask_about_trust
 from zot.frontends.update_check import Update, UpdateCheck, dismissed, whats_new
 from zot.tui import markdown
@@ -26,14 +26,14 @@ from zot.tui.widgets import Choice
 from zot.tui.width import visible, wrap
 
 if TYPE_CHECKING:
-    from zot.local_model.install import Offer
+    from zot.local_model.install import InstallOffer
     from zot.provider.discovery import LocalServer
 
 LOGIN, LATER, INSTALL = "login", "later", "install"
 _MODELS = 5
 
 
-async def greet(context: Context, *, resume: bool) -> None:
+async def greet(context: CommandContext, *, resume: bool) -> None:
     conversation = context.conversation
     if await ask_about_trust(conversation, context.dialogs):
         from zot.frontends.terminal.commands.reload_ext import reload
@@ -47,7 +47,7 @@ async def greet(context: Context, *, resume: bool) -> None:
         await show_whats_new(context)
 
 
-async def _first_launch(context: Context) -> None:
+async def _first_launch(context: CommandContext) -> None:
     from zot.frontends.terminal.commands.model import use_model
     from zot.local_model.install import offer
     from zot.provider.discovery import find_local_servers
@@ -66,7 +66,7 @@ async def _first_launch(context: Context) -> None:
         await use_model(context, provider, model)
 
 
-async def _install(context: Context, embedded: Offer) -> None:
+async def _install(context: CommandContext, embedded: InstallOffer) -> None:
     from zot.frontends.terminal.commands.model import use_model
 
     proxy = context.conversation.settings.values.http_proxy
@@ -82,7 +82,7 @@ async def _install(context: Context, embedded: Offer) -> None:
 class FirstLaunch(Picker):
     """Ends with ``login``, ``later``, ``install``, or provider and model on this machine joined by a newline."""
 
-    def __init__(self, servers: Sequence[LocalServer], embedded: Offer) -> None:
+    def __init__(self, servers: Sequence[LocalServer], embedded: InstallOffer) -> None:
         rows = [
             Choice(
                 f"{server.provider}\n{model}", f"use {one_line(model)}", f"{server.provider} on this machine, no key"
@@ -110,7 +110,7 @@ _SHOWN = 6  # lines of what was done before
 _BAR = 40
 
 
-async def install(dialogs: Dialogs, offer: Offer, redraw: Callable[[], None], proxy: str) -> bool:
+async def install(dialogs: Dialogs, offer: InstallOffer, redraw: Callable[[], None], proxy: str) -> bool:
     """Whether it can run now; False when the dialog was closed, ZotError when it could not be fetched."""
     from zot.local_model import install
 
@@ -138,7 +138,7 @@ class InstallDialog(Dialog[bool]):
 
     animated = True
 
-    def __init__(self, offer: Offer, redraw: Callable[[], None]) -> None:
+    def __init__(self, offer: InstallOffer, redraw: Callable[[], None]) -> None:
         super().__init__()
         self.title = f"installing {offer.title}"
         self.hint = "esc stops; what was fetched is kept"
@@ -186,7 +186,7 @@ _ROWS = 18
 _SCROLL = frozenset({"up", "down", "pageup", "pagedown", "home", "end"})
 
 
-async def show_whats_new(context: Context) -> None:
+async def show_whats_new(context: CommandContext) -> None:
     conversation, desk = context.conversation, context.desk
     check = UpdateCheck(conversation.home, __version__, conversation.settings.values.update_url)
     text, update = await asyncio.gather(
@@ -199,7 +199,7 @@ async def show_whats_new(context: Context) -> None:
         await _changelog(context, text)
 
 
-def _banner(desk: Desk, update: Update) -> list[str]:
+def _banner(desk: ScreenServices, update: Update) -> list[str]:
     """Printed once, above everything that is said."""
     from zot.system.installation import installation  # only for those whose feed knows something newer
 
@@ -213,7 +213,7 @@ def _banner(desk: Desk, update: Update) -> list[str]:
     return [titled_rule(theme, "a new zot", width - 1), *(theme.paint("warning", line) for line in lines), rule]
 
 
-async def _changelog(context: Context, text: str) -> None:
+async def _changelog(context: CommandContext, text: str) -> None:
     """Once for each version: to read where nothing else is going on, else as one line."""
     busy = context.turns.busy or context.dialogs.top is not None
     if context.editor.empty and not busy and not context.transcript.anything:
@@ -227,7 +227,7 @@ async def _changelog(context: Context, text: str) -> None:
 class ChangelogView(TextView):
     """What changed in this version; any key that does not scroll closes it."""
 
-    def __init__(self, desk: Desk, text: str) -> None:
+    def __init__(self, desk: ScreenServices, text: str) -> None:
         plain = visible(sanitize(text))
         super().__init__(
             f"new in zot {__version__}", lambda theme, width: markdown.render(plain, desk.painter, width), most=_ROWS

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from zot.frontends.terminal.screen.activity import Activity
     from zot.frontends.terminal.screen.notice_area import Asides
     from zot.frontends.terminal.screen.transcript import Transcript
-    from zot.frontends.terminal.screen.ui_services import Desk
+    from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.provider.messages import ImageBlock, Message
 
 # The line after a turn: what it changed, how long it took, what it cost.
@@ -144,7 +144,7 @@ class Turns:
     def __init__(
         self,
         conversation: Conversation,
-        desk: Desk,
+        desk: ScreenServices,
         editor: Editor,
         transcript: Transcript,
         asides: Asides,

@@ -140,7 +140,7 @@ _CHANGING = ("edit", "write")
 _LARGEST_PARSED = 20_000  # characters
 
 
-class Run(msgspec.Struct, frozen=True):
+class RunHistory(msgspec.Struct, frozen=True):
     """A command that really ran. ``changes`` is how many changes had been made before it."""
 
     command: str
@@ -168,7 +168,7 @@ class History(msgspec.Struct):
     read: list[str] = []
     unreadable: set[str] = set()
     found: list[Step] = []
-    runs: list[Run] = []
+    runs: list[RunHistory] = []
     tries: dict[str, int] = {}
     refused: list[Step] = []
 
@@ -181,7 +181,7 @@ class History(msgspec.Struct):
     def changes(self) -> int:
         return sum(self.tries.values())
 
-    def runs_of(self, command: str) -> list[Run]:
+    def runs_of(self, command: str) -> list[RunHistory]:
         return [run for run in self.runs if run.command == command]
 
 
@@ -219,7 +219,7 @@ def _add(step: Step, told: History) -> None:
         told.found.append(step)
     elif name == "bash" and "[exit " in step.text[-200:]:
         command = str(step.args.get("command", "")).strip()
-        told.runs.append(Run(command, step.text, failed, told.changes))
+        told.runs.append(RunHistory(command, step.text, failed, told.changes))
     elif name in _CHANGING and (not failed or "are the same" in step.text):
         told.tries[step.path] = told.tries.get(step.path, 0) + 1
     elif failed and name != "grep":

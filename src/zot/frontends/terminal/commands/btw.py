@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from zot.core.events import AgentEvent, TextDelta
 from zot.errors import ZotError
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.dialogs.dialog import Dialog
 from zot.frontends.terminal.dialogs.text_dialogs import Pages
 from zot.frontends.terminal.screen import message_blocks
@@ -21,7 +21,7 @@ from zot.tui.width import cut
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.frontends.terminal.screen.ui_services import Desk
+    from zot.frontends.terminal.screen.ui_services import ScreenServices
 
 # It is a child of the conversation: same guards and limits, its cost counts; it has no tools and is never stored. esc
 # ends a running answer first, then closes; ctrl+c closes.
@@ -32,7 +32,7 @@ _RESULT = 4000  # characters of a tool's result that the side chat sees
 class SideChat(Dialog[bool]):
     title = "by the way"
 
-    def __init__(self, desk: Desk, conversation: Conversation) -> None:
+    def __init__(self, desk: ScreenServices, conversation: Conversation) -> None:
         super().__init__()
         self._desk = desk
         before = plain_history(conversation.messages)
@@ -153,7 +153,7 @@ def _told(block: Block) -> Block | None:
             return None
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
 
     if context.conversation.missing:
         raise ZotError(context.conversation.missing)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from zot.errors import UsageError, ZotError
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Shown = tuple["Counted", "list[Lines] | str"]
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     from zot.features.lookup import change_recorder
     from zot.frontends.terminal.dialogs.text_dialogs import TextView
 
@@ -36,7 +36,7 @@ async def run(context: Context, arguments: str) -> None:
     await context.dialogs.ask(TextView(title, lambda theme, width: _rows(files, cwd, desk.painter, width)))
 
 
-def complete(context: Context, typed: str) -> list[Choice]:
+def complete(context: CommandContext, typed: str) -> list[Choice]:
     """What the editor offers after ``/diff``."""
     from zot.tui.widgets import Choice
 

@@ -11,7 +11,7 @@ import msgspec
 from zot.agent.tools.background_jobs import Job
 from zot.agent.tools.bash import duration
 from zot.errors import UsageError, ZotError
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.dialogs.dialog import Dialog
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
@@ -25,7 +25,7 @@ _LOOKED_AT = 200_000  # bytes at the end of the output
 _NONE = "nothing runs in the background; !command & starts something"
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     """``stop N`` and ``stop all`` need no list."""
     if arguments:
         await _stop_named(context, arguments)
@@ -44,7 +44,7 @@ async def run(context: Context, arguments: str) -> None:
         context.status.ok(_NONE)
 
 
-def complete(context: Context, typed: str) -> list[Choice]:
+def complete(context: CommandContext, typed: str) -> list[Choice]:
     from zot.tui.widgets import Choice
 
     living = context.conversation.workspace.jobs.living()
@@ -52,7 +52,7 @@ def complete(context: Context, typed: str) -> list[Choice]:
     return [*rows, Choice("stop all", "stop all", "end everything in the background")] if rows else []
 
 
-async def _stop_named(context: Context, arguments: str) -> None:
+async def _stop_named(context: CommandContext, arguments: str) -> None:
     verb, _, which = arguments.partition(" ")
     if verb.lower() not in ("stop", "kill") or not (which.strip() == "all" or which.strip().isdecimal()):
         raise UsageError("/jobs shows what runs in the background; /jobs stop N and /jobs stop all end it")
@@ -63,14 +63,14 @@ async def _stop_named(context: Context, arguments: str) -> None:
     await _stop(context, chosen)
 
 
-async def _stop(context: Context, chosen: list[Job]) -> None:
+async def _stop(context: CommandContext, chosen: list[Job]) -> None:
     for job in chosen:
         await context.conversation.workspace.jobs.stop(job)
     what = one_line(chosen[0].command) if len(chosen) == 1 else f"{len(chosen)} jobs"
     context.status.ok(f"stopped: {what}")
 
 
-async def _show(context: Context, job: Job) -> None:
+async def _show(context: CommandContext, job: Job) -> None:
     """The end of what it has printed so far."""
     from zot.frontends.terminal.dialogs.text_dialogs import TextView
     from zot.tui.sanitize import sanitize
@@ -109,12 +109,12 @@ _KEYS = "enter shows its output · ctrl+x stops it · type to filter · esc clos
 _MOST = 14
 
 
-class Act(msgspec.Struct, frozen=True):
+class JobAction(msgspec.Struct, frozen=True):
     number: int
     stop: bool = False
 
 
-class JobsList(Dialog[Act]):
+class JobsList(Dialog[JobAction]):
     title = "in the background"
     hint = _KEYS
 
@@ -130,6 +130,6 @@ class JobsList(Dialog[Act]):
     def key(self, key: Key) -> bool:
         if key.name in ("enter", "ctrl+x"):
             if (chosen := self.list.chosen) is not None:
-                self.finish(Act(int(chosen.value), key.name == "ctrl+x"))
+                self.finish(JobAction(int(chosen.value), key.name == "ctrl+x"))
             return True
         return self.list.key(key)

@@ -22,7 +22,7 @@ from zot.features.login.key_login import (
     try_key,
 )
 from zot.features.login.login_list import KINDS, Login, all_logins
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.dialogs.dialog import Dialog, Dialogs
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
@@ -46,7 +46,7 @@ _NEEDS_CLIENT = (
 )
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     """``/login``, ``/login PROVIDER`` or ``/login PROVIDER ACCOUNT``."""
     typed, _, account = arguments.partition(" ")
     method, provider = await _what(context, typed)
@@ -63,7 +63,7 @@ async def run(context: Context, arguments: str) -> None:
         await log_in(context, provider, name)
 
 
-async def log_in(context: Context, provider: Provider, account: str = "") -> bool:
+async def log_in(context: CommandContext, provider: Provider, account: str = "") -> bool:
     """Ask for a key until one is taken, here or on the page; whether one was."""
     asking = _KeyQuestion(context, provider, account)
     async with AsyncExitStack() as closing:
@@ -79,7 +79,7 @@ async def log_in(context: Context, provider: Provider, account: str = "") -> boo
 # --- the steps: how, with whom, as whom
 
 
-async def _what(context: Context, typed: str) -> tuple[str, Provider | None]:
+async def _what(context: CommandContext, typed: str) -> tuple[str, Provider | None]:
     """What was typed, or what is chosen: method first, then provider."""
     providers = providers_with_logins(context.conversation.catalog)
     if typed:
@@ -98,7 +98,7 @@ async def _what(context: Context, typed: str) -> tuple[str, Provider | None]:
     return method, providers[chosen]
 
 
-def _typed(context: Context, typed: str) -> Provider:
+def _typed(context: CommandContext, typed: str) -> Provider:
     from zot.features.login.key_login import named_provider
 
     try:
@@ -112,7 +112,7 @@ def _has_client(provider: Provider) -> bool:
     return settings is not None and (settings.can_name_client or bool(settings.issuer))
 
 
-async def _rather_a_key(context: Context, provider: Provider) -> bool:
+async def _rather_a_key(context: CommandContext, provider: Provider) -> bool:
     from zot.frontends.terminal.dialogs.picker import YesNo
 
     how = f'{{"providers": {{"{provider.id}": {{"oauth": {{"client_id": "…"}}}}}}}}'
@@ -121,7 +121,7 @@ async def _rather_a_key(context: Context, provider: Provider) -> bool:
     return answer == "yes"
 
 
-async def _account(context: Context, provider: Provider) -> str | None:
+async def _account(context: CommandContext, provider: Provider) -> str | None:
     """Empty for the one in use, ``use\\n…`` for a stored one to switch to; None when it was closed. Only who has
     something stored is asked."""
     from zot.frontends.terminal.dialogs.picker import Picker
@@ -141,7 +141,7 @@ async def _account(context: Context, provider: Provider) -> str | None:
     return "" if chosen == "again" else chosen
 
 
-async def _use(context: Context, provider: Provider, account: str) -> None:
+async def _use(context: CommandContext, provider: Provider, account: str) -> None:
     await context.end_turn("/login")
     context.conversation.auth.use(provider.id, account)
     await _switch(context, provider, account)
@@ -189,7 +189,7 @@ def _provider_picker(known: dict[str, str], providers: dict[str, Provider]) -> P
 class _KeyQuestion:
     """The dialog and the page, which wait for the same key."""
 
-    def __init__(self, context: Context, provider: Provider, account: str) -> None:
+    def __init__(self, context: CommandContext, provider: Provider, account: str) -> None:
         self.context = context
         self.provider = provider
         self.account = account
@@ -272,7 +272,7 @@ def _model(conversation: Conversation, provider: Provider) -> str:
     return conversation.model.id if same else first_model(conversation.catalog, provider)
 
 
-async def _switch(context: Context, provider: Provider, account: str) -> None:
+async def _switch(context: CommandContext, provider: Provider, account: str) -> None:
     """Go on with what was just stored or chosen."""
     from zot.frontends.terminal.commands.model import use_model
 
@@ -290,7 +290,7 @@ async def _switch(context: Context, provider: Provider, account: str) -> None:
 # --- a subscription
 
 
-async def _subscribe(context: Context, provider: Provider, account: str) -> None:
+async def _subscribe(context: CommandContext, provider: Provider, account: str) -> None:
     from zot.features.login.browser import has_browser, open_in_browser
 
     conversation = context.conversation

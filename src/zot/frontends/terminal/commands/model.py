@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.errors import UsageError, ZotError, nearest
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from zot.tui.widgets import Choice
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     if arguments:
         provider, model = named_model(context.conversation, arguments)
         await use_model(context, provider, model, listed=await _is_listed(context.conversation, provider, model))
@@ -35,7 +35,7 @@ async def run(context: Context, arguments: str) -> None:
         await use_model(context, provider, model)
 
 
-def complete(context: Context, typed: str) -> list[Choice]:
+def complete(context: CommandContext, typed: str) -> list[Choice]:
     """What the editor offers after ``/model``."""
     from zot.frontends.terminal.dialogs.picker import model_row, usable_models
 
@@ -89,7 +89,7 @@ async def _is_listed(conversation: Conversation, provider: str, model: str) -> b
     return bool(servers)
 
 
-async def use_model(context: Context, provider: str, model_id: str, *, listed: bool = True) -> None:
+async def use_model(context: CommandContext, provider: str, model_id: str, *, listed: bool = True) -> None:
     """End a running turn, switch, and remember the choice for the next run, unless nobody lists such a model: the next
     run should not begin with a slip."""
     conversation = context.conversation
@@ -104,7 +104,7 @@ async def use_model(context: Context, provider: str, model_id: str, *, listed: b
         context.status.ok(f"model: {present.model} ({present.provider}); {unlisted}")
 
 
-async def _refresh(context: Context, picker: ModelPicker) -> None:
+async def _refresh(context: CommandContext, picker: ModelPicker) -> None:
     """Ask providers with a credential for their models, if what is known is old; the list grows while it is open."""
     from zot.provider.discovery import refresh, targets
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from zot.errors import UsageError, ZotError
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.commands.sessions import show_session
 from zot.provider.messages import ImageBlock
 
@@ -21,7 +21,7 @@ _LABEL = 300
 _BOTH, _FILES, _CONVERSATION, _ALL = "both", "files", "conversation", "overwrite"
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     from zot.features.checkpoints import rewind
 
     if context.conversation.session is None:
@@ -38,7 +38,7 @@ async def run(context: Context, arguments: str) -> None:
 # --- where to
 
 
-async def _choose(context: Context, found: list[Point], typed: str) -> Point | None:
+async def _choose(context: CommandContext, found: list[Point], typed: str) -> Point | None:
     from zot.frontends.terminal.dialogs.picker import Picker
 
     if typed:
@@ -65,7 +65,7 @@ def _row(index: int, point: Point) -> Choice:
 # --- what, and what stands in the way
 
 
-async def _go_back(context: Context, turns: list[Turn], point: Point) -> None:
+async def _go_back(context: CommandContext, turns: list[Turn], point: Point) -> None:
     from zot.features.checkpoints.rewind import plan_to
 
     plan = await asyncio.to_thread(plan_to, context.conversation, point)
@@ -86,7 +86,7 @@ async def _go_back(context: Context, turns: list[Turn], point: Point) -> None:
     context.transcript.remark(f"◇ {' · '.join(told)}")
 
 
-async def _ask(context: Context, point: Point, plan: Plan) -> str | None:
+async def _ask(context: CommandContext, point: Point, plan: Plan) -> str | None:
     """Which way; the conversation alone needs no question, for it only branches off."""
     from zot.frontends.terminal.dialogs.picker import Picker
     from zot.tui.widgets import Choice
@@ -125,7 +125,7 @@ def _plan_rows(plan: Plan, cwd: str) -> list[str]:
 # --- doing it
 
 
-async def _restore(context: Context, point: Point, how: str) -> str:
+async def _restore(context: CommandContext, point: Point, how: str) -> str:
     """Planned again, for the question may have stood there for a while; what became of it in words."""
     from zot.features.checkpoints.report_text import report_line, shown_path
     from zot.features.checkpoints.rewind import restore_files, tell_model

@@ -21,7 +21,7 @@ from zot.tui.theme import Theme
 from zot.tui.width import cut
 
 if TYPE_CHECKING:
-    from zot.frontends.terminal.screen.ui_services import Desk
+    from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.tui.markdown import Painter
 
 _ROOMY = 8
@@ -122,7 +122,7 @@ class OutsideDialog(Dialog[Decision]):
 class OutsideQuestions:
     """Implements ``agent.permission.outside.Asker``: in turn with the other confirmations."""
 
-    def __init__(self, desk: Desk, dialogs: Dialogs, confirmations: Confirmations) -> None:
+    def __init__(self, desk: ScreenServices, dialogs: Dialogs, confirmations: Confirmations) -> None:
         self._desk = desk
         self._dialogs = dialogs
         self._confirmations = confirmations

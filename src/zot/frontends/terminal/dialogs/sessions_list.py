@@ -109,7 +109,7 @@ _PREVIEW = 12
 _LONGEST_SAID = 4  # rows
 
 
-class Act(msgspec.Struct, frozen=True):
+class SessionAction(msgspec.Struct, frozen=True):
     """What to do with a session; ``title`` is its new title, or how it is called when it is to be deleted."""
 
     kind: Literal["open", "rename", "delete", "everywhere"]
@@ -117,7 +117,7 @@ class Act(msgspec.Struct, frozen=True):
     title: str = ""
 
 
-class SessionsList(Dialog[Act]):
+class SessionsList(Dialog[SessionAction]):
     """``reader.run`` must run while it is open. ``filter`` is what is searched for already."""
 
     def __init__(
@@ -215,13 +215,13 @@ class SessionsList(Dialog[Act]):
             return self._rename_key(key)
         chosen = self.list.chosen
         if key.name in ("tab", "ctrl+a"):
-            self.finish(Act("everywhere", ""))
+            self.finish(SessionAction("everywhere", ""))
         elif chosen is not None and key.name == "enter":
-            self.finish(Act("open", chosen.value))
+            self.finish(SessionAction("open", chosen.value))
         elif chosen is not None and key.name == "ctrl+r":
             self._renaming = TextField(one_line(self._by_path[chosen.value].title))
         elif chosen is not None and key.name == "ctrl+d":
-            self.finish(Act("delete", chosen.value, self._by_path[chosen.value].label))
+            self.finish(SessionAction("delete", chosen.value, self._by_path[chosen.value].label))
         else:
             return self._list_key(key)
         return True
@@ -245,7 +245,7 @@ class SessionsList(Dialog[Act]):
             chosen, title = self.list.chosen, self._renaming.text.strip()
             self._renaming = None
             if chosen is not None and title:
-                self.finish(Act("rename", chosen.value, title))
+                self.finish(SessionAction("rename", chosen.value, title))
         else:
             self._renaming.key(key)
         return True

@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from zot.tui import text_motions as to
-from zot.tui.text_buffer import Line, Position, TextBuffer
+from zot.tui.text_buffer import BufferLine, Position, TextBuffer
 from zot.tui.text_motions import Motion
 
 
@@ -138,7 +138,7 @@ def _word(buffer: TextBuffer, at: Position, *, around: bool, big: bool, count: i
     return Position(at.line, start), Position(at.line, end)
 
 
-def _run(line: Line, column: int, kinds: to.Kinds) -> int:
+def _run(line: BufferLine, column: int, kinds: to.Kinds) -> int:
     """Behind the run that begins here."""
     end = column
     while end < len(line) and kinds(line[end]) == kinds(line[column]):
