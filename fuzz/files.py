@@ -20,7 +20,7 @@ from zot.core.session.session_file import read_lines
 from zot.devkit.replay.player import STRANGE, Shown
 from zot.features.recording.reader import decoded_line
 from zot.features.skills import discovery
-from zot.frontends.terminal.editor.file_index import PathMatcher
+from zot.frontends.terminal.editor.file_picker import PathMatcher
 from zot.local_model import gguf
 from zot.provider.recording_script import turns_of
 from zot.system.checksummed_lines import read_sealed

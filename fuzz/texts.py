@@ -18,11 +18,11 @@ from zot.tui.decision_text import decision_rows
 from zot.tui.image import dimensions, picture
 from zot.tui.keys import KeyDecoder
 from zot.tui.markdown import MarkdownStream, Painter
-from zot.tui.partial_json import string_fields
 from zot.tui.sanitize import Sanitizer, one_line, sanitize
 from zot.tui.text_buffer import Position, TextBuffer, units_of
 from zot.tui.text_layout import Scroll
 from zot.tui.theme import built_in
+from zot.tui.tool_call_rows import string_fields
 from zot.tui.width import cells, clusters, pad, visible, wrap
 from zot.tui.width import cut as cut_cells
 

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from zot.devkit.conformance.results import Report
+from zot.devkit.conformance.results import ConformanceReport
 from zot.devkit.conformance.runner import check_extension
 
 HERE = Path(__file__).parent
@@ -41,7 +41,7 @@ def _meant(script: Path) -> tuple[str, str]:
     return found
 
 
-def spotless(report: Report) -> bool:
+def spotless(report: ConformanceReport) -> bool:
     """Neither a failure nor a warning; a machine busy with all of them may be late to start one."""
     return not report.failures and {result.id for result in report.warnings} <= {LATE}
 
@@ -60,15 +60,15 @@ def install(script: Path, to: Path) -> Path:
     return to
 
 
-def check_all(directories: Mapping[str, Path], scratch: Path) -> dict[str, Report]:
+def check_all(directories: Mapping[str, Path], scratch: Path) -> dict[str, ConformanceReport]:
     """Reports by name."""
     return asyncio.run(_check_all(directories, scratch))
 
 
-async def _check_all(directories: Mapping[str, Path], scratch: Path) -> dict[str, Report]:
+async def _check_all(directories: Mapping[str, Path], scratch: Path) -> dict[str, ConformanceReport]:
     turn = asyncio.Semaphore(AT_ONCE)
 
-    async def check(name: str, directory: Path) -> Report:
+    async def check(name: str, directory: Path) -> ConformanceReport:
         place = scratch / name
         place.mkdir(parents=True)
         async with turn:
@@ -79,7 +79,7 @@ async def _check_all(directories: Mapping[str, Path], scratch: Path) -> dict[str
     return {name: task.result() for name, task in running.items()}
 
 
-def told(report: Report) -> str:
+def told(report: ConformanceReport) -> str:
     """The findings, for an assertion's message."""
     found = [f"{r.id}: {r.evidence} {r.line}" for r in (*report.failures, *report.warnings)]
     return "\n".join(found) + f"\nstderr: {report.log[-2000:]}"

@@ -20,13 +20,13 @@ from tests.conformance.extension_kit import (
 )
 from tests.conformance.test_corpus import begins_with_the_cause
 from zot.devkit.conformance.checks import ALL
-from zot.devkit.conformance.results import Report
+from zot.devkit.conformance.results import ConformanceReport
 
 SCRIPTS = broken_scripts()
 
 
 @pytest.fixture(scope="module")
-def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Report]:
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ConformanceReport]:
     place = tmp_path_factory.mktemp("broken")
     scripts = {**SCRIPTS, "good": BROKEN / "good.py"}
     directories = {name: install(script, place / name / "extension") for name, script in scripts.items()}
@@ -34,7 +34,9 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Report]:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_broken_extension_fails_exactly_the_checks_meant_for_it(name: str, reports: dict[str, Report]) -> None:
+def test_a_broken_extension_fails_exactly_the_checks_meant_for_it(
+    name: str, reports: dict[str, ConformanceReport]
+) -> None:
     """ext-006, ext-007, ext-008, ext-033, ext-034, ext-036, ext-037, ext-055, ext-056, ext-061, ext-063, ext-079: the
     child's side of each."""
     report = reports[name]
@@ -47,11 +49,11 @@ def test_a_broken_extension_fails_exactly_the_checks_meant_for_it(name: str, rep
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.script])
-def test_its_report_begins_with_the_cause(name: str, reports: dict[str, Report]) -> None:
+def test_its_report_begins_with_the_cause(name: str, reports: dict[str, ConformanceReport]) -> None:
     begins_with_the_cause(CASES[name], reports[CASES[name].script])
 
 
-def test_the_sound_one_they_are_made_from_passes_everything(reports: dict[str, Report]) -> None:
+def test_the_sound_one_they_are_made_from_passes_everything(reports: dict[str, ConformanceReport]) -> None:
     report = reports["good"]
     assert spotless(report), told(report)
 
@@ -61,12 +63,12 @@ def test_every_check_has_an_extension_that_breaks_it() -> None:
     assert {check.id for check in ALL} - covered == set()
 
 
-def test_every_failure_has_evidence(reports: dict[str, Report]) -> None:
+def test_every_failure_has_evidence(reports: dict[str, ConformanceReport]) -> None:
     for report in reports.values():
         assert all(result.evidence for result in (*report.failures, *report.warnings))
 
 
-def test_the_evidence_is_the_exact_line(reports: dict[str, Report]) -> None:
+def test_the_evidence_is_the_exact_line(reports: dict[str, ConformanceReport]) -> None:
     [failure] = reports["debug_prints"].failures
     assert failure.line == "called with dict_keys(['text'])"
     [failure] = reports["numeric_ids"].failures

@@ -13,7 +13,7 @@ import pytest
 from tests import toolchains
 from tests.conformance.extension_kit import LATE, check_all, spotless, told
 from tests.unit.features.skills.example_files import write_examples
-from zot.devkit.conformance.results import Report
+from zot.devkit.conformance.results import ConformanceReport
 
 ROOT = Path(__file__).parents[2]
 SKILL_EXAMPLES = ("hello-python", "protect-env", "hello-typescript", "hello-go", "hello-shell")
@@ -22,7 +22,7 @@ EVERYTHING = ("python-everything", "typescript-everything", "go-everything")
 
 
 @pytest.fixture(scope="module")
-def reports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Report]]:
+def reports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ConformanceReport]]:
     place = tmp_path_factory.mktemp("sound")
     write_examples("write-zot-extension", place / "skill")
     directories = {name: place / "skill" / name for name in SKILL_EXAMPLES} | _sdk_extensions(place)
@@ -57,20 +57,20 @@ def _write(directory: Path, name: str, program: str, *args: str) -> Path:
 
 
 @pytest.mark.parametrize("name", SKILL_EXAMPLES)
-def test_the_examples_of_the_skill_pass(name: str, reports: dict[str, Report]) -> None:
+def test_the_examples_of_the_skill_pass(name: str, reports: dict[str, ConformanceReport]) -> None:
     """iface-313: what the skill teaches is sound."""
     assert spotless(reports[name]), told(reports[name])
 
 
 @pytest.mark.parametrize("name", SDK_STARTERS)
-def test_the_starter_of_each_sdk_passes(name: str, reports: dict[str, Report]) -> None:
+def test_the_starter_of_each_sdk_passes(name: str, reports: dict[str, ConformanceReport]) -> None:
     """ext-029, ext-095, ext-111: the child's side of each."""
     assert spotless(reports[name]), told(reports[name])
 
 
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_every_verb_of_each_sdk_is_sound_and_its_deliberate_faults_are_found(
-    name: str, reports: dict[str, Report]
+    name: str, reports: dict[str, ConformanceReport]
 ) -> None:
     """ext-147: it has a command that shows nothing, a tool that waits to be cancelled and an empty note."""
     assert {result.id for result in reports[name].failures} == {"commands-payload", "tools-answered"}, told(

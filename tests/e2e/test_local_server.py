@@ -25,7 +25,7 @@ from tests.fakes.llama_server import MODEL
 from tests.fakes.weights_publisher import gguf
 from zot import sdk
 from zot.local_model.client import LocalClient
-from zot.local_model.runtime_dir import Running, room_for
+from zot.local_model.runtime_dir import ServerInfo, room_for
 from zot.local_model.selection import API
 from zot.local_model.server_manager import Runtime
 from zot.local_model.weights import Chosen
@@ -177,7 +177,7 @@ def test_whoever_took_the_port_of_a_dead_server_gets_nothing(zot: Zot, monkeypat
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         stranger.setblocking(False)
         address = f"http://127.0.0.1:{stranger.getsockname()[1]}"
-        left = Running(pid=os.getpid(), address=address, key="secret", model="odd", path=str(weights), started=1.0)
+        left = ServerInfo(pid=os.getpid(), address=address, key="secret", model="odd", path=str(weights), started=1.0)
         room.publish(left)
         ran = zot("-p", "hi", "--provider", "local", "--model", "./odd.gguf")
         assert ran.code == 1 and "./odd.gguf could not be started" in ran.err
@@ -257,7 +257,7 @@ async def test_a_program_that_closes_its_runtime_lets_the_server_go(
 def test_a_server_nobody_asks_ends_and_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
-    async def use() -> list[Running]:
+    async def use() -> list[ServerInfo]:
         runtime = Runtime(Chosen("tiny", MODEL), idle_s=0.5)
         first = await runtime.ensure()
         assert await runtime.is_gone(first, within=60)

@@ -18,7 +18,7 @@ _SAFE = re.compile(r"[\w@%+=:,./-]+")
 _ABOUT_MAX = 60
 
 
-class Offer(NamedTuple):
+class Candidates(NamedTuple):
     """``kind`` is words, files or dirs: for the last two the shell completes paths itself."""
 
     kind: str
@@ -32,7 +32,7 @@ class _Switch(NamedTuple):
     about: str
 
 
-def complete(words: Sequence[str]) -> Offer:
+def complete(words: Sequence[str]) -> Candidates:
     """``words`` are those after ``zot``, the last one as far as it is typed."""
     *before, typed = words or [""]
     path, rest = _verb(before)
@@ -66,7 +66,7 @@ def _verb_switches(path: str) -> dict[str, _Switch]:
 
 def _offer(
     switches: dict[str, _Switch], rest: Sequence[str], typed: str, place: str, kinds: tuple[str | tuple[str, ...], ...]
-) -> Offer:
+) -> Candidates:
     """A value if a switch waits for one, a switch after a dash, else the next word."""
     waiting, number, given = _walk(switches, rest)
     if waiting is not None:
@@ -74,15 +74,15 @@ def _offer(
     name, equals, value = typed.partition("=")
     if equals and name in switches:
         inner = _values(switches[name].kind, value, given)
-        return Offer(inner.kind, typed, [(f"{name}={word}", about) for word, about in inner.rows])
+        return Candidates(inner.kind, typed, [(f"{name}={word}", about) for word, about in inner.rows])
     if typed.startswith("-"):
         return _switches(switches, typed)
     if place == "verbs":
         found = _words(typed, [(verb.path, verb.about) for verb in verb_table.below("")])
-        return found if found.rows else Offer("files", typed, [])
+        return found if found.rows else Candidates("files", typed, [])
     if kinds:
         return _values(kinds[min(number, len(kinds) - 1)], typed, given)
-    return Offer("words" if place == "kinds" else "files", typed, [])  # a prompt may name files
+    return Candidates("words" if place == "kinds" else "files", typed, [])  # a prompt may name files
 
 
 def _walk(switches: dict[str, _Switch], rest: Sequence[str]) -> tuple[_Switch | None, int, dict[str, str]]:
@@ -104,13 +104,13 @@ def _walk(switches: dict[str, _Switch], rest: Sequence[str]) -> tuple[_Switch | 
     return None, number, given
 
 
-def _switches(switches: dict[str, _Switch], typed: str) -> Offer:
+def _switches(switches: dict[str, _Switch], typed: str) -> Candidates:
     return _words(typed, [(name, switch.about) for name, switch in switches.items()])
 
 
-def _values(kind: str | tuple[str, ...], typed: str, given: dict[str, str]) -> Offer:
+def _values(kind: str | tuple[str, ...], typed: str, given: dict[str, str]) -> Candidates:
     if kind in (verb_table.FILE, verb_table.DIR):
-        return Offer("files" if kind == verb_table.FILE else "dirs", typed, [])
+        return Candidates("files" if kind == verb_table.FILE else "dirs", typed, [])
     if kind == verb_table.TOOLS:
         return _list(typed, TOOL_NAMES)
     if isinstance(kind, tuple):
@@ -118,16 +118,16 @@ def _values(kind: str | tuple[str, ...], typed: str, given: dict[str, str]) -> O
     return _words(typed, _here(kind, given))
 
 
-def _list(typed: str, names: Sequence[str]) -> Offer:
+def _list(typed: str, names: Sequence[str]) -> Candidates:
     """Names separated by commas: the last one is completed, those before it are not offered again."""
     head, comma, _ = typed.rpartition(",")
     taken = head.split(",")
     return _words(typed, [(f"{head}{comma}{name}", "") for name in names if name not in taken])
 
 
-def _words(typed: str, rows: Sequence[tuple[str, str]] | Iterator[tuple[str, str]]) -> Offer:
+def _words(typed: str, rows: Sequence[tuple[str, str]] | Iterator[tuple[str, str]]) -> Candidates:
     fitting = {word: _shown(about) for word, about in rows if word.startswith(typed) and _SAFE.fullmatch(word)}
-    return Offer("words", typed, list(fitting.items()))
+    return Candidates("words", typed, list(fitting.items()))
 
 
 def _shown(about: str) -> str:

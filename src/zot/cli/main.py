@@ -87,7 +87,7 @@ def _helped(argv: list[str]) -> bool:
     """Whether a page was asked for, and shown."""
     if argv[0] != "rpc" and not {"-h", "--help", "help"} & set(argv):
         return False  # the table is for those who ask
-    from zot.cli.verb_help import page_asked_for
+    from zot.cli.help import page_asked_for
 
     text = page_asked_for(argv)
     sys.stdout.write(text)

@@ -21,7 +21,7 @@ import msgspec
 from zot import __version__
 from zot.agent.settings import Settings
 from zot.agent.tools.workspace import Workspace
-from zot.devkit.conformance.frame_transcript import Asking, Line, Question, Transcript
+from zot.devkit.conformance.frame_transcript import Asking, Question, Transcript, TranscriptLine
 from zot.errors import ExtensionError
 from zot.features.child_process import stream
 from zot.features.extensions.loader.manifest import Manifest
@@ -49,10 +49,10 @@ _TAKEN_WITHIN = 0.3
 _STALE = 0.5
 _LOOK_AGAIN = 0.001
 
-Listener = Callable[[Line], None]
+Listener = Callable[[TranscriptLine], None]
 
 
-class Place(msgspec.Struct, frozen=True):
+class RunPaths(msgspec.Struct, frozen=True):
     """Where a run takes place: the project it is told of, the directory for its state, and its log."""
 
     cwd: Path
@@ -60,7 +60,7 @@ class Place(msgspec.Struct, frozen=True):
     log: Path
 
     @classmethod
-    def below(cls, folder: Path) -> Place:
+    def below(cls, folder: Path) -> RunPaths:
         """Directories of its own, made below ``folder``."""
         place = cls(folder / "project", folder / "data", folder / "log")
         for directory in (place.cwd, place.data):
@@ -77,7 +77,7 @@ class ScriptHost:
         stdin: int,
         stdout: int,
         manifest: Manifest,
-        place: Place,
+        place: RunPaths,
         label: str,
         stderr: StderrPipe,
         jail: Jail | None = None,
@@ -343,7 +343,7 @@ class ScriptHost:
         if lines:
             self.wake()
 
-    def _tell(self, line: Line) -> None:
+    def _tell(self, line: TranscriptLine) -> None:
         for listener in self.listeners:
             listener(line)
 
@@ -354,7 +354,7 @@ class ScriptHost:
 
 
 @asynccontextmanager
-async def started(manifest: Manifest, place: Place, label: str = "") -> AsyncGenerator[ScriptHost]:
+async def started(manifest: Manifest, place: RunPaths, label: str = "") -> AsyncGenerator[ScriptHost]:
     """A running child; leaving the block ends it and all it started. ExtensionError when it cannot be started."""
     host = _start(manifest, place, label)
     async with asyncio.TaskGroup() as tasks:
@@ -369,7 +369,7 @@ async def started(manifest: Manifest, place: Place, label: str = "") -> AsyncGen
         host.jail.close()
 
 
-def _start(manifest: Manifest, place: Place, label: str) -> ScriptHost:
+def _start(manifest: Manifest, place: RunPaths, label: str) -> ScriptHost:
     environment = child_environment(manifest.directory)
     argv = manifest.argv(environment.get("PATH", ""))
     jail, environment = _confined(manifest, place, argv, environment)
@@ -402,7 +402,7 @@ def _start(manifest: Manifest, place: Place, label: str) -> ScriptHost:
 
 
 def _confined(
-    manifest: Manifest, place: Place, argv: list[str], environment: dict[str, str]
+    manifest: Manifest, place: RunPaths, argv: list[str], environment: dict[str, str]
 ) -> tuple[Jail | None, dict[str, str]]:
     """With what its permissions give it, and nothing else: what is missing there shows while it is written."""
     if manifest.permissions is None:

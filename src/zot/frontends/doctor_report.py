@@ -41,7 +41,7 @@ from zot.system.installation import installation
 _WRITTEN = ("sessions", "logs", "history", "extensions")
 
 
-class Report(msgspec.Struct, frozen=True):
+class DoctorReport(msgspec.Struct, frozen=True):
     ok: bool
     facts: dict[str, str]
     extensions: list[ExtensionCheck]
@@ -53,7 +53,7 @@ class Report(msgspec.Struct, frozen=True):
         return [f"{label:12} {value}" for label, value in self.facts.items()]
 
 
-def report(home: Path, cwd: Path, running: list[ExtensionStatus] | None = None) -> Report:
+def report(home: Path, cwd: Path, running: list[ExtensionStatus] | None = None) -> DoctorReport:
     """``running``: the extensions of an open conversation, which are reported instead of starting others."""
     problems = [*home_problems(home)]
     usable = can_be_entered(home)  # else each file in it would be reported as missing
@@ -61,7 +61,7 @@ def report(home: Path, cwd: Path, running: list[ExtensionStatus] | None = None) 
     extensions = Extensions([], [], []) if problems else _extensions(home, cwd, running)
     if usable:
         problems += [*_problems(home, cwd), *extensions.problems]
-    return Report(not problems, facts, extensions.checked, extensions.notes, problems)
+    return DoctorReport(not problems, facts, extensions.checked, extensions.notes, problems)
 
 
 def _extensions(home: Path, cwd: Path, running: list[ExtensionStatus] | None) -> Extensions:

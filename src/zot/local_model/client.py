@@ -13,7 +13,7 @@ import msgspec
 
 from zot.agent.model_resolver import Resolved
 from zot.errors import BadRequest, TransportFailed, ZotError
-from zot.local_model.runtime_dir import Running
+from zot.local_model.runtime_dir import ServerInfo
 from zot.local_model.server_manager import Runtime
 from zot.local_model.weights import Chosen, chosen
 from zot.provider.dialects import dialect_for
@@ -76,17 +76,17 @@ class LocalClient:
     async def aclose(self) -> None:
         self._runtime.release()
 
-    async def _running(self) -> Running:
+    async def _running(self) -> ServerInfo:
         try:
             return await self._runtime.ensure()
         except ZotError as error:
             raise BadRequest(f"{self.name}: {error}", provider=self.name) from error
 
-    def _client(self, running: Running) -> HttpClient:
+    def _client(self, running: ServerInfo) -> HttpClient:
         endpoint = msgspec.structs.replace(self._endpoint, base_url=f"{running.address}/v1", api_key=running.key)
         return HttpClient(self.name, self._dialect, endpoint, self._pool)
 
-    async def _told(self, error: TransportFailed, server: Running) -> TransportFailed:
+    async def _told(self, error: TransportFailed, server: ServerInfo) -> TransportFailed:
         """The same error, unless the server is gone: then that is the reason."""
         if not await self._runtime.is_gone(server):
             return error

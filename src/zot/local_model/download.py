@@ -7,16 +7,177 @@ the Python index are downloaded by pip as files and read as archives; none is ev
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from types import TracebackType
 
 from zot.errors import BadRequest, TransportFailed, ZotError, in_words
-from zot.local_model.partial_download import Partial
-from zot.local_model.progress import Progress
-from zot.local_model.weights import Address, File, Packages, Source, Weights
+from zot.local_model.memory import amount
+from zot.local_model.weights import Address, File, Packages, Source, Weights, digest_of
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool, HttpResponse
-from zot.system.safe_open import reading
+from zot.system.files import make_private_dir, sync_dir, try_lock
+from zot.system.safe_open import open_to_append, reading
+
+# How far a download is.
+
+_BAR_EVERY_S = 0.1
+_LINE_EVERY_S = 5.0
+_RATE_OVER_S = 30.0  # the rate is that of the last seconds
+_WIDEST = 30
+
+
+class Progress:
+    """On stderr, where ``close`` leaves the terminal on a line of its own; or told to ``show``, as often as a bar is
+    drawn."""
+
+    def __init__(self, label: str, total: int, show: Callable[[str], None] | None = None) -> None:
+        self._label, self._total = label, total
+        self._show = show
+        self._terminal = show is not None or sys.stderr.isatty()
+        self._seen: list[tuple[float, int]] = []
+        self._told = 0.0 if self._terminal else time.monotonic() - _LINE_EVERY_S + 1.0
+        self._drawn = False
+
+    def at(self, done: int) -> None:
+        """So many bytes are here."""
+        now = time.monotonic()
+        if self._seen and done < self._seen[-1][1]:
+            self._seen.clear()  # it begins again
+        if not self._seen or now - self._seen[-1][0] > _BAR_EVERY_S:
+            self._seen.append((now, done))
+            while len(self._seen) > 2 and now - self._seen[0][0] > _RATE_OVER_S:
+                self._seen.pop(0)
+        if now - self._told >= (_BAR_EVERY_S if self._terminal else _LINE_EVERY_S):
+            self._told = now
+            self._write(self._text(done))
+
+    def close(self) -> None:
+        if self._drawn:
+            self._put("\n")
+            self._drawn = False
+
+    def _text(self, done: int) -> str:
+        share = min(done / self._total, 1.0) if self._total else 0.0
+        rate = self._rate()
+        pace = f"  {amount(int(rate))}/s  {_duration((self._total - done) / rate)} left" if rate > 0 else ""
+        return f"{share:4.0%}  {amount(done)} of {amount(self._total)}{pace}"
+
+    def _rate(self) -> float:
+        if len(self._seen) < 2:
+            return 0.0
+        (first, before), (last, after) = self._seen[0], self._seen[-1]
+        return (after - before) / (last - first) if last > first else 0.0
+
+    def _write(self, text: str) -> None:
+        if self._show is not None:
+            self._show(text.strip())
+            return
+        if not self._terminal:
+            self._put(f"{self._label}: {text.strip()}\n")
+            return
+        columns = _columns()
+        room = min(_WIDEST, columns - len(self._label) - len(text) - 5)
+        share = int(text.split("%")[0]) / 100
+        bar = f" {'█' * int(room * share):░<{room}}" if room >= 5 and _draws_blocks() else ""
+        self._put(f"\r\x1b[2K{f'{self._label}{bar} {text}'[: columns - 1]}")
+        self._drawn = True
+
+    def _put(self, text: str) -> None:
+        with suppress(OSError, UnicodeError):
+            sys.stderr.write(text)
+            sys.stderr.flush()
+
+
+def _columns() -> int:
+    try:
+        return os.get_terminal_size(2).columns or 80
+    except OSError:
+        return 80
+
+
+def _draws_blocks() -> bool:
+    return (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(0, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+# The growing file: always the beginning of the pinned file. It stays when a download is interrupted, and the next one,
+# from any source, continues it. It gets its name only after its hash is verified; one process at a time locks it.
+
+_SPARE = 50_000_000  # left for others on the disk
+
+
+class Partial:
+    """``size`` bytes are here."""
+
+    def __init__(self, place: Path, weights: Weights) -> None:
+        self._place, self._weights = place, weights
+        self.path = place.with_name(f".{place.name}.part")
+        self._fd = -1
+        self.size = 0
+
+    def __enter__(self) -> Partial:
+        try:
+            make_private_dir(self.path.parent)
+            self._fd = open_to_append(self.path, os.O_RDWR)
+        except OSError as error:
+            raise ZotError(f"weights cannot be stored: {in_words(error)}") from error
+        if not try_lock(self._fd):
+            os.close(self._fd)
+            raise ZotError(f"another zot is fetching {self._weights.name} at this moment")
+        self.size = os.fstat(self._fd).st_size
+        if self.size > self._weights.bytes:
+            self.cut(0)
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        os.close(self._fd)
+
+    def check_room(self, beside: int = 0) -> None:
+        """ZotError when the disk cannot hold the rest, and what is needed ``beside`` it meanwhile."""
+        disk = os.fstatvfs(self._fd)
+        free, needed = disk.f_bavail * disk.f_frsize, self._weights.bytes - self.size + beside
+        if free < needed + _SPARE:
+            where = self.path.parent
+            raise ZotError(f"not enough room in {where}: {amount(needed)} are needed and {amount(free)} are free")
+
+    def append(self, data: bytes | memoryview) -> None:
+        """ZotError when the disk does not take it; what is there stays."""
+        rest = memoryview(data)
+        try:
+            while rest:
+                written = os.write(self._fd, rest)
+                rest = rest[written:]
+                self.size += written
+        except OSError as error:
+            here = f"{amount(self.size)} of {amount(self._weights.bytes)} are there and stay"
+            raise ZotError(f"{self.path.parent}: {error.strerror or error}; {here}: make room and try again") from error
+
+    def cut(self, size: int) -> None:
+        """Keep only the beginning."""
+        os.ftruncate(self._fd, size)
+        self.size = size
+
+    def is_right(self) -> bool:
+        """Whether all of it is here and is what was pinned."""
+        return self.size == self._weights.bytes and digest_of(self.path) == self._weights.sha256
+
+    def settle(self) -> None:
+        """It is what it should be: give it its name."""
+        os.fchmod(self._fd, 0o600)
+        os.fsync(self._fd)
+        os.rename(self.path, self._place)
+        sync_dir(self._place.parent)
+
 
 _CONNECT_S = 10.0
 _SILENCE_S = 30.0

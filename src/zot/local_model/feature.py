@@ -56,7 +56,7 @@ class LocalModelFeature(Feature):
 
     def model_updated(self, known: Model) -> None:
         if self.conversation.resolved.provider.local:
-            from zot.local_model.shortcomings import shortcomings
+            from zot.local_model.safeguards import shortcomings
 
             model = self.conversation.model
             for text in shortcomings(model if model.tool_calls else known):

@@ -26,7 +26,7 @@ from zot.system.temp_files import scratch_directory
 _RUNTIME_BYTES = 34_000_000
 
 
-class Offer(msgspec.Struct, frozen=True):
+class InstallOffer(msgspec.Struct, frozen=True):
     """``model`` is what ``--model`` takes; ``download`` is 0 when nothing has to be fetched."""
 
     model: str
@@ -41,18 +41,18 @@ class Offer(msgspec.Struct, frozen=True):
         return f"{amount(self.download)} once, no key, then offline; good for small tasks"
 
 
-def offer() -> Offer:
+def offer() -> InstallOffer:
     """What to offer on this machine now."""
     table, command = known(), how_to_install_runtime() if missing_runtime() else ""
     here = default()
     name = here.name if here is not None else FIRST
     row = table.get(name)
     bytes = (0 if here is not None or row is None else row.bytes) + (_RUNTIME_BYTES if command else 0)
-    return Offer(name, row.title if row is not None else name, bytes, command)
+    return InstallOffer(name, row.title if row is not None else name, bytes, command)
 
 
 async def install(
-    offer: Offer,
+    offer: InstallOffer,
     *,
     tell: Callable[[str], None],
     complain: Callable[[str], None],

@@ -19,9 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from zot.local_model.download import SourceFailed
-from zot.local_model.partial_download import Partial
-from zot.local_model.progress import Progress
+from zot.local_model.download import Partial, Progress, SourceFailed
 from zot.local_model.weights import Packages, Weights
 from zot.provider.providers import credential_variables
 from zot.system.files import find_program

@@ -25,7 +25,7 @@ from zot.system.safe_open import create, open_to_change, read_whole
 _TRIES = 100
 
 
-class Running(msgspec.Struct, frozen=True, kw_only=True):
+class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
     """``state.json``: where a server answers. ``key`` is what requests have to carry."""
 
     pid: int
@@ -37,7 +37,7 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         """Without the key: tracebacks show this."""
-        return f"Running({self.pid}, {self.address!r}, {self.model!r})"
+        return f"ServerInfo({self.pid}, {self.address!r}, {self.model!r})"
 
 
 class User(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ class User(msgspec.Struct, frozen=True):
     last: float
 
 
-class Room:
+class ServerRuntimeDir:
     """The directory of one model's server."""
 
     def __init__(self, directory: Path) -> None:
@@ -57,12 +57,12 @@ class Room:
 
     # --- the server
 
-    def running(self) -> Running | None:
+    def running(self) -> ServerInfo | None:
         """The living server; None when there is none, or it is not ready."""
         if not self.is_alive():
             return None
         with suppress(OSError, msgspec.DecodeError, UnicodeError):
-            return msgspec.json.decode(read_whole(self.state), type=Running)
+            return msgspec.json.decode(read_whole(self.state), type=ServerInfo)
         return None
 
     def is_alive(self) -> bool:
@@ -73,7 +73,7 @@ class Room:
         """The lock a server holds from its birth, as a descriptor it inherits; -1 when somebody has it."""
         return held_from_birth(self.directory / "server.lock")
 
-    def publish(self, running: Running) -> None:
+    def publish(self, running: ServerInfo) -> None:
         write_atomic(self.key_file, running.key.encode() + b"\n")
         write_atomic(self.state, msgspec.json.encode(running))
 
@@ -161,17 +161,17 @@ def rooms_dir() -> Path:
     return cache_home() / "local" / host
 
 
-def room_for(model: Chosen) -> Room:
+def room_for(model: Chosen) -> ServerRuntimeDir:
     """Weights that were replaced get another server."""
     real = os.path.realpath(model.path)
     info = os.stat(real)
     mark = blake2b(f"{real}\0{info.st_size}\0{info.st_mtime_ns}".encode("utf-8", "surrogateescape"), 6)
     label = re.sub(r"[^a-z0-9.-]+", "-", Path(real).stem.lower())[:40].strip("-.") or "own"
-    return Room(rooms_dir() / f"{label}-{mark}")
+    return ServerRuntimeDir(rooms_dir() / f"{label}-{mark}")
 
 
-def all_rooms() -> list[Room]:
+def all_rooms() -> list[ServerRuntimeDir]:
     try:
-        return [Room(entry) for entry in sorted(rooms_dir().iterdir()) if entry.is_dir()]
+        return [ServerRuntimeDir(entry) for entry in sorted(rooms_dir().iterdir()) if entry.is_dir()]
     except OSError:
         return []

@@ -16,7 +16,7 @@ API = "grammar"  # its models cannot call tools by themselves
 FIRST = "small"  # what to install when nobody said which
 
 
-class Choice(msgspec.Struct, frozen=True):
+class ModelSelection(msgspec.Struct, frozen=True):
     """``missing`` says in one line what to do first; empty when nothing is missing."""
 
     model: Model
@@ -24,7 +24,7 @@ class Choice(msgspec.Struct, frozen=True):
     notice: str = ""
 
 
-def choose(typed: str, remembered: str = "") -> Choice:
+def choose(typed: str, remembered: str = "") -> ModelSelection:
     """What was typed must be there or be a name of the table; what is only remembered gives way to what is there."""
     notice = ""
     if not typed and remembered:
@@ -40,7 +40,9 @@ def choose(typed: str, remembered: str = "") -> Choice:
     try:
         return _ready(chosen(wanted))
     except NotThere:
-        return Choice(embedded_model(wanted), f"no weights for the local model {wanted}: zot local install {wanted}")
+        return ModelSelection(
+            embedded_model(wanted), f"no weights for the local model {wanted}: zot local install {wanted}"
+        )
 
 
 def default() -> Chosen | None:
@@ -50,7 +52,7 @@ def default() -> Chosen | None:
     return next((here[name] for name in order if name in here), next(iter(here.values()), None))
 
 
-def _ready(model: Chosen, notice: str = "") -> Choice:
+def _ready(model: Chosen, notice: str = "") -> ModelSelection:
     header = read_header(model.path)
     row = embedded_model(model.name, header.window) if header.window else embedded_model(model.name)
-    return Choice(row, missing_runtime(), notice)
+    return ModelSelection(row, missing_runtime(), notice)

@@ -18,8 +18,8 @@ import msgspec
 from zot.errors import ZotError, in_words
 from zot.local_model.gguf import read_header
 from zot.local_model.memory import check_memory, threads
-from zot.local_model.runtime_dir import Lease, Room, Running, room_for
-from zot.local_model.server_process import Task
+from zot.local_model.runtime_dir import Lease, ServerInfo, ServerRuntimeDir, room_for
+from zot.local_model.server_process import LocalServerConfig
 from zot.local_model.weights import Chosen, known
 from zot.provider.installed_models import WINDOW
 from zot.provider.providers import credential_variables
@@ -54,12 +54,12 @@ class Runtime:
     def __init__(self, model: Chosen, *, idle_s: float = IDLE_S) -> None:
         self.model = model
         self._idle_s = idle_s
-        self._room: Room | None = None
+        self._room: ServerRuntimeDir | None = None
         self._lease: Lease | None = None
         self._child: subprocess.Popen[bytes] | None = None
 
     @property
-    def room(self) -> Room:
+    def room(self) -> ServerRuntimeDir:
         if self._room is None:
             try:
                 self._room = room_for(self.model)
@@ -67,7 +67,7 @@ class Runtime:
                 raise ZotError(f"weights cannot be read: {in_words(error)}") from error
         return self._room
 
-    async def ensure(self) -> Running:
+    async def ensure(self) -> ServerInfo:
         """A server that answers. ZotError when there can be none; its text is one line that says why."""
         try:
             async with asyncio.timeout(_PATIENCE_S):
@@ -77,7 +77,7 @@ class Runtime:
         except OSError as error:
             raise ZotError(f"{self.model.name}: its server cannot be shared: {in_words(error)}") from error
 
-    async def _found_or_started(self) -> Running:
+    async def _found_or_started(self) -> ServerInfo:
         room = self.room
         self._reap()
         if self._lease is None:
@@ -101,7 +101,7 @@ class Runtime:
         if self._lease is not None:
             self._lease.note_use()
 
-    async def is_gone(self, server: Running, within: float = 1.0) -> bool:
+    async def is_gone(self, server: ServerInfo, within: float = 1.0) -> bool:
         """Whether that server has ended, or does in a moment; another one may have taken its place."""
         for _ in range(max(1, int(within / _LOOK_S))):
             self._reap()
@@ -120,13 +120,13 @@ class Runtime:
 
     # --- starting one
 
-    async def _start(self, room: Room, lock: int) -> Running:
+    async def _start(self, room: ServerRuntimeDir, lock: int) -> ServerInfo:
         if missing := missing_runtime():
             raise ZotError(missing)
         header = read_header(self.model.path)
         check_memory(self.model.name, self.model.memory)
         self._check_size()
-        task = Task(
+        task = LocalServerConfig(
             room=str(room.directory),
             model=self.model.name,
             path=str(self.model.path),
@@ -154,7 +154,7 @@ class Runtime:
         if row is not None and self.model.path.stat().st_size != row.bytes:
             raise ZotError(f"{self.model.path} is damaged: zot local install {row.name} fetches it again")
 
-    def _why_not(self, room: Room, child: subprocess.Popen[bytes]) -> str:
+    def _why_not(self, room: ServerRuntimeDir, child: subprocess.Popen[bytes]) -> str:
         with suppress(subprocess.TimeoutExpired):
             child.wait(timeout=5)
         self._reap()
@@ -171,7 +171,7 @@ class Runtime:
             self._child = None
 
 
-def _started(room: Room, task: Task, lock: int) -> subprocess.Popen[bytes]:
+def _started(room: ServerRuntimeDir, task: LocalServerConfig, lock: int) -> subprocess.Popen[bytes]:
     """In a session of its own, away from the keyboard's signals and from the processes zot ends with itself."""
     hidden = {*credential_variables(), MARK_VARIABLE}
     environment = {name: value for name, value in os.environ.items() if name not in hidden}

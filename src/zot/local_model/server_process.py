@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from zot.errors import ZotError
-from zot.local_model.runtime_dir import Room, Running
+from zot.local_model.runtime_dir import ServerInfo, ServerRuntimeDir
 from zot.provider.installed_models import WINDOW
 from zot.system.safe_open import open_to_overwrite
 
@@ -30,7 +30,7 @@ _WARNINGS = 2  # and errors go to the log; what is asked does not
 _FIRST_TO_GO = b"500"  # of 1000: when memory ends, this process is the one to give way
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
+class LocalServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     room: str
     model: str
     path: str
@@ -44,12 +44,12 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def main() -> None:
-    task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
-    room = Room(Path(task.room))
+    task = msgspec.json.decode(sys.stdin.buffer.read(), type=LocalServerConfig)
+    room = ServerRuntimeDir(Path(task.room))
     _stand_back()
     try:
         address, server = _serve(task)
-        running = Running(
+        running = ServerInfo(
             pid=os.getpid(), address=address, key=task.key, model=task.model, path=task.path, started=time.time()
         )
         room.publish(running)
@@ -75,7 +75,7 @@ def _stand_back() -> None:
         os.close(fd)
 
 
-def _serve(task: Task) -> tuple[str, object]:
+def _serve(task: LocalServerConfig) -> tuple[str, object]:
     """The address it answers at, once the weights are loaded. The system chooses the port, so nobody can be first."""
     runtime: Any = import_module("xllamacpp")  # it tells no types
     parameters = runtime.CommonParams()
@@ -100,7 +100,7 @@ def _serve(task: Task) -> tuple[str, object]:
     return address, server
 
 
-def _until_unneeded(room: Room, task: Task, running: Running, server: object) -> None:
+def _until_unneeded(room: ServerRuntimeDir, task: LocalServerConfig, running: ServerInfo, server: object) -> None:
     """``server`` lives as long as somebody holds it."""
     while True:
         time.sleep(_LOOK_S)
@@ -113,7 +113,7 @@ def _until_unneeded(room: Room, task: Task, running: Running, server: object) ->
                 os._exit(0 if server else 1)
 
 
-def _is_needed(room: Room, task: Task, running: Running) -> bool:
+def _is_needed(room: ServerRuntimeDir, task: LocalServerConfig, running: ServerInfo) -> bool:
     users = room.users()
     if not users:
         return False
@@ -121,7 +121,7 @@ def _is_needed(room: Room, task: Task, running: Running) -> bool:
     return time.time() - max(last, running.started) < task.idle_s or _is_at_work(running)
 
 
-def _is_at_work(running: Running) -> bool:
+def _is_at_work(running: ServerInfo) -> bool:
     """Whether a request is being answered; asked only when there was none to be seen for long."""
     from http.client import HTTPConnection
 

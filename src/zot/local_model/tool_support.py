@@ -32,7 +32,7 @@ _BODY_LIMIT = 1 << 20
 _MOST_KEPT = 200
 
 
-class Found(msgspec.Struct, frozen=True):
+class ToolSupport(msgspec.Struct, frozen=True):
     """What is kept of one model of one server; ``calls`` is None when it could not be found out."""
 
     server: str
@@ -71,11 +71,11 @@ async def _ability(endpoint: Endpoint, model: str, services: Services) -> Abilit
             found = await find_out(endpoint, model, ask)
     except TimeoutError:
         found = Ability(None)
-    _keep(path, key, Found(server, found.calls, found.grammar, time.time()))
+    _keep(path, key, ToolSupport(server, found.calls, found.grammar, time.time()))
     return found
 
 
-def _is_recent(known: Found) -> bool:
+def _is_recent(known: ToolSupport) -> bool:
     return 0 <= time.time() - known.at < _TRY_AGAIN_S
 
 
@@ -96,11 +96,11 @@ def _asker(services: Services, endpoint: Endpoint) -> Ask:
 # --- what is kept
 
 
-def _cache(path: Path) -> JsonCache[dict[str, Found]]:
-    return JsonCache(path, dict[str, Found])
+def _cache(path: Path) -> JsonCache[dict[str, ToolSupport]]:
+    return JsonCache(path, dict[str, ToolSupport])
 
 
-def _keep(path: Path, key: str, found: Found) -> None:
+def _keep(path: Path, key: str, found: ToolSupport) -> None:
     with suppress(OSError), _cache(path).edit() as kept:  # if it cannot be written, the server is probed next time
         kept.pop(key, None)
         for name in sorted(kept, key=lambda name: kept[name].at)[: -_MOST_KEPT + 1]:

@@ -29,7 +29,7 @@ def best(ranked: Sequence[tuple[int, Ranked]]) -> list[tuple[int, Ranked]]:
     return sorted(answers or ranked, key=lambda pair: pair[0])
 
 
-class Found(NamedTuple):
+class FuzzyMatch(NamedTuple):
     """``places`` are the characters of the text that stand for the typed ones."""
 
     rank: int
@@ -93,7 +93,7 @@ class _Word:
         self._initials: tuple[re.Pattern[str], ...] = ()
         self._in_order: re.Pattern[str] | None = None
 
-    def found(self, lower: str) -> Found | None:
+    def found(self, lower: str) -> FuzzyMatch | None:
         """Linear: what may be read again begins behind what was read."""
         if (found := self.stands_in(lower)) is not None or len(self._letters) > LONGEST:
             return found
@@ -101,7 +101,7 @@ class _Word:
             return None
         return self._by_initials(lower) or self.scattered(lower)
 
-    def stands_in(self, lower: str) -> Found | None:
+    def stands_in(self, lower: str) -> FuzzyMatch | None:
         at = lower.find(self._text)
         if at < 0:
             return self._across_punctuation(lower)
@@ -110,20 +110,20 @@ class _Word:
         tier = INSIDE if at and lower[at - 1].isalnum() else WORD if at else BEGINS
         if len(self._text) == len(lower):
             tier = EQUAL
-        return Found(tier + min(at + len(lower), _FINEST), range(at, at + len(self._text)))
+        return FuzzyMatch(tier + min(at + len(lower), _FINEST), range(at, at + len(self._text)))
 
     def _word_start(self, lower: str) -> int | None:
         found = re.search(_BEGINNING + re.escape(self._text), lower)
         return None if found is None else found.start()
 
-    def _across_punctuation(self, lower: str) -> Found | None:
+    def _across_punctuation(self, lower: str) -> FuzzyMatch | None:
         """``opus46`` in ``opus-4-6``."""
         if self._path or len(self._letters) > LONGEST:
             return None
         if self._joined is None:
             self._joined = re.compile(r"[\W_]*+".join(f"({re.escape(letter)})" for letter in self._letters))
         found = self._joined.search(lower)
-        return None if found is None else Found(JOINED + min(found.start() + len(lower), _FINEST), _groups(found))
+        return None if found is None else FuzzyMatch(JOINED + min(found.start() + len(lower), _FINEST), _groups(found))
 
     def in_order(self, lower: str) -> bool:
         return self.reader.match(lower) is not None
@@ -136,7 +136,7 @@ class _Word:
             self._in_order = re.compile("".join(steps))
         return self._in_order
 
-    def _by_initials(self, lower: str) -> Found | None:
+    def _by_initials(self, lower: str) -> FuzzyMatch | None:
         """Each letter follows the one before it, or begins a word: ``sl`` in ``session list``."""
         if not self._initials:
             letters = [re.escape(letter) for letter in self._letters]
@@ -148,9 +148,9 @@ class _Word:
         if found is None:
             return None
         places = _groups(found)
-        return Found(INITIALS + min(places[-1] + len(lower), _FINEST), places)
+        return FuzzyMatch(INITIALS + min(places[-1] + len(lower), _FINEST), places)
 
-    def scattered(self, lower: str) -> Found | None:
+    def scattered(self, lower: str) -> FuzzyMatch | None:
         """The letters in order and close together; a digit is no digit in the middle of another number."""
         found = self.reader.match(lower)
         if found is None:
@@ -163,7 +163,7 @@ class _Word:
         spread = places[-1] - places[0] + 1 - len(places)
         if not self._path and (spread > 3 * len(places) or not _are_digits_whole(lower, places)):
             return None
-        return Found(SCATTERED + min(20 * spread + len(lower), _FINEST), places)
+        return FuzzyMatch(SCATTERED + min(20 * spread + len(lower), _FINEST), places)
 
 
 def _steps(letters: Sequence[str], step: str) -> re.Pattern[str]:

@@ -29,7 +29,7 @@ _CUT, _WRAP = "\x1b[?7l", "\x1b[?7h"
 _ENTER_ALTERNATE, _LEAVE_ALTERNATE = "\x1b[?1049h", "\x1b[?1049l"
 
 
-class Place(NamedTuple):
+class FramePosition(NamedTuple):
     """A cell of the region, counted from its top left."""
 
     row: int
@@ -42,18 +42,18 @@ class LiveRegion:
     def __init__(self, *, reflows: bool = True) -> None:
         self.reflows = reflows
         self._rows: list[str] = []
-        self._cursor = Place(0, 0)
+        self._cursor = FramePosition(0, 0)
         self._size = (0, 0)
         self._hidden = False
 
     def frame(
-        self, settled: Sequence[str], live: Sequence[str], cursor: Place | None, columns: int, height: int
+        self, settled: Sequence[str], live: Sequence[str], cursor: FramePosition | None, columns: int, height: int
     ) -> str:
         """The bytes of one frame; empty when nothing changed. ``live`` rows fit ``columns``, ``cursor`` is in them;
         without one, the terminal's own is hidden and parked."""
         rows = list(live[-max(height - 1, 1) :]) or [""]
         if cursor is not None:
-            cursor = Place(min(max(cursor.row - (len(live) - len(rows)), 0), len(rows) - 1), cursor.column)
+            cursor = FramePosition(min(max(cursor.row - (len(live) - len(rows)), 0), len(rows) - 1), cursor.column)
         resized = bool(self._rows) and self._size != (columns, height)
         if not settled and not resized and rows == self._rows and self._at(cursor):
             return ""
@@ -62,12 +62,12 @@ class LiveRegion:
         self._rows, self._size = rows, (columns, height)
         return f"{BEGIN}{body}{self._show(cursor)}{END}"
 
-    def _at(self, cursor: Place | None) -> bool:
+    def _at(self, cursor: FramePosition | None) -> bool:
         return self._hidden if cursor is None else not self._hidden and cursor == self._cursor
 
-    def _show(self, cursor: Place | None) -> str:
+    def _show(self, cursor: FramePosition | None) -> str:
         self._hidden = cursor is None
-        target = cursor or Place(0, 0)
+        target = cursor or FramePosition(0, 0)
         move = self._move_to(target.row) + (f"\x1b[{target.column}C" if target.column else "")
         self._cursor = target
         return move if cursor is None else move + SHOW_CURSOR
@@ -75,7 +75,7 @@ class LiveRegion:
     def _move_to(self, row: int) -> str:
         """To the first column of a row that exists."""
         step = row - self._cursor.row
-        self._cursor = Place(row, 0)
+        self._cursor = FramePosition(row, 0)
         # Down by newlines: in a window that lost rows they scroll, and the way back up is as long as the way down.
         return "\r" + ("\n" * step if step > 0 else f"\x1b[{-step}A" if step < 0 else "")
 
@@ -84,7 +84,7 @@ class LiveRegion:
         above = "".join(f"\x1b[2K{row}\r\n" for row in settled)
         # The last row has no newline after it: the region ends where the screen may.
         painted = _CUT + "\r\n".join(f"\x1b[2K{row}" for row in rows) + _WRAP
-        self._cursor = Place(len(rows) - 1, 0)
+        self._cursor = FramePosition(len(rows) - 1, 0)
         # Erasing comes first: a settled row that wraps after all would have the rest of a row of the region behind it.
         return f"{start}{_ERASE_BELOW}{above}{painted}"
 
@@ -115,7 +115,7 @@ class LiveRegion:
         if number == 0:
             return f"\r\x1b[2K{row}"
         move = self._move_to(number - 1)
-        self._cursor = Place(number, 0)
+        self._cursor = FramePosition(number, 0)
         return f"{move}\r\n\x1b[2K{row}"
 
     def leave(self) -> str:
@@ -136,7 +136,7 @@ class LiveRegion:
 
     def forget(self) -> None:
         """Something else wrote to the terminal: start over where the cursor is."""
-        self._rows, self._cursor, self._size, self._hidden = [], Place(0, 0), (0, 0), False
+        self._rows, self._cursor, self._size, self._hidden = [], FramePosition(0, 0), (0, 0), False
 
 
 def _cells(row: str) -> int:

@@ -123,3 +123,23 @@ def _clean(text: str) -> tuple[str, str]:
         position = match.end()
     kept.append(_CONTROL.sub("", text[position:]))
     return "".join(kept), ""
+
+
+# Excerpts of long texts: a screen shows some dozens of rows, so megabytes are not measured and wrapped.
+
+
+def excerpt(text: str, *, lines: int, characters: int) -> tuple[str, str]:
+    """The beginning within both limits, and what to say about the rest: nothing when it is all there.
+
+    Shorten before you sanitize: a sequence that is cut in two is then dropped."""
+    kept = "\n".join(text[:characters].split("\n", lines)[:lines])
+    left = len(text) - len(kept)
+    if left <= 0:
+        return text, ""
+    breaks = text.count("\n", len(kept))
+    return kept, f"… {left:,} more characters" + (f" in {breaks:,} lines" if breaks else "") + " are not shown"
+
+
+def beginning(text: str, most: int) -> str:
+    """At most so many characters; what was longer ends in a mark that says by how much."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most:,} more characters)"

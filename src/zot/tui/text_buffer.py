@@ -31,7 +31,7 @@ class Token(str):
     __slots__ = ()
 
 
-class Line(list[str]):
+class BufferLine(list[str]):
     """The units of one line. ``layout`` belongs to whoever lays the line out."""
 
     layout: tuple[int, list[tuple[int, int]]] | None = None
@@ -39,7 +39,7 @@ class Line(list[str]):
 
 class TextBuffer:
     def __init__(self) -> None:
-        self.lines: list[Line] = [Line()]
+        self.lines: list[BufferLine] = [BufferLine()]
         self.cursor = Position(0, 0)
         self.revision = 0  # grows with every change
         self._undo = UndoStack()
@@ -58,7 +58,7 @@ class TextBuffer:
         return Position(len(self.lines) - 1, len(self.lines[-1]))
 
     @property
-    def line(self) -> Line:
+    def line(self) -> BufferLine:
         """The line of the cursor."""
         return self.lines[self.cursor.line]
 
@@ -99,7 +99,7 @@ class TextBuffer:
 
     def reset(self, units: Sequence[str] = ()) -> None:
         """A new text with nothing to undo."""
-        self.lines = [Line()]
+        self.lines = [BufferLine()]
         self.cursor = self._splice(Position(0, 0), Position(0, 0), list(units))
         self._undo = UndoStack()
 
@@ -121,7 +121,7 @@ class TextBuffer:
     def _splice(self, start: Position, end: Position, units: Iterable[str]) -> Position:
         """Exchange without a record; the place behind what was put in."""
         head, tail = self.lines[start.line][: start.column], self.lines[end.line][end.column :]
-        fresh = [Line(part) for part in _split(units)]
+        fresh = [BufferLine(part) for part in _split(units)]
         after = Position(start.line + len(fresh) - 1, len(fresh[-1]) + (len(head) if len(fresh) == 1 else 0))
         fresh[0][:0] = head
         fresh[-1].extend(tail)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from zot.tui.text_buffer import Line, Position, TextBuffer
+from zot.tui.text_buffer import BufferLine, Position, TextBuffer
 from zot.tui.width import cells
 
 TAB = "    "
@@ -40,14 +40,14 @@ def cells_of(unit: str) -> int:
 _wide = lru_cache(4096)(cells)
 
 
-def rows_of(line: Line, width: int) -> list[Span]:
+def rows_of(line: BufferLine, width: int) -> list[Span]:
     """The rows of a line, as ranges of its units; at least one."""
     if line.layout is None or line.layout[0] != width:
         line.layout = (width, _broken(line, width))
     return line.layout[1]
 
 
-def _broken(line: Line, width: int) -> list[Span]:
+def _broken(line: BufferLine, width: int) -> list[Span]:
     text = "".join(line)
     if len(text) == len(line) and text.isascii() and "\t" not in text:
         return _broken_text(text, width)
@@ -82,7 +82,7 @@ def _broken_text(text: str, width: int) -> list[Span]:
     return [*rows, (start, len(text))]
 
 
-def _word_start(line: Line, start: int, index: int) -> int:
+def _word_start(line: BufferLine, start: int, index: int) -> int:
     """Where the word at ``index`` begins; itself when it is a space."""
     if line[index] == " ":
         return index
@@ -91,7 +91,7 @@ def _word_start(line: Line, start: int, index: int) -> int:
     return index
 
 
-def _fits(line: Line, word: int, width: int) -> bool:
+def _fits(line: BufferLine, word: int, width: int) -> bool:
     """Whether the word that begins here fits a row of its own; looks no further than that."""
     for index in range(word, len(line)):
         if line[index] == " ":
@@ -110,7 +110,7 @@ def place_of(buffer: TextBuffer, at: Position, width: int) -> tuple[int, int]:
     return row, sum(cells_of(unit) for unit in line[rows[row][0] : at.column])
 
 
-def _column_at(line: Line, rows: list[Span], row: int, cell: int) -> int:
+def _column_at(line: BufferLine, rows: list[Span], row: int, cell: int) -> int:
     """The place in a row nearest to a cell from the left; the end of a row belongs to the next one."""
     first, last = rows[row]
     for index in range(first, last):

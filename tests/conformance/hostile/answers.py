@@ -15,8 +15,7 @@ from zot.features.mcp.protocol import fields, read_message
 from zot.features.mcp.tool_results import converted
 from zot.features.mcp.tools import fault, usable
 from zot.local_model.coaching.advice import advise
-from zot.local_model.coaching.prompts import for_file
-from zot.local_model.coaching.quoting import likely_lines
+from zot.local_model.coaching.prompts import for_file, likely_lines
 from zot.local_model.coaching.task import read_task
 from zot.provider.auth.oauth.loopback_server import read_pasted, read_query
 from zot.provider.auth.oauth.token_endpoint import account_name, claims_of

@@ -23,7 +23,7 @@ from zot.features.recording.reader import read_recording
 from zot.frontends.terminal.screen.tool_view import ToolView
 from zot.provider.recording_script import turns_of
 from zot.system import strict_json
-from zot.tui.partial_json import string_fields
+from zot.tui.tool_call_rows import string_fields
 from zot.wire.extension_codec import decode_child, decode_host
 from zot.wire.line_splitter import Lines
 from zot.wire.rpc_codec import BadCommand, decode_command

@@ -25,9 +25,9 @@ from zot.features.templates.discovery import Template
 from zot.features.templates.expansion import filled
 from zot.frontends.terminal.dialogs.call_details import call_rows
 from zot.frontends.terminal.dialogs.confirm import is_dangerous
-from zot.frontends.terminal.editor.file_index import PathMatcher
+from zot.frontends.terminal.editor.file_picker import PathMatcher
 from zot.frontends.terminal.screen import tool_output
-from zot.frontends.terminal.screen.bash_result import read_bash
+from zot.frontends.terminal.screen.call_summary import read_bash
 from zot.tui import diff, theme_file
 from zot.tui.fuzzy import Pattern
 from zot.tui.image import dimensions

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from zot.errors import ZotError
-from zot.local_model.install import Offer, install
+from zot.local_model.install import InstallOffer, install
 
 
 async def installed(command: str) -> list[str]:
     told: list[str] = []
-    offer = Offer("not-in-the-table", "a model", 1, command)
+    offer = InstallOffer("not-in-the-table", "a model", 1, command)
     await install(offer, tell=told.append, complain=told.append, show=told.append)
     return told
 

@@ -8,7 +8,7 @@ import pyte
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zot.tui.live_region import LiveRegion, Place
+from zot.tui.live_region import FramePosition, LiveRegion
 
 ROWS = st.lists(st.text(alphabet="abc日é ", max_size=12).map(str.rstrip), min_size=1, max_size=6)
 FRAMES = st.lists(st.tuples(st.lists(st.text(alphabet="xyz", min_size=1, max_size=8), max_size=4), ROWS), max_size=8)
@@ -22,8 +22,8 @@ class Emulator:
         self.region = LiveRegion()
         self.written = ""
 
-    def frame(self, settled: list[str], live: list[str], cursor: Place | None = None) -> str:
-        data = self.region.frame(settled, live, cursor or Place(len(live) - 1, 0), self.columns, self.rows)
+    def frame(self, settled: list[str], live: list[str], cursor: FramePosition | None = None) -> str:
+        data = self.region.frame(settled, live, cursor or FramePosition(len(live) - 1, 0), self.columns, self.rows)
         self.written += data
         self.stream.feed(data)
         return data
@@ -91,7 +91,7 @@ def test_a_shrinking_region_leaves_no_stale_rows() -> None:
 
 def test_the_cursor_stands_where_it_was_put() -> None:
     emulator = Emulator()
-    emulator.frame(["s"], ["one", "two", "three"], Place(1, 2))
+    emulator.frame(["s"], ["one", "two", "three"], FramePosition(1, 2))
     assert (emulator.screen.cursor.y, emulator.screen.cursor.x) == (2, 2)
 
 
@@ -110,7 +110,7 @@ def test_a_full_row_keeps_its_last_cell() -> None:
 
 def test_leaving_ends_on_a_fresh_row_with_the_cursor_shown() -> None:
     emulator = Emulator()
-    emulator.frame(["s"], ["one", "two"], Place(0, 0))
+    emulator.frame(["s"], ["one", "two"], FramePosition(0, 0))
     emulator.stream.feed(emulator.region.leave())
     assert (emulator.screen.cursor.y, emulator.screen.cursor.x) == (3, 0)
     assert not emulator.screen.cursor.hidden
@@ -240,7 +240,7 @@ def test_property_a_cursor_at_rest_is_found_from_the_rows_that_the_terminal_brok
     terminal, region = Reflowing(40), LiveRegion()
     live = ["x" * length for length in lengths]
     row = data.draw(st.integers(min_value=0, max_value=len(live) - 1))
-    terminal.feed(region.frame(["settled", "rows"], live, Place(row, min(len(live[row]), 39)), 40, 1000))
+    terminal.feed(region.frame(["settled", "rows"], live, FramePosition(row, min(len(live[row]), 39)), 40, 1000))
     for width in widths:
         terminal.resize(width)
     terminal.feed(region.frame([], ["shown"], None, terminal.columns, 1000))

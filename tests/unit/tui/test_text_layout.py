@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zot.tui.text_buffer import Line, Position, TextBuffer, units_of
+from zot.tui.text_buffer import BufferLine, Position, TextBuffer, units_of
 from zot.tui.text_layout import Scroll, above, below, cells_of, place_of, rows_of
 
 Step = Callable[[TextBuffer, Position, int, int], Position | None]
@@ -70,7 +70,7 @@ def test_a_long_unbroken_path_starts_where_it_stands() -> None:
 
 @given(st.text(st.sampled_from("ab  "), max_size=80), st.integers(1, 20))
 def test_plain_lines_wrap_as_any_other(text: str, width: int) -> None:
-    plain, other = Line(text), Line(units_of(text.replace("a", "ä\u0323")))
+    plain, other = BufferLine(text), BufferLine(units_of(text.replace("a", "ä\u0323")))
     assert rows_of(plain, width) == rows_of(other, width)
 
 

@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zot.tui import diff
+from zot.tui.diff import changed_words
 from zot.tui.highlight import Highlighter
-from zot.tui.partial_json import string_fields
 from zot.tui.theme import built_in
-from zot.tui.tool_call_rows import Head, call_rows, folded, head_row
+from zot.tui.tool_call_rows import Head, call_rows, folded, head_row, string_fields
 from zot.tui.width import cells, visible
-from zot.tui.word_diff import changed_words
 
 THEME = built_in("dark", "256")
 

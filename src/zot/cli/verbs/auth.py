@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from zot.provider.providers import Provider
 
 
-class Desk:
+class AuthContext:
     """What every command works with."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ def run(argv: list[str]) -> int:
         for place, word in enumerate(words):
             if arguments.word(place) is None:
                 raise UsageError(f"{word} is missing")
-        desk = Desk()
+        desk = AuthContext()
         try:
             return command(desk, arguments)
         finally:
@@ -76,7 +76,7 @@ def run(argv: list[str]) -> int:
 # --- what there is
 
 
-def _list(desk: Desk, arguments: Arguments) -> int:
+def _list(desk: AuthContext, arguments: Arguments) -> int:
     logins = desk.logins()
     if arguments.has("--json"):
         show_spelled(json.dumps({"credentials": msgspec.to_builtins(logins)}))
@@ -100,13 +100,13 @@ def _row(login: LoginRow) -> tuple[str, ...]:
 # --- changing it
 
 
-def _login(desk: Desk, arguments: Arguments) -> int:
+def _login(desk: AuthContext, arguments: Arguments) -> int:
     from zot.cli.verbs.auth_login import log_in
 
     return log_in(desk, arguments)
 
 
-def _logout(desk: Desk, arguments: Arguments) -> int:
+def _logout(desk: AuthContext, arguments: Arguments) -> int:
     typed, account = arguments.words[0], arguments.values.get("--account", "")
     stored = desk.store.everything()
     if typed == "all":
@@ -128,7 +128,7 @@ def _logout(desk: Desk, arguments: Arguments) -> int:
     return 0
 
 
-def _forget(desk: Desk, provider: str, account: str) -> None:
+def _forget(desk: AuthContext, provider: str, account: str) -> None:
     """A login by OAuth is forgotten by its server, too, if that can be."""
     known = desk.catalog.providers().get(provider)
     if known is not None and desk.store.shape(provider, account).method == "oauth":
@@ -144,7 +144,7 @@ def _named(provider: str, account: str) -> str:
     return f"{provider} ({account})" if account not in ("", "default") else provider
 
 
-def _tell_what_is_left(desk: Desk, providers: list[str]) -> None:
+def _tell_what_is_left(desk: AuthContext, providers: list[str]) -> None:
     left = [login for login in desk.logins() if login.provider in providers]
     if names := [login.where for login in left if login.source == "env"]:
         supplies = "supplies" if len(names) == 1 else "supply"
@@ -158,7 +158,7 @@ def _tell_what_is_left(desk: Desk, providers: list[str]) -> None:
             )
 
 
-def _use(desk: Desk, arguments: Arguments) -> int:
+def _use(desk: AuthContext, arguments: Arguments) -> int:
     provider, account = desk.stored_or_known(arguments.words[0]), arguments.words[1]
     desk.store.use(provider, account)
     show(f"{provider}: {account} is in use now")
@@ -166,7 +166,7 @@ def _use(desk: Desk, arguments: Arguments) -> int:
     return 0
 
 
-def tell_of_environment(desk: Desk, provider: str) -> None:
+def tell_of_environment(desk: AuthContext, provider: str) -> None:
     """What is stored is not what is used while a variable is set."""
     first = next((login for login in desk.logins() if login.provider == provider and login.in_use), None)
     if first is not None and first.source == "env":
@@ -176,7 +176,7 @@ def tell_of_environment(desk: Desk, provider: str) -> None:
 # --- asking about it
 
 
-def _test(desk: Desk, arguments: Arguments) -> int:
+def _test(desk: AuthContext, arguments: Arguments) -> int:
     from zot.cli.verbs.auth_login import ask_provider
     from zot.frontends.console import run_loop
 
@@ -184,7 +184,7 @@ def _test(desk: Desk, arguments: Arguments) -> int:
     return run_loop(ask_provider(desk, provider))
 
 
-_VERBS: dict[str, tuple[Callable[[Desk, Arguments], int], tuple[str, ...]]] = {  # what it does, its words
+_VERBS: dict[str, tuple[Callable[[AuthContext, Arguments], int], tuple[str, ...]]] = {  # what it does, its words
     "list": (_list, ()),
     "login": (_login, ("PROVIDER",)),
     "logout": (_logout, ("PROVIDER",)),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from zot.agent.tools.workspace import Workspace
 from zot.cli.arguments import Arguments
 from zot.cli.output import show, tell
-from zot.cli.verbs.auth import Desk, tell_of_environment
+from zot.cli.verbs.auth import AuthContext, tell_of_environment
 from zot.errors import NotLoggedIn, ProviderError, UsageError, ZotError
 from zot.features.login.browser import has_browser, open_in_browser
 from zot.features.login.key_login import KeyRefused, endpoint_of_key, first_model, named_provider, place_of, try_key
@@ -35,7 +35,7 @@ Way = Literal["stdin", "key", "page", "browser", "device"]
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
-def log_in(desk: Desk, arguments: Arguments) -> int:
+def log_in(desk: AuthContext, arguments: Arguments) -> int:
     provider = named_provider(desk.catalog, arguments.words[0])
     login = _Login(desk, provider, arguments.values.get("--account", ""), arguments.seconds("--timeout", LIFE_S))
     way = _way(arguments, provider.oauth)
@@ -85,7 +85,7 @@ def _require_client(oauth: OAuthSettings | None, *, device: bool = False) -> Non
 class _Login:
     """One login, whichever way it goes."""
 
-    def __init__(self, desk: Desk, provider: Provider, account: str, wait_s: float) -> None:
+    def __init__(self, desk: AuthContext, provider: Provider, account: str, wait_s: float) -> None:
         self.desk = desk
         self.provider = provider
         self.account = account
@@ -240,7 +240,7 @@ async def _first(one: Awaitable[None], other: Awaitable[None]) -> None:
 
 
 @asynccontextmanager
-async def _pool(desk: Desk) -> AsyncGenerator[HttpPool]:
+async def _pool(desk: AuthContext) -> AsyncGenerator[HttpPool]:
     pool = HttpPool(proxy=desk.settings.values.http_proxy)
     try:
         yield pool
@@ -251,7 +251,7 @@ async def _pool(desk: Desk) -> AsyncGenerator[HttpPool]:
 # --- one question
 
 
-async def ask_provider(desk: Desk, provider: Provider) -> int:
+async def ask_provider(desk: AuthContext, provider: Provider) -> int:
     """0 when the provider takes what a run would use; else 1, and its own words on stderr."""
     from zot.agent.endpoint import endpoint_for
     from zot.provider.auth.credential_lookup import find_credential
@@ -280,7 +280,7 @@ async def ask_provider(desk: Desk, provider: Provider) -> int:
     return 0
 
 
-async def _refresh(desk: Desk, provider: Provider) -> None:
+async def _refresh(desk: AuthContext, provider: Provider) -> None:
     """A login that has run out is renewed first, as a run would do it."""
     if desk.store.shape(provider.id).method == "oauth" and provider.oauth_row:
         from zot.provider.auth.oauth.refresh import refreshed

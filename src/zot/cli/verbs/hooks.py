@@ -15,7 +15,7 @@ from zot.features.trust import TrustStore
 from zot.system.files import zot_home
 
 
-class Desk:
+class HooksContext:
     """What every command works with: the hooks of the user and of the directory it is typed in."""
 
     def __init__(self) -> None:
@@ -55,13 +55,13 @@ def run(argv: list[str]) -> int:
         arguments = parse(rest, options(f"hooks {verb}"), least=0, most=most, what="FILE")
     except UsageError as error:
         raise ZotError(f"{error}; see `zot hooks {verb} --help`") from error
-    desk = Desk()
+    desk = HooksContext()
     for problem in desk.problems:
         tell(f"zot: {problem}")
     return command(desk, arguments)
 
 
-def _list(desk: Desk, arguments: Arguments) -> int:
+def _list(desk: HooksContext, arguments: Arguments) -> int:
     if arguments.has("--json"):
         rows = [
             {"file": source.file, "origin": source.origin, "state": desk.state(source), "event": hook.event}
@@ -83,7 +83,7 @@ def _list(desk: Desk, arguments: Arguments) -> int:
     return 0
 
 
-def _trust(desk: Desk, arguments: Arguments) -> int:
+def _trust(desk: HooksContext, arguments: Arguments) -> int:
     wanted = desk.named(arguments.words)
     for source in wanted:
         if not source.needs_trust:
@@ -98,14 +98,14 @@ def _trust(desk: Desk, arguments: Arguments) -> int:
     return 0
 
 
-def _untrust(desk: Desk, arguments: Arguments) -> int:
+def _untrust(desk: HooksContext, arguments: Arguments) -> int:
     for source in desk.named(arguments.words):
         known = desk.trust.untrust(source.project, "hooks", source.name)
         tell(f"{source.name} is no longer trusted" if known else f"{source.name} was not trusted")
     return 0
 
 
-_Command = Callable[[Desk, Arguments], int]
+_Command = Callable[[HooksContext, Arguments], int]
 _VERBS: dict[str, tuple[_Command, int | None]] = {
     "list": (_list, 0),
     "trust": (_trust, None),

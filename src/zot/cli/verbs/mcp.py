@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from zot.agent.settings import Settings
+from zot.agent.tools.workspace import Workspace
 from zot.cli.arguments import Arguments, parse, verb_of
 from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
@@ -21,14 +23,16 @@ from zot.features.mcp import config
 from zot.features.mcp.config import ServerConfig, by_name, entry_of, expanded, load
 from zot.features.mcp.feature import needs_trust
 from zot.features.mcp.list_cache import forget, recall
+from zot.features.mcp.protocol import McpError, NeedsLogin
 from zot.features.trust import TrustStore
 from zot.system.files import zot_home
 
 if TYPE_CHECKING:
     from zot.features.mcp.host import McpHost
+    from zot.provider.auth.oauth.login_progress import LoginStep
 
 
-class Desk:
+class McpContext:
     """What every command works with: the servers of the user and of the directory it is typed in."""
 
     def __init__(self) -> None:
@@ -65,7 +69,7 @@ def run(argv: list[str]) -> int:
     command, least, most = _VERBS[verb]
     try:
         arguments = parse(rest, options(f"mcp {verb}"), least=least, most=most, what="NAME")
-        desk = Desk()
+        desk = McpContext()
         for problem in desk.problems:
             tell(f"zot: {problem}")
         return command(desk, arguments)
@@ -78,7 +82,7 @@ def run(argv: list[str]) -> int:
 # --- looking
 
 
-def _list(desk: Desk, arguments: Arguments) -> int:
+def _list(desk: McpContext, arguments: Arguments) -> int:
     if arguments.has("--json"):
         rows = [{**config.as_json(entry), "state": desk.state(entry)} for entry in desk.entries.values()]
         show_spelled(json.dumps({"servers": rows}))
@@ -92,12 +96,12 @@ def _list(desk: Desk, arguments: Arguments) -> int:
     return 0
 
 
-def _what(desk: Desk, entry: ServerConfig) -> str:
+def _what(desk: McpContext, entry: ServerConfig) -> str:
     """In full where somebody has to decide about it; else without what may be secret."""
     return entry.shown(values=not desk.may_run(entry))
 
 
-def _get(desk: Desk, arguments: Arguments) -> int:
+def _get(desk: McpContext, arguments: Arguments) -> int:
     entry = desk.named(arguments.words[0])
     listed = recall(desk.home, entry)
     if arguments.has("--json"):
@@ -119,7 +123,7 @@ def _get(desk: Desk, arguments: Arguments) -> int:
 # --- changing
 
 
-def _add(desk: Desk, arguments: Arguments) -> int:
+def _add(desk: McpContext, arguments: Arguments) -> int:
     name, *rest = arguments.words
     if not rest:
         raise UsageError("what runs is missing: an address, or a command behind --")
@@ -155,7 +159,7 @@ def _pair(text: str, between: str, switch: str) -> tuple[str, str]:
     return name.strip(), value.strip() if between == ":" else value
 
 
-def _remove(desk: Desk, arguments: Arguments) -> int:
+def _remove(desk: McpContext, arguments: Arguments) -> int:
     entry = desk.named(arguments.words[0])
     config.take(Path(entry.file), entry.name)
     forget(desk.home, entry)
@@ -165,7 +169,7 @@ def _remove(desk: Desk, arguments: Arguments) -> int:
     return 0
 
 
-def _import(desk: Desk, arguments: Arguments) -> int:
+def _import(desk: McpContext, arguments: Arguments) -> int:
     from zot.features.mcp.config_import import SOURCES, find_all
     from zot.system.files import user_home
 
@@ -194,7 +198,7 @@ def _import(desk: Desk, arguments: Arguments) -> int:
     return 0
 
 
-def _trust(desk: Desk, arguments: Arguments) -> int:
+def _trust(desk: McpContext, arguments: Arguments) -> int:
     wanted = [desk.named(name) for name in arguments.words] or [e for e in desk.entries.values() if needs_trust(e)]
     for entry in wanted:
         if not needs_trust(entry):
@@ -207,23 +211,22 @@ def _trust(desk: Desk, arguments: Arguments) -> int:
     return 0
 
 
-def _untrust(desk: Desk, arguments: Arguments) -> int:
+def _untrust(desk: McpContext, arguments: Arguments) -> int:
     for name in arguments.words:
         known = desk.trust.untrust(desk.cwd, "mcp", name)
         tell(f"{name} is no longer trusted here" if known else f"{name} was not trusted here")
     return 0
 
 
-def _login(desk: Desk, arguments: Arguments) -> int:
+def _login(desk: McpContext, arguments: Arguments) -> int:
     entry = desk.named(arguments.words[0])
     _require_trust(desk, entry)
-    from zot.cli.verbs.mcp_login import run_login
     from zot.frontends.console import run_loop
 
     return run_loop(run_login(desk.home, desk.cwd, entry, arguments.seconds("--timeout", 600)))
 
 
-def _logout(desk: Desk, arguments: Arguments) -> int:
+def _logout(desk: McpContext, arguments: Arguments) -> int:
     entry = desk.named(arguments.words[0])
     from zot.features.mcp.oauth import log_out
     from zot.provider.auth.auth_store import AuthStore
@@ -235,7 +238,7 @@ def _logout(desk: Desk, arguments: Arguments) -> int:
     return 0
 
 
-def _require_trust(desk: Desk, entry: ServerConfig) -> None:
+def _require_trust(desk: McpContext, entry: ServerConfig) -> None:
     if not desk.may_run(entry):
         raise ZotError(f"{entry.name} is not trusted: {entry.shown()}; `zot mcp trust {entry.name}`")
 
@@ -243,7 +246,7 @@ def _require_trust(desk: Desk, entry: ServerConfig) -> None:
 # --- trying
 
 
-def _test(desk: Desk, arguments: Arguments) -> int:
+def _test(desk: McpContext, arguments: Arguments) -> int:
     entry = desk.named(arguments.words[0])
     _require_trust(desk, entry)
     return asyncio.run(_try(desk.home, desk.cwd, entry))
@@ -301,7 +304,7 @@ async def _try(home: Path, cwd: Path, entry: ServerConfig) -> int:
     return 0
 
 
-_Command = Callable[[Desk, Arguments], int]
+_Command = Callable[[McpContext, Arguments], int]
 _VERBS: dict[str, tuple[_Command, int, int | None]] = {
     "list": (_list, 0, 0),
     "get": (_get, 1, 1),
@@ -314,3 +317,73 @@ _VERBS: dict[str, tuple[_Command, int, int | None]] = {
     "trust": (_trust, 0, None),
     "untrust": (_untrust, 1, None),
 }
+
+
+# Logging in: over ssh, or where no browser can be opened, the address is printed and what comes back may be pasted.
+
+
+async def run_login(home: Path, cwd: Path, entry: ServerConfig, seconds: float) -> int:
+    """The exit code; ZotError says why nobody is logged in."""
+    from zot.features.login.browser import has_browser, open_in_browser
+    from zot.features.mcp.oauth import log_in
+    from zot.provider.http.pool import HttpPool
+    from zot.system.password_prompt import LineReader
+
+    if entry.kind != "http":
+        raise ZotError(f"{entry.name} is a program on this machine: it needs no login here")
+    host = host_for(home, cwd, entry)
+    store = host.store
+    assert store is not None
+    url = expanded(entry, os.environ.get)[0].url
+    pool = HttpPool(proxy=Settings(home).values.http_proxy)
+    try:
+        challenge = await _challenge(host.running(entry.name))
+        if challenge is None:
+            show(f"{entry.name} takes you as you are: no login is needed")
+            return 0
+        lines = LineReader(0)
+
+        async def pasted() -> str:
+            typed = await lines.next()
+            if typed is None:  # nobody can paste any more: the browser may still come
+                await asyncio.Future[None]()
+            return typed or ""
+
+        def show_step(step: LoginStep) -> None:
+            tell(step.text)
+            if step.kind == "open":
+                tell(step.url)
+                if has_browser(os.environ):
+                    open_in_browser(step.url, Workspace(cwd).free_environment())
+
+        await log_in(
+            pool,
+            store,
+            url,
+            challenge,
+            expanded(entry, os.environ.get)[0].login,
+            tell=show_step,
+            pasted=pasted if os.isatty(0) else None,
+            limit_s=seconds,
+        )
+        forget(home, entry)  # what it shows to strangers is not what it shows to you
+    finally:
+        await host.stop()
+        await pool.aclose()
+    show(f"logged in to {entry.name}")
+    return 0
+
+
+async def _challenge(server: object) -> str | None:
+    """What the server says to somebody who is not logged in; None when it does not mind."""
+    from zot.features.mcp.server import Server
+
+    assert isinstance(server, Server)
+    try:
+        await server.session()
+        await server.request("tools/list", {}, seconds=30.0)
+    except NeedsLogin as error:
+        return error.challenge
+    except McpError as error:
+        raise ZotError(str(error)) from error
+    return None

@@ -35,7 +35,7 @@ from zot.system.files import zot_home
 _TEXT = 60
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class RewindOptions(msgspec.Struct, frozen=True):
     """What was asked for on the command line."""
 
     number: int | None
@@ -75,14 +75,14 @@ def rewind(store: SessionStore, path: Path, arguments: Arguments) -> int:
     return status
 
 
-def _wanted(arguments: Arguments) -> Wanted:
+def _wanted(arguments: Arguments) -> RewindOptions:
     to, undo = arguments.values.get("--to"), arguments.has("--undo")
     if to is not None and (not to.isdecimal() or to == "0"):
         raise UsageError(f'--to takes the number of a prompt, from 1, not "{to}"')
     if to is not None and undo:
         raise UsageError("--to and --undo: one of them")
     files, conversation = arguments.has("--files"), arguments.has("--conversation")
-    return Wanted(
+    return RewindOptions(
         number=None if to is None else int(to),
         undo=undo,
         files=files or not conversation,
@@ -104,7 +104,7 @@ def _list(found: list[Point]) -> int:
     return 0
 
 
-def _point(found: list[Point], wanted: Wanted) -> Point:
+def _point(found: list[Point], wanted: RewindOptions) -> Point:
     if wanted.undo:
         rewound = [point for point in found if not point.number]
         if not rewound:
@@ -122,7 +122,7 @@ def _go_back(
     place: ChangeStorePaths,
     events: list[Event],
     point: Point,
-    wanted: Wanted,
+    wanted: RewindOptions,
     cwd: str,
 ) -> int:
     with _held(store, path, place, cwd) as keeping:

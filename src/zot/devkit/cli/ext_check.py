@@ -19,7 +19,7 @@ import msgspec
 from zot.cli.arguments import parse
 from zot.cli.verb_table import options
 from zot.devkit.conformance.checks import ALL
-from zot.devkit.conformance.results import Check, Report, Result
+from zot.devkit.conformance.results import Check, ConformanceReport, Result
 from zot.devkit.conformance.runner import check_extension
 from zot.frontends.console import run_loop
 from zot.system.temp_files import scratch_directory
@@ -58,7 +58,7 @@ def _print(text: str) -> None:
     sys.stdout.flush()
 
 
-def lines(report: Report, seconds: float) -> Iterator[str]:
+def lines(report: ConformanceReport, seconds: float) -> Iterator[str]:
     """The report as it is read."""
     yield f"{one_line(report.name)} ({one_line(str(report.directory))})"
     for number, result in enumerate((*report.failures, *report.warnings)):
@@ -79,7 +79,7 @@ def lines(report: Report, seconds: float) -> Iterator[str]:
     yield f"{', '.join(f'{number} {told}' for told, number in counts.items())} in {seconds:.1f} s"
 
 
-def _json(report: Report) -> str:
+def _json(report: ConformanceReport) -> str:
     """One JSON object, for CI and editors."""
     checks = [_record(_BY_ID[result.id], result) for result in report.results]
     fields: dict[str, Any] = {

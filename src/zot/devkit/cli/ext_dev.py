@@ -7,20 +7,36 @@ after each change, and the frames of that run are shown.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+
+import msgspec
 
 from zot.cli.arguments import parse
 from zot.cli.verb_table import options
 from zot.devkit.cli.ext_check import lines
-from zot.devkit.conformance.results import Report
-from zot.devkit.dev_loop import DevLoop, PromptLoop, Wishes
-from zot.errors import UsageError
-from zot.features.extensions.loader.manifest import FILE
+from zot.devkit.conformance.frame_transcript import Asking, TranscriptLine, kind_of
+from zot.devkit.conformance.results import ConformanceReport
+from zot.devkit.conformance.runner import check_extension
+from zot.devkit.scripted_host import RunPaths, ScriptHost, started
+from zot.devkit.trace_reader import read_frames, read_typed, summary_of
+from zot.errors import BadFrame, ExtensionError, UsageError
+from zot.features.extensions.loader.data_dir import looks_like_data
+from zot.features.extensions.loader.manifest import FILE, Manifest, read_manifest
+from zot.features.recording.frame_trace import FrameLog
 from zot.frontends.console import run_loop
+from zot.system.safe_open import reading
 from zot.system.temp_files import scratch_directory
 from zot.tui.sanitize import exact_line
+from zot.wire import limits
+from zot.wire.extension_codec import encode
 
 _HOW = "type /command args or tool {…} to try things, r to start again, ctrl+c to stop"
 
@@ -34,7 +50,7 @@ def run(argv: list[str]) -> int:
     prompt = " ".join(typed.words[1:])
     if flags and not prompt:
         raise UsageError("what follows -- goes to the zot that runs a prompt, and there is none")
-    wishes = Wishes(check=not typed.has("--no-check"), once=typed.has("--once"))
+    wishes = DevOptions(check=not typed.has("--no-check"), once=typed.has("--once"))
     try:
         with scratch_directory("dev") as scratch:
             if prompt:
@@ -51,7 +67,7 @@ def _tell(line: str) -> None:
     sys.stdout.flush()
 
 
-def _tell_verdict(report: Report, seconds: float) -> None:
+def _tell_verdict(report: ConformanceReport, seconds: float) -> None:
     """One line when all is well; else what is wrong, the cause first."""
     passed = sum(result.status == "pass" for result in report.results)
     if report.passed and not report.warnings:
@@ -61,3 +77,306 @@ def _tell_verdict(report: Report, seconds: float) -> None:
     for line in lines(report, seconds):
         if not line.startswith(("  PASS", "  SKIP")):
             _tell(line)
+
+
+# One loop plays the host. Frames and stderr are shown; typed lines become frames, as in `trace`. After every
+# start the rules are checked in processes of their own. If the extension crashes, hangs or loses its manifest, the loop
+# says so and waits for the next change.
+
+LOOK_S = 0.2
+CHECK_TIMEOUT_S = 10.0
+_PASSED_OVER = {"node_modules", "__pycache__", "venv"}
+_MOST = 20_000  # files
+
+Marks = dict[str, tuple[int, int]]
+
+
+class Watch:
+    """Reports changed files of an extension once writing has stopped. Its data files are not watched: a program that
+    stores state beside itself would be restarted again and again."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._known = self._look()
+        self._seen = self._known
+
+    def changed(self) -> list[str]:
+        """Names of what is new, gone or different since this was last answered; empty while it goes on changing."""
+        now = self._look()
+        at_rest, self._seen = now == self._seen, now
+        if not at_rest or now == self._known:
+            return []
+        before, self._known = self._known, now
+        return sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+
+    def _look(self) -> Marks:
+        manifest = self._manifest()
+        found: Marks = {}
+        for folder, folders, names in os.walk(self._directory):
+            folders[:] = [name for name in folders if name not in _PASSED_OVER and not name.startswith(".")]
+            for path in (Path(folder, name) for name in names):
+                try:
+                    if not looks_like_data(path, manifest):
+                        status = path.stat()
+                        found[str(path.relative_to(self._directory))] = status.st_mtime_ns, status.st_size
+                except OSError:
+                    continue  # gone in this moment
+            if len(found) > _MOST:
+                break
+        return found
+
+    def _manifest(self) -> Manifest:
+        try:
+            return read_manifest(self._directory)
+        except ExtensionError:
+            return Manifest("", self._directory)
+
+
+class DevOptions(msgspec.Struct, frozen=True):
+    check: bool = True
+    once: bool = False
+
+
+class DevLoop:
+    """``tell`` prints one line, ``verdict`` what a check found and how long it took."""
+
+    def __init__(
+        self,
+        directory: Path,
+        scratch: Path,
+        wishes: DevOptions,
+        tell: Callable[[str], None],
+        verdict: Callable[[ConformanceReport, float], None],
+    ) -> None:
+        self._directory = directory
+        self._scratch = scratch
+        self._wishes = wishes
+        self._tell = tell
+        self._verdict = verdict
+        self._watch = Watch(directory)
+        self._typed: deque[str] = deque()
+        self._starts = 0
+        self._failed = False
+
+    async def run(self) -> int:
+        """Until interrupted; with ``once`` after one start and its check, 1 when something was wrong."""
+        if not self._wishes.once:
+            self._listen()
+        while True:
+            changed = await self._one_life()
+            if self._wishes.once:
+                return 1 if self._failed else 0
+            if not changed:
+                changed = await self._wait_for_change()
+            self._tell(f"↻ {', '.join(changed[:5])}{' …' if len(changed) > 5 else ''}: starting again")
+
+    async def _one_life(self) -> list[str]:
+        """What changed, if that is why it was ended."""
+        try:
+            manifest = read_manifest(self._directory)
+            if not manifest.has_process:
+                self._tell("it runs nothing: no frames to show")
+                await self._check()
+                return []
+            self._starts += 1
+            place = self._place()
+            async with started(manifest, place, "dev") as host:
+                return await _Life(self, host, manifest).run()
+        except ExtensionError as error:
+            self._failed = True
+            self._tell(f"✗ {error}")
+            await self._check()
+            return []
+
+    async def _wait_for_change(self) -> list[str]:
+        self._tell("waiting for a change …")
+        while True:
+            await asyncio.sleep(LOOK_S)
+            if changed := self.look_for_change():
+                return changed
+
+    # --- for the life that is running
+
+    def look_for_change(self) -> list[str]:
+        if self._typed and self._typed[0].strip() in ("r", "restart"):
+            return [self._typed.popleft().strip()]
+        return self._watch.changed()
+
+    def next_typed(self) -> str:
+        """One line that is not a wish to start again; empty when there is none."""
+        if not self._typed or self._typed[0].strip() in ("r", "restart"):
+            return ""
+        return self._typed.popleft()
+
+    def tell(self, line: str) -> None:
+        self._tell(line)
+
+    def failed(self) -> None:
+        self._failed = True
+
+    @property
+    def once(self) -> bool:
+        return self._wishes.once
+
+    async def check(self) -> None:
+        await self._check()
+
+    async def _check(self) -> None:
+        if not self._wishes.check:
+            return
+        began = time.monotonic()
+        scratch = self._scratch / f"check-{self._starts}-{time.monotonic_ns()}"
+        scratch.mkdir()
+        report = await check_extension(self._directory, scratch, timeout=CHECK_TIMEOUT_S)
+        self._failed = self._failed or not report.passed
+        self._verdict(report, time.monotonic() - began)
+
+    def _place(self) -> RunPaths:
+        """Its state stays from start to start; each start has a log of its own."""
+        data = self._scratch / "data"
+        data.mkdir(exist_ok=True)
+        return RunPaths(Path.cwd(), data, self._scratch / f"stderr-{self._starts}")
+
+    def _listen(self) -> None:
+        """Lines of stdin, read in a thread that may be left waiting at the end."""
+        loop = asyncio.get_running_loop()
+
+        def read() -> None:
+            while line := sys.stdin.readline():
+                with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+                    loop.call_soon_threadsafe(self._typed.append, line)
+
+        threading.Thread(target=read, daemon=True).start()
+
+
+class _Life:
+    """One process of the extension, from its start to its end or to the next change."""
+
+    def __init__(self, loop: DevLoop, host: ScriptHost, manifest: Manifest) -> None:
+        self._loop = loop
+        self._host = host
+        self._name = manifest.name
+        self._frames = FrameLog()
+        self._stderr_place = 0
+        self._stderr_rest = b""
+        host.listeners.append(self._passed)
+
+    async def run(self) -> list[str]:
+        greeted = await self._host.shake_hands(limits.HELLO_DEADLINE)
+        self._tell_stderr()
+        if greeted is None:
+            self._loop.failed()
+            self._loop.tell(f"✗ {self._name} did not say hello")
+        changed: list[str] = []
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                checking = tasks.create_task(self._loop.check())
+                changed = await self._serve(checking)
+                checking.cancel()
+        finally:
+            await self._end()
+        return changed
+
+    async def _serve(self, checking: asyncio.Task[None]) -> list[str]:
+        """Show and pass on, until something changed or it ended. One that ended is still checked."""
+        told_end = False
+        while True:
+            await self._host.until(lambda: False, LOOK_S)
+            self._tell_stderr()
+            if changed := self._loop.look_for_change():
+                return changed
+            while typed := self._loop.next_typed().strip():
+                self._send(typed)
+            if not self._host.alive and not told_end:
+                told_end = True
+                await self._host.fate()
+                self._loop.failed()
+                self._loop.tell(f"✗ {self._name} ended with status {self._host.exit_code}")
+            if checking.done() and (self._loop.once or not self._host.alive):
+                return []
+            if not self._host.alive:
+                await asyncio.sleep(LOOK_S)
+
+    def _send(self, typed: str) -> None:
+        try:
+            frame = read_typed(typed)
+        except BadFrame as error:
+            self._loop.tell(str(error))
+            return
+        if isinstance(frame, Asking) and kind_of(frame) is not None:
+            self._host.note_question(frame)
+        self._host.send_bytes(typed.encode() + b"\n" if typed.startswith("{") else encode(frame))
+
+    async def _end(self) -> None:
+        if self._host.alive and await self._host.end() is None:
+            self._loop.tell(f"✗ {self._name} did not end when it was asked to")
+        self._tell_stderr()
+
+    def _passed(self, line: TranscriptLine) -> None:
+        self._tell_stderr()
+        at = line.t - self._host.started
+        self._loop.tell(summary_of(self._frames.frame(at, self._name, line.direction, line.data)))
+
+    def _tell_stderr(self) -> None:
+        """What was written since; a line without its end waits for it."""
+        log = self._host.place.log
+        if not log.exists():
+            return
+        with reading(log) as file:
+            file.seek(self._stderr_place)
+            data = self._stderr_rest + file.read()
+            self._stderr_place = file.tell()
+        *lines, self._stderr_rest = data.split(b"\n")
+        now = time.monotonic() - self._host.started
+        for line in lines:
+            self._loop.tell(f"{now:9.3f} {self._name} ! {line.decode('utf-8', 'replace')}")
+
+
+class PromptLoop:
+    """Runs ``zot -p`` with the extension again at every change and shows the frames; ``words`` are its other
+    arguments."""
+
+    def __init__(
+        self, directory: Path, scratch: Path, words: list[str], tell: Callable[[str], None], *, once: bool = False
+    ) -> None:
+        self._directory = directory
+        self._scratch = scratch
+        self._words = words
+        self._tell = tell
+        self._once = once
+        self._watch = Watch(directory)
+        self._runs = 0
+
+    async def run(self) -> int:
+        """Until interrupted; with ``once`` the exit status of one run."""
+        while True:
+            status, changed = await self._one_run()
+            if self._once:
+                return status
+            if not changed:
+                self._tell("waiting for a change …")
+            while not changed:
+                await asyncio.sleep(LOOK_S)
+                changed = self._watch.changed()
+            self._tell(f"↻ {', '.join(changed[:5])}{' …' if len(changed) > 5 else ''}: running again")
+
+    async def _one_run(self) -> tuple[int, list[str]]:
+        self._runs += 1
+        trace = self._scratch / f"trace-{self._runs}.jsonl"
+        words = ("-m", "zot", "--ext", str(self._directory), "--ext-trace", str(trace), *self._words)
+        child = await asyncio.create_subprocess_exec(sys.executable, *words, stdin=asyncio.subprocess.DEVNULL)
+        changed: list[str] = []
+        try:
+            while child.returncode is None and not changed:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_S):
+                        await child.wait()
+                changed = self._watch.changed()
+        finally:
+            if child.returncode is None:
+                child.terminate()
+                await child.wait()
+        if trace.exists():
+            for _, traced in read_frames(trace):
+                self._tell(summary_of(traced))
+        return child.returncode or 0, changed

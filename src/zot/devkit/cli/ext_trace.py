@@ -15,8 +15,7 @@ import msgspec
 from zot.cli.arguments import parse
 from zot.cli.output import tell
 from zot.cli.verb_table import options
-from zot.devkit.live_trace import LiveTrace
-from zot.devkit.trace_reader import follow_frames, read_frames, summary_of
+from zot.devkit.trace_reader import LiveTrace, follow_frames, read_frames, summary_of
 from zot.errors import UsageError, ZotError
 from zot.features.extensions.install.installed import Installed, all_installed, find
 from zot.features.extensions.loader.extension_trust import ExtensionTrust

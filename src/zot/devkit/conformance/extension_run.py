@@ -58,7 +58,7 @@ class Times(msgspec.Struct, frozen=True):
         )
 
 
-class Run:
+class ExtensionRun:
     """``silent`` is shared by all runs: what did not answer once is not asked again, so no fault is told twice."""
 
     def __init__(self, host: ScriptHost, verdicts: Verdicts, times: Times, silent: set[tuple[Kind, str]]) -> None:

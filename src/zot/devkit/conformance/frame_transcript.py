@@ -40,7 +40,7 @@ class Fault(msgspec.Struct, frozen=True):
     since: float = 0.0
 
 
-class Line(msgspec.Struct, frozen=True):
+class TranscriptLine(msgspec.Struct, frozen=True):
     """``data`` has no line end; from the child, ``frame`` or ``fault`` or both are set."""
 
     t: float
@@ -91,19 +91,19 @@ def name_of(frame: Asking) -> str:
 class Transcript:
     def __init__(self, label: str) -> None:
         self.label = label
-        self.lines: list[Line] = []
+        self.lines: list[TranscriptLine] = []
         self.questions: dict[tuple[Kind, str], Question] = {}
         self.ending = False  # set when the host asked the child to end
 
     @property
-    def received(self) -> list[Line]:
+    def received(self) -> list[TranscriptLine]:
         return [line for line in self.lines if line.direction == "in"]
 
     def frames(self, *types: type[ChildFrame]) -> list[ChildFrame]:
         return [line.frame for line in self.received if isinstance(line.frame, types)]
 
     def sent(self, t: float, data: bytes) -> None:
-        self.lines.append(Line(t, "out", data.rstrip(b"\n")))
+        self.lines.append(TranscriptLine(t, "out", data.rstrip(b"\n")))
 
     def ask(self, t: float, frame: Asking) -> Question:
         kind = kind_of(frame)
@@ -111,11 +111,11 @@ class Transcript:
         question = self.questions[kind, frame.id] = Question(kind, frame.id, name_of(frame), t)
         return question
 
-    def receive(self, t: float, data: bytes | None, *, complete: bool = True) -> Line:
+    def receive(self, t: float, data: bytes | None, *, complete: bool = True) -> TranscriptLine:
         """Keep a line; None is one that was too long. The last one of a stream may lack its line feed."""
         if data is None:
             since = next((line.t for line in reversed(self.lines) if line.direction == "in"), 0.0)  # it took its time
-            line = Line(t, "in", b"", None, Fault("framing-size", "a line longer than 8 MiB", since))
+            line = TranscriptLine(t, "in", b"", None, Fault("framing-size", "a line longer than 8 MiB", since))
         else:
             frame, fault = read_line(data)
             if fault is not None and frame is None:
@@ -125,7 +125,7 @@ class Transcript:
                 fault = fault or stray
             if fault is not None and not complete:
                 fault = Fault("framing-newline", "the last output has no line feed at its end")
-            line = Line(t, "in", data, frame, fault)
+            line = TranscriptLine(t, "in", data, frame, fault)
         self.lines.append(line)
         return line
 

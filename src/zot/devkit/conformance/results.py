@@ -49,7 +49,7 @@ class Result(msgspec.Struct, frozen=True, omit_defaults=True):
     began: float = 0.0
 
 
-class Report(msgspec.Struct, frozen=True):
+class ConformanceReport(msgspec.Struct, frozen=True):
     """Everything one check of an extension found out."""
 
     name: str

@@ -25,10 +25,10 @@ from zot.devkit.conformance.checks import (
     screen,
     start,
 )
-from zot.devkit.conformance.extension_run import Run, Times
+from zot.devkit.conformance.extension_run import ExtensionRun, Times
 from zot.devkit.conformance.frame_transcript import Kind
-from zot.devkit.conformance.results import Report, Verdicts
-from zot.devkit.scripted_host import Place, ScriptHost, started
+from zot.devkit.conformance.results import ConformanceReport, Verdicts
+from zot.devkit.scripted_host import RunPaths, ScriptHost, started
 from zot.errors import ExtensionError, UsageError
 from zot.features.extensions.loader.manifest import Manifest
 from zot.system.safe_open import read_beginning
@@ -43,7 +43,7 @@ _BEFORE_ALL = (
 
 async def check_extension(
     directory: Path, scratch: Path, *, timeout: float = 60.0, only: Collection[str] = ()
-) -> Report:
+) -> ConformanceReport:
     """Check the extension in ``directory``; ``scratch`` is an empty directory for its state and its logs.
 
     ``timeout`` is what a tool may take, the other limits go with it; ``only`` names checks or groups of them.
@@ -60,7 +60,7 @@ async def check_extension(
         await _Checking(declared, scratch, verdicts, Times.scaled(timeout)).run()
     wanted |= {check.id for check in ALL if check.group in _BEFORE_ALL and verdicts.has_failed(check.id)}
     results = tuple(result for result in verdicts.results() if result.id in wanted)
-    return Report(declared.name if declared else directory.name, directory, results, _log(scratch))
+    return ConformanceReport(declared.name if declared else directory.name, directory, results, _log(scratch))
 
 
 def selected(only: Collection[str]) -> set[str]:
@@ -79,7 +79,7 @@ class _Checking:
         self._scratch = scratch
         self._verdicts = verdicts
         self._times = times
-        self._runs: list[Run] = []
+        self._runs: list[ExtensionRun] = []
         self._silent: set[tuple[Kind, str]] = set()
 
     async def run(self) -> None:
@@ -105,10 +105,10 @@ class _Checking:
         return bool(self._runs) and self._runs[0].usable
 
     def _start(self, label: str) -> AbstractAsyncContextManager[ScriptHost]:
-        return started(self._manifest, Place.below(self._scratch / label), f"{label} run")
+        return started(self._manifest, RunPaths.below(self._scratch / label), f"{label} run")
 
-    def _run(self, host: ScriptHost) -> Run:
-        run = Run(host, self._verdicts, self._times, self._silent)
+    def _run(self, host: ScriptHost) -> ExtensionRun:
+        run = ExtensionRun(host, self._verdicts, self._times, self._silent)
         self._runs.append(run)
         return run
 
@@ -133,7 +133,7 @@ class _Checking:
                 return
             await self._beside(second)
 
-    async def _beside(self, second: Run) -> None:
+    async def _beside(self, second: ExtensionRun) -> None:
         async with self._start("third") as host:
             third = self._run(host)
             third.offers_call_tool = True
@@ -144,12 +144,12 @@ class _Checking:
             else:
                 await self._tolerance(second)
 
-    async def _tolerance(self, run: Run) -> None:
+    async def _tolerance(self, run: ExtensionRun) -> None:
         await input.check_unknown(run)
         await run.host.settle()
         await lifecycle.check_end(run, "lifecycle-end-of-input", shutdown=False)
 
-    async def _pieces(self, run: Run) -> None:
+    async def _pieces(self, run: ExtensionRun) -> None:
         await input.check_pieces(run)
         await call_tool.check(run)
         await run.host.settle()

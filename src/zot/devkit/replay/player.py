@@ -19,9 +19,9 @@ from zot.core.events import AgentEvent
 from zot.features.recording.reader import Line, Recording
 from zot.frontends.terminal.screen.activity import Activity
 from zot.frontends.terminal.screen.call_summary import duration
-from zot.frontends.terminal.screen.extension_notes import Notes
+from zot.frontends.terminal.screen.notice_area import Notes
 from zot.frontends.terminal.screen.transcript import Transcript
-from zot.frontends.terminal.screen.ui_services import Desk
+from zot.frontends.terminal.screen.ui_services import ScreenServices
 from zot.system.plural import counted
 from zot.tui.colour import background_of, depth_of
 from zot.tui.live_region import Settled
@@ -50,7 +50,7 @@ class Shown:
 
     def __init__(self, columns: int, *, colours: bool) -> None:
         self._desk = _PrintingDesk(columns, colours=colours)
-        self._transcript = Transcript(cast("Desk", self._desk), Notes(), Activity(), lambda: False)
+        self._transcript = Transcript(cast("ScreenServices", self._desk), Notes(), Activity(), lambda: False)
         self._held = False  # somebody looks at the text before it is shown
         self._others: set[int] = set()
         self._stopped = ""  # by whom the run was stopped, until it has ended

@@ -20,7 +20,7 @@ from zot.features.lookup import budget, extension_host, mcp
 from zot.frontends.pending_approvals import Approvals
 from zot.frontends.prompt_queue import Work, WorkQueue
 from zot.frontends.rpc.extension_ui import RpcSurface
-from zot.frontends.rpc.pending_response import Reply, answer
+from zot.frontends.rpc.writer import Reply, answer
 from zot.provider.images import sniff
 from zot.provider.messages import ImageBlock
 from zot.wire import rpc_frames as wire
@@ -52,7 +52,7 @@ _NOTED = frozenset(
 _TOLD = ("focus", "model", "reasoning", "permission_mode", "name", "args", "prompt", "what")
 
 
-class Commands:
+class RpcCommands:
     def __init__(
         self,
         conversation: Conversation,

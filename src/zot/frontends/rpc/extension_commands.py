@@ -14,7 +14,7 @@ from zot.features.extensions.commands import CommandFailed, Display, Insert, Noo
 from zot.features.extensions.host import ExtensionHost
 from zot.frontends.prompt_queue import MOST_WAITING, Work, WorkQueue
 from zot.frontends.rpc.extension_ui import RpcSurface
-from zot.frontends.rpc.pending_response import Reply
+from zot.frontends.rpc.writer import Reply
 from zot.system.background_tasks import BackgroundTasks
 from zot.wire import rpc_frames as wire
 

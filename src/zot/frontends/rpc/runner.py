@@ -16,7 +16,7 @@ from zot.frontends.console import end_at_once, run_loop, say
 from zot.frontends.loop_watchdog import LoopGuard, LoopHeld
 from zot.frontends.pending_approvals import Approvals
 from zot.frontends.prompt_queue import WorkQueue
-from zot.frontends.rpc.commands import Commands
+from zot.frontends.rpc.commands import RpcCommands
 from zot.frontends.rpc.early_ping import EarlyDoor
 from zot.frontends.rpc.extension_ui import RpcSurface
 from zot.frontends.rpc.server import Server
@@ -80,7 +80,7 @@ async def _serve(config: RunConfig, door: EarlyDoor, writer: Writer, stopped: _S
         elicitations = _questions(conversation, writer)
         if elicitations is not None:
             approvals.on_close.append(elicitations.close)
-        commands = Commands(conversation, queue, approvals, elicitations, announced, surface, tasks, writer)
+        commands = RpcCommands(conversation, queue, approvals, elicitations, announced, surface, tasks, writer)
         server = Server(
             writer=writer,
             queue=queue,

@@ -15,10 +15,9 @@ from zot.errors import ZotError
 from zot.frontends.console import say
 from zot.frontends.pending_approvals import Approvals
 from zot.frontends.prompt_queue import WorkQueue
-from zot.frontends.rpc.commands import LATER, Commands
+from zot.frontends.rpc.commands import LATER, RpcCommands
 from zot.frontends.rpc.extension_ui import RpcSurface
-from zot.frontends.rpc.pending_response import Reply
-from zot.frontends.rpc.writer import Writer
+from zot.frontends.rpc.writer import Reply, Writer
 from zot.wire import rpc_frames as wire
 from zot.wire.line_splitter import Lines
 from zot.wire.rpc_codec import BadCommand, decode_command
@@ -38,7 +37,7 @@ class Server:
         *,
         writer: Writer,
         queue: WorkQueue,
-        commands: Commands,
+        commands: RpcCommands,
         approvals: Approvals,
         surface: RpcSurface,
         token: str = "",

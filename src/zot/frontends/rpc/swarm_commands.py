@@ -13,8 +13,7 @@ import msgspec
 
 from zot.agent.conversation import Conversation
 from zot.frontends.prompt_queue import WorkQueue
-from zot.frontends.rpc.pending_response import Reply, answer
-from zot.frontends.rpc.writer import Writer
+from zot.frontends.rpc.writer import Reply, Writer, answer
 from zot.swarm.service import SwarmService
 from zot.swarm.worker_config import conversation_config
 from zot.system.background_tasks import BackgroundTasks

@@ -12,15 +12,17 @@ import asyncio
 import os
 import select
 import stat
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from zot.core import events as ev
 from zot.core.interceptors import Interceptor, ToolVerdict, TurnVerdict
+from zot.errors import ZotError, in_words
 from zot.wire import rpc_frames as wire
 from zot.wire.events import encode
+from zot.wire.rpc_frames import Command, Response
 
 if TYPE_CHECKING:
     from zot.provider.messages import ToolCallBlock
@@ -275,3 +277,33 @@ class Backpressure(Interceptor):
     async def before_tool(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
         await self._writer.room()
         return ToolVerdict()
+
+
+# The one answer a command gets, now or later.
+
+
+class Reply:
+    """Call it with the data, or ``fail`` with the reason; once."""
+
+    __slots__ = ("_command", "_id", "_writer")
+
+    def __init__(self, writer: Writer, command: Command) -> None:
+        self._writer = writer
+        self._id = command.id
+        self._command = str(command.__struct_config__.tag)
+
+    def __call__(self, data: Any = msgspec.UNSET) -> None:
+        self._writer.respond(Response(id=self._id, command=self._command, success=True, data=data))
+
+    def fail(self, error: str) -> None:
+        self._writer.respond(Response(id=self._id, command=self._command, success=False, error=error))
+
+
+async def answer(work: Awaitable[Any], reply: Reply) -> None:
+    """With what the work comes to, later."""
+    try:
+        data = await work
+    except (ZotError, OSError) as error:
+        reply.fail(in_words(error))
+    else:
+        reply(msgspec.UNSET if data is None else data)

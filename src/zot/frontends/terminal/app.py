@@ -18,25 +18,22 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.core.events import Diagnostic, SessionFault, ToolResultEvent
-from zot.frontends.terminal.commands.command_context import Context, EarlyContext
-from zot.frontends.terminal.commands.command_runner import Commands
+from zot.frontends.terminal.commands.command_context import CommandContext, EarlyContext
+from zot.frontends.terminal.commands.command_runner import CommandRunner
 from zot.frontends.terminal.commands.registry import parse
 from zot.frontends.terminal.dialogs.dialog import CONFIRM, Dialogs
 from zot.frontends.terminal.editor.editor import Editor, Submitted
 from zot.frontends.terminal.editor.editor_host import TerminalSurroundings
-from zot.frontends.terminal.editor.placeholder import Hints
 from zot.frontends.terminal.extension_ui import InteractiveSurface, NoOwner, Panels, Typing
 from zot.frontends.terminal.keymap import Actions, CustomKeys, Keyboard, Keymap
-from zot.frontends.terminal.layout import Layout
+from zot.frontends.terminal.layout import Hints, Layout
 from zot.frontends.terminal.screen.activity import Activity
-from zot.frontends.terminal.screen.extension_notes import Notes
-from zot.frontends.terminal.screen.notice_area import Asides
+from zot.frontends.terminal.screen.notice_area import Asides, Notes
 from zot.frontends.terminal.screen.screen import Screen
-from zot.frontends.terminal.screen.status import AgentBar, StartingBar, StatusLine
+from zot.frontends.terminal.screen.status import AgentBar, Attention, StartingBar, StatusLine
 from zot.frontends.terminal.screen.theme_manager import Looks
 from zot.frontends.terminal.screen.transcript import Transcript
-from zot.frontends.terminal.screen.ui_services import Desk, Tasks
-from zot.frontends.terminal.screen.window_title import Attention
+from zot.frontends.terminal.screen.ui_services import ScreenServices, Tasks
 from zot.frontends.terminal.turns import EarlyTurns, Speaking, Turns
 
 if TYPE_CHECKING:
@@ -69,7 +66,7 @@ class App:
         self.looks = Looks(terminal, self.screen.invalidate, self._notes, options.theme)
         status = StatusLine(self.screen.invalidate)
         self.tasks = Tasks(status.error, lambda text: self._transcript.error(text))
-        self.desk = desk = Desk(terminal, self.screen, self.looks, status, self.tasks)
+        self.desk = desk = ScreenServices(terminal, self.screen, self.looks, status, self.tasks)
 
         # What there is to see.
         self._activity = Activity()
@@ -99,7 +96,7 @@ class App:
         )
 
         # What is typed.
-        self._commands = Commands(desk, self._editor, self.turns, sessions=keeps_sessions)
+        self._commands = CommandRunner(desk, self._editor, self.turns, sessions=keeps_sessions)
         self._keymap = Keymap(
             desk,
             self._dialogs,
@@ -209,7 +206,7 @@ class App:
         self._keymap.custom = CustomKeys(settings.values.keymap)
         self._keymap.slots = lambda: settings.values.quick_model_shortcuts
 
-    def _make_context(self, conversation: Conversation) -> Context:
+    def _make_context(self, conversation: Conversation) -> CommandContext:
         from zot.features import lookup
         from zot.frontends.terminal.dialogs.call_details import existing_in
         from zot.frontends.terminal.dialogs.confirm import Confirmations
@@ -250,7 +247,7 @@ class App:
         if conversation.settings.values.status_command:
             self._add_status_command(conversation, attention, turns)
         self._keymap.switch_mode = confirmations.switch_mode
-        context = Context(
+        context = CommandContext(
             **msgspec.structs.asdict(self._commands.early),
             conversation=conversation,
             turns=turns,
@@ -297,7 +294,7 @@ class App:
             await self._dialogs.ask(ExpandedViewer(messages, self._transcript.page))
 
 
-async def _rescue(context: Context, outcome: Outcome) -> None:
+async def _rescue(context: CommandContext, outcome: Outcome) -> None:
     from zot.frontends.terminal.failed_turn import rescue  # few turns fail
 
     await rescue(context, outcome)

@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import msgspec
 
 from zot.frontends.terminal.dialogs.dialog import PANEL, Dialog
-from zot.tui.excerpt import beginning, excerpt
 from zot.tui.keys import Key
-from zot.tui.sanitize import sanitize
+from zot.tui.sanitize import beginning, excerpt, sanitize
 from zot.tui.theme import Theme
-from zot.tui.widgets.select_list import window
+from zot.tui.widgets import window
 from zot.tui.width import RESET, visible, wrap
 
 if TYPE_CHECKING:
     from zot.frontends.terminal.dialogs.dialog import Dialogs
-    from zot.frontends.terminal.screen.extension_notes import Notes
-    from zot.frontends.terminal.screen.ui_services import Desk
+    from zot.frontends.terminal.screen.notice_area import Notes
+    from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.wire.extension_frames import Panel
 
 _NAMED = frozenset(
@@ -48,7 +47,7 @@ class InteractiveSurface:
 
     interactive = True
 
-    def __init__(self, desk: Desk, notes: Notes, panels: Panels, typing: Typing) -> None:
+    def __init__(self, desk: ScreenServices, notes: Notes, panels: Panels, typing: Typing) -> None:
         self._desk = desk
         self._notes = notes
         self._typing = typing
@@ -136,7 +135,7 @@ class PanelDialog(Dialog[bool]):
 class Panels:
     """``owner`` is who gets the keys: the host, once there is one."""
 
-    def __init__(self, desk: Desk, dialogs: Dialogs) -> None:
+    def __init__(self, desk: ScreenServices, dialogs: Dialogs) -> None:
         self._desk = desk
         self._dialogs = dialogs
         self.owner: Callable[[], PanelOwner] = NoOwner

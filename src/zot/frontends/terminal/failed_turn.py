@@ -10,20 +10,19 @@ from collections.abc import Sequence
 
 from zot.agent.conversation import Conversation
 from zot.core.agent import Outcome
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.commands.model import use_model
-from zot.frontends.terminal.dialogs.model_picker import model_row, reachable_models, value_of
-from zot.frontends.terminal.dialogs.picker import Picker
+from zot.frontends.terminal.dialogs.picker import Picker, model_row, reachable_models, value_of
 from zot.provider.error_mapping import RescueCategory, rescue_category
 from zot.provider.model import Model
 from zot.tui.sanitize import one_line
-from zot.tui.widgets.select_list import Choice
+from zot.tui.widgets import Choice
 
 AGAIN, LOG_IN = "again", "log in"
 _ROWS = 12
 
 
-async def rescue(context: Context, outcome: Outcome) -> None:
+async def rescue(context: CommandContext, outcome: Outcome) -> None:
     error, conversation, turns = outcome.error, context.conversation, context.turns
     if error is None or outcome.taken_back is not None:  # which has its own way back
         return
@@ -47,7 +46,7 @@ async def rescue(context: Context, outcome: Outcome) -> None:
         await _go(context, chosen)
 
 
-async def _go(context: Context, chosen: str | None) -> None:
+async def _go(context: CommandContext, chosen: str | None) -> None:
     turns = context.turns
     if chosen is None:
         turns.give_failed_back()
@@ -63,7 +62,7 @@ async def _go(context: Context, chosen: str | None) -> None:
         turns.proceed()
 
 
-async def _elsewhere(context: Context, provider: str, model: str) -> None:
+async def _elsewhere(context: CommandContext, provider: str, model: str) -> None:
     dropped = context.conversation.launch.in_force
     context.conversation.launch.forget()
     await use_model(context, provider, model)

@@ -20,7 +20,7 @@ from zot.frontends.terminal.dialogs.dialog import Dialogs
 from zot.frontends.terminal.editor.editor import Editor
 from zot.frontends.terminal.screen.notice_area import Asides
 from zot.frontends.terminal.screen.transcript import Transcript
-from zot.frontends.terminal.screen.ui_services import Desk
+from zot.frontends.terminal.screen.ui_services import ScreenServices
 from zot.frontends.terminal.turns import Speaking
 from zot.tui.keys import ESCAPE_WAIT_S, Key, KeyDecoder
 from zot.tui.terminal import Terminal
@@ -103,7 +103,7 @@ class Keymap:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: ScreenServices,
         dialogs: Dialogs,
         editor: Editor,
         asides: Asides,

@@ -11,18 +11,57 @@ blank rows while nothing is above it, and its rules do not grow at once with a w
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Sequence
 
 from zot.frontends.terminal.dialogs.dialog import Dialog, Dialogs
 from zot.frontends.terminal.editor.editor import Editor, EditorView
-from zot.frontends.terminal.editor.placeholder import Hints
 from zot.frontends.terminal.screen.notice_area import Asides
 from zot.frontends.terminal.screen.status import Bar
 from zot.frontends.terminal.screen.transcript import Transcript
-from zot.frontends.terminal.screen.ui_services import Desk
+from zot.frontends.terminal.screen.ui_services import ScreenServices
 from zot.frontends.terminal.turns import Speaking
-from zot.tui.live_region import Place
+from zot.tui.live_region import FramePosition
 from zot.tui.terminal import Size
 from zot.tui.width import cells, cut, with_cursor
+
+# The empty editor's placeholder; a hint fades once its user has done what it says.
+
+_ASK = "ask anything"
+_IDLE = {"/": "/ for commands", "@": "@ for files", "!": "! for the shell"}
+_BUSY = {"queue": "enter queues", "steer": "ctrl+s steers"}
+
+
+class Hints:
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+
+    def text(self, *, busy: bool) -> str:
+        """For this moment; empty when there is nothing left to say."""
+        hints = [hint for name, hint in (_BUSY if busy else _IDLE).items() if name not in self._used]
+        return " · ".join(hints if busy else [_ASK, *hints])
+
+    def submitted(self, text: str, *, files: bool, busy: bool) -> None:
+        """Something was sent; ``files``: a file was picked for it."""
+        self._said(text)
+        if files:
+            self._used.add("@")
+        if busy:
+            self._used.add("queue")
+
+    def steered(self) -> None:
+        self._used.add("steer")
+
+    def remember(self, earlier: Iterable[str], roots: Sequence[str]) -> None:
+        """Prompts of before; a path below one of these directories was a file that had been picked."""
+        for text in earlier:
+            self._said(text)
+            if any(f"{root}/" in text for root in roots):
+                self._used.add("@")
+
+    def _said(self, text: str) -> None:
+        if text[:1] in ("/", "!"):
+            self._used.add(text[0])
+
 
 _ROOMY = 6  # rows that hold a status bar beside the editor
 _RULED = 10  # rows that hold the rules, too
@@ -36,7 +75,7 @@ class Layout:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: ScreenServices,
         dialogs: Dialogs,
         editor: Editor,
         transcript: Transcript,
@@ -81,7 +120,7 @@ class Layout:
 
     # --- the live region
 
-    def compose(self, size: Size, *, resting: bool) -> tuple[list[str], Place | None]:
+    def compose(self, size: Size, *, resting: bool) -> tuple[list[str], FramePosition | None]:
         columns, height = size.columns, max(size.rows - 1, 1)
         dialog, begun = self._dialogs.top, self._desk.settled.begun
         typing = dialog is None or dialog.waits  # a question that waits leaves the cursor where somebody types
@@ -99,20 +138,20 @@ class Layout:
         if spaced and (rows or begun):
             rows.append("")
         if typing:
-            place = Place(len(rows) + editor_at + view.row, min(view.column, columns - 1))
+            place = FramePosition(len(rows) + editor_at + view.row, min(view.column, columns - 1))
         rows += foot
         return self._finished(rows, place, size, resting=resting)
 
     def _finished(
-        self, rows: list[str], cursor: Place | None, size: Size, *, resting: bool
-    ) -> tuple[list[str], Place | None]:
+        self, rows: list[str], cursor: FramePosition | None, size: Size, *, resting: bool
+    ) -> tuple[list[str], FramePosition | None]:
         """As they are written, the cursor drawn where the terminal's own may not stand."""
         if cursor is not None and not resting:
             rows[cursor.row] = with_cursor(rows[cursor.row], cursor.column)
             cursor = None
         lead = self._lead(rows, size)
         if cursor is not None:
-            cursor = Place(cursor.row + lead, cursor.column)
+            cursor = FramePosition(cursor.row + lead, cursor.column)
         return [self.row(row, size.columns) for row in ([""] * lead + rows)], cursor
 
     def _foot(self, view: EditorView, columns: int, height: int, *, ruled: bool) -> tuple[list[str], int]:
@@ -192,11 +231,11 @@ def _fit(rows: list[str], room: int, sections: list[list[str]]) -> int:
     return len(kept) + 1
 
 
-def _dialog_cursor(start: int, height: int, dialog: Dialog[object]) -> Place | None:
+def _dialog_cursor(start: int, height: int, dialog: Dialog[object]) -> FramePosition | None:
     """Where a dialog wants the cursor, if what it drew there is on the screen."""
     if dialog.cursor is None or dialog.body_at + dialog.cursor[0] >= height:
         return None
-    return Place(start + dialog.body_at + dialog.cursor[0], dialog.cursor[1])
+    return FramePosition(start + dialog.body_at + dialog.cursor[0], dialog.cursor[1])
 
 
 def _broken(row: str, columns: int) -> int:

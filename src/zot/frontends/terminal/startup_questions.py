@@ -5,25 +5,35 @@ A server found on this machine needs no credential, and neither does the model z
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from zot import __version__
 from zot.errors import ZotError
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
+from zot.frontends.terminal.dialogs.dialog import Dialog, Dialogs, titled_rule
 from zot.frontends.terminal.dialogs.picker import Picker
+from zot.frontends.terminal.dialogs.text_dialogs import TextView
+from zot.frontends.terminal.screen.ui_services import ScreenServices
 from zot.frontends.terminal.trust_dialogs import ask_about_trust
-from zot.tui.sanitize import one_line
-from zot.tui.widgets.select_list import Choice
+from zot.frontends.update_check import Update, UpdateCheck, dismissed, whats_new
+from zot.tui import markdown
+from zot.tui.keys import Key
+from zot.tui.sanitize import one_line, sanitize
+from zot.tui.theme import Theme
+from zot.tui.widgets import Choice
+from zot.tui.width import visible, wrap
 
 if TYPE_CHECKING:
-    from zot.local_model.install import Offer
+    from zot.local_model.install import InstallOffer
     from zot.provider.discovery import LocalServer
 
 LOGIN, LATER, INSTALL = "login", "later", "install"
 _MODELS = 5
 
 
-async def greet(context: Context, *, resume: bool) -> None:
+async def greet(context: CommandContext, *, resume: bool) -> None:
     conversation = context.conversation
     if await ask_about_trust(conversation, context.dialogs):
         from zot.frontends.terminal.commands.reload_ext import reload
@@ -34,12 +44,10 @@ async def greet(context: Context, *, resume: bool) -> None:
     elif conversation.missing:
         await _first_launch(context)
     elif conversation.settings.values.update_url:  # most people have no feed
-        from zot.frontends.terminal import whats_new
-
-        await whats_new.tell(context)
+        await show_whats_new(context)
 
 
-async def _first_launch(context: Context) -> None:
+async def _first_launch(context: CommandContext) -> None:
     from zot.frontends.terminal.commands.model import use_model
     from zot.local_model.install import offer
     from zot.provider.discovery import find_local_servers
@@ -58,9 +66,8 @@ async def _first_launch(context: Context) -> None:
         await use_model(context, provider, model)
 
 
-async def _install(context: Context, embedded: Offer) -> None:
+async def _install(context: CommandContext, embedded: InstallOffer) -> None:
     from zot.frontends.terminal.commands.model import use_model
-    from zot.frontends.terminal.dialogs.local_model_install import install
 
     proxy = context.conversation.settings.values.http_proxy
     try:
@@ -75,7 +82,7 @@ async def _install(context: Context, embedded: Offer) -> None:
 class FirstLaunch(Picker):
     """Ends with ``login``, ``later``, ``install``, or provider and model on this machine joined by a newline."""
 
-    def __init__(self, servers: Sequence[LocalServer], embedded: Offer) -> None:
+    def __init__(self, servers: Sequence[LocalServer], embedded: InstallOffer) -> None:
         rows = [
             Choice(
                 f"{server.provider}\n{model}", f"use {one_line(model)}", f"{server.provider} on this machine, no key"
@@ -95,3 +102,139 @@ class FirstLaunch(Picker):
         if not servers:
             above.append("No local server answered (ollama, LM Studio, llama.cpp, vLLM); start one and type /model.")
         super().__init__("welcome to zot", rows, filterable=False, above=above)
+
+
+# The download of a local model, as a dialog. Closing it stops the download; the next one continues it.
+
+_SHOWN = 6  # lines of what was done before
+_BAR = 40
+
+
+async def install(dialogs: Dialogs, offer: InstallOffer, redraw: Callable[[], None], proxy: str) -> bool:
+    """Whether it can run now; False when the dialog was closed, ZotError when it could not be fetched."""
+    from zot.local_model import install
+
+    dialog = InstallDialog(offer, redraw)
+
+    async def work() -> None:
+        try:
+            await install.install(offer, tell=dialog.tell, complain=dialog.complain, show=dialog.show, proxy=proxy)
+            dialog.finish(True)
+        except ZotError as error:
+            dialog.failed = error
+            dialog.finish(False)
+
+    async with asyncio.TaskGroup() as group:
+        working = group.create_task(work())
+        done = await dialogs.ask(dialog)
+        working.cancel()
+    if dialog.failed is not None:
+        raise ZotError("; ".join([*dialog.complaints, str(dialog.failed)]))
+    return bool(done)
+
+
+class InstallDialog(Dialog[bool]):
+    """``tell`` and ``complain`` take lines, ``show`` how far the download is."""
+
+    animated = True
+
+    def __init__(self, offer: InstallOffer, redraw: Callable[[], None]) -> None:
+        super().__init__()
+        self.title = f"installing {offer.title}"
+        self.hint = "esc stops; what was fetched is kept"
+        self.failed: ZotError | None = None
+        self.complaints: list[str] = []
+        self._draw, self._loop = redraw, asyncio.get_running_loop()
+        self._lines: list[str] = []
+        self._progress = ""
+
+    def tell(self, text: str) -> None:
+        self._lines.append(one_line(text))
+        self._redraw()
+
+    def complain(self, text: str) -> None:
+        self.complaints.append(one_line(text))
+        self.tell(text)
+
+    def show(self, text: str) -> None:
+        self._progress = text
+        self._redraw()
+
+    def _redraw(self) -> None:
+        """Parts are unpacked in a thread, and tell of it there."""
+        self._loop.call_soon_threadsafe(self._draw)
+
+    def rows(self, theme: Theme, width: int, height: int) -> list[str]:
+        rows = [theme.paint("muted", row) for line in self._lines[-_SHOWN:] for row in wrap(f"  {line}", width, "  ")]
+        progress = self._bar(theme, width) if self._progress else [theme.paint("fg", "  one moment …")]
+        return [*rows[-max(height - len(progress), 0) :], *progress][-height:]
+
+    def _bar(self, theme: Theme, width: int) -> list[str]:
+        share = int(self._progress.partition("%")[0]) / 100
+        room = max(min(width - len(self._progress) - 6, _BAR), 0)
+        full = int(room * share)
+        bar = theme.paint("accent", "█" * full) + theme.paint("border", "░" * (room - full))
+        return [
+            f"  {bar} {theme.paint('fg', self._progress)}" if room >= 5 else theme.paint("fg", f"  {self._progress}")
+        ]
+
+
+# What is new after an upgrade; only with a release feed the user configured. Nothing waits for it, failures are silent,
+# and it never takes keys the user is already typing.
+
+_ROWS = 18
+_SCROLL = frozenset({"up", "down", "pageup", "pagedown", "home", "end"})
+
+
+async def show_whats_new(context: CommandContext) -> None:
+    conversation, desk = context.conversation, context.desk
+    check = UpdateCheck(conversation.home, __version__, conversation.settings.values.update_url)
+    text, update = await asyncio.gather(
+        whats_new(conversation.settings, __version__, conversation.pool), check.find(conversation.pool)
+    )
+    if update is not None:
+        desk.settled.add(_banner(desk, update))
+        desk.redraw()
+    if text:
+        await _changelog(context, text)
+
+
+def _banner(desk: ScreenServices, update: Update) -> list[str]:
+    """Printed once, above everything that is said."""
+    from zot.system.installation import installation  # only for those whose feed knows something newer
+
+    theme, width = desk.theme, desk.columns
+    lines = [
+        f"  {one_line(update.latest)} is out; you have {__version__}",
+        f"  {installation().advice}",
+        *([f"  {one_line(update.url)}"] if update.url else []),
+    ]
+    rule = theme.paint("warning", "─" * max(width - 1, 1))
+    return [titled_rule(theme, "a new zot", width - 1), *(theme.paint("warning", line) for line in lines), rule]
+
+
+async def _changelog(context: CommandContext, text: str) -> None:
+    """Once for each version: to read where nothing else is going on, else as one line."""
+    busy = context.turns.busy or context.dialogs.top is not None
+    if context.editor.empty and not busy and not context.transcript.anything:
+        await context.dialogs.ask(ChangelogView(context.desk, text))
+    else:
+        feed = one_line(context.conversation.settings.values.update_url)
+        context.transcript.remark(f"zot {__version__} is new here; what changed is in {feed}")
+    dismissed(context.conversation.settings, __version__)
+
+
+class ChangelogView(TextView):
+    """What changed in this version; any key that does not scroll closes it."""
+
+    def __init__(self, desk: ScreenServices, text: str) -> None:
+        plain = visible(sanitize(text))
+        super().__init__(
+            f"new in zot {__version__}", lambda theme, width: markdown.render(plain, desk.painter, width), most=_ROWS
+        )
+
+    def key(self, key: Key) -> bool:
+        if key.name in _SCROLL:
+            return super().key(key)
+        self.finish(True)
+        return True

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from zot.errors import ConfigError, ExtensionError, in_words
 from zot.features.extensions.loader.data_dir import LOCK
 from zot.features.lookup import extension_host, hook_host, mcp_host
-from zot.frontends.terminal.dialogs.detail_pane import Evidence
 from zot.frontends.terminal.dialogs.dialog import Dialog
+from zot.frontends.terminal.dialogs.text_dialogs import Evidence
 from zot.system.visible_text import has_hidden, spelled
 from zot.tui.decision_text import folded, painted
 from zot.tui.keys import Key
 from zot.tui.theme import Theme
-from zot.tui.widgets.select_list import Choice, SelectList
+from zot.tui.widgets import Choice, SelectList
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation

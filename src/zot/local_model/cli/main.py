@@ -5,8 +5,12 @@ Results go to stdout, what is said to a person meanwhile to stderr.
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -15,8 +19,13 @@ from zot.cli.arguments import Arguments, parse, verb_of
 from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError, ZotError, in_words
+from zot.frontends.console import EXIT_CODES, run_loop
 from zot.local_model.memory import ENOUGH_FOR_MEDIUM, amount, free_memory
+from zot.local_model.runtime_dir import all_rooms
+from zot.local_model.selection import default
+from zot.local_model.server_manager import Runtime
 from zot.local_model.weights import Chosen, Weights, chosen, digest_of, installed, is_path, known, name_for, place_of
+from zot.system.safe_open import read_beginning
 
 
 def run(argv: list[str]) -> int:
@@ -80,10 +89,8 @@ def _install_known(weights: Weights) -> str:
 
 def _install_file(path: Path) -> str:
     """Under the name of the weights they are, or else of the file."""
-    from zot.local_model.download import SourceFailed, copy
+    from zot.local_model.download import Partial, Progress, SourceFailed, copy
     from zot.local_model.gguf import read_header
-    from zot.local_model.partial_download import Partial
-    from zot.local_model.progress import Progress
 
     header = read_header(path)
     try:
@@ -187,13 +194,11 @@ def _remove(arguments: Arguments) -> int:
 
 
 def _serve(arguments: Arguments) -> int:
-    from zot.local_model.cli.serve import serve
 
     return serve(arguments.word(0))
 
 
 def _status(arguments: Arguments) -> int:
-    from zot.local_model.cli.serve import status
 
     return status(as_json=arguments.has("--json"))
 
@@ -205,3 +210,113 @@ _VERBS: dict[str, tuple[Callable[[Arguments], int], int, int | None]] = {  # wha
     "serve": (_serve, 0, 1),
     "status": (_status, 0, 0),
 }
+
+
+# --- serve and status: the server in the foreground, and what runs
+
+_LOOK_S = 0.5
+
+
+class _Server(msgspec.Struct, frozen=True, kw_only=True):
+    """One that runs. ``users`` are the processes of zot that hold it; ``memory`` is what it takes now, in bytes."""
+
+    model: str
+    path: str
+    pid: int
+    address: str
+    key_file: str
+    memory: int
+    seconds: int
+    users: list[int]
+
+
+def serve(word: str | None) -> int:
+    """Until a signal comes, or the server ends."""
+    model = chosen(word) if word else default()
+    if model is None:
+        raise NotThere("no local model is installed: zot local install small")
+    return run_loop(_hold(Runtime(model)))
+
+
+async def _hold(runtime: Runtime) -> int:
+    """As one more of its users."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[int | ZotError] = loop.create_future()
+    for number, code in EXIT_CODES.items():
+        loop.add_signal_handler(number, _end, ended, code)
+    try:
+        async with asyncio.TaskGroup() as group:
+            holding = group.create_task(_serving(runtime, ended))
+            how = await ended
+            holding.cancel()
+    finally:
+        runtime.release()
+    if isinstance(how, ZotError):
+        raise how
+    return how
+
+
+def _end(ended: asyncio.Future[int | ZotError], how: int | ZotError) -> None:
+    if not ended.done():
+        ended.set_result(how)
+
+
+async def _serving(runtime: Runtime, ended: asyncio.Future[int | ZotError]) -> None:
+    try:
+        running = await runtime.ensure()
+    except ZotError as error:
+        return _end(ended, error)
+    show(f"{running.model} at {running.address} (process {running.pid})")
+    show(f"key: {runtime.room.key_file}")
+    sys.stdout.flush()
+    tell("zot: it stays until you stop this (ctrl-c)")
+    while runtime.room.is_alive():
+        runtime.note_use()
+        await asyncio.sleep(_LOOK_S)
+    _end(ended, ZotError(f"the server has ended; what it said is in {runtime.room.log}"))
+
+
+def status(*, as_json: bool) -> int:
+    """Every server of this user on this machine."""
+    found = list(_servers())
+    if as_json:
+        show_spelled(json.dumps({"servers": msgspec.to_builtins(found)}))
+        return 0
+    if not found:
+        show("no local model is running")
+    for server in found:
+        users = ", ".join(map(str, server.users)) or "nobody"
+        memory = amount(server.memory) if server.memory else ""
+        words = (
+            server.model,
+            f"process {server.pid}",
+            server.address,
+            memory,
+            f"for {server.seconds} s",
+            f"used by {users}",
+        )
+        show("  ".join(filter(None, words)))
+    return 0
+
+
+def _servers() -> Iterator[_Server]:
+    for room in all_rooms():
+        if (running := room.running()) is not None:
+            yield _Server(
+                model=running.model,
+                path=running.path,
+                pid=running.pid,
+                address=running.address,
+                key_file=str(room.key_file),
+                memory=_memory(running.pid),
+                seconds=max(0, int(time.time() - running.started)),
+                users=sorted({user.pid for user in room.users()}),
+            )
+
+
+def _memory(pid: int) -> int:
+    """What the process holds, in bytes; 0 where the system does not tell."""
+    try:
+        return int(read_beginning(f"/proc/{pid}/statm", 200).split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0

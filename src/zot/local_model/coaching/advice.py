@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from zot.local_model.coaching.file_knowledge import Step, is_test, listed_files
+from zot.local_model.coaching.file_knowledge import Step, history_of, is_test, listed_files
 from zot.local_model.coaching.next_step import BUILT_IN, Edit, lead
 from zot.local_model.coaching.prompts import for_step, own_instructions
-from zot.local_model.coaching.run_history import history_of
-from zot.local_model.coaching.task import Task, read_task
+from zot.local_model.coaching.task import CoachingTask, read_task
 from zot.provider.dialects.grammar.schema_rules import json_text
 from zot.provider.dialects.grammar.turn_advice import Advice, Choices, FreshPrompt
 from zot.provider.model_call import Request
@@ -55,7 +54,7 @@ def advise(request: Request) -> Advice:
 class _Watch:
     """Follows the steps of one prompt: ``note`` takes them in order, ``advice`` is for the turn behind the last."""
 
-    def __init__(self, task: Task, listed: Sequence[str], tools: frozenset[str]) -> None:
+    def __init__(self, task: CoachingTask, listed: Sequence[str], tools: frozenset[str]) -> None:
         self._task = task
         self._listed = listed
         self._tools = tools

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from zot.local_model.coaching.file_knowledge import is_test
+from zot.local_model.coaching.file_knowledge import History, RunHistory, broken, is_test
 from zot.local_model.coaching.prompts import for_answer, for_command, for_file, for_report, shown_output
-from zot.local_model.coaching.run_history import History, Run, broken
-from zot.local_model.coaching.task import Task
+from zot.local_model.coaching.task import CoachingTask
 from zot.provider.dialects.grammar.turn_advice import FreshPrompt
 
 BUILT_IN = frozenset({"read", "write", "edit", "bash", "glob", "grep"})
@@ -52,12 +51,12 @@ class Edit(msgspec.Struct, frozen=True):
 Move = Call | Edit | FreshPrompt | None
 
 
-def lead(task: Task, history: History, listed: Sequence[str], tools: frozenset[str]) -> Move:
+def lead(task: CoachingTask, history: History, listed: Sequence[str], tools: frozenset[str]) -> Move:
     return _Lead(task, history, listed, tools).move()
 
 
 class _Lead:
-    def __init__(self, task: Task, history: History, listed: Sequence[str], tools: frozenset[str]) -> None:
+    def __init__(self, task: CoachingTask, history: History, listed: Sequence[str], tools: frozenset[str]) -> None:
         self._task = task
         self._history = history
         self._tools = tools
@@ -168,7 +167,7 @@ class _Lead:
             return self._report(last)
         return self._next_write(targets, last)
 
-    def _wants_run(self, check: str, runs: list[Run]) -> bool:
+    def _wants_run(self, check: str, runs: list[RunHistory]) -> bool:
         """Before the first change, to see what fails; and after each."""
         tried = self._history.runs_of(check)
         if tried and not runs:
@@ -177,7 +176,7 @@ class _Lead:
         changed = [path for path in self._history.tries if self._history.is_changed(path)]
         return before or bool(changed and (not tried or tried[-1].changes < self._history.changes))
 
-    def _next_write(self, targets: list[str], failing: Run | None) -> Move:
+    def _next_write(self, targets: list[str], failing: RunHistory | None) -> Move:
         left = [path for path in targets if self._is_left(path)]
         if not left and failing is not None and failing.failed:
             left = targets[:1] if self._history.tries.get(targets[0], 0) % 4 != 3 else targets[-1:]
@@ -196,7 +195,7 @@ class _Lead:
             return Edit(path)
         return self._write(path, tries, failing)
 
-    def _write(self, path: str, tries: int, failing: Run | None) -> FreshPrompt:
+    def _write(self, path: str, tries: int, failing: RunHistory | None) -> FreshPrompt:
         """Always from what the file held at first: a wrong attempt is no better place to start."""
         others = [name for name in [*self._named, *self._tests([path])] if name != path]
         known = {name: self._history.before[name] for name in others if name in self._history.before}
@@ -271,7 +270,7 @@ class _Lead:
 
     # --- the end
 
-    def _report(self, check: Run | None = None) -> FreshPrompt:
+    def _report(self, check: RunHistory | None = None) -> FreshPrompt:
         history = self._history
         changed = [path for path in history.tries if history.is_changed(path)]
         done = [
@@ -310,11 +309,11 @@ def _fits(args: dict[str, object], choices: dict[str, tuple[str, ...]]) -> bool:
     return all(args.get(name) in values for name, values in choices.items())
 
 
-def _says_something(run: Run) -> bool:
+def _says_something(run: RunHistory) -> bool:
     return bool(re.sub(r"^\$ .*|\[exit .*", "", run.output, flags=re.MULTILINE).strip())
 
 
-def _outputs(runs: Sequence[Run]) -> dict[str, str]:
+def _outputs(runs: Sequence[RunHistory]) -> dict[str, str]:
     return {f"`{run.command}` {'fails' if run.failed else 'prints'}": shown_output(run.output) for run in runs}
 
 

@@ -57,7 +57,7 @@ _FILE_NAME = re.compile(
 )
 
 
-class Task(msgspec.Struct, frozen=True):
+class CoachingTask(msgspec.Struct, frozen=True):
     """``asks``: it can be answered in words; ``mends``: something is wrong; ``several``: more than one place is to be
     changed; ``counts``: what it asks for stands nowhere and must be found out by a command; ``handles``: files are
     moved, renamed or filled by a command."""
@@ -121,12 +121,12 @@ class Task(msgspec.Struct, frozen=True):
         return [word for word in dict.fromkeys([*quoted, *named]) if word not in files]
 
 
-def read_task(text: str) -> Task:
+def read_task(text: str) -> CoachingTask:
     words = text[:_READ_AT_MOST].lower()
     sentences = _SENTENCE.split(words.strip())
     questions = [one for one in sentences if (one.endswith("?") or _ASKS.search(one)) and not _POLITE.search(one)]
     orders = re.sub(r"`[^`\n]{0,200}`", "`", " ".join(one for one in sentences if one not in questions))
-    return Task(
+    return CoachingTask(
         text[:_READ_AT_MOST],
         asks=bool(questions) or bool(_TELLS.search(words)),
         changes=bool(_CHANGES.search(orders)),

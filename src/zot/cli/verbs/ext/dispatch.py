@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 
-from zot.cli.verb_help import page
+from zot.cli.help import page
 from zot.errors import UsageError, ZotError
 
 # Where each verb lives: a module, and the function in it that takes the rest of the words.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from zot.devkit.conformance.extension_run import Run, new_id, tool_call
-from zot.devkit.conformance.frame_transcript import Line
+from zot.devkit.conformance.extension_run import ExtensionRun, new_id, tool_call
+from zot.devkit.conformance.frame_transcript import TranscriptLine
 from zot.devkit.conformance.results import Check
 from zot.wire.extension_codec import encode
 from zot.wire.extension_frames import CallTool, CommandInvoked, Content, HostToolResult, ToolCancel
@@ -37,7 +37,7 @@ CHECKS = (
 _CANCELLED_AFTER = 0.02
 
 
-async def check(run: Run) -> None:
+async def check(run: ExtensionRun) -> None:
     """In a run whose ack offered ``call_tool``; the other runs did not offer it."""
     if not run.host.alive:
         return
@@ -49,7 +49,7 @@ async def check(run: Run) -> None:
         await _cancel(run)
 
 
-def check_not_offered(run: Run) -> None:
+def check_not_offered(run: ExtensionRun) -> None:
     """In a run whose ack did not offer it."""
     for line in run.host.transcript.received:
         if isinstance(line.frame, CallTool):
@@ -58,7 +58,7 @@ def check_not_offered(run: Run) -> None:
         run.verdicts.passed("call-tool-only-if-offered")
 
 
-async def _provoke(run: Run) -> None:
+async def _provoke(run: ExtensionRun) -> None:
     """Use everything again: now it may ask for tools."""
     for tool in run.callable_tools:
         await run.answered(tool_call(tool), "tools-answered", run.times.tool)
@@ -69,7 +69,7 @@ async def _provoke(run: Run) -> None:
         run.verdicts.passed("call-tool-well-formed")
 
 
-def _serve(run: Run, line: Line, seen: set[str]) -> None:
+def _serve(run: ExtensionRun, line: TranscriptLine, seen: set[str]) -> None:
     """Answers a call as a host would."""
     frame = line.frame
     if line.direction == "out" or not isinstance(frame, CallTool):
@@ -81,7 +81,7 @@ def _serve(run: Run, line: Line, seen: set[str]) -> None:
     run.host.send(HostToolResult(id=frame.id, name=frame.name, content=(text,)))
 
 
-def _problem(run: Run, frame: CallTool, seen: set[str]) -> str:
+def _problem(run: ExtensionRun, frame: CallTool, seen: set[str]) -> str:
     open_calls = {q.id for q in run.host.transcript.questions.values() if q.kind == "tool" and q.is_open}
     if not frame.id or frame.id in seen:
         return "an id that is empty or was used before"
@@ -92,7 +92,7 @@ def _problem(run: Run, frame: CallTool, seen: set[str]) -> str:
     return ""
 
 
-async def _cancel(run: Run) -> None:
+async def _cancel(run: ExtensionRun) -> None:
     tool = next((tool for tool in run.callable_tools if not run.is_silent(tool_call(tool))), None)
     if tool is None:
         return

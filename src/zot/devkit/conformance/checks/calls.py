@@ -5,7 +5,7 @@ from __future__ import annotations
 import binascii
 from base64 import b64decode
 
-from zot.devkit.conformance.extension_run import Run, new_id, tool_call
+from zot.devkit.conformance.extension_run import ExtensionRun, new_id, tool_call
 from zot.devkit.conformance.results import Check
 from zot.wire.extension_frames import ACTIONS, CommandInvoked, CommandResponse, Content, ToolCall, ToolResult
 
@@ -65,7 +65,7 @@ CHECKS = (
 )
 
 
-async def check_commands(run: Run) -> None:
+async def check_commands(run: ExtensionRun) -> None:
     for command in run.commands:
         for args in ("", "one  two"):
             asked = CommandInvoked(id=new_id(), name=command.name, args=args)
@@ -75,7 +75,7 @@ async def check_commands(run: Run) -> None:
                 _judge_command(run, command.name, question.answer, question.answer_line)
 
 
-def _judge_command(run: Run, name: str, answer: CommandResponse, line: bytes) -> None:
+def _judge_command(run: ExtensionRun, name: str, answer: CommandResponse, line: bytes) -> None:
     if answer.action not in ("", *ACTIONS):
         run.verdicts.failed("commands-action", f"/{name}: unknown action {answer.action!r}", line)
         return
@@ -102,7 +102,7 @@ def _missing(answer: CommandResponse) -> str:
             return ""
 
 
-async def check_tools(run: Run) -> None:
+async def check_tools(run: ExtensionRun) -> None:
     for tool in run.callable_tools:
         calls = {
             "tools-answered": tool_call(tool),
@@ -118,7 +118,7 @@ async def check_tools(run: Run) -> None:
             run.verdicts.skipped(id, "its tools wait for a person")
 
 
-def _judge_result(run: Run, name: str, result: ToolResult, line: bytes) -> None:
+def _judge_result(run: ExtensionRun, name: str, result: ToolResult, line: bytes) -> None:
     if not result.content:
         run.verdicts.failed("tools-content", f"tool {name}: no content", line)
     for block in result.content:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from zot.devkit.conformance.extension_run import Run, intercept, new_id
+from zot.devkit.conformance.extension_run import ExtensionRun, intercept, new_id
 from zot.devkit.conformance.results import Check
 from zot.wire.extension_codec import encode
 from zot.wire.extension_frames import INTERCEPTS, Content, Event, EventIntercept, EventInterceptResponse, ResultView
@@ -87,7 +87,7 @@ def _turn() -> list[Event]:
     ]
 
 
-async def check_events(run: Run) -> None:
+async def check_events(run: ExtensionRun) -> None:
     told = [event for event in _turn() if event.event in run.subscribed]
     if not told or not run.host.alive:
         return
@@ -100,7 +100,7 @@ async def check_events(run: Run) -> None:
         run.behind = not await run.well("events-keeps-reading", encode(told[-1]))
 
 
-async def check_interceptions(run: Run) -> None:
+async def check_interceptions(run: ExtensionRun) -> None:
     for event in run.intercepts:
         if event not in INTERCEPTS:
             continue
@@ -126,7 +126,7 @@ def _call(args: Any) -> EventIntercept:
     return EventIntercept(id=new_id(), event="tool_call", tool_id="toolu_2", tool_name="bash", tool_args=args)
 
 
-async def _ask(run: Run, asked: EventIntercept, id: str, **extra: object) -> None:
+async def _ask(run: ExtensionRun, asked: EventIntercept, id: str, **extra: object) -> None:
     question = await run.answered(asked, id, run.times.intercept, **extra)
     if question is None or not isinstance(question.answer, EventInterceptResponse):
         return

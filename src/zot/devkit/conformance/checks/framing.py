@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zot.devkit.conformance.extension_run import Run
+from zot.devkit.conformance.extension_run import ExtensionRun
 from zot.devkit.conformance.frame_transcript import read_line
 from zot.devkit.conformance.results import Check
 from zot.devkit.scripted_host import MOST_LINES
@@ -115,7 +115,7 @@ _FRAMING = tuple(check.id for check in CHECKS if check.group == "framing")
 _ANSWERS = tuple(check.id for check in CHECKS if check.group == "answers")
 
 
-def check(run: Run) -> None:
+def check(run: ExtensionRun) -> None:
     """Judges the transcript of a run that is over."""
     for line in run.host.transcript.received:
         if line.fault is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zot.devkit.conformance.extension_run import Run, intercept
+from zot.devkit.conformance.extension_run import ExtensionRun, intercept
 from zot.devkit.conformance.frame_transcript import Asking
 from zot.devkit.conformance.results import Check
 from zot.wire.extension_codec import encode
@@ -50,7 +50,7 @@ _LONG = "0123456789abcde " * 65_536
 _MANY = 12
 
 
-async def check_unknown(run: Run) -> None:
+async def check_unknown(run: ExtensionRun) -> None:
     """The ack had an unknown key already."""
     asked = run.probe()
     if asked is not None:
@@ -71,7 +71,7 @@ async def check_unknown(run: Run) -> None:
             run.verdicts.failed("input-unknown-frames", "it answered a frame it cannot know", line.data)
 
 
-async def check_pieces(run: Run) -> None:
+async def check_pieces(run: ExtensionRun) -> None:
     asked = run.probe()
     if asked is not None and run.host.alive:
         question = run.host.note_question(asked)
@@ -82,7 +82,7 @@ async def check_pieces(run: Run) -> None:
     await _long(run)
 
 
-async def _many(run: Run) -> None:
+async def _many(run: ExtensionRun) -> None:
     asked = [probe for _ in range(_MANY) if (probe := run.probe()) is not None]
     if not asked or not run.host.alive:
         return
@@ -97,7 +97,7 @@ async def _many(run: Run) -> None:
         run.verdicts.passed("input-coalesced")
 
 
-async def _long(run: Run) -> None:
+async def _long(run: ExtensionRun) -> None:
     asked = _long_question(run)
     if asked is not None and run.host.alive:
         if await run.answered(asked, "input-long-frame", run.times.tool) is not None:
@@ -108,7 +108,7 @@ async def _long(run: Run) -> None:
         await run.well("input-long-frame")
 
 
-def _long_question(run: Run) -> Asking | None:
+def _long_question(run: ExtensionRun) -> Asking | None:
     """The question of ``probe``, made long where its kind has room for a text."""
     match run.probe():
         case EventIntercept(id=id, event="tool_call"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from zot.devkit.conformance.extension_run import Run
+from zot.devkit.conformance.extension_run import ExtensionRun
 from zot.devkit.conformance.results import Check, Verdicts
 
 CHECKS = (
@@ -86,7 +86,7 @@ def check_directory(before: Listing, directory: Path, verdicts: Verdicts) -> Non
     verdicts.passed("lifecycle-clean-directory")
 
 
-async def check_end(run: Run, id: str, *, shutdown: bool = True) -> None:
+async def check_end(run: ExtensionRun, id: str, *, shutdown: bool = True) -> None:
     """Ends the run and looks at what is left of it."""
     host = run.host
     if host.exit_code is not None and not host.transcript.ending:
@@ -107,7 +107,9 @@ async def check_end(run: Run, id: str, *, shutdown: bool = True) -> None:
     run.verdicts.passed("lifecycle-no-orphans")
 
 
-async def check_start(run: Run, first: Run, id: str, offers: tuple[str, ...] = (), **extra: object) -> bool:
+async def check_start(
+    run: ExtensionRun, first: ExtensionRun, id: str, offers: tuple[str, ...] = (), **extra: object
+) -> bool:
     """Starts it again; the same registrations must come."""
     hello = await run.host.shake_hands(run.times.hello, offers, **extra)
     if hello is None or not run.host.alive:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from zot.agent.tools.registry import ALL_TOOLS
-from zot.devkit.conformance.extension_run import Run
+from zot.devkit.conformance.extension_run import ExtensionRun
 from zot.devkit.conformance.results import Check
 from zot.devkit.conformance.tool_schema import problems
 from zot.features.extensions.registry import BUILTIN_COMMANDS
@@ -91,7 +91,7 @@ _COMMAND = re.compile(r"[A-Za-z0-9_-]+")
 _TOOL = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-def check(run: Run) -> None:
+def check(run: ExtensionRun) -> None:
     if run.commands:
         names = [command.name.lower() for command in run.commands]
         _names(run, "registration-command-names", run.commands, [c.name for c in run.commands], _COMMAND)
@@ -114,14 +114,14 @@ def check(run: Run) -> None:
         run.verdicts.passed("registration-guard")
 
 
-def _names(run: Run, check: str, frames: Iterable[Frame], names: list[str], allowed: re.Pattern[str]) -> None:
+def _names(run: ExtensionRun, check: str, frames: Iterable[Frame], names: list[str], allowed: re.Pattern[str]) -> None:
     for frame, name in zip(frames, names, strict=True):
         if not allowed.fullmatch(name):
             run.verdicts.failed(check, f"{name!r} cannot be used as a name", encode(frame).rstrip())
     run.verdicts.passed(check)
 
 
-def _once(run: Run, kind: str, frames: Iterable[Frame], names: list[str]) -> None:
+def _once(run: ExtensionRun, kind: str, frames: Iterable[Frame], names: list[str]) -> None:
     seen: set[str] = set()
     for frame, name in zip(frames, names, strict=True):
         if name in seen:
@@ -130,7 +130,7 @@ def _once(run: Run, kind: str, frames: Iterable[Frame], names: list[str]) -> Non
     run.verdicts.passed("registration-twice")
 
 
-def _built_in(run: Run, check: str, frames: Iterable[Frame], names: list[str], taken: tuple[str, ...]) -> None:
+def _built_in(run: ExtensionRun, check: str, frames: Iterable[Frame], names: list[str], taken: tuple[str, ...]) -> None:
     """A command is always hidden. A tool is where the built-in is on, which may be what its author wants."""
     otherwise = run.verdicts.failed if "command" in check else run.verdicts.warned
     for frame, name in zip(frames, names, strict=True):
@@ -139,7 +139,7 @@ def _built_in(run: Run, check: str, frames: Iterable[Frame], names: list[str], t
     run.verdicts.passed(check)
 
 
-def _tool(run: Run, tool: RegisterTool) -> None:
+def _tool(run: ExtensionRun, tool: RegisterTool) -> None:
     for problem in problems(tool.schema):
         run.verdicts.failed("registration-schemas", f"tool {tool.name}: {problem}", encode(tool).rstrip())
     for key, value, known in (("exposure", tool.exposure, EXPOSURES), ("replay", tool.replay, REPLAYS)):
@@ -149,7 +149,7 @@ def _tool(run: Run, tool: RegisterTool) -> None:
 
 
 def _known(
-    run: Run, check: str, names: Iterable[str], known: tuple[str, ...], otherwise: Callable[[str, str], None]
+    run: ExtensionRun, check: str, names: Iterable[str], known: tuple[str, ...], otherwise: Callable[[str, str], None]
 ) -> None:
     for name in names:
         if name in known:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from zot.devkit.conformance.extension_run import Run
+from zot.devkit.conformance.extension_run import ExtensionRun
 from zot.devkit.conformance.results import Check
 from zot.wire.extension_frames import (
     CommandResponse,
@@ -61,14 +61,14 @@ _KEYS = ("down", "up", "left", "right", "tab", "pagedown", "pageup", "home", "en
 _AFTER_CLOSE = 0.4
 
 
-async def check_panels(run: Run) -> None:
+async def check_panels(run: ExtensionRun) -> None:
     for panel in _opened(run):
         if run.host.alive:
             await _play(run, panel)
     _judge_ids(run)
 
 
-def _opened(run: Run) -> list[str]:
+def _opened(run: ExtensionRun) -> list[str]:
     """Ids in the order of opening."""
     found: list[str] = []
     for line in run.host.transcript.received:
@@ -80,7 +80,7 @@ def _opened(run: Run) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-async def _play(run: Run, panel: str) -> None:
+async def _play(run: ExtensionRun, panel: str) -> None:
     for key in _KEYS:
         run.host.send(PanelKey(panel_id=panel, key=key))
     run.host.send(PanelKey(panel_id=panel, key="rune", text="☃"))
@@ -97,12 +97,12 @@ async def _play(run: Run, panel: str) -> None:
     run.verdicts.passed("panels-quiet-after-close")
 
 
-def _renders(run: Run, panel: str, since: float) -> list[bytes]:
+def _renders(run: ExtensionRun, panel: str, since: float) -> list[bytes]:
     lines = run.host.transcript.received
     return [x.data for x in lines if isinstance(x.frame, PanelRender) and x.frame.panel_id == panel and x.t > since]
 
 
-def _judge_ids(run: Run) -> None:
+def _judge_ids(run: ExtensionRun) -> None:
     known = set(_opened(run))
     for line in run.host.transcript.received:
         frame = line.frame
@@ -114,7 +114,7 @@ def _judge_ids(run: Run) -> None:
         run.verdicts.passed("panels-ids")
 
 
-def check_notes(run: Run) -> None:
+def check_notes(run: ExtensionRun) -> None:
     """What it said unasked, in a run that is over."""
     for line in run.host.transcript.received:
         match line.frame:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import time
 
-from zot.devkit.conformance.extension_run import Run
-from zot.devkit.conformance.frame_transcript import Line
+from zot.devkit.conformance.extension_run import ExtensionRun
+from zot.devkit.conformance.frame_transcript import TranscriptLine
 from zot.devkit.conformance.results import Check
 from zot.wire.extension_frames import Hello, Ready
 from zot.wire.limits import READY_GRACE
@@ -94,7 +94,7 @@ _ONE_MORE_MOMENT = 1.0
 _LATE = 3.0  # one that is merely slow must not be told that it waits for the host
 
 
-async def check_handshake(run: Run) -> None:
+async def check_handshake(run: ExtensionRun) -> None:
     """Greets it; afterwards ``run.usable`` says whether there is somebody to talk to."""
     host, verdicts = run.host, run.verdicts
     hello = await host.hello(run.times.hello)
@@ -117,7 +117,7 @@ async def check_handshake(run: Run) -> None:
         await _ended(run, "after hello")
 
 
-def check_hello_once(run: Run) -> None:
+def check_hello_once(run: ExtensionRun) -> None:
     """No second hello, in any run."""
     greetings = [line for line in run.host.transcript.received if isinstance(line.frame, Hello)]
     for line in greetings[1:]:
@@ -126,7 +126,7 @@ def check_hello_once(run: Run) -> None:
         run.verdicts.passed("handshake-hello-once")
 
 
-def _first_line(run: Run) -> None:
+def _first_line(run: ExtensionRun) -> None:
     received = run.host.transcript.received
     if not received:
         return
@@ -138,13 +138,13 @@ def _first_line(run: Run) -> None:
         run.verdicts.failed("handshake-hello-first", f"the first line is {what}, not a hello", first.data, first.t)
 
 
-def _is_no_frame(line: Line) -> bool:
+def _is_no_frame(line: TranscriptLine) -> bool:
     """Some other text; a frame with a mistake in it is told as that mistake."""
     text = line.fault is not None and line.fault.check == "framing-only-frames"
     return text and not line.data.lstrip().startswith(b"{")
 
 
-async def _ended(run: Run, when: str) -> None:
+async def _ended(run: ExtensionRun, when: str) -> None:
     """The process is gone; its stderr may say which of the usual reasons it was."""
     why = await run.why_silent(0)
     said = run.last_words
@@ -152,7 +152,7 @@ async def _ended(run: Run, when: str) -> None:
     run.verdicts.failed(rule, f"{when}: {why}")
 
 
-async def _no_hello(run: Run) -> None:
+async def _no_hello(run: ExtensionRun) -> None:
     """Finds out whether it is slow, waits for us, keeps its words in a buffer, or has none."""
     host, verdicts = run.host, run.verdicts
     if not host.alive:
@@ -178,12 +178,12 @@ async def _no_hello(run: Run) -> None:
         verdicts.failed("handshake-hello-in-time", reason.replace("answer", "hello"), began=began)
 
 
-def _took(run: Run, within: float) -> str:
+def _took(run: ExtensionRun, within: float) -> str:
     seconds = next(line.t for line in run.host.transcript.received if isinstance(line.frame, Hello)) - run.host.started
     return f"hello came {seconds:.1f} s after the start, and may take {within:g} s"
 
 
-def _punctual(run: Run, hello: Hello) -> None:
+def _punctual(run: ExtensionRun, hello: Hello) -> None:
     arrived = next(line.t for line in run.host.transcript.received if line.frame is hello)
     if arrived - run.host.started > READY_GRACE:
         evidence = f"hello came {arrived - run.host.started:.1f} s after the start; a session waits {READY_GRACE:g} s"
@@ -192,7 +192,7 @@ def _punctual(run: Run, hello: Hello) -> None:
         run.verdicts.passed("handshake-hello-late")
 
 
-def _name(run: Run, hello: Hello) -> None:
+def _name(run: ExtensionRun, hello: Hello) -> None:
     line = next(line.data for line in run.host.transcript.received if line.frame is hello)
     expected = run.host.manifest.name
     if hello.name == expected:
@@ -204,7 +204,7 @@ def _name(run: Run, hello: Hello) -> None:
         run.verdicts.failed("handshake-hello-name", f"hello has no name, the manifest {expected!r}", line)
 
 
-def _ready(run: Run, greeted: float) -> None:
+def _ready(run: ExtensionRun, greeted: float) -> None:
     found = [line for line in run.host.transcript.received if isinstance(line.frame, Ready)]
     if not found:
         run.verdicts.skipped("handshake-ready", "it sent no ready: the host waits for 250 ms of silence instead")

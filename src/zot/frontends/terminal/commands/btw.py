@@ -2,12 +2,158 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from zot.core.events import AgentEvent, TextDelta
 from zot.errors import ZotError
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
+from zot.frontends.terminal.dialogs.dialog import Dialog
+from zot.frontends.terminal.dialogs.text_dialogs import Pages
+from zot.frontends.terminal.screen import message_blocks
+from zot.provider.messages import Block, Message, Role, TextBlock, ToolCallBlock, ToolResultBlock
+from zot.tui.keys import Key
+from zot.tui.theme import Theme
+from zot.tui.widgets import TextField
+from zot.tui.width import cut
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.frontends.terminal.screen.ui_services import ScreenServices
+
+# It is a child of the conversation: same guards and limits, its cost counts; it has no tools and is never stored. esc
+# ends a running answer first, then closes; ctrl+c closes.
+
+_RESULT = 4000  # characters of a tool's result that the side chat sees
 
 
-async def run(context: Context, arguments: str) -> None:
-    from zot.frontends.terminal.dialogs.side_chat import SideChat
+class SideChat(Dialog[bool]):
+    title = "by the way"
+
+    def __init__(self, desk: ScreenServices, conversation: Conversation) -> None:
+        super().__init__()
+        self._desk = desk
+        before = plain_history(conversation.messages)
+        self._chat = conversation.child(messages=before, tools=())
+        self._chat.read(self._hear, TextDelta)
+        self._before = len(before)
+        self._answer = ""
+        self._asking: asyncio.Task[None] | None = None
+        self._since = 0.0
+        self._failure = ""
+        self._field = TextField()
+        self._pages = Pages()
+
+    # --- asking
+
+    def ask(self, question: str) -> None:
+        """Send it; the answer streams in. A question nobody answered is replaced by the next one."""
+        self._answer, self._failure, self._since = "", "", time.monotonic()
+        self._asking = self._desk.spawn(self._work(question))
+        self._pages.top = 1 << 30
+
+    async def _work(self, question: str) -> None:
+        try:
+            outcome = await self._chat.say(question, instead=self._unanswered)
+            self._failure = str(outcome.error or outcome.refused or "")
+        finally:
+            self._asking, self._answer = None, ""
+            self._desk.redraw()
+
+    @property
+    def _unanswered(self) -> bool:
+        """Whether a question was asked here and nobody answered it."""
+        return self._chat.unanswered is not None and len(self._chat.messages) > self._before
+
+    def _hear(self, event: AgentEvent) -> None:
+        if isinstance(event, TextDelta):
+            self._answer += event.delta
+            self._desk.redraw()
+
+    # --- rows
+
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
+        elapsed = int(time.monotonic() - self._since)
+        doing = "enter asks · esc closes" if self._asking is None else f"answering - {elapsed}s · esc stops"
+        self.hint = f"{doing} · nothing here is kept or told to the agent"
+        return super().lines(theme, width, height)
+
+    def rows(self, theme: Theme, width: int, height: int) -> list[str]:
+        line, column = self._field.line(theme, max(width - 4, 1))
+        room = max(height - 2, 1)
+        body = self._pages.show(self._conversation(theme, width), room)
+        self.cursor = (len(body) + 1, column + 4)
+        return [*body, "", f"  {theme.paint('prompt', '›')} {line}"]
+
+    def _conversation(self, theme: Theme, width: int) -> list[str]:
+        rows: list[str] = []
+        said = list(self._chat.messages[self._before :])
+        if self._asking is None and self._unanswered:
+            said.pop()
+        if self._answer:
+            said.append(Message("assistant", (TextBlock(self._answer),)))
+        for message in said:
+            if message.role == "user":
+                rows += message_blocks.user_prompt(message.text(), (), theme, width)
+            else:
+                rows += ["", *message_blocks.assistant(message.shown_text(), self._desk.painter, width), ""]
+        if self._failure:
+            rows += message_blocks.note(self._failure, "error", "✖", theme, width)
+        return [cut(row, width) for row in rows]
+
+    # --- keys
+
+    def key(self, key: Key) -> bool:
+        if key.name == "esc" and self._asking is not None:
+            self._chat.abort()
+        elif key.name in ("esc", "ctrl+c"):
+            self._close()
+        elif key.name == "enter":
+            if self._asking is None and (text := self._field.text.strip()):
+                self._field = TextField()
+                self.ask(text)
+        elif key.name in ("up", "down", "pageup", "pagedown"):
+            self._pages.key(key)
+        else:
+            self._field.key(key)
+        return True
+
+    def _close(self) -> None:
+        if self._asking is not None:
+            self._chat.abort()
+        self.finish(True)
+
+
+def plain_history(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The conversation as text: a model without tools must not be shown calls it could be asked to answer."""
+    told = [Message(_role(message), _texts(message), message.time) for message in messages]
+    return tuple(message for message in told if message.content)
+
+
+def _role(message: Message) -> Role:
+    return "user" if message.role == "tool" else message.role
+
+
+def _texts(message: Message) -> tuple[Block, ...]:
+    return tuple(told for block in message.content if (told := _told(block)) is not None)
+
+
+def _told(block: Block) -> Block | None:
+    match block:
+        case ToolCallBlock(name=name, arguments=arguments):
+            return TextBlock(f"[called {name} {arguments[:_RESULT]}]")
+        case ToolResultBlock(content=content):
+            text = "\n".join(part.text for part in content if isinstance(part, TextBlock))
+            return TextBlock(f"[the tool answered]\n{text[:_RESULT]}")
+        case TextBlock(text):
+            return block if text.strip() else None
+        case _:
+            return None
+
+
+async def run(context: CommandContext, arguments: str) -> None:
 
     if context.conversation.missing:
         raise ZotError(context.conversation.missing)

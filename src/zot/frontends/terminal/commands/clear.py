@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 
 
-def run(context: Context, arguments: str) -> None:
+def run(context: CommandContext, arguments: str) -> None:
     context.conversation.clear()
     begin(context, "cleared: a new conversation begins")
 
 
-def begin(context: Context, text: str) -> None:
+def begin(context: CommandContext, text: str) -> None:
     """The screen of a conversation in which nothing was said yet."""
     context.asides.clear()
     context.transcript.clear()

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from zot.frontends.terminal.screen.status import StatusLine
     from zot.frontends.terminal.screen.theme_manager import Looks
     from zot.frontends.terminal.screen.transcript import Transcript
-    from zot.frontends.terminal.screen.ui_services import Desk
+    from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.frontends.terminal.swarm.workers import Workers
     from zot.frontends.terminal.turns import Turns
 
 
-class Commands(Protocol):
+class CommandLookup(Protocol):
     """The commands there are; ``runner`` has them."""
 
     def run(self, text: str) -> None:
@@ -47,16 +47,16 @@ class Commands(Protocol):
 class EarlyContext(msgspec.Struct, frozen=True, kw_only=True):
     """Enough for a command that is run before the agent is there."""
 
-    desk: Desk
+    desk: ScreenServices
     status: StatusLine
     dialogs: Dialogs
     asides: Asides
-    commands: Commands
+    commands: CommandLookup
     key_help: Callable[[], list[tuple[str, str]]]
     leave: Callable[[], None]
 
 
-class Context(EarlyContext, frozen=True, kw_only=True):
+class CommandContext(EarlyContext, frozen=True, kw_only=True):
     """``typed`` is False when an extension runs the command in a person's place."""
 
     conversation: Conversation

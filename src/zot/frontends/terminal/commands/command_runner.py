@@ -24,27 +24,27 @@ from zot.tui.sanitize import one_line
 if TYPE_CHECKING:
     from zot.features.extensions.commands import CommandAnswer
     from zot.features.templates.discovery import Template
-    from zot.frontends.terminal.commands.command_context import Context, EarlyContext
+    from zot.frontends.terminal.commands.command_context import CommandContext, EarlyContext
     from zot.frontends.terminal.editor.editor import Editor
     from zot.frontends.terminal.editor.slash_popup import SlashCommand
-    from zot.frontends.terminal.screen.ui_services import Desk
+    from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.frontends.terminal.turns import Speaking
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
 
-class Commands:
+class CommandRunner:
     """``turns`` is exchanged when the agent arrives; ``early`` is set before the first key."""
 
     early: EarlyContext
 
-    def __init__(self, desk: Desk, editor: Editor, turns: Speaking, *, sessions: bool) -> None:
+    def __init__(self, desk: ScreenServices, editor: Editor, turns: Speaking, *, sessions: bool) -> None:
         self._desk = desk
         self._editor = editor
         self._sessions = sessions
-        self._arrived: asyncio.Future[Context] = asyncio.get_running_loop().create_future()
+        self._arrived: asyncio.Future[CommandContext] = asyncio.get_running_loop().create_future()
         self.turns = turns
 
-    def agent_arrived(self, context: Context) -> None:
+    def agent_arrived(self, context: CommandContext) -> None:
         self.turns = context.turns
         self._arrived.set_result(context)
 
@@ -94,7 +94,7 @@ class Commands:
 
         _heed(context, await run_extension_command(context.conversation, name, arguments))
 
-    async def _context(self, typed: bool) -> Context:
+    async def _context(self, typed: bool) -> CommandContext:
         context = await asyncio.shield(self._arrived)
         return context if typed else msgspec.structs.replace(context, typed=False)
 
@@ -177,7 +177,7 @@ def _aliases(taken: Collection[str]) -> list[SlashCommand]:
     ]
 
 
-def _heed(context: Context, answer: CommandAnswer) -> None:
+def _heed(context: CommandContext, answer: CommandAnswer) -> None:
     """Do on the screen what an extension's command answered."""
     from zot.features.extensions import commands
 

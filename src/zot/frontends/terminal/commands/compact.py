@@ -6,11 +6,11 @@ The focus is what the summary should keep above all.
 from __future__ import annotations
 
 from zot.errors import CompactionAborted, CompactionFailed, ZotError
-from zot.frontends.terminal.commands.command_context import Context
-from zot.tui.widgets.status_bar import tokens
+from zot.frontends.terminal.commands.command_context import CommandContext
+from zot.tui.widgets import tokens
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     conversation, turns, status = context.conversation, context.turns, context.status
     if not conversation.messages:
         raise ZotError("there is nothing to compact yet")

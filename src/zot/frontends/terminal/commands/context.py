@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from zot.agent.context_usage import Part, WindowUse
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.screen.status import home_as_tilde
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets.status_bar import tokens
+from zot.tui.widgets import tokens
 from zot.tui.width import cells, cut, pad, wrap
 
 _GROUPS = {
@@ -20,7 +20,7 @@ _GROUPS = {
 _WIDEST_BAR = 60
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     from zot.agent.context_usage import conversation_usage
     from zot.frontends.terminal.dialogs.text_dialogs import TextView
 

@@ -14,25 +14,25 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.errors import UsageError, ZotError
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.provider.messages import Message
 from zot.tui.sanitize import one_line, sanitize
 
 if TYPE_CHECKING:
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
 _ARGUMENTS = r"(?P<code>code)?\s*(?P<number>[1-9][0-9]{0,5})?"
 _STYLE = r"\x1b\[[0-9;:]*m"
 
 
-class Found(msgspec.Struct, frozen=True):
+class CopyMatch(msgspec.Struct, frozen=True):
     """What will be copied, and what to call it."""
 
     text: str
     name: str
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     found = find(context.conversation.messages, arguments)
     text, how = await copied(context, found.text)
     if not how:
@@ -41,23 +41,23 @@ async def run(context: Context, arguments: str) -> None:
     context.status.ok(f"copied {found.name} {how}{doubt}: {_size(text)}")
 
 
-async def copied(context: Context, text: str) -> tuple[str, str]:
+async def copied(context: CommandContext, text: str) -> tuple[str, str]:
     """What got into the clipboard, without anything a terminal would obey, and how; see ``screen.copying``."""
-    from zot.frontends.terminal.screen.clipboard import copy
+    from zot.frontends.terminal.editor.clipboard import copy
 
     plain = re.sub(_STYLE, "", sanitize(text)).strip("\n")
     return plain, await copy(plain, context.desk.terminal, context.conversation.workspace.free_environment())
 
 
-def complete(context: Context, typed: str) -> list[Choice]:
-    from zot.tui.widgets.select_list import Choice
+def complete(context: CommandContext, typed: str) -> list[Choice]:
+    from zot.tui.widgets import Choice
 
     answers = _answers(context.conversation.messages)
     codes = [Choice("code", "code", "the last code block")] if _blocks_of(answers) else []
     return [*codes, *(Choice(str(n), str(n), one_line(text[:200])) for n, text in enumerate(answers[:9], 1))]
 
 
-def find(messages: Sequence[Message], arguments: str) -> Found:
+def find(messages: Sequence[Message], arguments: str) -> CopyMatch:
     """What the arguments mean; UsageError and ZotError say what there is instead."""
     match = re.fullmatch(_ARGUMENTS, arguments.strip().lower())
     if match is None:
@@ -69,10 +69,10 @@ def find(messages: Sequence[Message], arguments: str) -> Found:
         return _code(answers, number)
     if number > len(answers):
         raise ZotError(f"there are only {len(answers)} answers to copy")
-    return Found(answers[number - 1], "the last answer" if number == 1 else f"answer {number} from the end")
+    return CopyMatch(answers[number - 1], "the last answer" if number == 1 else f"answer {number} from the end")
 
 
-def _code(answers: list[str], number: int) -> Found:
+def _code(answers: list[str], number: int) -> CopyMatch:
     codes = _blocks_of(answers)
     if not codes:
         raise ZotError("no answer has a code block; /copy takes the whole of the last one")
@@ -80,7 +80,7 @@ def _code(answers: list[str], number: int) -> Found:
         raise ZotError(f"that answer has only {len(codes)} code blocks")
     language, text = codes[-number]
     which = "the code block" if len(codes) == 1 else f"code block {len(codes) - number + 1} of {len(codes)}"
-    return Found(text, f"{which} ({one_line(language)})" if language else which)
+    return CopyMatch(text, f"{which} ({one_line(language)})" if language else which)
 
 
 def _answers(messages: Sequence[Message]) -> list[str]:

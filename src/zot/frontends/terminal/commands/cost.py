@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 
 from zot.core.session.turn_history import CostReport, UsageTotal, cost_of
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.provider.messages import Usage
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets.status_bar import tokens
+from zot.tui.widgets import tokens
 from zot.tui.width import cut, pad
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     from zot.frontends.terminal.dialogs.text_dialogs import TextView
 
     path, total = context.session_file(), context.conversation.cost
@@ -22,7 +22,7 @@ async def run(context: Context, arguments: str) -> None:
     await context.dialogs.ask(TextView("cost", lambda theme, width: cost_rows(report, total, theme, width, limits)))
 
 
-def _limits(context: Context) -> str:
+def _limits(context: CommandContext) -> str:
     """What may be spent, where that is limited."""
     from zot.features.budget.reservations import Claims
     from zot.features.budget.spending_limits import limits

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from zot.errors import UsageError, ZotError
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from zot.features.checkpoints.change_recorder import Keeping
     from zot.features.checkpoints.diff import Counted, DiffLines
     from zot.tui.markdown import Painter
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
 Shown = tuple["Counted", "list[DiffLines] | str"]
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     from zot.features.lookup import change_recorder
     from zot.frontends.terminal.dialogs.text_dialogs import TextView
 
@@ -36,9 +36,9 @@ async def run(context: Context, arguments: str) -> None:
     await context.dialogs.ask(TextView(title, lambda theme, width: _rows(files, cwd, desk.painter, width)))
 
 
-def complete(context: Context, typed: str) -> list[Choice]:
+def complete(context: CommandContext, typed: str) -> list[Choice]:
     """What the editor offers after ``/diff``."""
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     return [Choice("turn", "turn", "what the last turn changed"), Choice("session", "session", "all of it")]
 

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.tui.sanitize import one_line, sanitize
 from zot.tui.theme import Theme
 from zot.tui.width import visible, wrap
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from zot.features.extensions.registry import ExtensionStatus
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     from zot.frontends.doctor_report import report
     from zot.frontends.terminal.dialogs.text_dialogs import TextView
 
@@ -37,7 +37,7 @@ async def run(context: Context, arguments: str) -> None:
     await context.dialogs.ask(TextView("doctor", render))
 
 
-def _extensions(context: Context) -> list[ExtensionStatus]:
+def _extensions(context: CommandContext) -> list[ExtensionStatus]:
     from zot.features.lookup import extension_host
 
     host = extension_host(context.conversation)

@@ -9,16 +9,16 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 
 if TYPE_CHECKING:
     from zot.features.export.export import Format
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
 _HIDE = ("--redact", "redacted", "--redacted", "redact")
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     from zot.features.export.export import format_named, format_of
 
     words = arguments.split()
@@ -32,8 +32,8 @@ async def run(context: Context, arguments: str) -> None:
     context.status.ok(f"exported to {written}; {doubt}")
 
 
-def complete(context: Context, typed: str) -> list[Choice]:
-    from zot.tui.widgets.select_list import Choice
+def complete(context: CommandContext, typed: str) -> list[Choice]:
+    from zot.tui.widgets import Choice
 
     rows = {
         "md": "Markdown",
@@ -44,7 +44,7 @@ def complete(context: Context, typed: str) -> list[Choice]:
     return [Choice(value, value, text) for value, text in rows.items()]
 
 
-def _write(context: Context, file: Path | None, path: str, kind: Format, hide: bool) -> Path:
+def _write(context: CommandContext, file: Path | None, path: str, kind: Format, hide: bool) -> Path:
     """In a thread: a long session takes its time to read."""
     from zot.core.session.fork import default_destination, typed_path, with_suffix
     from zot.features.export.document import document_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 
 _PROMPT = """\
 {task} It is read at the start of every session by coding agents that know nothing about this project, so write what \
@@ -23,7 +23,7 @@ Keep it under about 80 lines, in plain Markdown, without advice that holds for e
 every file. Say at the end what you left out because you could not verify it."""
 
 
-def run(context: Context, arguments: str) -> None:
+def run(context: CommandContext, arguments: str) -> None:
     here = context.conversation.workspace.cwd
     there = next((name for name in ("AGENTS.md", "CLAUDE.md") if (here / name).is_file()), "")
     task = "Write AGENTS.md in the working directory."

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from zot.errors import UsageError
 from zot.features.jail.feature import jail_of
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 
 _REDUCED = "; this machine holds less than the full jail: `zot doctor` says what is missing"
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     if arguments not in ("", "net"):
         raise UsageError(f'/jail "{arguments}": only /jail and /jail net')
     name = await jail_of(context.conversation).enter(network=arguments == "net")

@@ -3,28 +3,33 @@ agent; all of it ends with zot."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from zot.agent.tools.background_jobs import Job
+from zot.agent.tools.bash import duration
 from zot.errors import UsageError, ZotError
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
+from zot.frontends.terminal.dialogs.dialog import Dialog
+from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
+from zot.tui.theme import Theme
+from zot.tui.widgets import Choice, SelectList
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from zot.agent.tools.background_jobs import Job
-    from zot.tui.widgets.select_list import Choice
 
 _LOOKED_AT = 200_000  # bytes at the end of the output
 _NONE = "nothing runs in the background; !command & starts something"
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     """``stop N`` and ``stop all`` need no list."""
     if arguments:
         await _stop_named(context, arguments)
         return
-    from zot.frontends.terminal.dialogs.jobs_list import JobsList
 
     number = 0
     while living := context.conversation.workspace.jobs.living():
@@ -39,15 +44,15 @@ async def run(context: Context, arguments: str) -> None:
         context.status.ok(_NONE)
 
 
-def complete(context: Context, typed: str) -> list[Choice]:
-    from zot.tui.widgets.select_list import Choice
+def complete(context: CommandContext, typed: str) -> list[Choice]:
+    from zot.tui.widgets import Choice
 
     living = context.conversation.workspace.jobs.living()
     rows = [Choice(f"stop {job.number}", f"stop {job.number}", one_line(job.command)) for job in living]
     return [*rows, Choice("stop all", "stop all", "end everything in the background")] if rows else []
 
 
-async def _stop_named(context: Context, arguments: str) -> None:
+async def _stop_named(context: CommandContext, arguments: str) -> None:
     verb, _, which = arguments.partition(" ")
     if verb.lower() not in ("stop", "kill") or not (which.strip() == "all" or which.strip().isdecimal()):
         raise UsageError("/jobs shows what runs in the background; /jobs stop N and /jobs stop all end it")
@@ -58,14 +63,14 @@ async def _stop_named(context: Context, arguments: str) -> None:
     await _stop(context, chosen)
 
 
-async def _stop(context: Context, chosen: list[Job]) -> None:
+async def _stop(context: CommandContext, chosen: list[Job]) -> None:
     for job in chosen:
         await context.conversation.workspace.jobs.stop(job)
     what = one_line(chosen[0].command) if len(chosen) == 1 else f"{len(chosen)} jobs"
     context.status.ok(f"stopped: {what}")
 
 
-async def _show(context: Context, job: Job) -> None:
+async def _show(context: CommandContext, job: Job) -> None:
     """The end of what it has printed so far."""
     from zot.frontends.terminal.dialogs.text_dialogs import TextView
     from zot.tui.sanitize import sanitize
@@ -96,3 +101,35 @@ def end_of(path: Path) -> str:
             return file.read(_LOOKED_AT).decode("utf-8", "replace")
     except OSError as error:
         raise ZotError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+# The list of background jobs: enter shows output, ctrl+x stops, letters search.
+
+_KEYS = "enter shows its output · ctrl+x stops it · type to filter · esc closes"
+_MOST = 14
+
+
+class JobAction(msgspec.Struct, frozen=True):
+    number: int
+    stop: bool = False
+
+
+class JobsList(Dialog[JobAction]):
+    title = "in the background"
+    hint = _KEYS
+
+    def __init__(self, jobs: Sequence[Job], selected: int = 0) -> None:
+        super().__init__()
+        names = [(str(job.number), one_line(job.command), duration(job.seconds)) for job in jobs]
+        rows = [Choice(number, f"{number}  {command}", age) for number, command, age in names]
+        self.list = SelectList(rows, filterable=True, selected=str(selected))
+
+    def rows(self, theme: Theme, width: int, height: int) -> list[str]:
+        return self.list.lines(theme, width, max(min(height, _MOST), 1))
+
+    def key(self, key: Key) -> bool:
+        if key.name in ("enter", "ctrl+x"):
+            if (chosen := self.list.chosen) is not None:
+                self.finish(JobAction(int(chosen.value), key.name == "ctrl+x"))
+            return True
+        return self.list.key(key)

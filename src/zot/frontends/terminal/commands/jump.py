@@ -6,15 +6,15 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from zot.errors import ZotError
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 
 if TYPE_CHECKING:
     from zot.core.session.turn_history import PromptTurn
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
+    from zot.frontends.terminal.dialogs.picker import TurnPicker
     from zot.frontends.terminal.dialogs.transcript_viewers import TurnViewer
-    from zot.frontends.terminal.dialogs.turn_picker import TurnPicker
 
     turns = await _turns(context)
     if not turns:
@@ -29,7 +29,7 @@ async def run(context: Context, arguments: str) -> None:
         await context.dialogs.ask(TurnViewer(turns, number, context.transcript.page, lambda text: put(context, text)))
 
 
-def put(context: Context, text: str) -> None:
+def put(context: CommandContext, text: str) -> None:
     """Into the clipboard, beside everything else."""
     from zot.frontends.terminal.commands.copy import copied
 
@@ -39,7 +39,7 @@ def put(context: Context, text: str) -> None:
     context.desk.spawn(copy())
 
 
-async def _turns(context: Context) -> list[PromptTurn]:
+async def _turns(context: CommandContext) -> list[PromptTurn]:
     """From the file, which also knows what compaction and resuming left out; without one, from memory."""
     from zot.core.session.turn_history import turns_in, turns_of
 

@@ -6,7 +6,9 @@ The conversation and its cost continue with the provider just logged in to.
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
@@ -20,12 +22,22 @@ from zot.features.login.key_login import (
     try_key,
 )
 from zot.features.login.login_list import KINDS, LoginRow, all_logins
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
+from zot.frontends.terminal.dialogs.dialog import Dialog, Dialogs
+from zot.tui.keys import Key
+from zot.tui.sanitize import one_line
+from zot.tui.theme import Theme
+from zot.tui.widgets import TextField
+from zot.tui.width import wrap
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.frontends.terminal.dialogs.picker import Picker
     from zot.frontends.terminal.dialogs.text_dialogs import TextPrompt
+    from zot.provider.auth.auth_store import OAuthToken
+    from zot.provider.auth.oauth.login_progress import LoginStep
+    from zot.provider.auth.oauth.settings import OAuthSettings
+    from zot.provider.http.pool import HttpPool
     from zot.provider.providers import Provider
 
 _FIRST = ("anthropic", "openai", "kimi")
@@ -34,7 +46,7 @@ _NEEDS_CLIENT = (
 )
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     """``/login``, ``/login PROVIDER`` or ``/login PROVIDER ACCOUNT``."""
     typed, _, account = arguments.partition(" ")
     method, provider = await _what(context, typed)
@@ -51,7 +63,7 @@ async def run(context: Context, arguments: str) -> None:
         await log_in(context, provider, name)
 
 
-async def log_in(context: Context, provider: Provider, account: str = "") -> bool:
+async def log_in(context: CommandContext, provider: Provider, account: str = "") -> bool:
     """Ask for a key until one is taken, here or on the page; whether one was."""
     asking = _KeyQuestion(context, provider, account)
     async with AsyncExitStack() as closing:
@@ -67,7 +79,7 @@ async def log_in(context: Context, provider: Provider, account: str = "") -> boo
 # --- the steps: how, with whom, as whom
 
 
-async def _what(context: Context, typed: str) -> tuple[str, Provider | None]:
+async def _what(context: CommandContext, typed: str) -> tuple[str, Provider | None]:
     """What was typed, or what is chosen: method first, then provider."""
     providers = providers_with_logins(context.conversation.catalog)
     if typed:
@@ -86,7 +98,7 @@ async def _what(context: Context, typed: str) -> tuple[str, Provider | None]:
     return method, providers[chosen]
 
 
-def _typed(context: Context, typed: str) -> Provider:
+def _typed(context: CommandContext, typed: str) -> Provider:
     from zot.features.login.key_login import named_provider
 
     try:
@@ -100,7 +112,7 @@ def _has_client(provider: Provider) -> bool:
     return settings is not None and (settings.can_name_client or bool(settings.issuer))
 
 
-async def _rather_a_key(context: Context, provider: Provider) -> bool:
+async def _rather_a_key(context: CommandContext, provider: Provider) -> bool:
     from zot.frontends.terminal.dialogs.picker import YesNo
 
     how = f'{{"providers": {{"{provider.id}": {{"oauth": {{"client_id": "…"}}}}}}}}'
@@ -109,12 +121,12 @@ async def _rather_a_key(context: Context, provider: Provider) -> bool:
     return answer == "yes"
 
 
-async def _account(context: Context, provider: Provider) -> str | None:
+async def _account(context: CommandContext, provider: Provider) -> str | None:
     """Empty for the one in use, ``use\\n…`` for a stored one to switch to; None when it was closed. Only who has
     something stored is asked."""
     from zot.frontends.terminal.dialogs.picker import Picker
     from zot.frontends.terminal.dialogs.text_dialogs import TextPrompt
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     store = context.conversation.auth
     stored, active = store.accounts(provider.id), store.active(provider.id)
@@ -129,7 +141,7 @@ async def _account(context: Context, provider: Provider) -> str | None:
     return "" if chosen == "again" else chosen
 
 
-async def _use(context: Context, provider: Provider, account: str) -> None:
+async def _use(context: CommandContext, provider: Provider, account: str) -> None:
     await context.end_turn("/login")
     context.conversation.auth.use(provider.id, account)
     await _switch(context, provider, account)
@@ -150,7 +162,7 @@ def _words(login: LoginRow) -> str:
 
 def _method_picker(known: dict[str, str]) -> Picker:
     from zot.frontends.terminal.dialogs.picker import Picker
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     rows = [
         Choice("key", "API key", "paste it here, or on a page in the browser"),
@@ -162,7 +174,7 @@ def _method_picker(known: dict[str, str]) -> Picker:
 
 def _provider_picker(known: dict[str, str], providers: dict[str, Provider]) -> Picker:
     from zot.frontends.terminal.dialogs.picker import Picker
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     rows = [
         Choice(name, provider.name, f"logged in: {known[name]}" if name in known else "")
@@ -177,7 +189,7 @@ def _provider_picker(known: dict[str, str], providers: dict[str, Provider]) -> P
 class _KeyQuestion:
     """The dialog and the page, which wait for the same key."""
 
-    def __init__(self, context: Context, provider: Provider, account: str) -> None:
+    def __init__(self, context: CommandContext, provider: Provider, account: str) -> None:
         self.context = context
         self.provider = provider
         self.account = account
@@ -259,7 +271,7 @@ def _model(conversation: Conversation, provider: Provider) -> str:
     return conversation.model.id if same else first_model(conversation.catalog, provider)
 
 
-async def _switch(context: Context, provider: Provider, account: str) -> None:
+async def _switch(context: CommandContext, provider: Provider, account: str) -> None:
     """Go on with what was just stored or chosen."""
     from zot.frontends.terminal.commands.model import use_model
 
@@ -277,9 +289,8 @@ async def _switch(context: Context, provider: Provider, account: str) -> None:
 # --- a subscription
 
 
-async def _subscribe(context: Context, provider: Provider, account: str) -> None:
+async def _subscribe(context: CommandContext, provider: Provider, account: str) -> None:
     from zot.features.login.browser import has_browser, open_in_browser
-    from zot.frontends.terminal.dialogs.oauth_login import subscribe
 
     conversation = context.conversation
     settings = provider.oauth
@@ -299,3 +310,106 @@ async def _subscribe(context: Context, provider: Provider, account: str) -> None
     await context.end_turn("/login")
     conversation.auth.set_oauth(provider.id, token, account)
     await _switch(context, provider, account)
+
+
+# The OAuth dialog: where to go, the code to compare or type, and a field for the answer when the browser is on another
+# machine. Closing it ends the login; later answers are ignored.
+
+
+async def subscribe(
+    dialogs: Dialogs,
+    name: str,
+    settings: OAuthSettings,
+    pool: HttpPool,
+    open_page: Callable[[str], None],
+    redraw: Callable[[], None],
+    *,
+    device: bool,
+) -> OAuthToken | None:
+    """The token, or None when the dialog was closed; ZotError when the server refused."""
+    dialog = SubscriptionDialog(f"log in to {name}", open_page, redraw)
+    async with asyncio.TaskGroup() as group:
+        work = group.create_task(_log_in(dialog, settings, pool, device=device))
+        await dialogs.ask(dialog)
+        work.cancel()
+    if dialog.failed is not None:
+        raise ZotError(f"nothing was stored: {dialog.failed}")
+    return dialog.token
+
+
+async def _log_in(dialog: SubscriptionDialog, settings: OAuthSettings, pool: HttpPool, *, device: bool) -> None:
+    from zot.provider.auth.oauth.browser_login import login_in_browser
+    from zot.provider.auth.oauth.device_login import login_by_device
+
+    try:
+        if device:
+            dialog.token = await login_by_device(settings, tell=dialog.tell, pool=pool)
+        else:
+            dialog.token = await login_in_browser(settings, tell=dialog.tell, pasted=dialog.pasted, pool=pool)
+    except ZotError as error:
+        dialog.failed = error
+    dialog.finish(True)
+
+
+class SubscriptionDialog(Dialog[bool]):
+    """``tell`` is given to the login, and so is ``pasted``; ``token`` or ``failed`` is how it ended."""
+
+    def __init__(self, title: str, open_page: Callable[[str], None], redraw: Callable[[], None]) -> None:
+        super().__init__()
+        self.title = title
+        self.hint = "esc ends the login"
+        self.token: OAuthToken | None = None
+        self.failed: ZotError | None = None
+        self._open_page = open_page
+        self._redraw = redraw
+        self._opened: LoginStep | None = None
+        self._said = "one moment …"
+        self._field = TextField("")
+        self._pasted: asyncio.Queue[str] = asyncio.Queue()
+
+    def tell(self, step: LoginStep) -> None:
+        if step.kind == "open":
+            self._opened = step
+            self._open_page(step.url)
+        self._said = step.text
+        self._redraw()
+
+    async def pasted(self) -> str:
+        return await self._pasted.get()
+
+    @property
+    def _may_paste(self) -> bool:
+        return self._opened is not None and self._opened.may_paste
+
+    def rows(self, theme: Theme, width: int, height: int) -> list[str]:
+        rows = [theme.paint("fg", row) for line in self._lines() for row in wrap(f"  {line}", width, "  ")]
+        self.cursor = None
+        if not self._may_paste:
+            return rows[:height]
+        rows = rows[: max(height - 1, 0)]
+        line, column = self._field.line(theme, max(width - 4, 1))
+        self.cursor = (len(rows), column + 4)
+        return [*rows, f"  {theme.paint('prompt', '›')} {line}"]
+
+    def _lines(self) -> list[str]:
+        step = self._opened
+        if step is None:
+            return [one_line(self._said)]
+        lines = [one_line(self._said), one_line(step.url)]
+        if step.user_code:
+            lines.append(f"The code is {one_line(step.user_code)}")
+        if step.manual_url:
+            lines.append(f"In a browser on another machine: {one_line(step.manual_url)}")
+        if step.may_paste:
+            lines.append("Without a browser here: paste the address of the last page, or the code it shows.")
+        return lines
+
+    def key(self, key: Key) -> bool:
+        if not self._may_paste:
+            return False
+        if key.name == "enter":
+            if typed := self._field.text.strip():
+                self._pasted.put_nowait(typed)
+                self._field = TextField("")
+            return True
+        return self._field.key(key)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from zot.errors import UsageError, nearest
 from zot.features.login.login_list import KINDS, LoginRow, all_logins
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     """``/logout``, ``/logout all``, ``/logout PROVIDER`` or ``/logout PROVIDER ACCOUNT``."""
     stored = _stored(context.conversation)
     target = " ".join(arguments.split()).lower()
@@ -28,9 +28,9 @@ async def run(context: Context, arguments: str) -> None:
         await _forget(context, _meant(stored, target))
 
 
-def complete(context: Context, typed: str) -> list[Choice]:
+def complete(context: CommandContext, typed: str) -> list[Choice]:
     """What the editor offers after ``/logout``."""
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     return [Choice(_name(login), _name(login), KINDS[login.kind]) for login in _stored(context.conversation)]
 
@@ -63,9 +63,9 @@ def _meant(stored: list[LoginRow], target: str) -> list[LoginRow]:
     return exact or [login for login in stored if login.provider.lower() == target and login.in_use]
 
 
-async def _choose(context: Context) -> str | None:
+async def _choose(context: CommandContext) -> str | None:
     from zot.frontends.terminal.dialogs.picker import Picker
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     rows = complete(context, "")
     if len(rows) > 1:
@@ -73,7 +73,7 @@ async def _choose(context: Context) -> str | None:
     return await context.dialogs.ask(Picker("log out of", rows))
 
 
-async def _forget(context: Context, logins: list[LoginRow]) -> None:
+async def _forget(context: CommandContext, logins: list[LoginRow]) -> None:
     conversation = context.conversation
     said = [await _revoked(conversation, login) for login in logins if login.kind == "login"]
     for login in logins:
@@ -96,7 +96,7 @@ async def _revoked(conversation: Conversation, login: LoginRow) -> str:
     return await revoked(conversation.auth, provider, account=login.account, pool=conversation.pool)
 
 
-async def _drop_agent(context: Context) -> None:
+async def _drop_agent(context: CommandContext) -> None:
     """Without a credential nothing can be sent until the next login; with one from elsewhere all goes on."""
     conversation, present = context.conversation, context.conversation.present
     await conversation.use_model(present.model, present.provider, logged_out=True)

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 from zot.errors import UsageError, ZotError
 from zot.features.lookup import mcp_host
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.tui.sanitize import one_line, sanitize
 
 if TYPE_CHECKING:
     from zot.features.mcp.host import McpHost, Status
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
 _NONE = "no MCP servers are configured; `zot mcp add NAME -- COMMAND` adds one (`zot docs mcp`)"
 _VERBS = ("start", "stop", "login", "trust")
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     host = mcp_host(context.conversation)
     if host is None:
         context.status.ok(_NONE)
@@ -40,8 +40,8 @@ async def run(context: Context, arguments: str) -> None:
         await _one(context, host, statuses[chosen])
 
 
-def complete(context: Context, typed: str) -> list[Choice]:
-    from zot.tui.widgets.select_list import Choice
+def complete(context: CommandContext, typed: str) -> list[Choice]:
+    from zot.tui.widgets import Choice
 
     host = mcp_host(context.conversation)
     rows = host.statuses() if host is not None else []
@@ -49,7 +49,7 @@ def complete(context: Context, typed: str) -> list[Choice]:
 
 
 def _row(status: Status) -> Choice:
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     known = f"{status.tools} tools, {status.tokens:,} tokens if all were sent" if status.known else "not asked yet"
     error = one_line(status.error.removeprefix(f"{status.name}: "))[:80]
@@ -57,10 +57,10 @@ def _row(status: Status) -> Choice:
     return Choice(status.name, f"{one_line(status.name)}  {status.state}", told)
 
 
-async def _one(context: Context, host: McpHost, status: Status) -> None:
+async def _one(context: CommandContext, host: McpHost, status: Status) -> None:
     """What is known of one, and what can be done with it."""
     from zot.frontends.terminal.dialogs.picker import Picker
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     able = {
         "off": ("start",),
@@ -81,7 +81,7 @@ async def _one(context: Context, host: McpHost, status: Status) -> None:
         await _act(context, host, act, status.name)
 
 
-async def _show(context: Context, host: McpHost, status: Status, what: str) -> None:
+async def _show(context: CommandContext, host: McpHost, status: Status, what: str) -> None:
     from zot.frontends.terminal.dialogs.text_dialogs import TextView
     from zot.tui.width import wrap
 
@@ -105,7 +105,7 @@ async def _show(context: Context, host: McpHost, status: Status, what: str) -> N
     await context.dialogs.ask(TextView(f"{one_line(status.name)}: {what}", shown))
 
 
-async def _act(context: Context, host: McpHost, verb: str, name: str) -> None:
+async def _act(context: CommandContext, host: McpHost, verb: str, name: str) -> None:
     known = {status.name for status in host.statuses()}
     if name not in known:
         raise ZotError(
@@ -128,7 +128,7 @@ async def _act(context: Context, host: McpHost, verb: str, name: str) -> None:
         await _log_in(context, host, name)
 
 
-async def _log_in(context: Context, host: McpHost, name: str) -> None:
+async def _log_in(context: CommandContext, host: McpHost, name: str) -> None:
     from zot.features.login.browser import open_in_browser
     from zot.provider.auth.oauth.login_progress import LoginStep
 

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.errors import UsageError, ZotError, nearest
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.frontends.terminal.dialogs.model_picker import ModelPicker
-    from zot.tui.widgets.select_list import Choice
+    from zot.frontends.terminal.dialogs.picker import ModelPicker
+    from zot.tui.widgets import Choice
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     if arguments:
         provider, model = named_model(context.conversation, arguments)
         await use_model(context, provider, model, listed=await _is_listed(context.conversation, provider, model))
         return
-    from zot.frontends.terminal.dialogs.model_picker import ModelPicker
+    from zot.frontends.terminal.dialogs.picker import ModelPicker
 
     picker = ModelPicker(context.conversation)
     refreshing = context.desk.spawn(_refresh(context, picker))
@@ -35,9 +35,9 @@ async def run(context: Context, arguments: str) -> None:
         await use_model(context, provider, model)
 
 
-def complete(context: Context, typed: str) -> list[Choice]:
+def complete(context: CommandContext, typed: str) -> list[Choice]:
     """What the editor offers after ``/model``."""
-    from zot.frontends.terminal.dialogs.model_picker import model_row, usable_models
+    from zot.frontends.terminal.dialogs.picker import model_row, usable_models
 
     rows = [model_row(model) for model in usable_models(context.conversation)]
     return [msgspec.structs.replace(row, value=row.label.strip()) for row in rows]
@@ -46,7 +46,7 @@ def complete(context: Context, typed: str) -> list[Choice]:
 def named_model(conversation: Conversation, typed: str) -> tuple[str, str]:
     """Provider and id of what was typed: an id, or ``provider/id``. The current provider comes first."""
     from zot.agent.model_lookup import meant, own_model, unlike
-    from zot.frontends.terminal.dialogs.model_picker import usable_models
+    from zot.frontends.terminal.dialogs.picker import usable_models
 
     current, names = conversation.resolved.provider, conversation.settings.values.model_names
     if typed in names:
@@ -89,7 +89,7 @@ async def _is_listed(conversation: Conversation, provider: str, model: str) -> b
     return bool(servers)
 
 
-async def use_model(context: Context, provider: str, model_id: str, *, listed: bool = True) -> None:
+async def use_model(context: CommandContext, provider: str, model_id: str, *, listed: bool = True) -> None:
     """End a running turn, switch, and remember the choice for the next run, unless nobody lists such a model: the next
     run should not begin with a slip."""
     conversation = context.conversation
@@ -104,7 +104,7 @@ async def use_model(context: Context, provider: str, model_id: str, *, listed: b
         context.status.ok(f"model: {present.model} ({present.provider}); {unlisted}")
 
 
-async def _refresh(context: Context, picker: ModelPicker) -> None:
+async def _refresh(context: CommandContext, picker: ModelPicker) -> None:
     """Ask providers with a credential for their models, if what is known is old; the list grows while it is open."""
     from zot.provider.discovery import refresh, targets
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from zot.errors import ZotError
 from zot.frontends.terminal.commands.clear import begin
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 
 
-def run(context: Context, arguments: str) -> None:
+def run(context: CommandContext, arguments: str) -> None:
     if not context.conversation.present.session_file:
         raise ZotError("/new needs sessions, and zot was started with --no-session; /clear starts over without one")
     context.conversation.begin_session()

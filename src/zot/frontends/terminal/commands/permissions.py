@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from zot.core.permission_modes import CYCLE, WORDS, Rule, wider
 from zot.errors import UsageError
 from zot.features.lookup import saved_rules
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.dialogs.picker import Picker
 from zot.tui.sanitize import one_line
-from zot.tui.widgets.select_list import Choice
+from zot.tui.widgets import Choice
 
 _FORGET = "forget "
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     if arguments:
         context.confirmations.set_mode(arguments)
         return
@@ -26,16 +26,16 @@ async def run(context: Context, arguments: str) -> None:
         _forget(context, int(chosen.removeprefix(_FORGET)))
 
 
-def complete(context: Context, typed: str) -> Sequence[Choice]:
+def complete(context: CommandContext, typed: str) -> Sequence[Choice]:
     return _modes(context)
 
 
-def _modes(context: Context) -> list[Choice]:
+def _modes(context: CommandContext) -> list[Choice]:
     gate = context.conversation.gate
     return [Choice(mode, mode, WORDS[mode]) for mode in CYCLE if gate is not None and not wider(mode, gate.limit)]
 
 
-def _picker(context: Context) -> Picker:
+def _picker(context: CommandContext) -> Picker:
     rows = [
         *_modes(context),
         *(
@@ -47,7 +47,7 @@ def _picker(context: Context) -> Picker:
     return Picker("what runs without a question?", rows, selected=context.confirmations.mode, hint=hint)
 
 
-def _kept(context: Context) -> list[tuple[int, Rule]]:
+def _kept(context: CommandContext) -> list[tuple[int, Rule]]:
     kept = saved_rules(context.conversation)
     return list(enumerate(kept())) if kept is not None else []
 
@@ -58,7 +58,7 @@ def _named(rule: Rule) -> str:
     return one_line(" ".join(filter(None, ("always", words or rule.tool, owner))))
 
 
-def _forget(context: Context, number: int) -> None:
+def _forget(context: CommandContext, number: int) -> None:
     kept = saved_rules(context.conversation)
     rules = dict(_kept(context))
     if kept is None or number not in rules:

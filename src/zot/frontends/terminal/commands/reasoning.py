@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, cast
 
 from zot.agent.settings import parse_reasoning
 from zot.errors import ZotError
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.provider.dialects import dialect_for
 from zot.provider.model import REASONING_LEVELS, Reasoning
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     from zot.frontends.terminal.dialogs.picker import Picker
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     conversation = context.conversation
     offered = levels(conversation)
@@ -32,14 +32,14 @@ async def run(context: Context, arguments: str) -> None:
         apply(context, cast("Reasoning", chosen))
 
 
-def complete(context: Context, typed: str) -> list[Choice]:
+def complete(context: CommandContext, typed: str) -> list[Choice]:
     """What the editor offers after ``/reasoning``."""
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     return [Choice(level, level) for level in levels(context.conversation)]
 
 
-def apply(context: Context, level: Reasoning) -> None:
+def apply(context: CommandContext, level: Reasoning) -> None:
     """From the next model call on, and in the next runs."""
     conversation = context.conversation
     conversation.set_reasoning(level)

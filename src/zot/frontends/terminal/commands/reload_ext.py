@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from zot.features.extensions.feature import ensure_extensions, reload_extensions
 from zot.features.lookup import extension_host
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.trust_dialogs import ask_about_trust
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 STATUS_S = 5.0
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     if extension_host(context.conversation) is not None:
         if context.typed:
             await ask_about_trust(context.conversation, context.dialogs)
@@ -37,7 +37,7 @@ async def run(context: Context, arguments: str) -> None:
     await reload(context)
 
 
-async def reload(context: Context) -> None:
+async def reload(context: CommandContext) -> None:
     """Without a question; says what came of it."""
     conversation, status = context.conversation, context.status
     status.ok("reloading extensions …")

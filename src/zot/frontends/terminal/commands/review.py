@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 
 _UNCOMMITTED = """\
 the changes of this repository that are not committed: `git status --short`, `git diff HEAD`, and the files git does \
@@ -27,5 +27,5 @@ how it shows, and what to do. Say of each whether you verified it or only suspec
 changing, say that in one sentence."""
 
 
-def run(context: Context, arguments: str) -> None:
+def run(context: CommandContext, arguments: str) -> None:
     context.turns.submit(_PROMPT.format(what=_NAMED.format(what=arguments) if arguments else _UNCOMMITTED))

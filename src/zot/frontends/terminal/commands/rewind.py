@@ -6,21 +6,21 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from zot.errors import UsageError, ZotError
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.commands.sessions import show_session
 from zot.provider.messages import ImageBlock
 
 if TYPE_CHECKING:
     from zot.core.session.turn_history import PromptTurn
     from zot.features.checkpoints.restore_plan import Point, RestorePlan
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
 _MOST_LINES = 12  # of what would become of files
 _LABEL = 300
 _BOTH, _FILES, _CONVERSATION, _ALL = "both", "files", "conversation", "overwrite"
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     from zot.features.checkpoints import rewind
 
     if context.conversation.session is None:
@@ -37,7 +37,7 @@ async def run(context: Context, arguments: str) -> None:
 # --- where to
 
 
-async def _choose(context: Context, found: list[Point], typed: str) -> Point | None:
+async def _choose(context: CommandContext, found: list[Point], typed: str) -> Point | None:
     from zot.frontends.terminal.dialogs.picker import Picker
 
     if typed:
@@ -54,7 +54,7 @@ async def _choose(context: Context, found: list[Point], typed: str) -> Point | N
 def _row(index: int, point: Point) -> Choice:
     from zot.features.checkpoints.restore_plan import changed
     from zot.tui.sanitize import one_line
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     text = one_line(point.text.strip().partition("\n")[0][:_LABEL]) or "(no text)"
     label = f"#{point.number:<4} {text}" if point.number else "◇     a rewinding, to undo it"
@@ -64,7 +64,7 @@ def _row(index: int, point: Point) -> Choice:
 # --- what, and what stands in the way
 
 
-async def _go_back(context: Context, turns: list[PromptTurn], point: Point) -> None:
+async def _go_back(context: CommandContext, turns: list[PromptTurn], point: Point) -> None:
     from zot.features.checkpoints.rewind import plan_to
 
     plan = await asyncio.to_thread(plan_to, context.conversation, point)
@@ -85,10 +85,10 @@ async def _go_back(context: Context, turns: list[PromptTurn], point: Point) -> N
     context.transcript.remark(f"◇ {' · '.join(told)}")
 
 
-async def _ask(context: Context, point: Point, plan: RestorePlan) -> str | None:
+async def _ask(context: CommandContext, point: Point, plan: RestorePlan) -> str | None:
     """Which way; the conversation alone needs no question, for it only branches off."""
     from zot.frontends.terminal.dialogs.picker import Picker
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     choices: list[Choice] = []
     if plan.doable:
@@ -124,7 +124,7 @@ def _plan_rows(plan: RestorePlan, cwd: str) -> list[str]:
 # --- doing it
 
 
-async def _restore(context: Context, point: Point, how: str) -> str:
+async def _restore(context: CommandContext, point: Point, how: str) -> str:
     """Planned again, for the question may have stood there for a while; what became of it in words."""
     from zot.features.checkpoints.restore_plan import report_line, shown_path
     from zot.features.checkpoints.rewind import restore_files, tell_model

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zot.errors import UsageError, ZotError
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.commands.registry import SESSION_OPERATIONS
 from zot.frontends.terminal.commands.sessions import show_session, summaries, switch_session
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.core.session.session import Session
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     name, _, rest = arguments.partition(" ")
     name = name.lower() or await _choose(context) or ""
     work = {"export": _export, "import": _import, "fork": _fork, "tree": _tree, "rename": _rename}
@@ -27,14 +27,14 @@ async def run(context: Context, arguments: str) -> None:
         await work[name](context, rest.strip())
 
 
-def complete(context: Context, typed: str) -> list[Choice]:
+def complete(context: CommandContext, typed: str) -> list[Choice]:
     """What the editor offers after ``/session``."""
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     return [Choice(name, name, text) for name, text in SESSION_OPERATIONS.items()]
 
 
-async def _choose(context: Context) -> str | None:
+async def _choose(context: CommandContext) -> str | None:
     from zot.frontends.terminal.dialogs.picker import Picker
 
     return await context.dialogs.ask(Picker("session", complete(context, "")))
@@ -51,7 +51,7 @@ def _saved(conversation: Conversation, what: str) -> Session:
     return session
 
 
-async def _export(context: Context, path: str) -> None:
+async def _export(context: CommandContext, path: str) -> None:
     from zot.core.session.fork import default_destination, export_session
 
     session = _saved(context.conversation, "export")
@@ -59,7 +59,7 @@ async def _export(context: Context, path: str) -> None:
     context.status.ok(f"exported to {written}; tool output in it may contain secrets")
 
 
-async def _import(context: Context, path: str) -> None:
+async def _import(context: CommandContext, path: str) -> None:
     from zot.core.session.fork import import_session
 
     conversation = context.conversation
@@ -73,9 +73,9 @@ async def _import(context: Context, path: str) -> None:
     context.status.ok("imported as a new session of this directory")
 
 
-async def _fork(context: Context, arguments: str) -> None:
+async def _fork(context: CommandContext, arguments: str) -> None:
     from zot.core.session.turn_history import turns_of
-    from zot.frontends.terminal.dialogs.turn_picker import TurnPicker
+    from zot.frontends.terminal.dialogs.picker import TurnPicker
 
     session = _saved(context.conversation, "fork")
     turns = await asyncio.to_thread(turns_of, session.path)
@@ -88,12 +88,12 @@ async def _fork(context: Context, arguments: str) -> None:
     context.status.ok(f"branched off before prompt #{chosen + 1}; its text is in the editor")
 
 
-async def _tree(context: Context, arguments: str) -> None:
+async def _tree(context: CommandContext, arguments: str) -> None:
     from zot.core.session.summary import branches, tree_lines
     from zot.frontends.terminal.dialogs.picker import Picker
     from zot.frontends.terminal.dialogs.sessions_list import age
     from zot.tui.sanitize import sanitize
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     present = context.conversation.present
     found = branches(await summaries(context.conversation))
@@ -107,7 +107,7 @@ async def _tree(context: Context, arguments: str) -> None:
         await switch_session(context, Path(chosen))
 
 
-async def _rename(context: Context, title: str) -> None:
+async def _rename(context: CommandContext, title: str) -> None:
     from zot.frontends.terminal.dialogs.text_dialogs import TextPrompt
 
     session = _saved(context.conversation, "rename")

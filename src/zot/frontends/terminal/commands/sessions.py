@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zot.errors import SessionLocked, ZotError
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.core.session.session import Session
     from zot.core.session.summary import Summary
-    from zot.frontends.terminal.dialogs.sessions_list import Act, SessionsList
+    from zot.frontends.terminal.dialogs.sessions_list import SessionAction, SessionsList
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     dialog = await _list(context, filter=arguments)
     while (act := await _ask(context, dialog)) is not None:
         if act.kind == "open":
@@ -27,7 +27,7 @@ async def run(context: Context, arguments: str) -> None:
         dialog = await _list(context, everywhere=everywhere, like=dialog)
 
 
-async def _ask(context: Context, dialog: SessionsList) -> Act | None:
+async def _ask(context: CommandContext, dialog: SessionsList) -> SessionAction | None:
     reading = context.desk.spawn(dialog.reader.run())
     try:
         return await context.dialogs.ask(dialog)
@@ -36,7 +36,7 @@ async def _ask(context: Context, dialog: SessionsList) -> Act | None:
 
 
 async def _list(
-    context: Context, *, everywhere: bool = False, like: SessionsList | None = None, filter: str = ""
+    context: CommandContext, *, everywhere: bool = False, like: SessionsList | None = None, filter: str = ""
 ) -> SessionsList:
     """As the files are now; what was typed and chosen in an earlier list is so again."""
     from zot.frontends.terminal.dialogs.sessions_list import SessionsList
@@ -52,7 +52,7 @@ async def _list(
     )
 
 
-async def _change(context: Context, act: Act) -> None:
+async def _change(context: CommandContext, act: SessionAction) -> None:
     """Rename or delete; a failure is said and the list stays."""
     try:
         if act.kind == "rename":
@@ -64,7 +64,7 @@ async def _change(context: Context, act: Act) -> None:
         context.status.error(str(error))
 
 
-async def _sure(context: Context, act: Act) -> bool:
+async def _sure(context: CommandContext, act: SessionAction) -> bool:
     from zot.frontends.terminal.dialogs.picker import YesNo
     from zot.system.visible_text import spelled
 
@@ -96,7 +96,7 @@ async def _delete(conversation: Conversation, path: Path) -> None:
         raise ZotError(f"cannot delete {path}: {error.strerror}") from error
 
 
-async def switch_session(context: Context, path: Path) -> None:
+async def switch_session(context: CommandContext, path: Path) -> None:
     """Continue a stored conversation: it is shown, and its own model is used where possible."""
     if context.conversation.present.session_file == str(path):
         context.status.ok("you are already in this session")
@@ -110,7 +110,7 @@ async def switch_session(context: Context, path: Path) -> None:
         await show_session(context, session)
 
 
-async def show_session(context: Context, session: Session) -> None:
+async def show_session(context: CommandContext, session: Session) -> None:
     """What was said in the session that was just opened, and what had to be repaired; its model answers from now on."""
     transcript = context.transcript
     context.asides.clear()
@@ -122,7 +122,7 @@ async def show_session(context: Context, session: Session) -> None:
     await _restore_model(context, session)
 
 
-async def _branch_instead(context: Context, path: Path) -> None:
+async def _branch_instead(context: CommandContext, path: Path) -> None:
     """Two programs must not write to one file; a branch has everything that was said so far."""
     from zot.core.session.fork import fork_at
     from zot.frontends.terminal.dialogs.picker import YesNo
@@ -133,7 +133,7 @@ async def _branch_instead(context: Context, path: Path) -> None:
         await switch_session(context, branch)
 
 
-async def _restore_model(context: Context, session: Session) -> None:
+async def _restore_model(context: CommandContext, session: Session) -> None:
     conversation, present = context.conversation, context.conversation.present
     wanted = (session.meta.provider, session.meta.model)
     if not all(wanted) or wanted == (present.provider, present.model):

@@ -9,14 +9,14 @@ import msgspec
 
 from zot.errors import UsageError, ZotError
 from zot.frontends.terminal.commands import reasoning
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.dialogs.picker import Picker
 from zot.tui.image import protocol
 from zot.tui.sanitize import one_line
-from zot.tui.widgets.select_list import Choice
+from zot.tui.widgets import Choice
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     """``theme`` opens the list of themes, ``theme NAME`` chooses one."""
     what, _, name = arguments.partition(" ")
     if what.lower() == "theme":
@@ -30,44 +30,44 @@ async def run(context: Context, arguments: str) -> None:
         await _open_row(context, key)
 
 
-class Row(msgspec.Struct, frozen=True):
+class SettingRow(msgspec.Struct, frozen=True):
     """A setting with few values; ``apply`` makes a change work now, where reading the setting later is not enough."""
 
     key: str
     label: str
     values: tuple[Any, ...]
-    apply: Callable[[Context], None] | None = None
+    apply: Callable[[CommandContext], None] | None = None
 
 
-def _read_again(context: Context) -> None:
+def _read_again(context: CommandContext) -> None:
     context.conversation.read_settings()
 
 
-def _permission_mode(context: Context) -> None:
+def _permission_mode(context: CommandContext) -> None:
     """In force now, unless this run may not have it."""
     context.conversation.set_permission_mode(context.conversation.settings.values.permission_mode)
     context.desk.redraw()
 
 
-def _bell(context: Context) -> None:
+def _bell(context: CommandContext) -> None:
     context.desk.terminal.bell = context.conversation.settings.values.bell
 
 
-def _images(context: Context) -> None:
+def _images(context: CommandContext) -> None:
     context.looks.allow_images(context.conversation.settings.values.inline_images_enabled)
 
 
-def _credentials(context: Context) -> None:
+def _credentials(context: CommandContext) -> None:
     context.conversation.auth.keyring = context.conversation.settings.values.credential_store == "keyring"
 
 
-def _approve(context: Context) -> None:
+def _approve(context: CommandContext) -> None:
     from zot.features.jail.feature import jail_of
 
     jail_of(context.conversation).apply_settings()
 
 
-def _patience(context: Context) -> None:
+def _patience(context: CommandContext) -> None:
     from zot.features.lookup import mcp_host
 
     host = mcp_host(context.conversation)
@@ -75,29 +75,33 @@ def _patience(context: Context) -> None:
         host.timeout_s = context.conversation.settings.values.mcp_tool_timeout_s
 
 
-ROWS: tuple[Row, ...] = (
-    Row("inline_images_enabled", "show images in the terminal", (None, True, False), _images),
-    Row("auto_compact_threshold", "compact when the context is this full (%)", (85, 70, 80, 90, "off"), _read_again),
-    Row(
+ROWS: tuple[SettingRow, ...] = (
+    SettingRow("inline_images_enabled", "show images in the terminal", (None, True, False), _images),
+    SettingRow(
+        "auto_compact_threshold", "compact when the context is this full (%)", (85, 70, 80, 90, "off"), _read_again
+    ),
+    SettingRow(
         "permission_mode",
         "permission mode, now and at the start",
         ("everything", "ask", "accept-edits", "plan"),
         _permission_mode,
     ),
-    Row("approve", "what a jailed call wanted outside", ("", "outside"), _approve),
-    Row("retries", "try a failed model call again this often", (9, 20, 0, 3), _read_again),
-    Row("max_cost_session", "what a session may cost ($)", (0, 1, 5, 20, 100), _read_again),
-    Row("max_cost_day", "what all runs may cost on one day ($)", (0, 5, 20, 100), _read_again),
-    Row("show_thinking", "what the model thinks", ("folded", "open", "off")),
-    Row("notify_after_s", "ring when a turn took this long (s)", (15, 60, 0)),
-    Row("bell", "how zot calls you", ("on", "quiet", "off"), _bell),
-    Row("terminal_title", "name the terminal's window", (True, False)),
-    Row("vi_mode", "vi keys in the editor", (False, True)),
-    Row("auto_swarm_enabled", "the model may start agents in the background", (False, True), _read_again),
-    Row("swarm_agents", "workers at work at once, from the next one on", (4, 8, 16, 1, 2)),
-    Row("mcp_tool_timeout_s", "how long an MCP server may be silent in a call (s)", (300, 60, 900, 3600), _patience),
-    Row("hooks_strict", "refuse a call whose hook failed, from the next start", (False, True)),
-    Row("credential_store", "where a login keeps its secret", ("file", "keyring"), _credentials),
+    SettingRow("approve", "what a jailed call wanted outside", ("", "outside"), _approve),
+    SettingRow("retries", "try a failed model call again this often", (9, 20, 0, 3), _read_again),
+    SettingRow("max_cost_session", "what a session may cost ($)", (0, 1, 5, 20, 100), _read_again),
+    SettingRow("max_cost_day", "what all runs may cost on one day ($)", (0, 5, 20, 100), _read_again),
+    SettingRow("show_thinking", "what the model thinks", ("folded", "open", "off")),
+    SettingRow("notify_after_s", "ring when a turn took this long (s)", (15, 60, 0)),
+    SettingRow("bell", "how zot calls you", ("on", "quiet", "off"), _bell),
+    SettingRow("terminal_title", "name the terminal's window", (True, False)),
+    SettingRow("vi_mode", "vi keys in the editor", (False, True)),
+    SettingRow("auto_swarm_enabled", "the model may start agents in the background", (False, True), _read_again),
+    SettingRow("swarm_agents", "workers at work at once, from the next one on", (4, 8, 16, 1, 2)),
+    SettingRow(
+        "mcp_tool_timeout_s", "how long an MCP server may be silent in a call (s)", (300, 60, 900, 3600), _patience
+    ),
+    SettingRow("hooks_strict", "refuse a call whose hook failed, from the next start", (False, True)),
+    SettingRow("credential_store", "where a login keeps its secret", ("file", "keyring"), _credentials),
 )
 _PICKERS = {
     "theme": "colour theme",
@@ -107,19 +111,19 @@ _PICKERS = {
 }
 
 
-def _settings_picker(context: Context, selected: str) -> Picker:
+def _settings_picker(context: CommandContext, selected: str) -> Picker:
     rows = [Choice(key, label, f"{_current(context, key)} ›") for key, label in _PICKERS.items()]  # asked for most
     rows += [Choice(row.key, row.label, _shown_row(row, _value(context, row))) for row in ROWS]
     return Picker("settings", rows, selected=selected, hint="enter changes · type to filter · esc closes")
 
 
-def _value(context: Context, row: Row) -> Any:
+def _value(context: CommandContext, row: SettingRow) -> Any:
     """An empty text is the first of its values."""
     value = getattr(context.conversation.settings.values, row.key)
     return row.values[0] if value == "" else value
 
 
-def _shown_row(row: Row, value: Any) -> str:
+def _shown_row(row: SettingRow, value: Any) -> str:
     if row.key == "inline_images_enabled" and not protocol(allowed=True):
         return f"{_shown(value)} (this terminal cannot)"
     if row.key == "approve":
@@ -134,7 +138,7 @@ def _shown(value: Any) -> str:
     return words[value] if value is None or isinstance(value, bool) else one_line(str(value))
 
 
-def _current(context: Context, key: str) -> str:
+def _current(context: CommandContext, key: str) -> str:
     values = context.conversation.settings.values
     if key == "theme":
         return one_line(values.theme) or "automatic"
@@ -145,7 +149,7 @@ def _current(context: Context, key: str) -> str:
     return f"{len(values.quick_model_shortcuts)} set"
 
 
-async def _open_row(context: Context, key: str) -> None:
+async def _open_row(context: CommandContext, key: str) -> None:
     """Turn a row to its next value, or open what it opens."""
     row = next((row for row in ROWS if row.key == key), None)
     try:
@@ -163,7 +167,7 @@ async def _open_row(context: Context, key: str) -> None:
         context.status.error(str(error))
 
 
-def _turn(context: Context, row: Row) -> None:
+def _turn(context: CommandContext, row: SettingRow) -> None:
     settings = context.conversation.settings
     now = _value(context, row)
     place = row.values.index(now) if now in row.values else -1
@@ -174,12 +178,12 @@ def _turn(context: Context, row: Row) -> None:
     context.status.ok(f"{row.label}: {_shown_row(row, value)}")
 
 
-def complete(context: Context, typed: str) -> list[Choice]:
+def complete(context: CommandContext, typed: str) -> list[Choice]:
     themes = [Choice(f"theme {theme.value}", f"theme {one_line(theme.label)}") for theme in context.looks.choices()]
     return [Choice("theme", "theme", "choose the colours"), *themes]
 
 
-async def _use_theme(context: Context, name: str) -> None:
+async def _use_theme(context: CommandContext, name: str) -> None:
     """By its name or label, whatever the case."""
     themes = context.looks.choices()
     wanted = name.lower()
@@ -190,13 +194,13 @@ async def _use_theme(context: Context, name: str) -> None:
     _keep_theme(context, found.value)
 
 
-def _keep_theme(context: Context, value: str) -> None:
+def _keep_theme(context: CommandContext, value: str) -> None:
     context.looks.choose(value)
     context.conversation.settings.save(theme=None if value == "auto" else value)
     context.status.ok(f"colour theme: {one_line(value)}")
 
 
-async def _theme(context: Context) -> None:
+async def _theme(context: CommandContext) -> None:
     """The list repaints the screen as it moves; leaving it without a choice brings the old colours back."""
     looks = context.looks
     before = looks.value
@@ -215,7 +219,7 @@ async def _theme(context: Context) -> None:
     _keep_theme(context, chosen)
 
 
-async def _pinned_servers(context: Context) -> None:
+async def _pinned_servers(context: CommandContext) -> None:
     """Each server is switched; what else the setting names, single tools say, stays until it is switched off."""
     from zot.features.lookup import mcp_host
 
@@ -244,9 +248,9 @@ async def _pinned_servers(context: Context) -> None:
             host.pin(conversation.settings.values.mcp_pinned)
 
 
-async def _shortcuts(context: Context) -> None:
+async def _shortcuts(context: CommandContext) -> None:
     """Nine slots; a slot is filled from the models that can be used now."""
-    from zot.frontends.terminal.dialogs.model_picker import ModelPicker
+    from zot.frontends.terminal.dialogs.picker import ModelPicker
 
     conversation = context.conversation
     while True:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.screen.tool_view import BY_HAND
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, utc_now
 
@@ -22,13 +22,13 @@ _A_DAY_S = 86_400  # a person is watching, and has esc
 _numbers = iter(range(1, 1 << 62))
 
 
-def run(context: Context, command: str, *, told: bool = True) -> None:
+def run(context: CommandContext, command: str, *, told: bool = True) -> None:
     """``command`` is what stood after the exclamation mark; ``told``: the model sees it with the next prompt."""
     context.asides.turn_begins()
     context.turns.run(lambda: _work(context, command.strip(), told), "running a command")
 
 
-async def _work(context: Context, command: str, told: bool) -> None:
+async def _work(context: CommandContext, command: str, told: bool) -> None:
     from zot.agent.tools.bash import BashTool
     from zot.agent.tools.registry import Limits
     from zot.core import events

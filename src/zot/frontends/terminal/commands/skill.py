@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from zot.errors import ZotError
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.commands.skills import found_skills
 from zot.system.text_files import reason_of
 
 
-def run(context: Context, arguments: str) -> None:
+def run(context: CommandContext, arguments: str) -> None:
     name, _, text = arguments.partition(" ")
     skills = found_skills(context.conversation)
     skill = skills.find(name)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.tui.sanitize import one_line, sanitize
-from zot.tui.widgets.select_list import Choice
+from zot.tui.widgets import Choice
 from zot.tui.width import cut, pad, visible
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _NAME, _SOURCE, _ROWS = 20, 16, 12
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     from zot.frontends.terminal.dialogs.picker import Picker
 
     if not context.conversation.services.config.skills:
@@ -60,7 +60,7 @@ def _row(skill: Skill) -> Choice:
     return Choice(skill.name, label, one_line(skill.description))
 
 
-async def _read(context: Context, skill: Skill) -> None:
+async def _read(context: CommandContext, skill: Skill) -> None:
     from zot.frontends.terminal.dialogs.text_dialogs import TextView
     from zot.system.text_files import reason_of
     from zot.tui import markdown

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 
 _PROMPT = (
     "Study {place} until you understand it. Begin with its documentation and its build files, then follow the code "
@@ -12,5 +12,5 @@ _PROMPT = (
 )
 
 
-def run(context: Context, arguments: str) -> None:
+def run(context: CommandContext, arguments: str) -> None:
     context.turns.submit(_PROMPT.format(place=arguments or "the project in the working directory"))

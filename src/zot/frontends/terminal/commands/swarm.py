@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from zot.errors import UsageError, ZotError
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.system.visible_text import spelled
 
 if TYPE_CHECKING:
     from zot.frontends.terminal.swarm.dashboard import Act
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
     from zot.wire.swarm_frames import SwarmMerge, SwarmMerged, SwarmStart, WorkerInfo
 
 _MODES = {"--worktree": "worktree", "--shared": "shared"}
@@ -26,7 +26,7 @@ _FLAG = re.compile(r"(--[a-z-]+)(?:=(\S*))?(?:\s+|$)")
 _WORD = re.compile(r"(\S+)(?:\s+|$)")
 
 
-async def run(context: Context, arguments: str) -> None:
+async def run(context: CommandContext, arguments: str) -> None:
     word = _WORD.match(arguments)
     doer = _DOERS.get(word[1].lower() if word is not None else "")
     await (_new(context, arguments) if doer is None else doer(context, arguments[word.end() :] if word else ""))
@@ -35,7 +35,7 @@ async def run(context: Context, arguments: str) -> None:
 # --- the list
 
 
-async def _list(context: Context, rest: str) -> None:
+async def _list(context: CommandContext, rest: str) -> None:
     """``--all``: those of other conversations, too."""
     if rest not in ("", "--all", "-a"):
         raise UsageError(f"/swarm list takes nothing behind it; /swarm new list {rest[:40]} starts a worker")
@@ -56,7 +56,7 @@ async def _list(context: Context, rest: str) -> None:
         measuring.cancel()
 
 
-async def _act(context: Context, act: Act) -> None:
+async def _act(context: CommandContext, act: Act) -> None:
     """What takes its time is done beside the list, which shows how it goes."""
     id = act.worker
     match act.verb:
@@ -78,7 +78,7 @@ async def _act(context: Context, act: Act) -> None:
             await _ask_to_remove(context, id)
 
 
-async def _tried(context: Context, work: Awaitable[None]) -> None:
+async def _tried(context: CommandContext, work: Awaitable[None]) -> None:
     """What cannot be done is told, and the list stays."""
     try:
         await work
@@ -89,21 +89,21 @@ async def _tried(context: Context, work: Awaitable[None]) -> None:
 # --- starting
 
 
-async def _new(context: Context, text: str) -> None:
+async def _new(context: CommandContext, text: str) -> None:
     if not text:
         await _compose(context)
         return
     await _start(context, order_of(text))
 
 
-async def _start(context: Context, order: SwarmStart) -> None:
+async def _start(context: CommandContext, order: SwarmStart) -> None:
     context.status.ok("starting a worker …")
     info = await context.swarm.start(order)
     where = f"on branch {info.branch}" if info.branch else "and writes here" if order.write else "and only reads"
     context.status.ok(f"started {info.name} {where} · /swarm shows it")
 
 
-async def _compose(context: Context) -> None:
+async def _compose(context: CommandContext) -> None:
     from zot.frontends.terminal.swarm.message_editor import Composer
 
     told = "what a worker is to do; --model M before it chooses the model"
@@ -143,7 +143,7 @@ def order_of(text: str) -> SwarmStart:
 # --- one worker
 
 
-async def _read(context: Context, typed: str, *, typing: bool = False) -> None:
+async def _read(context: CommandContext, typed: str, *, typing: bool = False) -> None:
     from zot.frontends.terminal.swarm.worker_view import WorkerView
 
     workers, id = context.swarm, _named(context, typed).id
@@ -162,11 +162,11 @@ async def _read(context: Context, typed: str, *, typing: bool = False) -> None:
         await _tried(context, _act(context, act))
 
 
-async def _attach(context: Context, typed: str) -> None:
+async def _attach(context: CommandContext, typed: str) -> None:
     await _read(context, typed, typing=True)
 
 
-async def _prompt(context: Context, id: str) -> None:
+async def _prompt(context: CommandContext, id: str) -> None:
     from zot.frontends.terminal.swarm.message_editor import Composer
     from zot.wire.rpc_frames import Image
 
@@ -179,7 +179,7 @@ async def _prompt(context: Context, id: str) -> None:
         context.status.ok(f"sent to {name}")
 
 
-async def _send(context: Context, rest: str) -> None:
+async def _send(context: CommandContext, rest: str) -> None:
     """All behind the name is one message, line breaks and all."""
     word = _WORD.match(rest)
     text = rest[word.end() :].strip() if word is not None else ""
@@ -190,7 +190,7 @@ async def _send(context: Context, rest: str) -> None:
     context.status.ok(f"sent to {worker.name}")
 
 
-async def _stop(context: Context, typed: str) -> None:
+async def _stop(context: CommandContext, typed: str) -> None:
     if typed in ("all", "--all"):
         count = len(context.swarm.at_work())
         await context.swarm.stop_own()
@@ -202,7 +202,7 @@ async def _stop(context: Context, typed: str) -> None:
     context.status.ok(f"stopped {worker.name}; /swarm resume {worker.name} continues it")
 
 
-async def _resume(context: Context, typed: str) -> None:
+async def _resume(context: CommandContext, typed: str) -> None:
     if not typed:
         await _list(context, "")
         return
@@ -210,7 +210,7 @@ async def _resume(context: Context, typed: str) -> None:
     context.status.ok(f"{info.name} goes on")
 
 
-async def _ask_to_remove(context: Context, id: str) -> None:
+async def _ask_to_remove(context: CommandContext, id: str) -> None:
     """A key is pressed sooner than a name is typed, and what a worker said is gone with it."""
     from zot.frontends.terminal.dialogs.picker import YesNo
 
@@ -219,7 +219,7 @@ async def _ask_to_remove(context: Context, id: str) -> None:
         context.desk.spawn(_remove(context, id))
 
 
-async def _remove(context: Context, typed: str) -> None:
+async def _remove(context: CommandContext, typed: str) -> None:
     """With changes that are nowhere else, only after a question."""
     from zot.frontends.terminal.dialogs.picker import YesNo
     from zot.swarm.worker_operations import UnmergedChanges
@@ -244,7 +244,7 @@ async def _remove(context: Context, typed: str) -> None:
 # --- what it changed
 
 
-async def _diff(context: Context, typed: str) -> None:
+async def _diff(context: CommandContext, typed: str) -> None:
     from zot.frontends.terminal.dialogs.text_dialogs import TextView
     from zot.frontends.terminal.swarm.tree_diff import rows_of
 
@@ -257,9 +257,9 @@ async def _diff(context: Context, typed: str) -> None:
     await context.dialogs.ask(TextView(title, lambda theme, width: rows_of(text, desk.painter, width)))
 
 
-async def _ask_to_merge(context: Context, id: str) -> None:
+async def _ask_to_merge(context: CommandContext, id: str) -> None:
     from zot.frontends.terminal.dialogs.picker import Picker
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
     from zot.wire.swarm_frames import SwarmMerge
 
     worker = _named(context, id)
@@ -277,7 +277,7 @@ async def _ask_to_merge(context: Context, id: str) -> None:
         context.desk.spawn(_merge_as(context, command, worker.name))
 
 
-async def _merge(context: Context, rest: str) -> None:
+async def _merge(context: CommandContext, rest: str) -> None:
     """``/swarm merge WORKER [--squash|--no-ff|--patch] [--into BRANCH] [--check "COMMAND"] [--repair]``."""
     import shlex
 
@@ -305,7 +305,7 @@ async def _merge(context: Context, rest: str) -> None:
     await _merge_as(context, SwarmMerge(worker=worker.id, **given), worker.name)
 
 
-async def _merge_as(context: Context, command: SwarmMerge, name: str) -> None:
+async def _merge_as(context: CommandContext, command: SwarmMerge, name: str) -> None:
     context.status.ok(f"merging {name} …")
     merged = await context.swarm.service.merge(command)
     await context.swarm.refresh()
@@ -317,7 +317,9 @@ async def _merge_as(context: Context, command: SwarmMerge, name: str) -> None:
     context.status.ok(_merged_words(merged, command, name))
 
 
-async def _offer_repair(context: Context, merged: SwarmMerged, command: SwarmMerge, name: str) -> tuple[str, ...]:
+async def _offer_repair(
+    context: CommandContext, merged: SwarmMerged, command: SwarmMerge, name: str
+) -> tuple[str, ...]:
     """A conflict leaves everything as it was; whoever made one side of it can mend it. ZotError if nobody is to."""
     from zot.frontends.terminal.dialogs.picker import YesNo
 
@@ -344,14 +346,14 @@ def _merged_words(merged: SwarmMerged, command: SwarmMerge, name: str) -> str:
 # --- who is meant
 
 
-def _named(context: Context, typed: str) -> Any:
+def _named(context: CommandContext, typed: str) -> Any:
     """The record of a worker by id, the beginning of one, or name."""
     if not typed:
         raise UsageError("/swarm: say which worker; /swarm shows them")
     return context.swarm.service.named(typed)
 
 
-_DOERS: dict[str, Callable[[Context, str], Awaitable[None]]] = {
+_DOERS: dict[str, Callable[[CommandContext, str], Awaitable[None]]] = {
     **dict.fromkeys(("", "list", "ls", "ps"), _list),
     **dict.fromkeys(("new", "spawn"), _new),
     **dict.fromkeys(("kill", "stop"), _stop),
@@ -383,9 +385,9 @@ _ONLY: dict[str, tuple[str, ...]] = {
 }
 
 
-def complete(context: Context, typed: str) -> list[Choice]:
+def complete(context: CommandContext, typed: str) -> list[Choice]:
     """The verbs; behind one of them, the workers it can be used for."""
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     verb, space, _ = typed.partition(" ")
     if not space:
@@ -400,6 +402,6 @@ def complete(context: Context, typed: str) -> list[Choice]:
 
 def _choice(verb: str, info: WorkerInfo, behind: str) -> Choice:
     from zot.frontends.terminal.swarm.worker_summary import doing
-    from zot.tui.widgets.select_list import Choice
+    from zot.tui.widgets import Choice
 
     return Choice(f"{verb} {info.name}{behind}", f"{verb} {spelled(info.name)}", f"{info.status} · {doing(info)}"[:200])

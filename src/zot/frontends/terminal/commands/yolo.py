@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from zot.frontends.terminal.commands.command_context import Context
+from zot.frontends.terminal.commands.command_context import CommandContext
 
 
-def run(context: Context, arguments: str) -> None:
+def run(context: CommandContext, arguments: str) -> None:
     if context.confirmations.allow_all():
         context.status.ok("no more questions: every tool runs without confirmation from now on")
     else:

@@ -15,12 +15,11 @@ from zot.errors import ToolError
 from zot.system.safe_open import TooLarge, read_whole
 from zot.system.visible_text import MARK, TAB, has_hidden, spelled_lines
 from zot.tui.decision_text import decision_rows, folded, painted
-from zot.tui.diff import UNTINTED, numbered, on_tint
+from zot.tui.diff import UNTINTED, changed_words, numbered, on_tint
 from zot.tui.highlight import language_of
 from zot.tui.markdown import Painter
 from zot.tui.tool_call_rows import counts
 from zot.tui.width import CONTINUED, cut, visible, wrap
-from zot.tui.word_diff import changed_words
 
 if TYPE_CHECKING:
     from zot.agent.tools.workspace import Workspace

@@ -15,19 +15,19 @@ from zot.core.permission_gate import Answer, ApprovalQuestion
 from zot.core.permission_modes import CYCLE, WORDS, Mode, Rule, wider
 from zot.errors import ZotError, in_words
 from zot.frontends.terminal.dialogs.call_details import Existing, call_hides, call_rows, nothing_there
-from zot.frontends.terminal.dialogs.detail_pane import Evidence
 from zot.frontends.terminal.dialogs.dialog import CONFIRM, READING, Dialog, Dialogs
+from zot.frontends.terminal.dialogs.text_dialogs import Evidence
 from zot.system.visible_text import spelled
 from zot.tui.decision_text import decision_rows
 from zot.tui.keys import Key
 from zot.tui.theme import Theme
-from zot.tui.widgets.text_field import TextField
+from zot.tui.widgets import TextField
 from zot.tui.width import cells, cut
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.features.jail.outside_access import Decision, OutsideRequest
-    from zot.frontends.terminal.screen.ui_services import Desk
+    from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.tui.markdown import Painter
 
 DEAF_S = 0.15
@@ -35,7 +35,7 @@ _TWICE_S = 1.0
 _ROOMY = 8
 
 
-class Choice(NamedTuple):
+class ApprovalOption(NamedTuple):
     """An answer under its digit; ``kept`` ones hold in this project in later sessions, too."""
 
     digit: str
@@ -75,13 +75,13 @@ class ConfirmDialog(Dialog[Confirmed]):
         self._reason: TextField | None = None
         self._always = always_choices(self._tool, question.prefix, of_worker=bool(who))
         everything = "yes, and everything this worker does" if who else "yes, and everything in this session"
-        self._rest = [Choice("3", everything, "all", "all")] if question.or_all else []
+        self._rest = [ApprovalOption("3", everything, "all", "all")] if question.or_all else []
         self._selected = "4" if hidden or is_dangerous(args) else "1"
 
     @property
-    def _choices(self) -> list[Choice]:
-        once = Choice("1", "yes, this once", "once", "once")
-        return [once, self._always[0], *self._rest, Choice("4", "no", "no", "deny")]
+    def _choices(self) -> list[ApprovalOption]:
+        once = ApprovalOption("1", "yes, this once", "once", "once")
+        return [once, self._always[0], *self._rest, ApprovalOption("4", "no", "no", "deny")]
 
     # --- rows
 
@@ -126,7 +126,7 @@ class ConfirmDialog(Dialog[Confirmed]):
         ]
         return [theme.paint("fg", cut(f"  {''.join(marks)}", width))]
 
-    def _row(self, theme: Theme, choice: Choice, width: int) -> str:
+    def _row(self, theme: Theme, choice: ApprovalOption, width: int) -> str:
         text = f"  {choice.digit}  {choice.text}"
         return theme.selected(text, width) if choice.digit == self._selected else theme.paint("fg", cut(text, width))
 
@@ -189,16 +189,16 @@ class ConfirmDialog(Dialog[Confirmed]):
         return True
 
 
-def always_choices(tool: str, prefix: Sequence[str], *, of_worker: bool = False) -> list[Choice]:
+def always_choices(tool: str, prefix: Sequence[str], *, of_worker: bool = False) -> list[ApprovalOption]:
     """What the second answer may mean, the narrowest first. What a worker is allowed ends with it."""
     covered: list[tuple[str, str, Literal["prefix", "tool"]]] = [(tool, "this tool", "tool")]
     if prefix:
         covered.insert(0, (f"`{' '.join(prefix)} …`", "like it", "prefix"))
     if of_worker:
         always = "yes, and always {} for this worker"
-        return [Choice("2", always.format(what), short, decision) for what, short, decision in covered]
+        return [ApprovalOption("2", always.format(what), short, decision) for what, short, decision in covered]
     return [
-        Choice("2", f"yes, and always {what} in this {where}", short, decision, where == "project")
+        ApprovalOption("2", f"yes, and always {what} in this {where}", short, decision, where == "project")
         for what, short, decision in covered
         for where in ("session", "project")
     ]
@@ -207,7 +207,9 @@ def always_choices(tool: str, prefix: Sequence[str], *, of_worker: bool = False)
 class Confirmations:
     """Implements ``core.confirm.Confirmer``: ask, one after the other. ``cancel`` ends the turn."""
 
-    def __init__(self, desk: Desk, dialogs: Dialogs, conversation: Conversation, cancel: Callable[[], None]) -> None:
+    def __init__(
+        self, desk: ScreenServices, dialogs: Dialogs, conversation: Conversation, cancel: Callable[[], None]
+    ) -> None:
         self._desk = desk
         self._dialogs = dialogs
         self._conversation = conversation

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from zot.features.jail.outside_access import Decision, OutsideRequest
 from zot.frontends.terminal.dialogs.call_details import call_hides, call_rows, nothing_there
 from zot.frontends.terminal.dialogs.confirm import DEAF_S, Confirmations
-from zot.frontends.terminal.dialogs.detail_pane import Evidence
 from zot.frontends.terminal.dialogs.dialog import CONFIRM, Dialog, Dialogs
+from zot.frontends.terminal.dialogs.text_dialogs import Evidence
 from zot.system.visible_text import has_hidden, spelled
 from zot.tui.decision_text import decision_rows
 from zot.tui.keys import Key
@@ -21,7 +21,7 @@ from zot.tui.theme import Theme
 from zot.tui.width import cut
 
 if TYPE_CHECKING:
-    from zot.frontends.terminal.screen.ui_services import Desk
+    from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.tui.markdown import Painter
 
 _ROOMY = 8
@@ -122,7 +122,7 @@ class OutsideDialog(Dialog[Decision]):
 class OutsideQuestions:
     """Implements ``agent.permission.outside.Asker``: in turn with the other confirmations."""
 
-    def __init__(self, desk: Desk, dialogs: Dialogs, confirmations: Confirmations) -> None:
+    def __init__(self, desk: ScreenServices, dialogs: Dialogs, confirmations: Confirmations) -> None:
         self._desk = desk
         self._dialogs = dialogs
         self._confirmations = confirmations

@@ -17,7 +17,7 @@ from zot.system.visible_text import spelled
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets.select_list import Choice, SelectList
+from zot.tui.widgets import Choice, SelectList
 from zot.tui.width import wrap
 
 if TYPE_CHECKING:

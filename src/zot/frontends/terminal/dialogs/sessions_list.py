@@ -6,23 +6,101 @@ said by ``SessionReader``, whose finds join the list as they come.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
 
-from zot.core.session.search import MessageExcerpt
+from zot.core.session.search import Hit, MessageExcerpt, last_said, search
 from zot.core.session.summary import Summary
 from zot.frontends.terminal.dialogs.dialog import Dialog
-from zot.frontends.terminal.dialogs.session_loader import SessionReader
 from zot.tui.fuzzy import Pattern
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets.select_list import Choice, SelectList, pointed_out
-from zot.tui.widgets.text_field import TextField
+from zot.tui.widgets import Choice, SelectList, TextField, pointed_out
 from zot.tui.width import cut, wrap
+
+# Reads stored conversations in threads: no key waits. A new query ends the search for the old one; what was read
+# of the end of a conversation is retained while the list is open.
+
+_SHORTEST = 2  # letters that are worth reading every conversation for
+_PAUSE_S = 0.12  # between keys of somebody who types on
+
+
+class SessionReader:
+    """``want`` says which conversation to look into and which words to find; ``found`` is called when there is more.
+
+    ``hits`` are the conversations in which the words were said, and where; ``ends`` how conversations end."""
+
+    def __init__(self, paths: Sequence[str], found: Callable[[], None]) -> None:
+        self.hits: dict[str, MessageExcerpt] = {}
+        self.ends: dict[str, list[MessageExcerpt]] = {}
+        self.searching = False
+        self._paths = paths
+        self._found = found
+        self._path = self._typed = ""
+        self._over = False
+        self._look, self._search = asyncio.Event(), asyncio.Event()
+
+    def want(self, path: str, typed: str) -> None:
+        if path != self._path:
+            self._path = path
+            self._look.set()
+        if typed != self._typed:
+            self._typed = typed
+            self.searching = len(typed.strip()) >= _SHORTEST
+            self._search.set()
+
+    def forget(self) -> None:
+        """What was found for other words."""
+        self.hits = {}
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._look_on())
+                group.create_task(self._search_on())
+        finally:
+            self._over = True
+
+    async def _look_on(self) -> None:
+        while True:
+            await self._look.wait()
+            self._look.clear()
+            path = self._path
+            if path and path not in self.ends:
+                try:
+                    self.ends[path] = await asyncio.to_thread(last_said, path)
+                except OSError:  # gone meanwhile: there is nothing to show of it
+                    self.ends[path] = []
+                self._found()
+
+    async def _search_on(self) -> None:
+        while True:
+            await self._search.wait()
+            self._search.clear()
+            await asyncio.sleep(_PAUSE_S)
+            if self._search.is_set() or not self.searching:
+                continue
+            await asyncio.to_thread(self._search_for, self._typed, asyncio.get_running_loop())
+            if not self._search.is_set():
+                self.searching = False
+                self._found()
+
+    def _search_for(self, typed: str, loop: asyncio.AbstractEventLoop) -> None:
+        """In a thread."""
+        for hit in search(self._paths, typed, lambda: self._over or typed != self._typed):
+            loop.call_soon_threadsafe(self._take, typed, hit)
+
+    def _take(self, typed: str, hit: Hit) -> None:
+        if typed == self._typed and not self._over:
+            self.hits[hit.path] = hit.said
+            self._found()
+
 
 _HINT = "enter resumes · ctrl+r renames · ctrl+d deletes · tab {scope} · esc closes"
 _EMPTY = "type to search titles and all that was said"
@@ -31,7 +109,7 @@ _PREVIEW = 12
 _LONGEST_SAID = 4  # rows
 
 
-class Act(msgspec.Struct, frozen=True):
+class SessionAction(msgspec.Struct, frozen=True):
     """What to do with a session; ``title`` is its new title, or how it is called when it is to be deleted."""
 
     kind: Literal["open", "rename", "delete", "everywhere"]
@@ -39,7 +117,7 @@ class Act(msgspec.Struct, frozen=True):
     title: str = ""
 
 
-class SessionsList(Dialog[Act]):
+class SessionsList(Dialog[SessionAction]):
     """``reader.run`` must run while it is open. ``filter`` is what is searched for already."""
 
     def __init__(
@@ -137,13 +215,13 @@ class SessionsList(Dialog[Act]):
             return self._rename_key(key)
         chosen = self.list.chosen
         if key.name in ("tab", "ctrl+a"):
-            self.finish(Act("everywhere", ""))
+            self.finish(SessionAction("everywhere", ""))
         elif chosen is not None and key.name == "enter":
-            self.finish(Act("open", chosen.value))
+            self.finish(SessionAction("open", chosen.value))
         elif chosen is not None and key.name == "ctrl+r":
             self._renaming = TextField(one_line(self._by_path[chosen.value].title))
         elif chosen is not None and key.name == "ctrl+d":
-            self.finish(Act("delete", chosen.value, self._by_path[chosen.value].label))
+            self.finish(SessionAction("delete", chosen.value, self._by_path[chosen.value].label))
         else:
             return self._list_key(key)
         return True
@@ -167,7 +245,7 @@ class SessionsList(Dialog[Act]):
             chosen, title = self.list.chosen, self._renaming.text.strip()
             self._renaming = None
             if chosen is not None and title:
-                self.finish(Act("rename", chosen.value, title))
+                self.finish(SessionAction("rename", chosen.value, title))
         else:
             self._renaming.key(key)
         return True

@@ -16,7 +16,7 @@ from zot.provider.messages import Message
 from zot.tui.keys import Key
 from zot.tui.live_region import Settled
 from zot.tui.theme import Theme
-from zot.tui.widgets.text_field import TextField
+from zot.tui.widgets import TextField
 from zot.tui.width import cut, visible
 
 _TURN_KEYS = "↑↓ page up/down · ←→ turn · / search · n next · ctrl+o folds · y copies · esc"

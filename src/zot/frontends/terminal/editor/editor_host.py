@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from zot.features.mcp.host import McpHost
     from zot.frontends.terminal.editor.prompt_history import History
     from zot.frontends.terminal.editor.slash_popup import SlashCommand
-    from zot.frontends.terminal.screen.ui_services import Desk
+    from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.system.jail.jailed_files import Beneath
 
 
@@ -75,7 +75,7 @@ class TerminalSurroundings(Surroundings):
 
     def __init__(
         self,
-        desk: Desk,
+        desk: ScreenServices,
         keys: KeyReader,
         commands: Callable[[], Sequence[SlashCommand]],
         directory: Path,

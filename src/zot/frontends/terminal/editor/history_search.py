@@ -9,8 +9,7 @@ from zot.tui.fuzzy import Pattern
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets.select_list import Choice, SelectList
-from zot.tui.widgets.text_field import TextField
+from zot.tui.widgets import Choice, SelectList, TextField
 from zot.tui.width import cut
 
 _BEGINNING = 200  # characters of a prompt, where letters may be gathered

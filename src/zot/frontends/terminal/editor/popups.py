@@ -143,7 +143,7 @@ class Popups:
         self._put(units_of(mark + typed))
 
     def _take(self, path: str) -> None:
-        from zot.frontends.terminal.editor.typed_paths import chip_outside, is_outside
+        from zot.frontends.terminal.editor.path_completion import chip_outside, is_outside
 
         if path.startswith(RESOURCE):
             self._put([*units_of(f"@{path.removeprefix(RESOURCE)}"), " "])

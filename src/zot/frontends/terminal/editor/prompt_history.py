@@ -31,7 +31,7 @@ _NOT_TYPED = frozenset({"synthetic", "compaction", PERMISSION_MODE})  # marks of
 LONGEST = 256 << 10  # a longer text is remembered by this process alone
 
 
-class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+class HistoryEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     """``pastes``: where in the text stands what was pasted, as (start, end)."""
 
     text: str
@@ -66,9 +66,9 @@ class History:
         self._own.append(text)
         if self._path is not None and len(text) <= LONGEST:
             with suppress(OSError):  # a read-only home must not keep anyone from working
-                self._append(self._path, Entry(text, int(time.time()), tuple(pastes)))
+                self._append(self._path, HistoryEntry(text, int(time.time()), tuple(pastes)))
 
-    def _append(self, path: Path, entry: Entry) -> None:
+    def _append(self, path: Path, entry: HistoryEntry) -> None:
         text, line = entry.text, msgspec.json.encode(entry) + b"\n"
         make_private_dir(path.parent)
         with locked(path):
@@ -103,11 +103,11 @@ class History:
         self.pastes = [entry.text[start:end] for entry in entries for start, end in entry.pastes]
 
 
-def _entry_of(line: bytes) -> Entry:
+def _entry_of(line: bytes) -> HistoryEntry:
     try:
-        return msgspec.json.decode(line, type=Entry)
+        return msgspec.json.decode(line, type=HistoryEntry)
     except msgspec.MsgspecError:
-        return Entry("")
+        return HistoryEntry("")
 
 
 def prompts_in(messages: Sequence[Message]) -> list[str]:

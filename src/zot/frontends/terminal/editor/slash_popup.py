@@ -17,7 +17,7 @@ from zot.tui.fuzzy import ASIDE, EACH, INSIDE, Pattern, best
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets.select_list import Choice, SelectList, filtered
+from zot.tui.widgets import Choice, SelectList, filtered
 from zot.tui.width import cells
 
 DIVIDER = "extensions"

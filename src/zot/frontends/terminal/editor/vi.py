@@ -7,11 +7,12 @@ to typing. Keys with modifiers, arrows and enter keep their usual meaning; a com
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from itertools import dropwhile
 from typing import TYPE_CHECKING
 
-from zot.frontends.terminal.editor.vi_motions import MOTIONS, Find, ViMotion, changed_word, left, right
-from zot.frontends.terminal.editor.vi_repeat import INSERTS, Repeat
-from zot.frontends.terminal.editor.vi_text_objects import text_object
+from zot.frontends.terminal.editor.vi_motions import MOTIONS, Find, ViMotion, changed_word, left, right, text_object
 from zot.tui import text_motions as to
 from zot.tui.keys import Key
 from zot.tui.text_buffer import Position
@@ -19,7 +20,77 @@ from zot.tui.text_buffer import Position
 if TYPE_CHECKING:
     from zot.frontends.terminal.editor.editor import Editor
 
-_MOST = 10_000
+# What `.` repeats: the keys of the last change, with what was typed until its end.
+
+_MOST_KEYS = 10_000  # keys of one change, and of all that one dot replays
+INSERTS = ("i", "a", "I", "A", "o", "O")
+_TYPES = frozenset({"paste", "backspace", "delete", "alt+enter", "shift+enter", "ctrl+enter", "ctrl+j", "tab"})
+
+
+class Repeat:
+    def __init__(self) -> None:
+        self._last: list[Key] = []
+        self._now: list[Key] = []
+        self._inserting = False
+        self._replaying = False
+
+    def command(self, key: Key) -> None:
+        """A key of a command that is not over yet."""
+        if not self._replaying:
+            self._now.append(key)
+
+    def over(self, *, changed: bool, inserting: bool) -> None:
+        """The command was understood; what follows may belong to it."""
+        if self._replaying:
+            return
+        self._inserting = inserting
+        if not changed or self._now[-1:] == [Key(".", ".")]:
+            self._now = []
+        elif not inserting:
+            self._last, self._now = self._now, []
+
+    def typed(self, key: Key) -> None:
+        """A key in insert mode: other keys than those that type end what can be repeated."""
+        if self._replaying or not self._inserting:
+            return
+        if (key.printable or key.name in _TYPES) and len(self._now) < _MOST_KEYS:
+            self._now.append(key)
+        else:
+            self.ends()
+
+    def ends(self) -> None:
+        """The end of typing, or of a command that was given up."""
+        if self._replaying:
+            return
+        if self._inserting and self._now:
+            self._last = [*self._now, Key("esc")]
+        self.forget()
+
+    def forget(self) -> None:
+        self._now, self._inserting = [], False
+
+    @contextmanager
+    def replaying(self, count: str) -> Generator[Sequence[Key]]:
+        """The keys to press; meanwhile nothing is recorded. A ``count`` takes the place of the one there was."""
+        if self._replaying:
+            yield ()
+            return
+        self._replaying = True
+        try:
+            yield self._last if not count else self._counted(count[:4])
+        finally:
+            self._replaying = False
+
+    def _counted(self, count: str) -> list[Key]:
+        keys = list(dropwhile(lambda key: key.name.isdigit(), self._last))
+        if not keys or keys[0].name in ("v", "V"):
+            return keys
+        if keys[0].name in INSERTS:
+            return keys * max(min(int(count), _MOST_KEYS // len(keys)), 1)
+        rest = dropwhile(lambda key: key.name in "123456789", keys[1:]) if keys[0].name in ("d", "c") else keys[1:]
+        return [*(Key(digit, digit) for digit in count), keys[0], *rest]
+
+
 # One letter that is an operator with its motion.
 _SHORT = {"x": "dl", "X": "dh", "D": "d$", "C": "c$", "s": "cl", "S": "cc", "Y": "yy"}
 _SHORT_SELECTED = {"x": "d", "s": "c", "X": "D", "S": "C", "R": "C"}
@@ -117,7 +188,7 @@ class ViKeys:
         product = 1
         for count in self._counts:
             product *= int(count[:6] or 1)
-        return min(product, _MOST)
+        return min(product, _MOST_KEYS)
 
     def _forget(self) -> None:
         self._counts, self._operator, self._pending = ["", ""], "", ""

@@ -13,7 +13,7 @@ from zot.core import events
 from zot.provider.messages import ToolCallBlock
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets.status_bar import duration, spinner_glyph
+from zot.tui.widgets import duration, spinner_glyph
 from zot.tui.width import cells, cut
 
 WAITING = "waiting for the model"

@@ -6,17 +6,65 @@ made safe and short before it is measured.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from zot.core.interceptors import CALL_REFUSED
 from zot.core.permission_gate import SAID_NO
-from zot.frontends.terminal.screen.bash_result import read_bash
 from zot.provider.messages import TextBlock
 from zot.tui.sanitize import one_line
 from zot.tui.tool_call_rows import Words
 
 if TYPE_CHECKING:
     from zot.core.events import ToolResultEvent
+
+# A command's result taken apart: output, status, duration. A session stores only the text, so old and new results are
+# read the same way.
+
+_ENDING = re.compile(
+    r"\[exit (-?[0-9]{1,9})\](?P<full> \(full output: [^\n]*\))?(?:  Took (?P<took>[0-9.hms]{1,12}))?\s*"
+)
+_NOTES = ("[timed out after ", "[still running in the background: ", "[the full output file ")
+_CANCELLED = "[cancelled by the user]"
+
+
+class BashText(msgspec.Struct, frozen=True):
+    """``notes`` are lines of the tool's own; ``exit_code`` is None where the text does not tell."""
+
+    output: str
+    exit_code: int | None = None
+    took: str = ""
+    notes: tuple[str, ...] = ()
+    cancelled: bool = False
+
+    @property
+    def timed_out(self) -> str:
+        """How long it had, when that was not enough."""
+        said = next((note for note in self.notes if note.startswith(_NOTES[0])), "")
+        return said.removeprefix(_NOTES[0]).partition(":")[0]
+
+
+def read_bash(text: str, command: str) -> BashText:
+    """``command`` as the call has it: a text that does not begin with it is all output."""
+    body = text.rstrip("\n")
+    first = f"$ {command}"
+    if body == first or body.startswith(f"{first}\n"):
+        body = body[len(first) :].lstrip("\n")
+    head, _, last = body.rpartition("\n")
+    if last == _CANCELLED:
+        return BashText(head, cancelled=True)
+    if (ending := _ENDING.fullmatch(last)) is None:
+        return BashText(body)
+    notes: list[str] = [ending["full"].strip(" ()")] if ending["full"] else []
+    for _ in range(len(_NOTES)):
+        before, _, last = head.rpartition("\n")
+        if last.startswith(_NOTES):
+            notes.insert(0, last)
+            head = before
+    return BashText(head.rstrip("\n"), int(ending[1]), ending["took"] or "", tuple(notes))
+
 
 # To do it, doing it, done.
 _VERBS = {

@@ -8,11 +8,60 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+import msgspec
+
 from zot import __version__
-from zot.frontends.terminal.screen.extension_notes import Notes
 from zot.frontends.terminal.screen.status import StatusLine
+from zot.tui.sanitize import excerpt, sanitize
 from zot.tui.theme import Theme
-from zot.tui.width import cut
+from zot.tui.width import cut, visible, wrap
+
+# Notes of extensions: they disappear with the next prompt, on esc and on `/clear`.
+
+_MOST = 20
+_CHARACTERS = 4_000  # of one note
+_ROLES = {"info": "note_info", "success": "note_success", "warn": "note_warn", "error": "note_error"}
+
+
+class Note(msgspec.Struct, frozen=True):
+    extension: str
+    level: str
+    text: str
+
+
+class Notes:
+    def __init__(self) -> None:
+        self._notes: list[Note] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._notes)
+
+    def add(self, extension: str, level: str, text: str) -> None:
+        """One note for each line, of a huge text the first ones; the oldest of an extension make room."""
+        shown, remark = excerpt(text.strip("\n"), lines=_MOST, characters=_CHARACTERS)
+        clean = sanitize(shown).strip("\n")
+        if not clean:
+            return
+        level = level if level in _ROLES else "info"
+        lines = clean.split("\n")
+        if remark:
+            lines = [*lines[: _MOST - 1], remark]
+        self._notes += [Note(extension, level, line.replace("\t", "    ")) for line in lines]
+        own = [note for note in self._notes if note.extension == extension]
+        for note in own[:-_MOST]:
+            self._notes.remove(note)
+
+    def clear(self, extension: str = "") -> None:
+        self._notes = [note for note in self._notes if extension and note.extension != extension]
+
+    def lines(self, theme: Theme, width: int) -> list[str]:
+        rows: list[str] = []
+        for note in self._notes:
+            label = theme.paint("accent", f"[{visible(sanitize(note.extension))}]")
+            text = note.text if "\x1b" in note.text else theme.paint(_ROLES[note.level], note.text)
+            rows += wrap(f"{label} {text}", width)
+        return rows
+
 
 TWICE_S = 2.0
 WELCOME = "shift+tab: what runs unasked · esc esc: rewind · /help: the rest"  # the editor says what can be typed

@@ -10,13 +10,12 @@ import msgspec
 
 from zot.core.events import PERMISSION_MODE, ToolResultEvent
 from zot.frontends.terminal.screen import message_blocks as blocks
-from zot.frontends.terminal.screen.bash_result import read_bash
-from zot.frontends.terminal.screen.call_groups import group_rows, joins_group
-from zot.frontends.terminal.screen.thinking import Shown, stored
-from zot.frontends.terminal.screen.tool_view import BY_HAND, ToolView
+from zot.frontends.terminal.screen.call_summary import read_bash
+from zot.frontends.terminal.screen.message_blocks import Shown, stored
+from zot.frontends.terminal.screen.tool_view import BY_HAND, ToolView, group_rows, joins_group
 from zot.provider.messages import ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.tui.markdown import Painter
-from zot.tui.widgets.status_bar import tokens
+from zot.tui.widgets import tokens
 
 _CODE = ("read", "write", "edit")  # tools whose results are code
 _NEWEST = 40  # messages that fill some screens

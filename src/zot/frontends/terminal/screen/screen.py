@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-from zot.tui.live_region import Alternate, LiveRegion, Place, Settled
+from zot.tui.live_region import Alternate, FramePosition, LiveRegion, Settled
 from zot.tui.terminal import Size, Terminal
 
 FRAME_S = 1 / 30
@@ -41,7 +41,7 @@ class Scene(Protocol):
         """Hand over the rows that can no longer change."""
         ...
 
-    def compose(self, size: Size, *, resting: bool) -> tuple[list[str], Place | None]:
+    def compose(self, size: Size, *, resting: bool) -> tuple[list[str], FramePosition | None]:
         """The rows of the live region and the place of the cursor, which is drawn unless everything is at rest."""
         ...
 

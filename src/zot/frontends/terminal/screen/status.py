@@ -9,17 +9,64 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from zot.tui.excerpt import beginning
-from zot.tui.sanitize import one_line
+from zot.system.safe_open import read_whole
+from zot.tui.sanitize import beginning, one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets.status_bar import Stat, StatusBar, tokens
+from zot.tui.widgets import Stat, StatusBar, tokens
 from zot.tui.width import cut, wrap
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.core.permission_modes import Mode
     from zot.frontends.terminal.screen.activity import Activity
-    from zot.frontends.terminal.screen.window_title import Attention
+    from zot.tui.terminal import Terminal
+
+# The window is named after the directory. A mark in front says that zot works or waits for an answer, since a tab shows
+# only the first letters; the name changes with the state, never with time.
+
+WORKING, ASKING = "… ", "? "
+_LONGEST_HEAD = 1_000
+
+
+class Attention:
+    """``branch`` is the one we are on."""
+
+    def __init__(self, terminal: Terminal, conversation: Conversation) -> None:
+        self._terminal = terminal
+        self._settings = conversation.settings
+        self._directory = Path(conversation.present.directory)
+        self._shown = ""
+        self.branch = branch_of(self._directory)
+        terminal.bell = self._settings.values.bell
+        self.show(busy=False, asking=False)
+
+    def show(self, *, busy: bool, asking: bool) -> None:
+        """Name the window by what goes on; nothing is written while that stays the same."""
+        title = f"{ASKING if asking else WORKING if busy else ''}zot: {self._directory.name or self._directory}"
+        if title != self._shown and self._settings.values.terminal_title:
+            self._terminal.title(title)
+            self._shown = title
+
+    def turn_ended(self, seconds: float) -> None:
+        self.branch = branch_of(self._directory)
+        wanted = self._settings.values.notify_after_s
+        if wanted and seconds >= wanted:
+            self._terminal.alert("zot is done")
+
+
+def branch_of(directory: Path) -> str:
+    """The git branch a directory is on, read without running git; a short hash when it is on none."""
+    for above in (directory, *directory.parents):
+        git = above / ".git"
+        try:
+            if git.is_file():  # a worktree or submodule points elsewhere
+                git = above / read_whole(git, _LONGEST_HEAD).decode().removeprefix("gitdir:").strip()
+            head = read_whole(git / "HEAD", _LONGEST_HEAD).decode().strip()
+        except (OSError, UnicodeError):
+            continue
+        return head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:7]
+    return ""
+
 
 _MOST_ROWS = 6
 _WARN, _HIGH = 70, 90  # percent of the window

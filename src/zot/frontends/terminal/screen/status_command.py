@@ -22,8 +22,7 @@ from zot.tui.width import cut
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.frontends.terminal.screen.status import Bar
-    from zot.frontends.terminal.screen.window_title import Attention
+    from zot.frontends.terminal.screen.status import Attention, Bar
 
 LIMIT_S = 2.0
 _PAUSE_S = 0.3  # between two runs

@@ -20,7 +20,7 @@ from zot.tui.theme import Theme, built_in
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.frontends.terminal.screen.extension_notes import Notes
+    from zot.frontends.terminal.screen.notice_area import Notes
     from zot.frontends.terminal.themes import ThemeChoice, Themes
     from zot.tui.terminal import Terminal
 

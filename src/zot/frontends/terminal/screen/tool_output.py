@@ -7,18 +7,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, cast
 
-from zot.frontends.terminal.screen.bash_result import read_bash
-from zot.frontends.terminal.screen.call_summary import state_of, text_of
+from zot.frontends.terminal.screen.call_summary import read_bash, state_of, text_of
 from zot.provider.messages import ImageBlock
 from zot.tui import diff
-from zot.tui.excerpt import excerpt
 from zot.tui.highlight import language_of
 from zot.tui.image import cell_aspect, picture
 from zot.tui.markdown import Painter
-from zot.tui.partial_json import string_fields
-from zot.tui.sanitize import one_line, sanitize
+from zot.tui.sanitize import excerpt, one_line, sanitize
 from zot.tui.theme import Theme
-from zot.tui.tool_call_rows import INDENT, fold_hint, folded
+from zot.tui.tool_call_rows import INDENT, fold_hint, folded, string_fields
 from zot.tui.width import CONTINUED, broken, cut, visible, wrap
 
 if TYPE_CHECKING:

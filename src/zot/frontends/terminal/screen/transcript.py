@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 from zot.core import events
 from zot.frontends.terminal.screen import message_blocks
 from zot.frontends.terminal.screen.activity import Activity
-from zot.frontends.terminal.screen.call_groups import CallGroup, joins_group
-from zot.frontends.terminal.screen.extension_notes import Notes
-from zot.frontends.terminal.screen.thinking import LIVE_ROWS, LiveThought, Shown, settled
-from zot.frontends.terminal.screen.tool_view import BY_HAND, ToolView
-from zot.frontends.terminal.screen.ui_services import Desk
+from zot.frontends.terminal.screen.message_blocks import LIVE_ROWS, LiveThought, Shown, settled
+from zot.frontends.terminal.screen.notice_area import Notes
+from zot.frontends.terminal.screen.tool_view import BY_HAND, CallGroup, ToolView, joins_group
+from zot.frontends.terminal.screen.ui_services import ScreenServices
 from zot.provider.messages import ImageBlock, Message
 from zot.tui.markdown import MarkdownStream
 from zot.tui.sanitize import Sanitizer
-from zot.tui.widgets.status_bar import tokens
+from zot.tui.widgets import tokens
 from zot.tui.width import visible
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ class Transcript:
     ``asking``: whether the user is being asked about a call; ``owner_of`` names the extension a tool belongs to;
     ``thinking`` says what is shown of thoughts."""
 
-    def __init__(self, desk: Desk, notes: Notes, activity: Activity, asking: Callable[[], bool]) -> None:
+    def __init__(self, desk: ScreenServices, notes: Notes, activity: Activity, asking: Callable[[], bool]) -> None:
         self._desk = desk
         self._settled = desk.settled
         self._notes = notes

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _LARGEST_LOG = 1_000_000
 
 
-class Desk:
+class ScreenServices:
     """``redraw`` after any change, ``spawn`` for anything that waits; ``settled`` are rows on their way up."""
 
     def __init__(self, terminal: Terminal, screen: Screen, looks: Looks, status: StatusLine, tasks: Tasks) -> None:

@@ -17,7 +17,7 @@ from zot.frontends.terminal.swarm.workers import AT_WORK, LIVE
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets.select_list import window
+from zot.tui.widgets import window
 from zot.tui.width import cells, cut, pad
 
 if TYPE_CHECKING:

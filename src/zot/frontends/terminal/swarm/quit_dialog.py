@@ -9,11 +9,11 @@ from zot.frontends.terminal.dialogs.picker import Picker
 from zot.system.plural import counted
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
-from zot.tui.widgets.select_list import Choice
+from zot.tui.widgets import Choice
 
 if TYPE_CHECKING:
     from zot.frontends.terminal.dialogs.dialog import Dialogs
-    from zot.frontends.terminal.screen.ui_services import Desk
+    from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.frontends.terminal.swarm.workers import Workers
     from zot.wire.swarm_frames import WorkerInfo
 
@@ -30,7 +30,7 @@ class Parting(Picker):
         return super().key(key)
 
 
-async def part(workers: Workers, dialogs: Dialogs, desk: Desk, leave: Callable[[], None]) -> None:
+async def part(workers: Workers, dialogs: Dialogs, desk: ScreenServices, leave: Callable[[], None]) -> None:
     at_work = workers.at_work()
     rows = [
         Choice("leave", "leave them at work", "zot swarm list shows them"),

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from zot.tui.sanitize import one_line
-from zot.tui.widgets.status_bar import duration, tokens
+from zot.tui.widgets import duration, tokens
 from zot.tui.width import cut
 
 if TYPE_CHECKING:

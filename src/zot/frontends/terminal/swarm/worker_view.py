@@ -12,7 +12,7 @@ from zot.errors import ZotError
 from zot.frontends.terminal.dialogs.dialog import Dialog, titled_rule
 from zot.frontends.terminal.dialogs.text_dialogs import Pages
 from zot.frontends.terminal.screen.activity import Activity
-from zot.frontends.terminal.screen.extension_notes import Notes
+from zot.frontends.terminal.screen.notice_area import Notes
 from zot.frontends.terminal.screen.transcript import Transcript
 from zot.frontends.terminal.swarm import worker_summary
 from zot.frontends.terminal.swarm.dashboard import Act, Verb
@@ -28,7 +28,7 @@ from zot.tui.width import cells, cut
 if TYPE_CHECKING:
     from zot.frontends.terminal.editor.editor import Submitted
     from zot.frontends.terminal.editor.editor_host import Surroundings
-    from zot.frontends.terminal.screen.ui_services import Desk
+    from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.frontends.terminal.swarm.workers import Workers
 
 _AT_ONCE = 600  # events that are shown of a long log
@@ -42,12 +42,12 @@ _VERBS: dict[str, Verb] = {"d": "diff", "m": "merge"}
 class _Paper:
     """A transcript that is drawn for one width and one theme: settled rows above, what still changes below."""
 
-    def __init__(self, desk: Desk, width: int, *, expanded: bool) -> None:
+    def __init__(self, desk: ScreenServices, width: int, *, expanded: bool) -> None:
         self.painter, self.theme = desk.painter, desk.theme
         self.columns, self.height = width, desk.height
         self.settled = Settled()
         self.rows: list[str] = []
-        self.transcript = Transcript(cast("Desk", self), Notes(), Activity(), lambda: False)
+        self.transcript = Transcript(cast("ScreenServices", self), Notes(), Activity(), lambda: False)
         self.transcript.expanded = expanded
         self.hearing = Hearing(self.transcript)
 
@@ -65,7 +65,9 @@ class WorkerView(Dialog[Act]):
 
     fullscreen = True
 
-    def __init__(self, workers: Workers, id: str, desk: Desk, around: Surroundings, *, typing: bool = False) -> None:
+    def __init__(
+        self, workers: Workers, id: str, desk: ScreenServices, around: Surroundings, *, typing: bool = False
+    ) -> None:
         super().__init__()
         self._workers = workers
         self._id = id

@@ -18,8 +18,8 @@ from zot.tui.sanitize import one_line
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.frontends.terminal.dialogs.confirm import Confirmations
-    from zot.frontends.terminal.screen.extension_notes import Notes
-    from zot.frontends.terminal.screen.ui_services import Desk
+    from zot.frontends.terminal.screen.notice_area import Notes
+    from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.swarm.client import Event
     from zot.swarm.feature import SwarmFeature
     from zot.swarm.git.worktrees import Diffstat
@@ -38,7 +38,9 @@ class Workers:
     """``known`` are all there is a record of, as far as anybody looked; ``stats`` what they changed in their trees.
     ``everyone``: the list shows those of other conversations, too."""
 
-    def __init__(self, conversation: Conversation, desk: Desk, notes: Notes, confirmations: Confirmations) -> None:
+    def __init__(
+        self, conversation: Conversation, desk: ScreenServices, notes: Notes, confirmations: Confirmations
+    ) -> None:
         self._conversation = conversation
         self._desk = desk
         self._notes = notes

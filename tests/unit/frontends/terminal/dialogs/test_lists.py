@@ -6,17 +6,15 @@ import pytest
 
 from zot.core.session.summary import Summary
 from zot.core.session.turn_history import PromptTurn, turns_in
-from zot.frontends.terminal.dialogs.model_picker import model_row
-from zot.frontends.terminal.dialogs.picker import Picker, YesNo
+from zot.frontends.terminal.dialogs.picker import Picker, TurnPicker, YesNo, model_row
 from zot.frontends.terminal.dialogs.sessions_list import SessionsList, age
 from zot.frontends.terminal.dialogs.text_dialogs import Pages
-from zot.frontends.terminal.dialogs.turn_picker import TurnPicker
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, user_message
 from zot.provider.model import Model
 from zot.tui.fuzzy import Pattern
 from zot.tui.keys import Key
 from zot.tui.theme import built_in
-from zot.tui.widgets.select_list import Choice, filtered
+from zot.tui.widgets import Choice, filtered
 from zot.tui.width import cells, visible
 
 THEME = built_in()

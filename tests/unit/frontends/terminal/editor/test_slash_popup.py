@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.unit.frontends.terminal.editor.keyboard import Desk, Keyboard
 from zot.frontends.terminal.editor.slash_popup import SlashCommand
-from zot.tui.widgets.select_list import Choice
+from zot.tui.widgets import Choice
 
 COMMANDS = (
     SlashCommand("help", "keys"),

@@ -13,16 +13,16 @@ import pytest
 from zot.core.events import ToolResultEvent
 from zot.errors import nearest
 from zot.frontends.terminal.extension_ui import panel_rows, shown_lines
-from zot.frontends.terminal.screen.extension_notes import Notes
+from zot.frontends.terminal.screen.notice_area import Notes
 from zot.frontends.terminal.screen.status import StatusLine
 from zot.frontends.terminal.screen.tool_view import ToolView
 from zot.frontends.terminal.turns import waiting_rows
 from zot.provider.messages import TextBlock
 from zot.tui import theme_file
-from zot.tui.excerpt import beginning, excerpt
 from zot.tui.markdown import Painter
+from zot.tui.sanitize import beginning, excerpt
 from zot.tui.theme import built_in
-from zot.tui.widgets.select_list import Choice, SelectList
+from zot.tui.widgets import Choice, SelectList
 from zot.tui.width import RESET, cells, cut, visible
 
 THEME = built_in("dark", "truecolor")

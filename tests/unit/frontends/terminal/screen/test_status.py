@@ -8,8 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from zot.frontends.terminal.screen.status import home_as_tilde, stats_of
-from zot.frontends.terminal.screen.window_title import branch_of
+from zot.frontends.terminal.screen.status import branch_of, home_as_tilde, stats_of
 from zot.provider.messages import Usage
 from zot.provider.model import Model
 

@@ -1,4 +1,4 @@
-"""A list to choose from: it moves, pages, filters by fuzzy match and shows a window around the selected row."""
+"""Small pieces of a screen: state in, styled rows out. A list to choose from, a text field, the status bar."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from itertools import groupby
 
 import msgspec
 
-from zot.tui.excerpt import beginning
 from zot.tui.fuzzy import SCATTERED, Pattern, best
 from zot.tui.keys import Key
+from zot.tui.sanitize import beginning, one_line
 from zot.tui.theme import Theme
-from zot.tui.width import cells, cut, pad
+from zot.tui.width import cells, clusters, cut, pad
+
+# A list to choose from: it moves, pages, filters by fuzzy match and shows a window around the selected row.
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -195,3 +197,126 @@ def pointed_out(theme: Theme, text: str, pattern: Pattern, role: str = "fg") -> 
     runs = groupby(range(len(text)), key=places.__contains__)
     pieces = ((found, "".join(text[at] for at in run)) for found, run in runs)
     return "".join(theme.paint("accent" if found else role, piece, bold=found) for found, piece in pieces)
+
+
+# A line to type into, for dialogs.
+
+
+class TextField:
+    """``masked`` shows dots; ``text`` is what was typed."""
+
+    def __init__(self, text: str = "", *, masked: bool = False) -> None:
+        self._clusters = [cluster for cluster, _ in clusters(text)]
+        self._position = len(self._clusters)
+        self._masked = masked
+
+    @property
+    def text(self) -> str:
+        return "".join(self._clusters)
+
+    def insert(self, text: str) -> None:
+        added = [cluster for cluster, _ in clusters(one_line(text) if "\n" in text or "\x1b" in text else text)]
+        self._clusters[self._position : self._position] = added
+        self._position += len(added)
+
+    def key(self, key: Key) -> bool:
+        """Whether the key was used."""
+        if key.printable or key.name == "paste":
+            self.insert(key.text)
+            return True
+        action = {
+            "left": lambda: self._go(self._position - 1),
+            "right": lambda: self._go(self._position + 1),
+            "home": lambda: self._go(0),
+            "end": lambda: self._go(len(self._clusters)),
+            "ctrl+a": lambda: self._go(0),
+            "ctrl+e": lambda: self._go(len(self._clusters)),
+            "backspace": lambda: self._delete(self._position - 1, self._position),
+            "delete": lambda: self._delete(self._position, self._position + 1),
+            "ctrl+u": lambda: self._delete(0, self._position),
+            "ctrl+k": lambda: self._delete(self._position, len(self._clusters)),
+        }.get(key.name)
+        if action is None:
+            return False
+        action()
+        return True
+
+    def _go(self, position: int) -> None:
+        self._position = min(max(position, 0), len(self._clusters))
+
+    def _delete(self, first: int, last: int) -> None:
+        if first >= 0:
+            del self._clusters[first:last]
+            self._go(first)
+
+    def line(self, theme: Theme, width: int) -> tuple[str, int]:
+        """The row, and the column of the cursor in it."""
+        shown = ["•"] * len(self._clusters) if self._masked else self._clusters
+        start = 0
+        while start < self._position and cells("".join(shown[start : self._position])) >= max(width - 1, 1):
+            start += 1
+        end = start
+        while end < len(shown) and cells("".join(shown[start : end + 1])) <= width - 1:
+            end += 1
+        return theme.paint("fg", "".join(shown[start:end])), cells("".join(shown[start : self._position]))
+
+
+# The status bar.
+
+
+class Stat(msgspec.Struct, frozen=True):
+    text: str
+    role: str = "muted"
+
+
+class StatusBar(msgspec.Struct, frozen=True):
+    model: str = ""
+    stats: tuple[Stat, ...] = ()
+    tags: tuple[str, ...] = ()
+    place: str = ""
+
+    def lines(self, theme: Theme, width: int) -> list[str]:
+        model = theme.paint("muted", self.model)
+        stats = " ".join(theme.paint(stat.role, stat.text) for stat in self.stats)
+        whole = _line([model, stats])
+        rows = [whole] if cells(whole) <= width else [_line([model]), _line([stats])]
+        if place := self._place():
+            rows.append(theme.paint("muted", f"  {place}"))
+        return [cut(row, width) for row in rows if row.strip()]
+
+    def _place(self) -> str:
+        if not self.place:
+            return " ".join(self.tags)
+        return " ".join([*self.tags, "-", self.place]) if self.tags else self.place
+
+
+def _line(parts: Sequence[str]) -> str:
+    return "  " + "  ".join(part for part in parts if part) if any(parts) else ""
+
+
+def tokens(count: int) -> str:
+    """``950``, ``2.7k``, ``35k``, ``1.1M``, ``12M``."""
+    if count < 1_000:
+        return str(count)
+    for size, unit in ((1_000, "k"), (1_000_000, "M")):
+        if count < 10 * size:
+            return f"{count // (size // 10) / 10:.1f}{unit}"
+        if count < 1_000 * size:
+            return f"{count // size}{unit}"
+    return f"{count // 1_000_000}M"
+
+
+def duration(seconds: float) -> str:
+    """``12s``, ``2m13s``, ``1h02m``."""
+    whole = max(int(seconds), 0)
+    if whole < 60:
+        return f"{whole}s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes}m{rest:02}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02}m"
+
+
+def spinner_glyph(theme: Theme, elapsed: float) -> str:
+    """The theme's spinner after so many seconds, always as wide as its widest frame."""
+    frames = theme.spinner.frames
+    frame = frames[int(elapsed * 1000 / theme.spinner.interval_ms) % len(frames)]
+    return frame + " " * (max(map(cells, frames)) - cells(frame))

@@ -1,1 +1,0 @@
-"""Small pieces of a screen, one file each: state in, styled rows out."""
