@@ -16,21 +16,8 @@ from zot.agent.feature import Feature, PromptDraft
 from zot.agent.features import FeatureSet, ToolSet
 from zot.agent.model_resolver import Launch, Resolved, require_credential
 from zot.agent.services import Services
+from zot.core import events
 from zot.core.agent import Agent, FirstCall, Outcome, PendingPrompt
-from zot.core.events import (
-    RECORDED,
-    SHOWN,
-    AgentEvent,
-    Diagnostic,
-    Done,
-    Error,
-    Level,
-    ModelChanged,
-    SessionEnded,
-    SessionFault,
-    SessionStarted,
-    UsageCounted,
-)
 from zot.core.session.session import Session
 from zot.errors import AgentBusy, CompactionAborted, CompactionFailed, UsageError, ZotError
 from zot.provider.messages import ImageBlock, Message, Usage
@@ -53,9 +40,8 @@ class Conversation:
     def __init__(self, services: Services, agent: Agent, resolved: Resolved, session: Session | None) -> None:
         self.services = services
         self.home, self.settings, self.sessions = services.home, services.settings, services.sessions
-        self.catalog, self.auth, self.pool, self.workspace = (
-            services.catalog, services.auth, services.pool, services.workspace
-        )  # fmt: skip
+        self.catalog, self.auth, self.pool = services.catalog, services.auth, services.pool
+        self.workspace = services.workspace
         self.agent = agent
         self.resolved = resolved
         self.session: Session | None = None
@@ -66,7 +52,7 @@ class Conversation:
         self._usage_before = agent.cost
         self._detach_session: Callable[[], None] | None = None
         self._preparing: asyncio.Future[Any] | None = None  # features, before a prompt or a compaction
-        self._early: list[Diagnostic] | None = []  # until the conversation has started
+        self._early: list[events.Diagnostic] | None = []  # until the conversation has started
         if session is not None:
             self._record(session)
 
@@ -76,9 +62,9 @@ class Conversation:
         """A feature of this conversation; None if it has not joined."""
         return self.features.get(kind)
 
-    def notify(self, text: str, source: str = "", level: Level = "warning") -> None:
+    def notify(self, text: str, source: str = "", level: events.Level = "warning") -> None:
         """Show one line to the user, in every front end; before the start, as soon as it has started."""
-        event = Diagnostic(text, of_extension=source == "extensions", source=source, level=level)
+        event = events.Diagnostic(text, of_extension=source == "extensions", source=source, level=level)
         if self._early is not None:
             self._early.append(event)
         else:
@@ -88,13 +74,13 @@ class Conversation:
         """All features have joined: report what was found so far, then start what they need."""
         for feature in self.features:
             feature.joined()
-        early, self._early = [*(Diagnostic(text) for text in problems), *(self._early or [])], None
+        early, self._early = [*(events.Diagnostic(text) for text in problems), *(self._early or [])], None
         for event in early:
             self.emit(event)
         self.features.started = True
         for feature in self.features:
             await feature.start()
-        self.emit(SessionStarted(self.agent.session_id))
+        self.emit(events.SessionStarted(self.agent.session_id))
 
     # --- what holds at this moment
 
@@ -162,12 +148,12 @@ class Conversation:
 
     # --- the stream
 
-    def read(self, reader: Callable[[AgentEvent], None], *kinds: type[AgentEvent]) -> Callable[[], None]:
+    def read(self, reader: Callable[[events.AgentEvent], None], *kinds: type[events.AgentEvent]) -> Callable[[], None]:
         """Subscribe, behind the subscribers there are: to these kinds of events, or to all that are shown. Call the
         result to unsubscribe."""
-        return self.agent.readers.add(reader, *(kinds or SHOWN))
+        return self.agent.readers.add(reader, *(kinds or events.SHOWN))
 
-    def emit(self, event: AgentEvent) -> None:
+    def emit(self, event: events.AgentEvent) -> None:
         """Emit an event that does not come from the agent's own work."""
         self.agent.tell(event)
 
@@ -207,7 +193,7 @@ class Conversation:
         done = await self._run_abortable(questions)
         if not done.cancelled() and not done.result():
             return None
-        self.emit(Done())
+        self.emit(events.Done())
         return Outcome("aborted") if done.cancelled() else Outcome("error", refused=done.result())
 
     async def _run_abortable(self, work: Coroutine[Any, Any, _T]) -> asyncio.Future[_T]:
@@ -284,11 +270,11 @@ class Conversation:
         if (questions := self.features.before_compaction(focus)) is not None:
             done = await self._run_abortable(questions)
             if done.cancelled():
-                self.emit(Done())
+                self.emit(events.Done())
                 raise CompactionAborted("compaction aborted")
             if refusal := done.result():
-                self.emit(Error(refusal))
-                self.emit(Done())
+                self.emit(events.Error(refusal))
+                self.emit(events.Done())
                 raise CompactionFailed(refusal)
         return await self.agent.compact(focus=focus)
 
@@ -343,8 +329,7 @@ class Conversation:
     async def find_model(self, model: str, provider: str = "", *, logged_out: bool = False) -> Resolved:
         """A model that could answer; the errors are those of ``use_model``."""
         query = self.services.model_query(self.launch, self.resolved.provider, model, provider)
-        # In a thread: a key may come from a slow program.
-        resolved = await asyncio.to_thread(self.services.resolve, query)
+        resolved = await asyncio.to_thread(self.services.resolve, query)  # a key may come from a slow program
         if not logged_out:
             require_credential(resolved)
         return resolved
@@ -364,7 +349,7 @@ class Conversation:
         self.resolved = resolved
         if not self.is_child:
             self.services.resolved = resolved
-        self.emit(ModelChanged(resolved.provider.id, resolved.model.id))
+        self.emit(events.ModelChanged(resolved.provider.id, resolved.model.id))
         for text in resolved.notices:
             self.notify(text)
         if not self.is_child:
@@ -414,21 +399,21 @@ class Conversation:
 
     def _switch(self, session: Session | None) -> None:
         """The previous session is complete on disk when the next one begins."""
-        self.emit(SessionEnded(self.agent.session_id, "session_switch"))
+        self.emit(events.SessionEnded(self.agent.session_id, "session_switch"))
         if self.session is not None:
             self.session.close()
         if session is not None:
             self._record(session)
         else:
             self.agent.session_id = self.sessions.new_id()
-        self.emit(SessionStarted(self.agent.session_id))
+        self.emit(events.SessionStarted(self.agent.session_id))
 
     def _record(self, session: Session) -> None:
         """The session is the first subscriber: nothing is shown before it is written."""
         if self._detach_session is not None:
             self._detach_session()
-        session.on_failure = lambda text, lost: self.emit(SessionFault(text, lost))
-        self._detach_session = self.agent.readers.add(session.read, *RECORDED, first=True)
+        session.on_failure = lambda text, lost: self.emit(events.SessionFault(text, lost))
+        self._detach_session = self.agent.readers.add(session.read, *events.RECORDED, first=True)
         self.session, self.agent.session_id = session, session.id
 
     # --- a side conversation
@@ -449,7 +434,7 @@ class Conversation:
         beside.interceptors = [interceptor.for_child() for interceptor in beside.interceptors]
         beside.guard = agent.guard
         beside.goes_on = True  # the program that created it is not asked
-        beside.readers.add(lambda event: agent.count_beside(event.usage), UsageCounted)  # pyright: ignore
+        beside.readers.add(lambda event: agent.count_beside(event.usage), events.UsageCounted)  # pyright: ignore
         child = Conversation(self.services, beside, self.resolved, None)
         child.is_child, child._early = True, None
         for feature in self.features:
@@ -461,7 +446,7 @@ class Conversation:
 
     async def aclose(self) -> None:
         """The session is closed before anything that may fail to stop."""
-        self.emit(SessionEnded(self.agent.session_id, "shutdown"))
+        self.emit(events.SessionEnded(self.agent.session_id, "shutdown"))
         for feature in self.features:
             await feature.before_close()
         if self.session is not None:

@@ -26,8 +26,8 @@ from zot.features.extensions.extension_check import (
     running_findings,
 )
 from zot.features.extensions.registry import ExtensionStatus
-from zot.features.hooks.guest_check import guest_facts, guest_problems
-from zot.features.mcp.mcp_check import mcp_problems, mcp_words
+from zot.features.hooks.feature import guest_facts, guest_problems
+from zot.features.mcp.feature import mcp_problems, mcp_words
 from zot.features.skills.discovery import discover
 from zot.frontends.console import run_loop
 from zot.frontends.docs_index import check_index, index_path

@@ -2,15 +2,111 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
 
 from zot.agent.feature import Feature, PromptDraft
+from zot.agent.model_resolver import Resolved
+from zot.agent.services import Services
+from zot.errors import ProviderError
 from zot.local_model.safeguards import adapt, guard
+from zot.provider.dialects.dialect import Endpoint
+from zot.provider.http.message import HttpRequest
+from zot.provider.tool_call_probe import Ability, Ask, find_out, server_of
+from zot.system.json_store import JsonCache
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.agent.model_resolver import Resolved
     from zot.provider.model import Model
+
+FILE = "tool-calls.json"
+_CONNECT_S = 2.0
+_PROPS_S = 3.0
+_PATIENCE_S = 60.0  # a large model on a slow machine takes its time to read a prompt
+_TRY_AGAIN_S = 24 * 3600.0
+_BODY_LIMIT = 1 << 20
+_MOST_KEPT = 200
+
+
+class ToolSupport(msgspec.Struct, frozen=True):
+    """What is kept of one model of one server; ``calls`` is None when it could not be found out."""
+
+    server: str
+    calls: bool | None
+    grammar: bool
+    at: float
+
+
+async def held_if_unable(resolved: Resolved, services: Services) -> Resolved | None:
+    """The same model held by a grammar, when it cannot call tools and its server knows grammars; else None."""
+    endpoint = resolved.endpoint
+    if endpoint is None:
+        return None
+    try:
+        ability = await _ability(endpoint, resolved.model.id, services)
+    except (ProviderError, OSError, TimeoutError):
+        return None  # whoever cannot be asked will say so when the prompt comes
+    if ability.calls is not False or not ability.grammar:
+        return None
+    model = msgspec.structs.replace(resolved.model, tool_calls="grammar")
+    return msgspec.structs.replace(resolved, model=model, api="grammar", notices=[])
+
+
+async def _ability(endpoint: Endpoint, model: str, services: Services) -> Ability:
+    ask = _asker(services, endpoint)
+    async with asyncio.timeout(_PROPS_S):
+        server = await server_of(endpoint, ask)
+    if not server:
+        return Ability(None)
+    path, key = services.home / FILE, f"{endpoint.base_url} {model}"
+    known = _cache(path).load().get(key)
+    if known is not None and known.server == server and (known.calls is not None or _is_recent(known)):
+        return Ability(known.calls, known.grammar)
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            found = await find_out(endpoint, model, ask)
+    except TimeoutError:
+        found = Ability(None)
+    _keep(path, key, ToolSupport(server, found.calls, found.grammar, time.time()))
+    return found
+
+
+def _is_recent(known: ToolSupport) -> bool:
+    return 0 <= time.time() - known.at < _TRY_AGAIN_S
+
+
+def _asker(services: Services, endpoint: Endpoint) -> Ask:
+    async def ask(request: HttpRequest) -> tuple[int, dict[str, Any]]:
+        response = await services.pool.dispatch(request, insecure=endpoint.insecure, connect_timeout=_CONNECT_S)
+        try:
+            value: Any = msgspec.json.decode(await response.read(_BODY_LIMIT))
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            value = None
+        finally:
+            response.abort()
+        return response.status, cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+    return ask
+
+
+# --- what is kept
+
+
+def _cache(path: Path) -> JsonCache[dict[str, ToolSupport]]:
+    return JsonCache(path, dict[str, ToolSupport])
+
+
+def _keep(path: Path, key: str, found: ToolSupport) -> None:
+    with suppress(OSError), _cache(path).edit() as kept:  # if it cannot be written, the server is probed next time
+        kept.pop(key, None)
+        for name in sorted(kept, key=lambda name: kept[name].at)[: -_MOST_KEPT + 1]:
+            del kept[name]
+        kept[key] = found
 
 
 class LocalModelFeature(Feature):
@@ -38,7 +134,6 @@ class LocalModelFeature(Feature):
         conversation, resolved = self.conversation, self.conversation.resolved
         if self._checked is resolved or not resolved.abilities_unsure or not conversation.agent.specs:
             return ""
-        from zot.local_model.tool_support import held_if_unable
 
         constrained = await held_if_unable(resolved, self.services)
         self._checked = resolved

@@ -14,7 +14,7 @@ from zot.agent import context_files
 from zot.core.tool import ToolContext
 from zot.errors import ZotError
 from zot.features.skills.discovery import discover
-from zot.features.skills.skill_tool import SkillTool
+from zot.features.skills.feature import SkillTool
 from zot.frontends.terminal.editor.chips import Chip, ChipMaker
 from zot.frontends.terminal.editor.submission import image_file, submission
 from zot.system.jail.jailed_files import Beneath

@@ -7,7 +7,9 @@ Children it leaves in the background do not hold up the result; they are named, 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,33 @@ from zot.errors import ToolError
 from zot.system.files import find_program
 from zot.system.process_table import Process, command_of
 from zot.system.processes import ProcessTree
+
+_MOST = 4
+_REFUSED = re.compile(r"(?i)credential|unauthori[sz]ed|forbidden|not logged in|log ?in|authenticat|\b40[13]\b|token")
+
+
+def withheld_note(command: str, output: str, *, failed: bool, names: Iterable[str]) -> str:
+    """Empty when no variable that was kept back has anything to do with it."""
+    told = sorted(name for name in names if _concerns(name, command, output, failed=failed))
+    if not told:
+        return ""
+    more = f" and {len(told) - _MOST} more" if len(told) > _MOST else ""
+    listed = ", ".join(told[:_MOST])
+    return f"[not passed to commands: {listed}{more}; the user can name it in env_passthrough of config.json]"
+
+
+def _concerns(name: str, command: str, output: str, *, failed: bool) -> bool:
+    if name in command and _word(name, command):
+        return True
+    if not failed:
+        return False
+    program = name.partition("_")[0].lower()  # `aws` does not say AWS_SECRET_ACCESS_KEY when it finds no credentials
+    return (name in output and _word(name, output)) or bool(_word(program, command) and _REFUSED.search(output))
+
+
+def _word(name: str, text: str) -> bool:
+    return re.search(rf"(?<![A-Za-z0-9_-]){re.escape(name)}(?![A-Za-z0-9_])", text) is not None
+
 
 BACKGROUND_GRACE = 1.0
 _MOST_NAMED = 5
@@ -64,8 +93,6 @@ class BashTool(WorkspaceTool):
         """With what the jail remarked, and a line about a variable that it may have wanted and did not get."""
         notes = [f"[jail: {text}]" for text in remarks]
         if names := self._workspace.kept_from_commands():
-            from zot.agent.tools.withheld import withheld_note
-
             failed = ending.exit_code != 0
             if note := withheld_note(command, capture.text() if failed else "", failed=failed, names=names):
                 notes.append(note)

@@ -183,7 +183,7 @@ class Keeping:
         if self.tidying is not None and self.place.objects.added < self._capacity // 4:
             return
         self.place.objects.added = 0
-        from zot.features.checkpoints.prune import prune
+        from zot.features.checkpoints.change_log import prune
 
         self.tidying = Thread(target=prune, args=(self.place, self._capacity), name="zot prunes", daemon=True)
         self.tidying.start()

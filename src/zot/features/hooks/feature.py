@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zot.agent.feature import Feature, PromptDraft
+from zot.errors import ZotError
 from zot.features.hooks.config import HookSource, load
 from zot.features.hooks.host import HookHost
+from zot.features.plugins.installed_plugins import in_use, load_all
+from zot.features.templates.discovery import all_templates, places_in
 from zot.features.trust import TrustStore
 
 if TYPE_CHECKING:
@@ -86,3 +90,34 @@ def not_trusted(source: HookSource) -> str:
     return (
         f"hooks: {source.name} has {many} that nobody trusted and that do not run; `zot hooks list`, `zot hooks trust`"
     )
+
+
+# --- zot doctor
+
+
+def guest_facts(home: Path, cwd: Path) -> Iterator[tuple[str, str]]:
+    """One line each, for what there is."""
+    try:
+        sources = load(home, cwd, [])
+        waiting = untrusted_of(TrustStore(home), sources)
+        plugins = load_all(home)
+    except ZotError:
+        return  # the file is told of among the problems
+    if sources:
+        words = [
+            f"{source.name} ({len(source.hooks)}{', not trusted' if source in waiting else ''})" for source in sources
+        ]
+        yield "hooks", ", ".join(words)
+    if plugins:
+        states = {
+            plugin.name: "not used" if plugin.wrong else "on" if plugin.row.enabled else "off" for plugin in plugins
+        }
+        yield "plugins", ", ".join(f"{name} ({state})" for name, state in states.items())
+
+
+def guest_problems(home: Path, cwd: Path) -> Iterator[str]:
+    problems: list[str] = []
+    load(home, cwd, problems)
+    in_use(home, problems)
+    all_templates(places_in(cwd, home), None, problems)
+    yield from problems

@@ -8,7 +8,8 @@ server is first thought of.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,14 @@ import msgspec
 
 from zot import __version__
 from zot.agent.feature import Feature, PromptDraft
-from zot.errors import ConfigError
+from zot.errors import ConfigError, ExtensionError
+from zot.features.child_process import resolve_exec
+from zot.features.mcp.config import ServerConfig, by_name, expanded, load
 from zot.features.mcp.host import McpHost
+from zot.features.mcp.list_cache import recall
+from zot.features.mcp.server import working_directory
 from zot.features.mcp.tools import RESOURCE, SEARCH
+from zot.features.trust import TrustStore
 from zot.system.digest import sha256
 from zot.system.safe_open import read_whole
 
@@ -26,7 +32,6 @@ if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.agent.services import Services
     from zot.core.tool import Tool
-    from zot.features.mcp.config import ServerConfig
     from zot.features.templates.discovery import Template
     from zot.system.jail.jail import Jail
     from zot.wire.rpc_frames import McpServer, McpState
@@ -268,3 +273,50 @@ def needs_trust(entry: ServerConfig) -> bool:
 def not_trusted(entry: ServerConfig) -> str:
     where = f"mcp: {entry.name} of {entry.file}"
     return f"{where} is not trusted and does not run: {entry.shown()}; `zot mcp trust {entry.name}`"
+
+
+# --- zot doctor
+
+
+def mcp_words(home: Path, cwd: Path) -> str:
+    """Each with what is known of it; empty without any."""
+    entries = by_name(load(home, cwd, problems=[]), [])
+    return ", ".join(f"{entry.name} ({_state(home, cwd, entry)})" for entry in entries.values())
+
+
+def _state(home: Path, cwd: Path, entry: ServerConfig) -> str:
+    if not entry.enabled:
+        return "switched off"
+    if not _may_run(home, cwd, entry):
+        return "not trusted"
+    listed = recall(home, entry)
+    return f"{len(listed.tools)} tools" if listed is not None else "not asked yet"
+
+
+def _may_run(home: Path, cwd: Path, entry: ServerConfig) -> bool:
+    try:
+        return not needs_trust(entry) or TrustStore(home).is_trusted(cwd, "mcp", entry.name, entry.content())
+    except ConfigError:
+        return False  # the file is told of elsewhere
+
+
+def mcp_problems(home: Path, cwd: Path) -> Iterator[str]:
+    problems: list[str] = []
+    entries = by_name(load(home, cwd, problems=problems), problems)
+    yield from problems
+    for entry in entries.values():
+        if not entry.enabled or not _may_run(home, cwd, entry):
+            continue
+        made, missing = expanded(entry, os.environ.get)
+        for name in missing:
+            yield f"mcp: {entry.name}: {name} is not set (its entry in {entry.file} names it)"
+        if made.kind == "stdio" and not missing and not _is_there(made):
+            yield f"mcp: {entry.name}: its command {made.command!r} is not there (its entry in {entry.file})"
+
+
+def _is_there(entry: ServerConfig) -> bool:
+    try:
+        program = resolve_exec(os.path.expanduser(entry.command), working_directory(entry), os.environ.get("PATH", ""))
+    except ExtensionError:
+        return False
+    return os.access(program, os.X_OK)

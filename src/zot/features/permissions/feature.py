@@ -2,20 +2,138 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Callable, Collection, Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from zot.agent.feature import Feature, PromptDraft
+from zot.core.events import PERMISSION_MODE
 from zot.core.permission_gate import ConfirmGate
-from zot.core.permission_modes import MODES, Mode, parse_mode
+from zot.core.permission_modes import MODES, Mode, Nature, parse_mode
 from zot.errors import UsageError
 from zot.features.lookup import asks_outside
-from zot.features.permissions.call_classifier import Natures
-from zot.features.permissions.planning import note_due
 from zot.features.permissions.saved_rules import KeptRules
+from zot.provider.messages import Message, TextBlock, ToolCallBlock, utc_now
+from zot.system.files import user_home
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
+    from zot.agent.tools.workspace import Workspace
     from zot.core.permission_gate import Answer, ApprovalQuestion
+    from zot.core.tool import Tool
+
+_SPECIAL = frozenset({".git", ".hg", ".svn", ".zot", ".husky", ".vscode", ".idea"})  # what lies there may run by itself
+_WILD = frozenset("*?[{\\")
+
+
+class Natures:
+    """Call it with a call. ``own`` are the built-in tools of this run, ``tool_of`` finds any tool by its name. While
+    they are ``jailed`` and what is outside is asked about, what they do inside needs no question."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        home: Path,
+        own: Callable[[], Collection[str]],
+        tool_of: Callable[[str], Tool | None],
+        jailed: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._workspace = workspace
+        self._home = home
+        self._own = own
+        self._tool_of = tool_of
+        self._jailed = jailed
+
+    def __call__(self, call: ToolCallBlock) -> Nature:
+        args = call.args
+        if call.name not in self._own() or args is None:
+            # A tool of somebody else's is asked about whatever it says of itself; only planning believes that it
+            # looks
+            tool = self._tool_of(call.name)
+            extension = str(getattr(tool, "extension", "") or "")
+            looks = tool is not None and tool.read_only and call.name not in self._own()
+            return Nature("look elsewhere" if looks else "act", extension=extension)
+        nature = self._of_ours(call.name, args)
+        if nature.kind == "look" or not self._jailed():
+            return nature
+        return msgspec.structs.replace(nature, kind="look" if nature.kind == "look elsewhere" else "inside")
+
+    def _of_ours(self, name: str, args: dict[str, Any]) -> Nature:
+        match name:
+            case "read" | "grep":
+                return Nature("look" if self._is_inside(args.get("path") or ".") else "look elsewhere")
+            case "glob":
+                return self._globbing(args)
+            case "skill" | "agent_wait" | "agent_list":
+                return Nature("look")
+            case "write" | "edit":
+                return Nature("edit" if self._is_ours(args.get("path")) else "act")
+            case "bash":
+                return _running(args.get("command"))
+            case _:
+                return Nature()
+
+    def _globbing(self, args: dict[str, Any]) -> Nature:
+        """A pattern may name directories, too: the search begins in them."""
+        pattern, path = args.get("pattern"), args.get("path") or "."
+        if not (isinstance(pattern, str) and isinstance(path, str)) or pattern.startswith("~") or ".." in pattern:
+            return Nature("look elsewhere")
+        named = takewhile(lambda part: not _WILD & set(part), pattern.split("/")[:-1])
+        place = os.path.join("/", *named) if pattern.startswith("/") else os.path.join(path, *named)
+        inside = self._is_inside(path) and self._is_inside(place)
+        return Nature("look" if inside else "look elsewhere")
+
+    def _is_ours(self, path: object) -> bool:
+        real = self._real(path)
+        return real is not None and self._holds(real) and not _SPECIAL & set(real.parts[len(self._root().parts) :])
+
+    def _is_inside(self, path: object) -> bool:
+        real = self._real(path)
+        return real is not None and self._holds(real)
+
+    def _real(self, path: object) -> Path | None:
+        return Path(os.path.realpath(self._workspace.resolve(path))) if isinstance(path, str) else None
+
+    def _root(self) -> Path:
+        return Path(os.path.realpath(self._workspace.cwd))
+
+    def _holds(self, real: Path) -> bool:
+        root = self._root()
+        if Path(os.path.realpath(user_home())).is_relative_to(root) or not real.is_relative_to(root):
+            return False
+        own = Path(os.path.realpath(self._home))
+        return not real.is_relative_to(own) and not own.is_relative_to(real)  # a search above it would find it
+
+
+def _running(command: object) -> Nature:
+    from zot.features.permissions.command_prefix import prefix_of, words_of  # its patterns are not wanted at the start
+
+    words = words_of(command) if isinstance(command, str) else ()
+    return Nature("act", words=words, prefix=prefix_of(words))
+
+
+# --- plan mode
+
+_PLAN = (
+    "[zot: the user has switched to plan mode. Do not change anything: tools that could are refused. Find out what you "
+    "need to know with the tools that only read, ask about what is open, and answer with a plan of what you would do.]"
+)
+_OVER = (
+    "[zot: the user has left plan mode. Tools that change something may be called again, within what the user permits.]"
+)
+
+
+def note_due(mode: Mode, messages: Sequence[Message]) -> Message | None:
+    """What the model has not been told yet."""
+    marks = (message.meta[PERMISSION_MODE] for message in reversed(messages) if PERMISSION_MODE in message.meta)
+    planning, told = mode == "plan", next(marks, "") == "plan"
+    if planning == told:
+        return None
+    return Message("user", (TextBlock(_PLAN if planning else _OVER),), utc_now(), {PERMISSION_MODE: mode})
 
 
 class PermissionsFeature(Feature):

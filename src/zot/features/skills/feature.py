@@ -2,17 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from zot.agent.feature import Feature
-from zot.core.tool import Tool
-from zot.features.skills.discovery import SkillFile, Skills, discover
-from zot.features.skills.skill_tool import SkillTool, manifest
+from zot.agent.system_prompt import one_line
+from zot.core.tool import Tool, ToolContext, ToolResult, text_result
+from zot.features.skills.discovery import Skill, SkillFile, Skills, discover
 from zot.system.files import user_home
+from zot.system.text_files import reason_of
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
+    from zot.system.jail.jailed_files import Beneath
+
+_NO_DESCRIPTION = "(no description)"
+_LEAD_IN = (
+    "Skills are instructions for particular kinds of work. When one fits the task, load it by name with the "
+    "`skill` tool before you start. A skill whose path lies in the working directory came with the project, not "
+    "from the user."
+)
+_NAME_CHARACTERS = 80
+_DESCRIPTION_CHARACTERS = 300
+
+
+def manifest(skills: Skills) -> str:
+    """The lead-in and a line ``- name [pointer]: description`` per skill; empty when there is none."""
+    if not skills.all:
+        return ""
+    lines = [_LEAD_IN]
+    for skill in skills.all:
+        description = one_line(skill.description, _DESCRIPTION_CHARACTERS) or _NO_DESCRIPTION
+        lines.append(f"- {one_line(skill.name, _NAME_CHARACTERS)} [{_pointer(skill, skills.user_home)}]: {description}")
+    return "\n".join(lines)
+
+
+def _pointer(skill: Skill, user_home: Path) -> str:
+    if skill.builtin:
+        return "builtin"
+    home = f"{user_home}/"
+    path = f"~/{skill.path.removeprefix(home)}" if home != "//" and skill.path.startswith(home) else skill.path
+    return one_line(path, len(path))
+
+
+class SkillTool:
+    """Hands out a skill's text by name; whatever goes wrong is an error result the model can act on.
+
+    ``skills`` may be replaced by a fresh discovery at any time. ``beneath`` is where a jail opens those of the project.
+    """
+
+    name = "skill"
+    description = "Load a skill's instructions by name."
+    read_only = True
+
+    def __init__(self, skills: Skills, beneath: Callable[[], Beneath | None] = lambda: None) -> None:
+        self.skills = skills
+        self._beneath = beneath
+        self.schema: dict[str, Any] = {
+            "type": "object",
+            "properties": {"name": {"type": "string", "description": "Name of the skill, as listed."}},
+            "required": ["name"],
+        }
+
+    async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
+        name = args.get("name")
+        if not isinstance(name, str) or not name.strip():
+            return text_result("skill: `name` must be the name of a skill", is_error=True)
+        skill = self.skills.find(name.strip())
+        if skill is None:
+            names = ", ".join(skill.name for skill in self.skills.all) or "none"
+            unknown = f"there is no skill called {name.strip()!r}; available: {names}."
+            return text_result(f"{unknown} The user can see theirs with /skills.", is_error=True)
+        try:
+            body = skill.body(self._beneath())
+        except OSError as error:
+            return text_result(f"skill {skill.name!r}: cannot read {skill.path}: {reason_of(error)}", is_error=True)
+        return text_result(_document(skill, body), details={"skill": skill.name, "path": skill.path})
+
+
+def _document(skill: Skill, body: str) -> str:
+    """What the skill says about tools is told to the model and enforced by nobody."""
+    wishes = [f"Allowed tools: {', '.join(skill.allowed_tools)}"] if skill.allowed_tools else []
+    wishes += [f"Permission for {tool}: {', '.join(rules)}" for tool, rules in skill.permissions.items()]
+    head = [f"# Skill: {skill.name}", skill.description or _NO_DESCRIPTION, *(["\n".join(wishes)] if wishes else [])]
+    return "\n\n".join([*head, "---", body])
 
 
 @runtime_checkable

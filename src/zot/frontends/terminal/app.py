@@ -154,7 +154,7 @@ class App:
     def quit(self) -> None:
         """Somebody wants to leave: where workers are at work, what becomes of them is asked first."""
         if self.swarm is not None and self.swarm.at_work():
-            from zot.frontends.terminal.swarm.quit_dialog import part
+            from zot.frontends.terminal.swarm.dashboard import part
 
             self.desk.spawn(part(self.swarm, self._dialogs, self.desk, self.leave))
         else:

@@ -108,7 +108,7 @@ async def _main(
 def _left_at_work(app: App) -> str:
     if app.swarm is None or not app.swarm.known:
         return ""
-    from zot.frontends.terminal.swarm.quit_dialog import left_at_work
+    from zot.frontends.terminal.swarm.dashboard import left_at_work
 
     return left_at_work(app.swarm.at_work())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from zot.agent.tools.withheld import withheld_note
+from zot.agent.tools.bash import withheld_note
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from tests.unit.features.checkpoints.conftest import Project
-from zot.features.checkpoints.prune import KEPT_S, prune
+from zot.features.checkpoints.change_log import KEPT_S, prune
 
 
 def kept(project: Project) -> list[bytes]:

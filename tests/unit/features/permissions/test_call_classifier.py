@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.tools import FakeTool
 from zot.agent.tools.registry import ALL_TOOLS
 from zot.agent.tools.workspace import Workspace
-from zot.features.permissions.call_classifier import Natures
+from zot.features.permissions.feature import Natures
 from zot.provider.messages import ToolCallBlock
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from zot.features.skills.discovery import Skill, Skills, discover
-from zot.features.skills.skill_tool import manifest
+from zot.features.skills.feature import manifest
 
 HOME = Path("/home/u")
 

@@ -9,7 +9,7 @@ import pytest
 
 from zot.core.tool import Tool, ToolContext, ToolResult
 from zot.features.skills.discovery import Skills, discover
-from zot.features.skills.skill_tool import SkillTool
+from zot.features.skills.feature import SkillTool
 from zot.provider.messages import TextBlock, ToolCallBlock
 
 

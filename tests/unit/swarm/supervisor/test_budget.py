@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zot.swarm.supervisor import budget_journal
+from zot.swarm.supervisor import budget
 from zot.swarm.supervisor.budget import FIRST_ASKING, BudgetLimits, CallRequest, SharedBudget
 from zot.swarm.worker_records import Limits
 
@@ -227,7 +227,7 @@ def test_the_sum_of_a_journal_says_what_the_journal_said(steps: list[tuple[int, 
     with TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
         found: list[list[object]] = []
         for name, limit in (("long", 1 << 30), ("short", most)):
-            patch.setattr(budget_journal, "MOST_LINES", limit)
+            patch.setattr(budget, "MOST_LINES", limit)
             path = Path(place) / name / "budgets.jsonl"
             asker, seen = Asker(path), []
             asker.budget.open(BudgetLimits(swarm="s", max_cost=3.0, max_steps=40, timeout_s=999), 0)
@@ -254,7 +254,7 @@ def test_the_sum_of_a_journal_says_what_the_journal_said(steps: list[tuple[int, 
 
 def test_a_journal_does_not_grow_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "budgets.jsonl"
-    monkeypatch.setattr(budget_journal, "MOST_LINES", 300)
+    monkeypatch.setattr(budget, "MOST_LINES", 300)
     asker = Asker(path)
     for number in range(500):
         asker.budget.open(BudgetLimits(swarm=f"s{number % 5}", max_cost=1e6), 0)
@@ -263,7 +263,7 @@ def test_a_journal_does_not_grow_without_end(tmp_path: Path, monkeypatch: pytest
     assert lines(path) <= 311
     with path.open("ab") as file:
         file.write(b'{"type":"granted","call":"torn')
-    monkeypatch.setattr(budget_journal, "MOST_LINES", 10)
+    monkeypatch.setattr(budget, "MOST_LINES", 10)
     after = SharedBudget(path, 0.0)
     assert after.spent("s0") == (100.0, 100) and lines(path) == 11  # five budgets, and what cannot be read
     assert "a line is damaged" in after.problem and b'"torn' in path.read_bytes()
@@ -274,7 +274,7 @@ def test_a_journal_does_not_grow_without_end(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_full_disk_leaves_the_journal_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget_journal, "MOST_LINES", 3)
+    monkeypatch.setattr(budget, "MOST_LINES", 3)
     path = tmp_path / "budgets.jsonl"
     asker = Asker(path)
     asker.budget.open(BudgetLimits(swarm="s", max_cost=10), 0)
@@ -282,7 +282,7 @@ def test_a_full_disk_leaves_the_journal_as_it_was(tmp_path: Path, monkeypatch: p
     def full(path: Path, data: bytes, mode: int = 0o600) -> None:
         raise OSError(28, "No space left on device", str(path))
 
-    monkeypatch.setattr(budget_journal, "write_atomic", full)
+    monkeypatch.setattr(budget, "write_atomic", full)
     for number in range(20):
         asker.request_call(f"w/{number}", 0.1)
         asker.budget.settle(f"w/{number}", 0.1, "ok", 0, 1)

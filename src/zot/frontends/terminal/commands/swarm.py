@@ -246,7 +246,7 @@ async def _remove(context: CommandContext, typed: str) -> None:
 
 async def _diff(context: CommandContext, typed: str) -> None:
     from zot.frontends.terminal.dialogs.text_dialogs import TextView
-    from zot.frontends.terminal.swarm.tree_diff import rows_of
+    from zot.frontends.terminal.swarm.worker_summary import rows_of
 
     worker, desk = _named(context, typed), context.desk
     text = await context.swarm.service.diff(worker.id)

@@ -7,17 +7,24 @@ the editor is empty. ``popup`` are the rows of an open completion, drawn above t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from zot.errors import ZotError
-from zot.frontends.terminal.editor.chips import Chip, ChipMaker, expanded, paste_spans
+from zot.frontends.terminal.editor.chips import Chip, ChipMaker, expanded, paste_spans, recognised
 from zot.frontends.terminal.editor.edit_keys import BINDINGS, Editing
 from zot.frontends.terminal.editor.editor_host import Surroundings
 from zot.frontends.terminal.editor.paste import clean, pasted
 from zot.frontends.terminal.editor.popups import Popups
 from zot.frontends.terminal.editor.submission import Submitted, image_file, submission
 from zot.provider.messages import ImageBlock
+from zot.system.files import find_program, make_private_dir, zot_home
+from zot.system.safe_open import create, read_whole
+from zot.system.temp_files import KEPT_S, remove_older
 from zot.tui.keys import Key
 from zot.tui.text_buffer import Position, units_of
 from zot.tui.text_layout import Scroll, shown
@@ -27,6 +34,66 @@ from zot.tui.width import cells, cut
 if TYPE_CHECKING:
     from zot.frontends.terminal.editor.prompt_history import History, HistoryWalk
     from zot.frontends.terminal.editor.vi import ViKeys
+
+_FALLBACKS = ("nano", "vim", "vi")
+
+
+async def edit_outside(editor: Editor) -> None:
+    """Raises ZotError, the draft untouched, when there is no editor or it failed."""
+    path = _draft_file(editor.text)
+    try:
+        command = editor_command(os.environ)
+        await _run(editor, [*command, str(path)])
+        text = read_whole(path).decode("utf-8", "replace")
+    except OSError as error:
+        raise ZotError(f"the draft could not be edited in another program: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            path.unlink()
+    chips = [unit for unit in editor.buffer.units() if isinstance(unit, Chip)]
+    editor.set_units(recognised(clean(text).rstrip("\n"), chips))
+    editor.around.changed()
+
+
+def editor_command(environ: Mapping[str, str]) -> list[str]:
+    """``$VISUAL``, ``$EDITOR``, or an editor that is installed; the first word is an absolute path."""
+    for name in ("VISUAL", "EDITOR"):
+        words = _words(name, environ.get(name, ""))
+        if not words:
+            continue
+        program = words[0] if os.path.isabs(words[0]) else find_program(words[0])
+        if program is None:
+            raise ZotError(f"${name} names {words[0]}, which is not on PATH")
+        return [program, *words[1:]]
+    found = next((program for name in _FALLBACKS if (program := find_program(name))), None)
+    if found is None:
+        raise ZotError("there is no editor: set $VISUAL or $EDITOR to one")
+    return [found]
+
+
+def _words(name: str, value: str) -> list[str]:
+    try:
+        return shlex.split(value)
+    except ValueError as error:
+        raise ZotError(f"${name} cannot be read: {error}") from error
+
+
+async def _run(editor: Editor, argv: list[str]) -> None:
+    code = await editor.around.lend_terminal(argv)
+    if code:
+        raise ZotError(f"{os.path.basename(argv[0])} ended with {code}; the draft is as it was")
+
+
+def _draft_file(text: str) -> Path:
+    """A private file of our own, markdown so that editors colour it."""
+    directory = zot_home() / "drafts"
+    make_private_dir(directory)
+    remove_older(directory, KEPT_S)  # of a zot that was killed while the editor was open
+    path = directory / f"draft-{os.urandom(4).hex()}.md"
+    with os.fdopen(create(path), "w", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(text)
+    return path
+
 
 __all__ = ["Editor", "EditorView", "Submitted"]
 
@@ -255,7 +322,6 @@ class Editor:
         self._popups.search_history()
 
     def edit_outside(self) -> None:
-        from zot.frontends.terminal.editor.external_editor import edit_outside
 
         self.around.spawn(edit_outside(self))
 

@@ -20,8 +20,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from zot.errors import ToolError
-from zot.frontends.terminal.editor.path_completion import entries_of, is_outside, name_of, parted, without_hidden
-from zot.frontends.terminal.editor.popups import RESOURCE, ROWS
+from zot.frontends.terminal.editor.path_completion import (
+    RESOURCE,
+    ROWS,
+    entries_of,
+    is_outside,
+    name_of,
+    parted,
+    without_hidden,
+)
 from zot.tui.fuzzy import BEGINS, EACH, INSIDE, SCATTERED, Pattern
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line

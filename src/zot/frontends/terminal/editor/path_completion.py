@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from zot.agent.tools.ignore import listed
 from zot.frontends.terminal.editor.chips import Chip
-from zot.frontends.terminal.editor.popups import ROWS
 from zot.tui.fuzzy import Pattern
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
@@ -22,6 +21,10 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 # Paths as typed: below the working directory, or outside it as `/…`, `~/…` and `../…`.
+
+
+ROWS = 12
+RESOURCE = "\0"  # begins what is no path but a server's resource
 
 
 def is_outside(typed: str) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from zot.frontends.terminal.editor.popups import ROWS
+from zot.frontends.terminal.editor.path_completion import ROWS
 from zot.tui.fuzzy import ASIDE, EACH, INSIDE, Pattern, best
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line

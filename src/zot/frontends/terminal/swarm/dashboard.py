@@ -6,22 +6,26 @@ has no room is in the lines about the selected one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
 from zot.frontends.terminal.dialogs.dialog import Dialog
+from zot.frontends.terminal.dialogs.picker import Picker
 from zot.frontends.terminal.swarm import worker_summary
 from zot.frontends.terminal.swarm.workers import AT_WORK, LIVE
+from zot.system.plural import counted
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
-from zot.tui.widgets import window
+from zot.tui.widgets import Choice, window
 from zot.tui.width import cells, cut, pad
 
 if TYPE_CHECKING:
+    from zot.frontends.terminal.dialogs.dialog import Dialogs
     from zot.frontends.terminal.screen.status import StatusLine
+    from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.frontends.terminal.swarm.workers import Workers
     from zot.wire.swarm_frames import WorkerInfo
 
@@ -202,3 +206,45 @@ def _row(theme: Theme, row: _Cells, name: str, middle: str, doing: str, width: i
     said = said or ("fg" if row.info.status == "running" else "muted")
     painted = f"  {theme.paint(role, glyph)} {theme.paint('fg', name)}  {theme.paint('muted', middle)}"
     return cut(f"{painted}  {theme.paint(said, doing)}", width)
+
+
+_NAMED = 3
+
+
+class Parting(Picker):
+    """ctrl+c is for those in a hurry: it leaves at once, and leaves them at work."""
+
+    def key(self, key: Key) -> bool:
+        if key.name == "ctrl+c":
+            self.finish("leave")
+            return True
+        return super().key(key)
+
+
+async def part(workers: Workers, dialogs: Dialogs, desk: ScreenServices, leave: Callable[[], None]) -> None:
+    at_work = workers.at_work()
+    rows = [
+        Choice("leave", "leave them at work", "zot swarm list shows them"),
+        Choice("stop", "stop all of them", "they can be continued"),
+    ]
+    title = f"{counted(len(at_work), 'worker')} {'is' if len(at_work) == 1 else 'are'} at work"
+    hint = "enter picks · ctrl+c leaves at once · esc stays"
+    chosen = await dialogs.ask(Parting(title, rows, hint=hint, filterable=False, above=[_names(at_work)]))
+    if chosen == "stop":
+        desk.status.ok(f"stopping {counted(len(at_work), 'worker')} …")
+        await workers.stop_own()
+    if chosen is not None:
+        leave()
+
+
+def left_at_work(at_work: Sequence[WorkerInfo]) -> str:
+    """The line for whoever has left; empty when nobody is at work."""
+    if not at_work:
+        return ""
+    go = "goes" if len(at_work) == 1 else "go"
+    return f"{counted(len(at_work), 'worker')} {go} on: {_names(at_work)} (zot swarm list, zot swarm attach)"
+
+
+def _names(at_work: Sequence[WorkerInfo]) -> str:
+    names = [one_line(info.name) for info in at_work]
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")

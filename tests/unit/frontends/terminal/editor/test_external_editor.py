@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.frontends.terminal.editor.keyboard import Desk, Keyboard
 from zot.errors import ZotError
-from zot.frontends.terminal.editor.external_editor import edit_outside, editor_command
+from zot.frontends.terminal.editor.editor import edit_outside, editor_command
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 

@@ -11,7 +11,7 @@ from zot.errors import UsageError
 from zot.frontends.terminal.commands.swarm import order_of
 from zot.frontends.terminal.swarm import worker_summary
 from zot.frontends.terminal.swarm.dashboard import Act, SwarmList
-from zot.frontends.terminal.swarm.tree_diff import rows_of
+from zot.frontends.terminal.swarm.worker_summary import rows_of
 from zot.frontends.terminal.swarm.worker_view import WorkerView
 from zot.swarm.git.worktrees import Diffstat
 from zot.tui.keys import Key
