@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 STAMP  := $(VENV)/.stamp
 
-.PHONY: help try eval test check bench peers pictures attack race torture swarm-sim swarm-ray soak fuzz fixtures generate clean
+.PHONY: help try eval quick test check bench peers pictures attack race torture swarm-sim swarm-ray soak fuzz fixtures generate clean
 help:           ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -66,6 +66,30 @@ check: $(STAMP)-dev ## lint, types, layers, generated files
 	@echo "==> basedpyright"; $(BIN)/basedpyright --warnings
 	@echo "==> layers";       $(BIN)/lint-imports | tail -n 4
 	@echo "==> generated";    $(BIN)/python -m generate --check
+
+# One end-to-end test per front end: -p, --json, --stream, rpc, terminal, SDK.
+QUICK_E2E := \
+  tests/e2e/test_headless.py::test_print_writes_only_the_final_text_and_one_newline \
+  tests/e2e/test_headless.py::test_every_json_line_is_an_object_with_its_type_first \
+  tests/e2e/test_headless.py::test_stream_mode_puts_text_on_stdout_and_tools_on_stderr \
+  tests/protocol/test_rpc_process.py::test_every_line_is_one_compact_object_with_type_first_and_id_second \
+  tests/terminal/test_first_words.py::test_a_prompt_is_answered_and_exit_leaves \
+  tests/unit/sdk/test_runtime.py::test_a_prompt_is_a_stream_of_typed_events_that_ends_after_done
+# Unit tests that take too long for 90 s:
+#   swarm, local_model, devkit, sdk, simulation, system, benchmarks start many processes, git repositories or servers;
+#   generate needs the TypeScript and Go toolchains (`make test` sets them up).
+QUICK_SKIP := swarm local_model devkit sdk simulation system benchmarks generate
+
+# basedpyright needs one core for most of the time, so the tests run beside it.
+quick: $(STAMP)-dev ## lint, types, most unit tests and one end-to-end test per front end, in 90 s
+	@echo "==> ruff"; $(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet .
+	@echo "==> basedpyright, beside: unit tests without $(QUICK_SKIP)"
+	@$(BIN)/basedpyright --warnings > $(VENV)/quick-types.txt 2>&1 & types=$$!; \
+	  $(BIN)/python -m pytest -n 2 --dist loadfile tests/unit $(addprefix --ignore=tests/unit/,$(QUICK_SKIP)); unit=$$?; \
+	  echo "==> one test per front end: -p, --json, --stream, rpc, terminal, SDK"; \
+	  $(BIN)/python -m pytest -n 2 $(QUICK_E2E); ends=$$?; \
+	  wait $$types; found=$$?; echo "==> basedpyright: $$(tail -n 1 $(VENV)/quick-types.txt)"; \
+	  [ $$found -eq 0 ] || cat $(VENV)/quick-types.txt; [ $$found -eq 0 ] && [ $$unit -eq 0 ] && [ $$ends -eq 0 ]
 
 generate: $(STAMP)-dev ## write the generated reference pages
 	@$(BIN)/python -m generate
