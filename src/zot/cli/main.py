@@ -10,8 +10,7 @@ import sys
 
 from zot.cli.flags import Flags, parse
 from zot.errors import NotThere, OutputFailed, UsageError, ZotError, in_words
-from zot.system.gc_pause import rest
-from zot.system.process_setup import claim, open_missing_streams
+from zot.system.process_setup import claim, open_missing_streams, rest
 
 TYPE_CHECKING = False  # importing `typing` for it would cost more than all of this
 if TYPE_CHECKING:

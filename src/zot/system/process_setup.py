@@ -7,6 +7,7 @@ whatever their own environment holds; root could, too, so no permission would do
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -116,3 +117,13 @@ def _values() -> dict[str, tuple[int, int]]:
 def _read(path: str) -> bytes:
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC), "rb") as file:
         return file.read()
+
+
+def rest() -> None:
+    gc.disable()
+
+
+def wake() -> None:
+    """Everything is loaded; what is here now stays, so no later search for garbage has to look at it."""
+    gc.freeze()
+    gc.enable()

@@ -35,7 +35,7 @@ from zot.frontends.console import (
     run_loop,
     say,
 )
-from zot.system.gc_pause import wake
+from zot.system.process_setup import wake
 
 if TYPE_CHECKING:
     from zot.frontends.headless.json_mode import JsonMode

@@ -21,7 +21,7 @@ from zot.frontends.rpc.early_ping import EarlyDoor
 from zot.frontends.rpc.extension_ui import RpcSurface
 from zot.frontends.rpc.server import Server
 from zot.frontends.rpc.writer import Backpressure, Writer
-from zot.system.gc_pause import wake
+from zot.system.process_setup import wake
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from zot import __version__
 from zot.core import events
 from zot.frontends.console import Stdout, retry_line, run_loop, say
-from zot.system.gc_pause import wake
+from zot.system.process_setup import wake
 from zot.tui.sanitize import Sanitizer, one_line
 from zot.tui.width import visible
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from zot.frontends.loop_watchdog import LoopGuard, LoopHeld
-from zot.system.gc_pause import wake
+from zot.system.process_setup import wake
 from zot.tui.highlight import warm_up
 from zot.tui.terminal import Terminal
 
