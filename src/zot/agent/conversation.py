@@ -1,8 +1,7 @@
 """The public API of a running agent: front ends, RPC, SDK, slash commands and sub-agents use only this.
 
 It has prompting, the model, the session and the event stream; everything else joins it as a ``Feature`` (see
-``agent/features.py``) and is found with ``feature``. ``build`` creates one; ``child`` creates a side conversation with
-the same connections, guards and limits.
+``agent/features.py``) and is found with ``feature``. ``build`` creates one; ``child`` creates a side conversation.
 """
 
 from __future__ import annotations
@@ -42,8 +41,7 @@ class Conversation:
         self.home, self.settings, self.sessions = services.home, services.settings, services.sessions
         self.catalog, self.auth, self.pool = services.catalog, services.auth, services.pool
         self.workspace = services.workspace
-        self.agent = agent
-        self.resolved = resolved
+        self.agent, self.resolved = agent, resolved
         self.session: Session | None = None
         self.launch = Launch(services.config, resolved.provider.id)
         self.features = FeatureSet()
@@ -111,9 +109,6 @@ class Conversation:
         """How much of the model's window the last prompt took; 0 if unknown."""
         return self.agent.last_context_tokens
 
-    def tool(self, name: str) -> Tool | None:
-        return self.agent.toolbox.get(name)
-
     def extension_of(self, tool: str) -> str:
         """The extension or server a tool belongs to; empty for zot's own."""
         return str(getattr(self.agent.toolbox.get(tool), "extension", "") or "")
@@ -154,7 +149,7 @@ class Conversation:
         return self.agent.readers.add(reader, *(kinds or events.SHOWN))
 
     def emit(self, event: events.AgentEvent) -> None:
-        """Emit an event that does not come from the agent's own work."""
+        """Emit an event that is not the agent's own."""
         self.agent.tell(event)
 
     # --- prompting
@@ -175,8 +170,7 @@ class Conversation:
         self._must_be_idle()
         draft = PromptDraft(text, images, replaces=instead)
         try:
-            outcome = await self._prepare(draft)
-            if outcome is not None:
+            if (outcome := await self._prepare(draft)) is not None:
                 return outcome
             for feature in self.features:
                 feature.on_prompt(draft)
@@ -216,12 +210,6 @@ class Conversation:
     async def proceed(self) -> Outcome:
         """Continue from the transcript as it stands."""
         return await self.agent.proceed()
-
-    @property
-    def broke_off(self) -> bool:
-        """Whether the last message is an answer, so that a failed turn failed in the middle of it."""
-        messages = self.agent.messages
-        return bool(messages) and messages[-1].role == "assistant"
 
     async def go_on(self) -> Outcome:
         """Continue an answer that was cut off, from what was kept of it."""

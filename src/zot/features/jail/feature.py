@@ -113,6 +113,10 @@ class JailFeature(Feature):
         if before is not None:
             before.close()
 
+    def status(self) -> str:
+        jail = self.conversation.workspace.jail
+        return jail.label if jail is not None else ""
+
     async def aclose(self) -> None:
         if self.conversation.workspace.jail is not None:
             self.conversation.workspace.jail.close()

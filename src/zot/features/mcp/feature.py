@@ -125,6 +125,11 @@ class McpFeature(Feature):
 
         return names_prompt(self.host, text)
 
+    def problems(self) -> list[str]:
+        """Servers of this conversation that failed."""
+        rows = self.host.statuses() if self.host is not None else []
+        return [f"mcp: {row.name}: {row.error.removeprefix(f'{row.name}: ')}" for row in rows if row.error]
+
     async def aclose(self) -> None:
         if self.host is not None:
             await self.host.stop()

@@ -160,7 +160,7 @@ class PermissionsFeature(Feature):
                 conversation.workspace,
                 conversation.home,
                 lambda: {tool.name for tool in conversation.toolset.own} - others,
-                conversation.tool,
+                lambda name: conversation.agent.toolbox.get(name),
                 self._asks_outside,
             ),
             kept=self.saved_rules,

@@ -168,9 +168,10 @@ class AgentBar:
         ).lines(theme, width)
 
     def _tags(self) -> tuple[str, ...]:
-        jail, count = self._conversation.workspace.jail, self._conversation.workspace.running_jobs
+        count = self._conversation.workspace.running_jobs
         jobs = f"{count} job{'s' if count > 1 else ''} running" if count else ""
-        return tuple(filter(None, (jail.label if jail is not None else "", jobs, self._swarm())))
+        features = (feature.status() for feature in self._conversation.features)
+        return tuple(filter(None, (*features, jobs, self._swarm())))
 
     def _model(self) -> str:
         if self._conversation.missing:

@@ -10,19 +10,10 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import msgspec
-
-from zot.core.permission_gate import ApprovalQuestion
 from zot.errors import ZotError
-from zot.provider.messages import ToolCallBlock
-from zot.swarm.event_log import recorded, type_of
-from zot.swarm.worker_store import WorkerStore
 from zot.tui.sanitize import one_line
-from zot.wire.rpc_frames import ApprovalRequest
-from zot.wire.swarm_frames import SwarmApprove, WorkerInfo
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
@@ -33,79 +24,7 @@ if TYPE_CHECKING:
     from zot.swarm.feature import SwarmFeature
     from zot.swarm.git.worktrees import Diffstat
     from zot.swarm.service import SwarmService
-    from zot.wire.swarm_frames import SwarmStart
-
-_TOLD = frozenset({b"approval_request", b"tool_result", b"agent_ready", b"agent_stopped"})
-_TAIL = 1024 * 1024  # of the log: what it waits for is among the last things it said
-
-
-class Questions:
-    """``task`` asks them; ``withdraw`` ends it, unless the answer is on its way."""
-
-    task: asyncio.Task[None]
-
-    def __init__(self, service: SwarmService, confirmations: Confirmations, worker: WorkerInfo) -> None:
-        self._service = service
-        self._confirmations = confirmations
-        self.worker = worker
-        self._answered: set[str] = set()
-        self._answering = False
-
-    def withdraw(self) -> None:
-        if not self._answering:
-            self.task.cancel()
-
-    async def ask(self, waits: Callable[[], bool]) -> None:
-        """One after another, as long as it waits for answers."""
-        path = WorkerStore(self._service.home).of(self.worker.id).events
-        while waits():
-            asked = await asyncio.to_thread(unanswered, path)
-            new = [request for request in asked if request.request_id not in self._answered]
-            if not new:
-                return
-            await self._ask(new[0])
-
-    async def _ask(self, request: ApprovalRequest) -> None:
-        self._answered.add(request.request_id)
-        decision, reason = await self._decision(request)
-        self._answering = True
-        try:
-            approval = SwarmApprove(worker=self.worker.id, request_id=request.request_id, decision=decision)
-            with suppress(ZotError):  # it was answered elsewhere, or the worker has ended: the next one tells
-                await self._service.approve(msgspec.structs.replace(approval, reason=reason))
-        finally:
-            self._answering = False
-
-    async def _decision(self, request: ApprovalRequest) -> tuple[Any, str]:
-        arguments = msgspec.json.encode(request.args).decode()
-        call = ToolCallBlock(request.tool_id, request.name, arguments)
-        if request.outside:
-            from zot.features.jail.outside_access import OutsideRequest
-            from zot.system.jail.policy import Wish
-
-            wishes = tuple(Wish(**msgspec.structs.asdict(wish)) for wish in request.outside)
-            return await self._confirmations.outside_of_worker(self.worker.name, OutsideRequest(call, wishes)), ""
-        question = ApprovalQuestion(call, request.preview, prefix=tuple(request.prefix.split()))
-        answer = await self._confirmations.of_worker(self.worker.name, question)
-        return answer.decision, answer.reason
-
-
-def unanswered(path: Path) -> list[ApprovalRequest]:
-    """What the last process of a worker has asked and got no answer to, as its log has it."""
-    asked: dict[str, ApprovalRequest] = {}
-    for line in recorded(path, _TAIL):
-        kind = type_of(line)
-        if kind not in _TOLD:
-            continue
-        if kind == b"approval_request":
-            request = msgspec.json.decode(line, type=ApprovalRequest)
-            asked[request.tool_id] = request
-        elif kind == b"tool_result":
-            asked.pop(str(msgspec.json.decode(line).get("id")), None)
-        else:
-            asked.clear()
-    return list(asked.values())
-
+    from zot.wire.swarm_frames import SwarmStart, WorkerInfo
 
 AT_WORK = frozenset({"queued", "running", "waiting"})
 LIVE = AT_WORK | {"idle"}
@@ -365,6 +284,7 @@ class Workers:
 
     def _heed_question(self, info: WorkerInfo) -> None:
         """Somebody has to answer it, here unless it is done elsewhere."""
+        from zot.frontends.terminal.swarm.worker_questions import Questions
 
         asked = self._questions.get(info.id)
         if info.status == "waiting" and asked is None:
