@@ -211,7 +211,7 @@ class FeatureSet:
         self._joined: dict[str, Feature] = {}
 
     def __iter__(self) -> Iterator[Feature]:
-        return iter(self._joined.values())
+        return iter(list(self._joined.values()))  # a feature may join meanwhile
 
     def join_all(self, conversation: Conversation) -> None:
         for row in FEATURES:

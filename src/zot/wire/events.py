@@ -322,7 +322,8 @@ def _reshaped(event: ev.AgentEvent) -> WireEvent | None:
             sums = msgspec.structs.asdict(totals_of(usage))
             return Usage(**sums, cumulative=totals_of(cumulative), auxiliary=auxiliary)
         case ev.Diagnostic(text, of_extension, source, level):
-            return Diagnostic(source=source or ("extensions" if of_extension else "zot"), level=level, message=text)
+            message = text.encode("utf-8", "replace").decode()  # paths may not be UTF-8
+            return Diagnostic(source=source or ("extensions" if of_extension else "zot"), level=level, message=message)
         case ev.TurnEnd(stop, error):
             return TurnEnd(stop="end_turn" if stop == "end" else stop, error=error)
         case ev.CompactDone(summary, automatic):

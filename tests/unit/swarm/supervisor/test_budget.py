@@ -292,10 +292,10 @@ def test_a_full_disk_leaves_the_journal_as_it_was(tmp_path: Path, monkeypatch: p
 KILLED = """
 import sys
 from pathlib import Path
-from zot.swarm.supervisor import budget_journal
+from zot.swarm.supervisor import budget
 from zot.swarm.supervisor.budget import BudgetLimits, CallRequest, SharedBudget
 from zot.swarm.worker_records import Limits
-budget_journal.MOST_LINES = 3
+budget.MOST_LINES = 3
 budget = SharedBudget(Path(sys.argv[1]), 0.0)
 budget.open(BudgetLimits(swarm="s", max_cost=1e9), 0)
 for number in range(10**9):
