@@ -101,7 +101,7 @@ class Feature:
 
     @property
     def recorder(self) -> ChangeRecorder | None:
-        """Is told before and after tools change files; None for features that record nothing."""
+        """Receives file changes before and after tools make them; None for features that record nothing."""
         return None
 
     # --- prompts: all of these are awaited so that ``abort`` cancels them at once

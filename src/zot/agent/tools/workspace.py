@@ -43,7 +43,7 @@ class Jailed(ToolError):
 
 
 class ChangeRecorder(Protocol):
-    """Is told before and after tools change files; ``features/checkpoints`` implements it."""
+    """Receives file changes before and after tools make them; ``features/checkpoints`` implements it."""
 
     def about_to_write(self, path: Path, data: bytes, by: str, before: bytes | None = None) -> Any: ...
 
