@@ -31,7 +31,7 @@ _CLOCKED = """
 import os, sys
 from time import perf_counter
 from zot.features.recording.journal_file import Journal
-from zot.features.recording.recording_agent import RecordedAgent
+from zot.features.recording.recording_boundary import RecordingBoundary
 from zot.features.recording.recorder import Recorder
 
 spent = {"step": 0.0, "written": 0.0}
@@ -53,7 +53,7 @@ def clocked(owner, name, account):
 
 for name in ("request", "of", "tool", "progress", "result", "failed"):
     clocked(Recorder, name, "step")
-clocked(RecordedAgent, "_hear", "step")
+clocked(RecordingBoundary, "_on_event", "step")
 clocked(Journal, "flush", "written")
 
 def leave(code, leave=os._exit):

@@ -33,6 +33,8 @@ FILES: dict[str, Callable[[], str]] = {
     "docs/reference/go-sdk.md": api.go.page,
     "docs/schema/rpc.json": rpc.shapes.schema,
     "docs/reference/rpc.md": rpc.reference.page,
+    "src/zot/client/methods.py": rpc.python.client,
+    "src/zot/sdk/methods.py": rpc.python.sdk,
     "sdks/typescript/src/rpc.ts": rpc.typescript.module,
     "sdks/go/client/wire.go": rpc.go.module,
     "share/man/man1/zot.1": man_page.page,

@@ -70,7 +70,7 @@ VERBS: dict[str, Verb] = {
     "extension_of": inside(),
     "text_watched": inside(),
     "note_command": inside(),
-    "go_on": Verb(Not("a prompt says it"), Not("a prompt says it"), "enter"),
+    "is_answer_cut_off": inside(),
     "missing": Verb(Not("it ends the start"), Not("entering raises it"), SHOWN),
     "unanswered": inside(),
     "spent": inside(),
@@ -79,7 +79,8 @@ VERBS: dict[str, Verb] = {
     "emit": inside(),
     # talking
     "say": Verb("prompt", "prompt", "enter"),
-    "proceed": Verb(Not("a prompt says it again"), Not("a prompt says it again"), "enter"),
+    "submit": inside(),
+    "continue_run": Verb(Not("a prompt says it again"), Not("a prompt says it again"), "enter"),
     "steer": Verb(ONE_AT_A_TIME, ONE_AT_A_TIME, "ctrl+s"),
     "queue": Verb(ONE_AT_A_TIME, ONE_AT_A_TIME, "enter"),
     "queued": Verb(ONE_AT_A_TIME, ONE_AT_A_TIME, SHOWN),
@@ -180,7 +181,7 @@ def test_every_verb_of_a_feature_exists(target: str) -> None:
 def test_the_table_names_what_there_is_and_leaves_nothing_out() -> None:
     commands = {str(command.__struct_config__.tag) for command in get_args(wire.AnyCommand)}
     assert {verb.rpc for verb in ALL_VERBS if isinstance(verb.rpc, str)} | RPC_ALONE == commands
-    methods = {name for name in vars(Runtime) if not name.startswith("_")}
+    methods = {name for name in dir(Runtime) if not name.startswith("_")}
     assert {verb.sdk for verb in ALL_VERBS if isinstance(verb.sdk, str)} | SDK_ALONE == methods
     typed = [verb.terminal for verb in ALL_VERBS if isinstance(verb.terminal, str)]
     slash = {word[1:] for word in typed if word.startswith("/")} - {"go"}  # that one is an extension's

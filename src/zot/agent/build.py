@@ -19,6 +19,7 @@ from zot.agent.settings import Settings
 from zot.agent.system_prompt import SystemPrompt, docs_root, load_custom
 from zot.agent.tools.registry import preparing, unknown_extras
 from zot.agent.tools.workspace import Workspace
+from zot.core.agent import Agent
 from zot.core.events import ToolUseStart
 from zot.core.session.session import Session
 from zot.core.session.store import SessionStore, new_id
@@ -133,7 +134,8 @@ def _converse(services: Services, session: Session | None, problems: list[str]) 
         services.front_end,
         services.resolved,
     )
-    agent = services.create_agent(
+    agent = Agent(
+        boundary=services.create_boundary(),
         client=services.client_for(resolved),
         model=resolved.model,
         system=_system_prompt(services, problems),

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from zot.agent.snapshot import Present
     from zot.core.permission_gate import ConfirmGate
     from zot.core.tool import Tool
+    from zot.wire.ops import Op
 
 _T = TypeVar("_T")
 _F = TypeVar("_F", bound=Feature)
 
 
 class Conversation:
-    """``launch`` is the key and the address the run was started with, for as long as they apply. ``agent`` is for
-    features only."""
+    """``agent`` is for features only; ``launch`` is the key and address of the command line, while they apply."""
 
     def __init__(self, services: Services, agent: Agent, resolved: Resolved, session: Session | None) -> None:
         self.services = services
@@ -63,10 +63,7 @@ class Conversation:
     def notify(self, text: str, source: str = "", level: events.Level = "warning") -> None:
         """Show one line to the user, in every front end; before the start, as soon as it has started."""
         event = events.Diagnostic(text, of_extension=source == "extensions", source=source, level=level)
-        if self._early is not None:
-            self._early.append(event)
-        else:
-            self.emit(event)
+        self.emit(event) if self._early is None else self._early.append(event)
 
     async def start(self, problems: Iterable[str] = ()) -> None:
         """All features have joined: report what was found so far, then start what they need."""
@@ -133,6 +130,11 @@ class Conversation:
         return self.agent.unanswered
 
     @property
+    def is_answer_cut_off(self) -> bool:
+        """Whether the last message is an answer, so that a failed turn failed in the middle of it."""
+        return bool(self.messages) and self.messages[-1].role == "assistant"
+
+    @property
     def cost(self) -> Usage:
         """Tokens and money of everything so far, including the past of a resumed session."""
         return self.agent.cost
@@ -153,6 +155,12 @@ class Conversation:
         self.agent.tell(event)
 
     # --- prompting
+
+    def submit(self, op: Op) -> Any:
+        """Carry out an op of ``wire/ops.py``: a change is made when this returns, other results are awaitable."""
+        from zot.agent.op_handlers import handle  # programs submit ops; -p has its prompt
+
+        return handle(self, op)
 
     async def say(
         self,
@@ -192,11 +200,9 @@ class Conversation:
 
     async def _run_abortable(self, work: Coroutine[Any, Any, _T]) -> asyncio.Future[_T]:
         """Work that has to end before the agent runs; ``abort`` cancels it."""
-        try:
-            self._must_be_idle()
-        except AgentBusy:
+        if self.busy:
             work.close()
-            raise
+        self._must_be_idle()
         running = self._preparing = asyncio.ensure_future(work)
         try:
             await asyncio.wait([running])
@@ -207,13 +213,9 @@ class Conversation:
             self._preparing = None
         return running
 
-    async def proceed(self) -> Outcome:
-        """Continue from the transcript as it stands."""
-        return await self.agent.proceed()
-
-    async def go_on(self) -> Outcome:
-        """Continue an answer that was cut off, from what was kept of it."""
-        return await self.agent.go_on()
+    async def continue_run(self) -> Outcome:
+        """Continue from the transcript as it stands, or an answer that was cut off from what was kept of it."""
+        return await (self.agent.go_on() if self.is_answer_cut_off else self.agent.proceed())
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         """Join the running prompt before its next model call."""
@@ -268,7 +270,7 @@ class Conversation:
 
     def note_command(self, text: str, /, **values: object) -> None:
         """A slash command, or a command of another program, was given; a recording shows it."""
-        self.agent.note("command", text=text, **values)
+        self.agent.boundary.on_input("command", text=text, **values)
 
     def add(self, message: Message) -> None:
         """Add something the model should know with the next prompt, such as a command the user ran."""
@@ -374,9 +376,7 @@ class Conversation:
         """Drop the transcript, or begin with this one. A session stays as it is and the next one begins; the cost
         continues."""
         self.agent.set_messages(())
-        present = self.present
-        kept = self.session is not None
-        self._switch(self.sessions.create(present.provider, present.model) if kept else None)
+        self._switch(self.session and self.sessions.create(self.resolved.provider.id, self.model.id))
         for message in messages:
             self.agent.add(message)
 

@@ -8,7 +8,7 @@ subscribes to events and adds sections to the system prompt. ``start`` follows w
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from zot.agent.system_prompt import SystemPrompt
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from zot.provider.messages import ImageBlock
     from zot.provider.model import Model
     from zot.system.jail.jail import Jail
+    from zot.wire.ops import Op
 
     from zot.agent.conversation import Conversation  # isort: skip
 
@@ -103,6 +104,10 @@ class Feature:
     def recorder(self) -> ChangeRecorder | None:
         """Receives file changes before and after tools make them; None for features that record nothing."""
         return None
+
+    def submit(self, op: Op) -> Any:
+        """Carry out one of the ops named in its row; the result may be awaitable."""
+        raise NotImplementedError
 
     # --- prompts: all of these are awaited so that ``abort`` cancels them at once
 

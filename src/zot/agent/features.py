@@ -45,7 +45,8 @@ F = TypeVar("F", bound="Feature")
 class FeatureRow(NamedTuple):
     """``early``: prepared before there is a conversation; ``depends_on_model``: tested again if the model changes;
     the others say when a feature joins that is not wanted from the start: with the first prompt that begins with
-    ``prompt_prefix``, after the ``first_event`` of a kind, or when a tool first changes a file."""
+    ``prompt_prefix``, with the first of its ``ops``, after the ``first_event`` of a kind, or when a tool first changes
+    a file."""
 
     name: str
     target: str
@@ -53,6 +54,7 @@ class FeatureRow(NamedTuple):
     early: bool = False
     depends_on_model: bool = False
     prompt_prefix: str = ""
+    ops: tuple[str, ...] = ()
     first_event: type[AgentEvent] | None = None
     records_changes: bool = False
 
@@ -178,7 +180,11 @@ FEATURES = (
     FeatureRow("recording", "zot.features.recording.feature:RecordingFeature", _wants_recording, early=True),
     FeatureRow("jail", "zot.features.jail.feature:JailFeature", _wants_jail, early=True, depends_on_model=True),
     FeatureRow(
-        "checkpoints", "zot.features.checkpoints.feature:CheckpointsFeature", _wants_checkpoints, records_changes=True
+        "checkpoints",
+        "zot.features.checkpoints.feature:CheckpointsFeature",
+        _wants_checkpoints,
+        ops=("get_changes", "rewind"),
+        records_changes=True,
     ),
     FeatureRow("budget", "zot.features.budget.feature:BudgetFeature", _wants_budget, first_event=TurnStart),
     FeatureRow("mcp", "zot.features.mcp.feature:McpFeature", _wants_mcp),
@@ -193,6 +199,12 @@ FEATURES = (
     FeatureRow("swarm", "zot.swarm.feature:SwarmFeature", _wants_swarm),
     FeatureRow("model_refresh", "zot.features.model_refresh:ModelRefreshFeature", _wants_model_refresh),
     FeatureRow("fallback", "zot.features.fallback:FallbackFeature", _wants_fallback),
+    FeatureRow(
+        "state",
+        "zot.features.conversation_state:StateFeature",
+        _never,
+        ops=("get_state", "get_messages", "get_models", "get_mcp_servers"),
+    ),
 )
 
 
@@ -242,6 +254,11 @@ class FeatureSet:
         for row in FEATURES:
             if row.prompt_prefix and text.startswith(row.prompt_prefix):
                 self._join(row, conversation, now=True)
+
+    def join_for_op(self, conversation: Conversation, tag: str) -> Feature | None:
+        """The feature that answers this op; None if there is none."""
+        row = next((row for row in FEATURES if tag in row.ops), None)
+        return None if row is None else self._join(row, conversation, now=True)
 
     def join_for_model(self, conversation: Conversation) -> None:
         """Features that the current model needs, and that have not joined yet."""

@@ -19,8 +19,8 @@ from zot.agent.endpoint import LoggedOut
 from zot.agent.model_resolver import Launch, Query, Resolved, resolve
 from zot.agent.settings import Settings
 from zot.agent.tools.workspace import Workspace
-from zot.core.agent import Agent
 from zot.core.session.store import SessionStore
+from zot.core.state import Boundary
 from zot.core.tool import Tool
 from zot.errors import UsageError
 from zot.provider.auth.auth_store import AuthStore
@@ -83,7 +83,7 @@ class Services:
         self.workspace = workspace
         self.resolved: Resolved
         self.pool = HttpPool(proxy=settings.values.http_proxy)
-        self.create_agent: Callable[..., Agent] = Agent
+        self.create_boundary: Callable[[], Boundary] = Boundary
         self.waiting_model: tuple[str, str] | None = None
         self.withheld: frozenset[str] = frozenset()
         self.constrained_mode = ""

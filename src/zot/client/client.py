@@ -12,9 +12,10 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Literal, Self, TypedDict, TypeVar, Unpack, cast, overload
+from typing import Any, Self, TypedDict, TypeVar, Unpack, cast, overload
 
 from zot.client.connection import EventInbox, RpcConnection
+from zot.client.methods import ClientMethods
 from zot.client.process import RpcProcess
 from zot.errors import AnswerAborted, CommandFailed, CompactionAborted, CompactionFailed, ProcessGone, RuntimeClosed
 from zot.wire import rpc_frames as rpc
@@ -87,7 +88,7 @@ async def _begun(connection: RpcConnection, inbox: EventInbox) -> tuple[RpcConne
     return connection, inbox
 
 
-class Client:
+class Client(ClientMethods):
     """``async with Client(model=…) as zot: async for event in zot.prompt("…"): …``
 
     Entering raises ProcessGone with zot's own words when it cannot start. All keyword arguments are in
@@ -269,74 +270,7 @@ class Client:
 
         return PromptStream(begin)
 
-    # --- commands answered at once
-
-    async def abort(self) -> None:
-        """End the running prompt or compaction; queued ones stay. Harmless when idle."""
-        await self._request(rpc.Abort())
-
-    async def ping(self) -> None:
-        await self._request(rpc.Ping())
-
-    async def state(self) -> rpc.State:
-        return cast("rpc.State", await self._request(rpc.GetState()))
-
-    async def messages(self) -> tuple[rpc.Message, ...]:
-        return cast("rpc.Messages", await self._request(rpc.GetMessages())).messages
-
-    async def models(self) -> tuple[rpc.ModelInfo, ...]:
-        """The models of the current provider."""
-        return cast("rpc.Models", await self._request(rpc.GetModels())).models
-
-    async def mcp_servers(self) -> tuple[rpc.McpServer, ...]:
-        """The MCP servers of this run; nobody is started to be asked."""
-        return cast("rpc.McpServers", await self._request(rpc.GetMcpServers())).servers
-
-    async def commands(self) -> tuple[rpc.CommandInfo, ...]:
-        """The commands of the extensions (capability ``commands``)."""
-        return cast("rpc.Commands", await self._request(rpc.GetCommands())).commands
-
-    async def changes(self, prompt: int = 0) -> rpc.Changes:
-        """What the tools did to files during the prompt of this number, from 1, or without one in the whole session.
-        Needs a session that is kept."""
-        return cast("rpc.Changes", await self._request(rpc.GetChanges(prompt=prompt)))
-
-    async def rewind(
-        self,
-        prompt: int = 0,
-        what: Literal["both", "files", "conversation"] = "both",
-        *,
-        overwrite: bool = False,
-        dry_run: bool = False,
-    ) -> rpc.Rewound:
-        """Go back to before the prompt of this number, from 1; without one, undo the last rewinding of files. What
-        others changed meanwhile is named and left alone, unless ``overwrite``; ``dry_run`` only tells."""
-        command = rpc.Rewind(prompt=prompt, what=what, overwrite=overwrite, dry_run=dry_run)
-        return cast("rpc.Rewound", await self._request(command))
-
-    async def clear(self) -> None:
-        """Drop the transcript. Needs an idle agent, as do the next two."""
-        await self._request(rpc.Clear())
-
-    async def set_model(self, model: str) -> None:
-        await self._request(rpc.SetModel(model=model))
-
-    async def set_reasoning(self, level: str) -> None:
-        await self._request(rpc.SetReasoning(reasoning=level))
-
-    async def set_permission_mode(self, mode: str) -> None:
-        """``plan``, ``ask``, ``accept-edits`` or ``everything``; no wider than zot was started with."""
-        await self._request(rpc.SetPermissionMode(permission_mode=mode))
-
-    async def panel_key(self, extension: str, panel_id: str, key: str, text: str = "") -> None:
-        """A key pressed in a panel (capability ``panels``)."""
-        await self._request(rpc.PanelKey(extension=extension, panel_id=panel_id, key=key, text=text))
-
-    async def panel_close(self, extension: str, panel_id: str) -> None:
-        """The user closed a panel (capability ``panels``)."""
-        await self._request(rpc.PanelClose(extension=extension, panel_id=panel_id))
-
-    async def _request(self, command: rpc.Command) -> object:
+    async def _request(self, command: rpc.Command) -> Any:
         return await (await self._connected()).request(command)
 
 

@@ -54,16 +54,22 @@ class Agent(AgentState):
         prompt before it, if that is still unanswered."""
         prompt = PendingPrompt(text, tuple(images))
         self._must_be_idle()
+        given = {"images": prompt.images, "queued": queued, "first_call": first_call, "instead": instead}
+        self.boundary.on_input("prompt", text=text, **given)
         if not queued:
             self.emit(PromptAccepted(text, len(prompt.images)))
         return await self._work(emit, prompt, first_call, instead=instead)
 
     async def proceed(self, emit: Reader | None = None) -> Outcome:
         """Continue from the transcript as it stands."""
+        self._must_be_idle()
+        self.boundary.on_input("proceed")
         return await self._work(emit, None)
 
     async def go_on(self, emit: Reader | None = None) -> Outcome:
         """Continue an answer that broke off: the model is told to go on from what is kept of it."""
+        self._must_be_idle()
+        self.boundary.on_input("go_on")
         return await self._work(emit, None, go_on=True)
 
     async def run_tool(self, name: str, args: dict[str, Any], origin: str) -> ToolResult:
@@ -84,6 +90,8 @@ class Agent(AgentState):
         Raises CompactionFailed (after Error, Done) or CompactionAborted (after Done); nothing changed then."""
         from zot.core.compaction import compact  # few conversations get so long
 
+        self._must_be_idle()
+        self.boundary.on_input("compact", keep_tail=keep_tail, focus=focus)
         with self._exclusive(emit) as run:
             run.emit(events.CompactStart())
             try:
@@ -138,7 +146,7 @@ class Agent(AgentState):
     @contextmanager
     def _exclusive(self, emit: Reader | None) -> Generator[Run]:
         self._must_be_idle()
-        run = self._run = self._new_run()
+        run = self._run = self.boundary.create_run(self.readers)
         leave = self.readers.add(emit, *SHOWN) if emit is not None else None
         try:
             yield run
@@ -151,9 +159,6 @@ class Agent(AgentState):
         if run.failure is not None:
             raise run.failure
 
-    def _new_run(self) -> Run:
-        return Run(self.readers)
-
     # --- what may be said to it meanwhile
 
     @property
@@ -163,10 +168,12 @@ class Agent(AgentState):
     def abort(self) -> None:
         """End whatever runs; nothing happens when idle or when it is ending already."""
         if self._run is not None:
+            self.boundary.on_input("abort")
             self._run.abort()
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         """Join the running prompt before its next model call; when idle, the front of what is queued."""
+        self.boundary.on_input("steer", text=text, images=tuple(images))
         self.emit(PromptAccepted(text, len(images), queued=True))
         self.inputs.steer(text, images)
         if not self.busy:
@@ -174,6 +181,7 @@ class Agent(AgentState):
 
     def enqueue(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         """Keep a prompt for later; the mode takes it with ``take_queued`` when the run is over."""
+        self.boundary.on_input("queue", text=text, images=tuple(images))
         self.emit(PromptAccepted(text, len(images), queued=True))
         self.inputs.enqueue(text, images)
 
@@ -182,22 +190,23 @@ class Agent(AgentState):
 
     def take_all(self) -> tuple[PendingPrompt, ...]:
         """Everything that was steered or queued and not said yet, oldest first."""
+        if self.inputs.steered:
+            self.boundary.on_input("take_all")
         self.inputs.requeue_steering()
         return self.inputs.take_all()
 
     def add(self, message: Message) -> None:
         """Something from outside that the model should know with the next prompt."""
+        self.boundary.on_input("add", message=message)
         self.append(message)
 
     def tell(self, event: AgentEvent) -> None:
         """Emit an event that does not come from the agent's own work."""
-        self.emit(event)
-
-    def note(self, what: str, /, **fields: Any) -> None:
-        """Somebody did something about the agent that it has no part in; for those who record it."""
+        self.boundary.emit(self, event)
 
     def count_beside(self, priced: Usage) -> None:
         """Count what a conversation beside this one spent."""
+        self.boundary.on_input("beside", usage=priced)
         self.count(priced)
 
     # --- another beside it
@@ -208,7 +217,8 @@ class Agent(AgentState):
         def text(specs: tuple[ToolSpec, ...]) -> str:
             return system
 
-        return self._made_like_this(
+        child = Agent(
+            boundary=self.boundary.for_child(),
             client=self.client,
             model=self.model,
             system=text,
@@ -223,15 +233,16 @@ class Agent(AgentState):
             compact_at=self.compact_at,
             max_cost_usd=self.max_cost_usd,
         )
-
-    def _made_like_this(self, **parts: Any) -> Agent:
-        return Agent(**parts)
+        self.boundary.on_input("child", agent=child)
+        return child
 
     # --- what needs it idle
 
     def set_messages(self, messages: Iterable[Message]) -> None:
         self._must_be_idle()
-        super().set_messages(messages)
+        given = tuple(messages)
+        self.boundary.on_input("messages", messages=given)
+        super().set_messages(given)
 
     def set_model(self, client: Client, model: Model) -> None:
         """Continue with another model; the old client is the caller's to close."""

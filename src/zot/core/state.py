@@ -10,8 +10,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Seque
 from typing import TYPE_CHECKING, Any
 
 from zot.core.event_bus import Readers
-from zot.core.events import REPLACES, Diagnostic, MessageAppended, TranscriptCompacted, UsageCounted
+from zot.core.events import REPLACES, AgentEvent, Diagnostic, MessageAppended, TranscriptCompacted, UsageCounted
 from zot.core.pending_input import Inputs
+from zot.core.run import Run
 from zot.core.tool import Tool, ToolContext, ToolResult, spec_of
 from zot.provider.messages import Message, Usage
 from zot.provider.model import Model, Reasoning
@@ -28,6 +29,41 @@ System = Callable[[tuple[ToolSpec, ...]], str]
 SystemEditor = Callable[[str], Awaitable[str]]
 Fallback = Callable[[Exception], Awaitable[bool]]
 Guard = Callable[[Client, Request], AsyncGenerator[StreamEvent]]
+
+
+class Boundary:
+    """Where one agent meets the outside: its inputs, model calls, tools and interceptors.
+
+    Recordings and replays put a subclass in its place; the loop knows no difference."""
+
+    def attach(self, agent: AgentState) -> None:
+        """The agent has been created."""
+
+    def for_child(self) -> Boundary:
+        """That of a side agent."""
+        return self
+
+    def on_input(self, what: str, /, **fields: Any) -> None:
+        """Something outside asks the agent for work, or changes it."""
+
+    def emit(self, agent: AgentState, event: AgentEvent) -> None:
+        """An event that does not come from the agent's own work."""
+        agent.emit(event)
+
+    def wrap_interceptor(self, interceptor: Interceptor, place: int) -> Interceptor:
+        return interceptor
+
+    def create_run(self, readers: Readers) -> Run:
+        return Run(readers)
+
+    def call(self, agent: AgentState, request: Request) -> AsyncGenerator[StreamEvent]:
+        return agent.client.stream(request) if agent.guard is None else agent.guard(agent.client, request)
+
+    async def perform(self, tool: Tool, args: dict[str, Any], context: ToolContext) -> ToolResult:
+        return await tool.execute(args, context)
+
+    async def take_over(self, agent: AgentState, error: Exception) -> bool:
+        return agent.fallback is not None and await agent.fallback(error)
 
 
 class AgentState:
@@ -56,7 +92,9 @@ class AgentState:
         session_id: str = "",
         compact_at: float = 0.85,
         max_cost_usd: float = 0.0,
+        boundary: Boundary | None = None,
     ) -> None:
+        self.boundary = boundary or Boundary()
         self.client = client
         self.model = model
         self.system = system
@@ -84,6 +122,7 @@ class AgentState:
         self._before_messages: tuple[str, str, tuple[ToolSpec, ...]] | None = None
         self._transcript = list(messages)
         self.set_tools(tools)
+        self.boundary.attach(self)
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -97,17 +136,19 @@ class AgentState:
 
     def add_interceptor(self, interceptor: Interceptor) -> None:
         """Ask it after those there are."""
-        self.interceptors.append(interceptor)
+        self.interceptors.append(self.boundary.wrap_interceptor(interceptor, len(self.interceptors)))
 
     def set_tools(self, tools: Iterable[Tool]) -> None:
         """Swap the tools; a step in progress keeps those it was started with."""
         self.toolbox = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
         self.specs = tuple(spec_of(tool) for tool in self.toolbox.values())
+        self.boundary.on_input("tools", tools=self.tools)
 
     def replace_model(self, client: Client, model: Model) -> None:
         """Go on with another model, from the next model call on; the old client is the caller's to close."""
         self.client, self.model = client, model
         self.rebuild_system()
+        self.boundary.on_input("model", model=model)
 
     def append(self, message: Message) -> None:
         self.emit(MessageAppended(message))
@@ -142,11 +183,11 @@ class AgentState:
 
     def call(self, request: Request) -> AsyncGenerator[StreamEvent]:
         """A model call; every one is made here."""
-        return self.client.stream(request) if self.guard is None else self.guard(self.client, request)
+        return self.boundary.call(self, request)
 
     async def perform(self, tool: Tool, args: dict[str, Any], context: ToolContext) -> ToolResult:
         """A tool's own work; every call that may run is run here."""
-        return await tool.execute(args, context)
+        return await self.boundary.perform(tool, args, context)
 
     def report_interceptor(self, interceptor: Interceptor, error: Exception) -> None:
         """Show the user once that an interceptor failed; what it was asked about is denied each time."""
@@ -160,7 +201,7 @@ class AgentState:
 
     async def take_over(self, error: Exception) -> bool:
         """A model call failed: whether another model is in its place now."""
-        return self.fallback is not None and await self.fallback(error)
+        return await self.boundary.take_over(self, error)
 
     def lost_from_cache(self, request: Request) -> str:
         """What stands before the messages has changed since the last request, so that nothing of this conversation is
@@ -177,6 +218,7 @@ class AgentState:
 
     def seed_cost(self, cumulative: Usage) -> None:
         """Set the baseline that later usage is added to (resume, model switch)."""
+        self.boundary.on_input("cost", usage=cumulative)
         self.cost = cumulative
 
     def spend(self, usage: Usage) -> Usage:

@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from zot.agent.conversation import Conversation
-from zot.features.lookup import asks_outside
-from zot.wire.events import JailState, totals_of
-from zot.wire.rpc_frames import ModelInfo, State
+from zot.agent.feature import Feature
+from zot.features.lookup import asks_outside, mcp
+from zot.wire import ops
+from zot.wire.events import JailState, message_of, totals_of
+from zot.wire.rpc_frames import McpServers, Messages, ModelInfo, Models, State
+
+
+class StateFeature(Feature):
+    """Answers the ops that only read."""
+
+    name = "state"
+
+    def submit(self, op: ops.Op) -> Any:
+        match op:
+            case ops.GetMessages():
+                return Messages(messages=tuple(map(message_of, self.conversation.messages)))
+            case ops.GetModels():
+                return Models(models=provider_models(self.conversation))
+            case ops.GetMcpServers():
+                feature = mcp(self.conversation)
+                return McpServers(servers=feature.servers() if feature is not None else ())
+            case _:
+                return conversation_state(self.conversation, busy=self.conversation.busy)
 
 
 def conversation_state(conversation: Conversation, *, busy: bool) -> State:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
+from inspect import isawaitable
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar, Unpack, cast, overload
 
@@ -19,15 +20,14 @@ from zot.core.events import AgentEvent, Diagnostic, SessionFault
 from zot.core.loop import Outcome
 from zot.core.permission_modes import Mode as PermissionMode
 from zot.errors import AgentBusy, AnswerAborted, RuntimeClosed, UsageError, ZotError
-from zot.features.checkpoints.feature import file_changes, rewind
-from zot.features.conversation_state import conversation_state, provider_models
-from zot.features.lookup import mcp
 from zot.provider.messages import Block, ImageBlock, Message, ResultBlock, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.provider.model import Reasoning
+from zot.sdk.methods import RuntimeMethods
 from zot.sdk.options import Options, check, config_of, front_end_of
 from zot.sdk.stream import EventStream, EventSurface, Job, Work, for_programs
 from zot.wire import rpc_frames
-from zot.wire.events import message_of, of, text_of, totals_of
+from zot.wire.events import of, text_of, totals_of
+from zot.wire.ops import Op
 from zot.wire.python_values import PromptImage, image_block
 from zot.wire.structured_output import TRIES, OutputSchema
 
@@ -35,7 +35,7 @@ T = TypeVar("T")
 RewindWhat = Literal["both", "files", "conversation"]
 
 
-class Runtime:
+class Runtime(RuntimeMethods):
     """``async with Runtime(model=…) as zot: async for event in zot.prompt("…"): …``
 
     Or ``zot = await Runtime(model=…).open()``, and ``await zot.close()`` later. Opening raises ZotError when a setting
@@ -190,32 +190,16 @@ class Runtime:
 
     # --- changing; these need an idle runtime
 
-    async def set_model(self, model: str) -> None:
-        """Another model of the same provider, from the next prompt on."""
-        await self._settle()
-        await self._open().use_model(model)
+    def _read(self, op: Op) -> Any:
+        """Submit an op that is answered at once."""
+        return self._entered().submit(op)
 
-    async def set_reasoning(self, level: Reasoning) -> None:
-        """How hard the model thinks, from the next prompt on."""
-        await self._settle()
-        self._open().set_reasoning(level)
-
-    async def set_permission_mode(self, mode: PermissionMode) -> None:
-        """What runs without a question, from the next tool call on; also while something runs."""
-        self._open().set_permission_mode(mode)
-
-    async def rewind(
-        self, prompt: int = 0, what: RewindWhat = "both", *, overwrite: bool = False, dry_run: bool = False
-    ) -> rpc_frames.Rewound:
-        """Go back to before the prompt of this number, from 1: the conversation, the files, or both. Without one, undo
-        the last rewinding of files. What others changed meanwhile is named and left alone, unless ``overwrite``;
-        ``dry_run`` only tells. Needs ``sessions``."""
-        await self._settle()
-        return await rewind(self._open(), prompt, what, overwrite=overwrite, dry_run=dry_run)
-
-    async def clear(self) -> None:
-        """Drop the transcript; the cost stays, and so does a session: the next one begins."""
-        await self.set_messages()
+    async def _change(self, op: Op) -> Any:
+        """Submit an op when the runtime is idle; the permission mode may change while something runs."""
+        if not isinstance(op, rpc_frames.SetPermissionMode | rpc_frames.GetChanges):
+            await self._settle()
+        done = self._open().submit(op)
+        return await done if isawaitable(done) else done
 
     async def set_messages(self, messages: Sequence[rpc_frames.Message] = ()) -> None:
         """Another transcript, none by default; the cost stays, and so does a session: the next one begins."""
@@ -265,29 +249,12 @@ class Runtime:
         return tuple(self._notices)
 
     def state(self) -> rpc_frames.State:
-        return conversation_state(self._entered(), busy=self.busy)
-
-    def messages(self) -> tuple[rpc_frames.Message, ...]:
-        """The transcript as it is now."""
-        return tuple(map(message_of, self._entered().messages))
-
-    async def changes(self, prompt: int = 0) -> rpc_frames.Changes:
-        """What the tools did to files during the prompt of this number, from 1, or without one in the whole session.
-        Needs ``sessions``."""
-        return await file_changes(self._open(), prompt)
+        """Provider, model, directory, size of the transcript, usage, permission mode, and whether something runs."""
+        return msgspec.structs.replace(super().state(), busy=self.busy)
 
     def cost(self) -> rpc_frames.UsageTotals:
         """Tokens and money of everything so far."""
         return totals_of(self._entered().cost)
-
-    def models(self) -> tuple[rpc_frames.ModelInfo, ...]:
-        """The models of the current provider."""
-        return provider_models(self._entered())
-
-    def mcp_servers(self) -> tuple[rpc_frames.McpServer, ...]:
-        """The MCP servers of this runtime: state, tools, last error; nobody is started to be asked."""
-        feature = mcp(self._entered())
-        return feature.servers() if feature is not None else ()
 
     def list_models(self) -> tuple[rpc_frames.ModelInfo, ...]:
         """The older name of ``models``."""

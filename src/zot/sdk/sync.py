@@ -10,10 +10,10 @@ from typing import Any, Generic, TypeVar, Unpack, overload
 
 from zot.core.permission_modes import Mode as PermissionMode
 from zot.provider.model import Reasoning
+from zot.sdk.methods import SyncRuntimeMethods
 from zot.sdk.options import Options
-from zot.sdk.runtime import RewindWhat, Runtime
+from zot.sdk.runtime import Runtime
 from zot.sdk.stream import EventStream
-from zot.system.sync_facade import BlockingFace
 from zot.wire import rpc_frames
 from zot.wire.python_values import PromptImage
 from zot.wire.rpc_frames import Event
@@ -37,13 +37,13 @@ class SyncStream(PlainStream[Event], Generic[R]):
         return self._stream.returned
 
 
-class SyncRuntime(BlockingFace):
+class SyncRuntime(SyncRuntimeMethods):
     """``with SyncRuntime(model=…) as zot: for event in zot.prompt("…"): …``
 
     Or ``zot = SyncRuntime(model=…).open()``, and ``zot.close()`` later."""
 
     def __init__(self, **options: Unpack[Options]) -> None:
-        self._runtime = Runtime(**options)
+        self._methods = self._runtime = Runtime(**options)
         super().__init__(self._runtime, "runtime")
 
     @overload
@@ -91,46 +91,11 @@ class SyncRuntime(BlockingFace):
         """The older name of ``abort``."""
         self.abort()
 
-    def set_model(self, model: str) -> None:
-        self._wait(self._runtime.set_model(model))
-
-    def set_reasoning(self, level: Reasoning) -> None:
-        self._wait(self._runtime.set_reasoning(level))
-
-    def set_permission_mode(self, mode: PermissionMode) -> None:
-        self._wait(self._runtime.set_permission_mode(mode))
-
-    def rewind(
-        self, prompt: int = 0, what: RewindWhat = "both", *, overwrite: bool = False, dry_run: bool = False
-    ) -> rpc_frames.Rewound:
-        """Go back to before a prompt: the conversation, the files, or both."""
-        return self._wait(self._runtime.rewind(prompt, what, overwrite=overwrite, dry_run=dry_run))
-
-    def changes(self, prompt: int = 0) -> rpc_frames.Changes:
-        """What a prompt, or the whole session, did to files."""
-        return self._wait(self._runtime.changes(prompt))
-
-    def clear(self) -> None:
-        """Drop the transcript."""
-        self._wait(self._runtime.clear())
-
     def set_messages(self, messages: Sequence[rpc_frames.Message] = ()) -> None:
         self._wait(self._runtime.set_messages(messages))
 
-    def state(self) -> rpc_frames.State:
-        return self._runtime.state()
-
-    def messages(self) -> tuple[rpc_frames.Message, ...]:
-        return self._runtime.messages()
-
     def cost(self) -> rpc_frames.UsageTotals:
         return self._runtime.cost()
-
-    def models(self) -> tuple[rpc_frames.ModelInfo, ...]:
-        return self._runtime.models()
-
-    def mcp_servers(self) -> tuple[rpc_frames.McpServer, ...]:
-        return self._runtime.mcp_servers()
 
     def list_models(self) -> tuple[rpc_frames.ModelInfo, ...]:
         """The older name of ``models``."""

@@ -42,6 +42,21 @@ from zot.wire.events import Usage as Usage
 from zot.wire.events import UsageTotals as UsageTotals
 from zot.wire.events import UserMessage as UserMessage
 from zot.wire.events import WireEvent as WireEvent
+from zot.wire.ops import Abort as Abort
+from zot.wire.ops import Clear as Clear
+from zot.wire.ops import Compact as Compact
+from zot.wire.ops import GetChanges as GetChanges
+from zot.wire.ops import GetMcpServers as GetMcpServers
+from zot.wire.ops import GetMessages as GetMessages
+from zot.wire.ops import GetModels as GetModels
+from zot.wire.ops import GetState as GetState
+from zot.wire.ops import Image as Image
+from zot.wire.ops import Op as Command
+from zot.wire.ops import Prompt as Prompt
+from zot.wire.ops import Rewind as Rewind
+from zot.wire.ops import SetModel as SetModel
+from zot.wire.ops import SetPermissionMode as SetPermissionMode
+from zot.wire.ops import SetReasoning as SetReasoning
 
 PROTOCOL_VERSION = 1
 MAX_LINE = 16 * 1024 * 1024  # of a command, without its line end
@@ -52,99 +67,11 @@ REASONING = ("off", "minimum", "low", "medium", "high", "xhigh", "max")
 # --- client -> zot ---------------------------------------------------------------------------------------------
 
 
-class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Base of all commands. The response repeats ``id``, unless it is empty."""
-
-    id: str = ""
-
-
 class Hello(Command, frozen=True, kw_only=True, tag="hello"):
     """Who are you? With a token in zot's environment this must be the first line, and carry it."""
 
     token: str = ""
     capabilities: tuple[str, ...] = ()
-
-
-class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An image of a prompt: PNG, JPEG, GIF or WebP. Its type is taken from the content."""
-
-    mime_type: str | None = None
-    data: bytes
-
-
-class Prompt(Command, frozen=True, kw_only=True, tag="prompt"):
-    """Say something to the model. Answered when its turn comes; events follow, up to one ``done``."""
-
-    message: str = ""
-    images: tuple[Image, ...] = ()
-
-
-class Abort(Command, frozen=True, kw_only=True, tag="abort"):
-    """End the running prompt or compaction, at once; queued ones stay. Succeeds when idle, too."""
-
-
-class Compact(Command, frozen=True, kw_only=True, tag="compact"):
-    """Replace the transcript by a summary. Ends with ``compact_done`` and no ``done``; with ``done`` if it failed.
-    ``focus`` says what the summary should keep above all."""
-
-    focus: str = ""
-
-
-class GetState(Command, frozen=True, kw_only=True, tag="get_state"):
-    """Provider, model, directory, size of the transcript, usage, permission mode, and whether something runs."""
-
-
-class GetMessages(Command, frozen=True, kw_only=True, tag="get_messages"):
-    """The transcript as it is now."""
-
-
-class GetChanges(Command, frozen=True, kw_only=True, tag="get_changes"):
-    """What the tools did to files: during the prompt of this number, from 1, or without one in the whole session.
-    Needs a session that is kept."""
-
-    prompt: int = 0
-
-
-class Rewind(Command, frozen=True, kw_only=True, tag="rewind"):
-    """Go back to before the prompt of this number, from 1; without one, undo the last rewinding of files. What others
-    changed meanwhile is named and left alone, unless ``overwrite``. ``dry_run`` only tells. Needs an idle agent and a
-    session that is kept."""
-
-    prompt: int = 0
-    what: Literal["both", "files", "conversation"] = "both"
-    overwrite: bool = False
-    dry_run: bool = False
-
-
-class Clear(Command, frozen=True, kw_only=True, tag="clear"):
-    """Drop the transcript; the usage stays. Needs an idle agent."""
-
-
-class SetModel(Command, frozen=True, kw_only=True, tag="set_model"):
-    """Another model of the same provider, from the next prompt on. Needs an idle agent."""
-
-    model: str
-
-
-class SetReasoning(Command, frozen=True, kw_only=True, tag="set_reasoning"):
-    """How hard the model thinks, from the next prompt on. Needs an idle agent."""
-
-    reasoning: str
-
-
-class SetPermissionMode(Command, frozen=True, kw_only=True, tag="set_permission_mode"):
-    """What runs without a question, from the next tool call on: ``plan``, ``ask``, ``accept-edits`` or ``everything``.
-    No wider than zot was started with, unless ``--permission-limit`` says so. Also while something runs."""
-
-    permission_mode: str
-
-
-class GetModels(Command, frozen=True, kw_only=True, tag="get_models"):
-    """The models of the current provider."""
-
-
-class GetMcpServers(Command, frozen=True, kw_only=True, tag="get_mcp_servers"):
-    """The MCP servers of this run: state, tools and what they would cost, last error, log. Starts none of them."""
 
 
 class Ping(Command, frozen=True, kw_only=True, tag="ping"):

@@ -27,6 +27,7 @@ def test_order_is_the_order_in_which_prompts_and_calls_pass() -> None:
     assert names == [
         *("recording", "jail", "checkpoints", "budget", "mcp", "templates", "local_model"),
         *("hooks", "front_end", "permissions", "extensions", "plugins", "skills", "swarm", "model_refresh", "fallback"),
+        "state",
     ]
 
 

@@ -22,10 +22,12 @@ from zot.agent.snapshot import Present
 from zot.agent.system_prompt import SystemPrompt
 from zot.agent.tools.registry import ALL_TOOLS, Limits, bash_spec, builtin_tools, offered_tools
 from zot.agent.tools.workspace import Workspace
+from zot.core.agent import Agent
 from zot.core.event_bus import Readers
 from zot.core.permission_gate import ConfirmGate
 from zot.core.permission_modes import Mode
 from zot.core.run import Run
+from zot.core.state import AgentState, Boundary
 from zot.core.tool import Tool, ToolContext, ToolResult
 from zot.devkit.replay.driver import Conductor
 from zot.devkit.replay.recorded_world import (
@@ -47,7 +49,7 @@ from zot.features.extensions.loader.manifest import Manifest
 from zot.features.extensions.ui import SilentSurface
 from zot.features.recording.reader import Recording
 from zot.features.recording.recorder import Recorder
-from zot.features.recording.recording_agent import RecordedAgent
+from zot.features.recording.recording_boundary import RecordingBoundary
 from zot.provider.messages import Message, Usage
 from zot.provider.model import Model
 from zot.provider.model_call import Request, StreamEvent
@@ -138,16 +140,22 @@ class _ReplayedRun(Run):
             raise asyncio.CancelledError
 
 
-class ReplayedAgent(RecordedAgent):
-    """Before it reaches out it lets everything in that came before that then."""
+class ReplayBoundary(RecordingBoundary):
+    """Before the agent reaches out it lets everything in that came before that then."""
 
-    def __init__(self, conductor: Conductor, recorder: Recorder, **parts: Any) -> None:
+    def __init__(self, conductor: Conductor, recorder: Recorder) -> None:
+        super().__init__(recorder)
         self._conductor = conductor
-        super().__init__(recorder, **parts)
 
-    async def call(self, request: Request) -> AsyncGenerator[StreamEvent]:
+    def for_child(self) -> Boundary:
+        return ReplayBoundary(self._conductor, self.recorder)
+
+    def create_run(self, readers: Readers) -> Run:
+        return _ReplayedRun(readers, self._conductor)
+
+    async def call(self, agent: AgentState, request: Request) -> AsyncGenerator[StreamEvent]:
         await self._conductor.caught_up()
-        async with aclosing(super().call(request)) as events:
+        async with aclosing(super().call(agent, request)) as events:
             async for event in events:
                 yield event
 
@@ -155,17 +163,11 @@ class ReplayedAgent(RecordedAgent):
         await self._conductor.caught_up()
         return await super().perform(tool, args, context)
 
-    def _new_run(self) -> Run:
-        return _ReplayedRun(self.readers, self._conductor)
-
-    def _like_this(self, **parts: Any) -> RecordedAgent:
-        return ReplayedAgent(self._conductor, self.recorder, **parts)
-
 
 def rebuilt_agent(
     setup: Setup, conductor: Conductor, recorder: Recorder, live: Workspace | None
-) -> tuple[ReplayedAgent, list[Tool]]:
-    """The agent and its own tools; ``live`` is where tools run for real."""
+) -> tuple[Agent, ReplayBoundary, list[Tool]]:
+    """The agent, its boundary and its own tools; ``live`` is where tools run for real."""
     state, people = setup.get("state", dict[str, Any]), RecordedPeople(conductor)
     mode, limits = state.get("mode") or "everything", setup.get("gate", dict[str, Any] | None)
     gate = None
@@ -181,10 +183,10 @@ def rebuilt_agent(
     tools = made_tools(setup, setup.get("tools", list[dict[str, Any]], []), conductor, live)
     watching = setup.get("interceptors", list[bool], [])
     model = msgspec.convert(state["model"], Model)
-    late: list[ReplayedAgent] = []
-    agent = ReplayedAgent(
-        conductor,
-        recorder,
+    late: list[Agent] = []
+    boundary = ReplayBoundary(conductor, recorder)
+    agent = Agent(
+        boundary=boundary,
         client=RecordedModel(str(setup.fields.get("provider", "")), conductor),
         model=model,
         system=_system(setup, lambda: bool(late) and late[0].model.tool_calls != ""),
@@ -197,13 +199,13 @@ def rebuilt_agent(
     for number, watches in enumerate(watching):
         agent.add_interceptor(RecordedInterceptor(conductor, number, watches))
     if gate is not None:
-        recorder.watch(gate, agent)
+        recorder.watch(gate, boundary)
     apply_state(agent, state, people)
-    agent.begin()
-    return agent, tools
+    boundary.begin()
+    return agent, boundary, tools
 
 
-def apply_state(agent: RecordedAgent, state: dict[str, Any], people: RecordedPeople) -> None:
+def apply_state(agent: Agent, state: dict[str, Any], people: RecordedPeople) -> None:
     """What others changed on the agent then."""
     for name, value in state.items():
         if name == "model":
@@ -298,9 +300,7 @@ class _NoJail:
 class RecordedHost(ExtensionHost):
     """The real host over recorded processes."""
 
-    def __init__(
-        self, setup: Setup, recording: Recording, conductor: Conductor, home: Path, agent: RecordedAgent
-    ) -> None:
+    def __init__(self, setup: Setup, recording: Recording, conductor: Conductor, home: Path, agent: Agent) -> None:
         surface = SilentSurface()
         surface.interactive = bool(setup.fields.get("interactive"))
         self.processes: dict[str, RecordedProcess] = {}
@@ -374,7 +374,7 @@ def _acknowledgements(recording: Recording) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _present(setup: Setup, agent: RecordedAgent) -> Present:
+def _present(setup: Setup, agent: Agent) -> Present:
     first = setup.fields.get("state", {}).get("model", {}).get("id")
     provider = str(setup.fields.get("provider", "")) if agent.model.id == first else agent.model.provider
     return Present(
@@ -384,5 +384,5 @@ def _present(setup: Setup, agent: RecordedAgent) -> Present:
         session_id=agent.session_id,
         session_file="",
         directory=setup.cwd,
-        permission_mode=agent.mode or "everything",
+        permission_mode=agent.gate.mode if agent.gate is not None else "everything",
     )

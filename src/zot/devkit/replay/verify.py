@@ -17,7 +17,7 @@ import msgspec
 from zot import __version__
 from zot.agent.snapshot import Present
 from zot.agent.tools.workspace import Workspace
-from zot.core.agent import FirstCall
+from zot.core.agent import Agent, FirstCall
 from zot.core.events import Diagnostic, Done, Error, ModelChanged, Notice, SessionEnded, SessionFault, SessionStarted
 from zot.devkit.replay.comparison import Comparison, Difference
 from zot.devkit.replay.driver import Conductor
@@ -29,7 +29,7 @@ from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.ui import SilentSurface
 from zot.features.recording.reader import Line, Recording
 from zot.features.recording.recorder import Recorder
-from zot.features.recording.recording_agent import RecordedAgent
+from zot.features.recording.recording_boundary import RecordingBoundary
 from zot.provider.messages import ImageBlock, Message, Usage
 from zot.provider.model import Model
 from zot.system.background_tasks import BackgroundTasks
@@ -85,8 +85,9 @@ class _SecondRun:
         recorder = Recorder(self.conductor)
         self._people = RecordedPeople(self.conductor)
         self._workspace = Workspace(live.cwd) if live.tools else None
-        self.agent, self._own_tools = rebuilt_agent(self._setup, self.conductor, recorder, self._workspace)
-        self._agents: dict[int, RecordedAgent] = {1: self.agent}
+        self.agent, boundary, self._own_tools = rebuilt_agent(self._setup, self.conductor, recorder, self._workspace)
+        self._agents: dict[int, Agent] = {1: self.agent}
+        self._boundaries: dict[int, RecordingBoundary] = {1: boundary}
         self._work: dict[int, asyncio.Task[Any]] = {}
         self._tasks = BackgroundTasks()
         self._host = self._make_host(recording, home, live)
@@ -168,7 +169,13 @@ class _SecondRun:
     def _present(self) -> Present:
         agent = self.agent
         return Present(
-            agent.model.provider, agent.model.id, agent.reasoning, agent.session_id, "", self._setup.cwd, agent.mode
+            agent.model.provider,
+            agent.model.id,
+            agent.reasoning,
+            agent.session_id,
+            "",
+            self._setup.cwd,
+            agent.gate.mode if agent.gate is not None else "",
         )
 
     def _join(self, host: ExtensionHost, recorder: Recorder) -> None:
@@ -238,10 +245,10 @@ class _SecondRun:
     def _change(self, line: Line) -> bool:
         agent = self._agent_of(line)
         apply_state(agent, line.fields, self._people)
-        agent.note_changes()
+        self._boundaries[line.agent].record_changes()
         return True
 
-    def _agent_of(self, line: Line) -> RecordedAgent:
+    def _agent_of(self, line: Line) -> Agent:
         agent = self._agents.get(line.agent)
         if agent is None:
             raise ConfigError(f"line {line.number} is about agent {line.agent}, which was not made")
@@ -284,7 +291,7 @@ class _SecondRun:
             case _:
                 return self._change_by_input(agent, line)
 
-    def _change_by_input(self, agent: RecordedAgent, line: Line) -> bool:
+    def _change_by_input(self, agent: Agent, line: Line) -> bool:
         match line.fields.get("what"):
             case "cost":
                 agent.seed_cost(_converted(line, "usage", Usage))
@@ -304,7 +311,7 @@ class _SecondRun:
                 raise ConfigError(f"line {line.number}: an input that this zot does not know: {what}")
         return True
 
-    def _work_on(self, agent: RecordedAgent, work: Callable[[], Awaitable[Any]]) -> bool:
+    def _work_on(self, agent: Agent, work: Callable[[], Awaitable[Any]]) -> bool:
         """As soon as the work before it is over."""
 
         async def begin(before: asyncio.Task[Any] | None) -> None:
@@ -313,11 +320,11 @@ class _SecondRun:
             await work()
 
         def start() -> None:
-            self._work[agent.number] = self._begin(begin(self._work.get(agent.number)))
+            self._work[id(agent)] = self._begin(begin(self._work.get(id(agent))))
 
         return self.conductor.once(start, holds=False)
 
-    async def _prompt(self, agent: RecordedAgent, line: Line) -> None:
+    async def _prompt(self, agent: Agent, line: Line) -> None:
         fields = line.fields
         await agent.prompt(
             str(fields.get("text", "")),
@@ -327,7 +334,7 @@ class _SecondRun:
             instead=bool(fields.get("instead")),
         )
 
-    def _make_child(self, agent: RecordedAgent, line: Line) -> None:
+    def _make_child(self, agent: Agent, line: Line) -> None:
         fields = line.fields
         names = cast("list[str]", fields.get("tools") or [])
         known = {tool.name: tool for tool in (*self._own_tools, *agent.tools)}
@@ -337,13 +344,15 @@ class _SecondRun:
             system=str(fields.get("system", "")),
         )
         child.goes_on = True
-        self._agents[int(fields.get("number", 0))] = cast("RecordedAgent", child)
+        number = int(fields.get("number", 0))
+        self._agents[number] = child
+        self._boundaries[number] = cast("RecordingBoundary", child.boundary)
 
     async def _reload(self) -> None:
         if self._host is None:
             return
         self._reloading = True
-        self.agent.recorder.input(self.agent, "reload")
+        self.agent.boundary.on_input("reload")
         await self._host.reload()
         self.agent.rebuild_system()
         self._reloading = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from zot.agent.feature import Feature
 from zot.core.events import AgentEvent, SessionEnded, UserMessage
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.features.checkpoints.change_log import Event
     from zot.features.checkpoints.change_recorder import Keeping
+    from zot.wire.ops import Op
     from zot.wire.rpc_frames import Changes, Rewound
 
 
@@ -72,6 +73,14 @@ class CheckpointsFeature(Feature):
         if self._recorder is not None:
             self._recorder.happened = self._collected
         return self._collected
+
+    def submit(self, op: Op) -> Any:
+        from zot.wire.ops import GetChanges, Rewind  # only programs submit ops
+
+        if isinstance(op, GetChanges):
+            return file_changes(self.conversation, op.prompt)
+        assert isinstance(op, Rewind)
+        return rewind(self.conversation, op.prompt, op.what, overwrite=op.overwrite, dry_run=op.dry_run)
 
     async def aclose(self) -> None:
         if self._recorder is not None:

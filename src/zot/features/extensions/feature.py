@@ -110,7 +110,7 @@ async def reload_extensions(conversation: Conversation) -> ReloadStats | None:
     host = await ensure_extensions(conversation)
     if host is None:
         return None
-    conversation.agent.note("reload")
+    conversation.agent.boundary.on_input("reload")
     stats = await host.reload()
     conversation.agent.rebuild_system()
     return stats

@@ -17,12 +17,12 @@ from zot.agent.feature import Feature
 from zot.agent.services import Services
 from zot.agent.system_prompt import SystemPrompt
 from zot.agent.tools.registry import Limits
-from zot.core.agent import Agent
+from zot.core.state import Boundary
 from zot.features.lookup import extension_host
 from zot.features.recording.frame_trace import TraceFile
 from zot.features.recording.journal_file import Journal, JournalFile
 from zot.features.recording.recorder import FORMAT, Recorder
-from zot.features.recording.recording_agent import RecordedAgent, own_specs
+from zot.features.recording.recording_boundary import RecordingBoundary, own_specs
 from zot.provider.providers import credential_variables
 from zot.system.files import find_program
 from zot.system.secret_variables import looks_like_secret
@@ -41,22 +41,23 @@ class RecordingFeature(Feature):
     @classmethod
     def prepare(cls, services: Services) -> None:
         if services.config.record:
-            services.create_agent = partial(_recorded_agent, services)
+            services.create_boundary = partial(_recording_boundary, services)
 
     def joined(self) -> None:
         """Before anything is reported or started: a recording begins with what the agent begins with."""
-        conversation, agent, host = self.conversation, self.conversation.agent, extension_host(self.conversation)
+        conversation, host = self.conversation, extension_host(self.conversation)
+        boundary = conversation.agent.boundary
         if self.services.config.ext_trace:
             self._trace = TraceFile(_file(self.services.config.ext_trace, "--ext-trace", self.services, self.notify))
             if host is not None:
                 host.traces.append(self._trace)
-        if isinstance(agent, RecordedAgent):
-            recorder = agent.recorder
+        if isinstance(boundary, RecordingBoundary):
+            recorder = boundary.recorder
             if isinstance(recorder.sink, Journal):
                 recorder.sink.file.on_failure = self.notify
-            recorder.put("setup", **_setup(conversation, agent))
+            recorder.put("setup", **_setup(conversation, boundary))
             if conversation.gate is not None:
-                recorder.watch(conversation.gate, agent)
+                recorder.watch(conversation.gate, boundary)
             if host is not None:
                 host.traces.append(recorder.frame)
                 host.ends.append(recorder)
@@ -64,15 +65,15 @@ class RecordingFeature(Feature):
     async def aclose(self) -> None:
         if self._trace is not None:
             self._trace.close()
-        if isinstance(self.conversation.agent, RecordedAgent):
-            self.conversation.agent.recorder.close()
+        if isinstance(boundary := self.conversation.agent.boundary, RecordingBoundary):
+            boundary.recorder.close()
 
 
-def _recorded_agent(services: Services, **parts: Any) -> Agent:
+def _recording_boundary(services: Services) -> Boundary:
     file = _file(services.config.record, "--record", services, lambda text: None)
     recorder = Recorder(Journal(file))
     recorder.put("header", **_header(services, file.started))
-    return RecordedAgent(recorder, **parts)
+    return RecordingBoundary(recorder)
 
 
 def versions() -> dict[str, str]:
@@ -99,13 +100,13 @@ def _header(services: Services, started: float) -> dict[str, Any]:
     }
 
 
-def _setup(conversation: Conversation, agent: RecordedAgent) -> dict[str, Any]:
+def _setup(conversation: Conversation, boundary: RecordingBoundary) -> dict[str, Any]:
     """What the agent began with: enough to make one like it where none of its files are."""
     services, host, gate = conversation.services, extension_host(conversation), conversation.gate
-    system = agent.system
+    agent, system = boundary.agent, boundary.agent.system
     setup: dict[str, Any] = {
         "provider": conversation.resolved.provider.id,
-        "state": agent.begin(),
+        "state": boundary.begin(),
         "system": system.parts() if isinstance(system, SystemPrompt) else {"text": system(agent.specs)},
         "tools": own_specs(agent.tools),
         "taken": [tool.name for tool in conversation.toolset.own],

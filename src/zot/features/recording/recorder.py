@@ -24,7 +24,7 @@ from zot.provider.model_call import Request, StreamEvent
 from zot.system.checksummed_lines import RECORDING_FORMAT
 
 if TYPE_CHECKING:
-    from zot.features.recording.recording_agent import RecordedAgent
+    from zot.features.recording.recording_boundary import RecordingBoundary
 
 FORMAT = RECORDING_FORMAT
 # While an interceptor of zot's own or of a front end is asked: its verdict is recorded, and not how it came to it.
@@ -68,7 +68,7 @@ class Recorder:
 
     # --- the model
 
-    def request(self, agent: RecordedAgent, request: Request) -> int:
+    def request(self, agent: RecordingBoundary, request: Request) -> int:
         """A model call begins; its number marks what is streamed back."""
         self._requests += 1
         before = self._before.get(agent.number)
@@ -80,75 +80,75 @@ class Recorder:
             fields |= zip(_BESIDE_MESSAGES, new, strict=True)
         elif old != new:
             fields |= ((name, now) for name, was, now in zip(_BESIDE_MESSAGES, old, new, strict=True) if was != now)
-        agent.note_changes()
+        agent.record_changes()
         self._of(agent, "request", fields)
         self.sink.rest()
         return self._requests
 
-    def streamed(self, agent: RecordedAgent, n: int, event: StreamEvent) -> None:
+    def streamed(self, agent: RecordingBoundary, n: int, event: StreamEvent) -> None:
         fields: dict[str, Any] = {"n": n, "kind": type(event).__name__, "value": event}
         if agent.number > 1:
             fields["agent"] = agent.number
         self._put("stream", fields)
 
-    def refused(self, agent: RecordedAgent, n: int, error: Exception) -> None:
+    def refused(self, agent: RecordingBoundary, n: int, error: Exception) -> None:
         """The call failed before there was an answer."""
         self.of(agent, "refusal", n=n, error=error)
 
     # --- the agent
 
-    def of(self, agent: RecordedAgent, type: str, **fields: Any) -> None:
+    def of(self, agent: RecordingBoundary, type: str, **fields: Any) -> None:
         """A line about one agent; what was changed on it meanwhile comes first."""
-        agent.note_changes()
+        agent.record_changes()
         self._of(agent, type, fields)
 
-    def _of(self, agent: RecordedAgent, type: str, fields: dict[str, Any]) -> None:
+    def _of(self, agent: RecordingBoundary, type: str, fields: dict[str, Any]) -> None:
         if agent.number > 1:
             fields["agent"] = agent.number
         self._put(type, fields)
 
-    def event(self, agent: RecordedAgent, event: AgentEvent) -> None:
+    def event(self, agent: RecordingBoundary, event: AgentEvent) -> None:
         if type(event) in _DECIDED_BEFORE:
-            agent.note_changes()
+            agent.record_changes()
         fields: dict[str, Any] = {"event": event}
         if agent.number > 1:
             fields["agent"] = agent.number
         self._put("event", fields)
 
-    def told(self, agent: RecordedAgent, event: AgentEvent) -> None:
+    def told(self, agent: RecordingBoundary, event: AgentEvent) -> None:
         """An event that is not the agent's own: a diagnostic, another session."""
         self.of(agent, "told", event=event)
 
-    def input(self, agent: RecordedAgent, what: str, **fields: Any) -> None:
+    def input(self, agent: RecordingBoundary, what: str, **fields: Any) -> None:
         """Somebody outside asks the agent for something."""
         self.of(agent, "input", what=what, **fields)
 
     # --- tools
 
-    def tool(self, agent: RecordedAgent, call: ToolCallBlock, origin: str) -> None:
+    def tool(self, agent: RecordingBoundary, call: ToolCallBlock, origin: str) -> None:
         named = {"origin": origin} if origin else {}
         self._of(agent, "tool", {"id": call.id, "name": call.name, "arguments": call.arguments, **named})
 
-    def progress(self, agent: RecordedAgent, id: str, text: str) -> None:
+    def progress(self, agent: RecordingBoundary, id: str, text: str) -> None:
         self._of(agent, "progress", {"id": id, "text": text})
 
-    def result(self, agent: RecordedAgent, id: str, result: ToolResult) -> None:
+    def result(self, agent: RecordingBoundary, id: str, result: ToolResult) -> None:
         self._of(agent, "result", {"id": id, "result": result})
 
-    def failed(self, agent: RecordedAgent, id: str, error: BaseException | None) -> None:
+    def failed(self, agent: RecordingBoundary, id: str, error: BaseException | None) -> None:
         """The tool raised; None when it was cancelled."""
         self._of(agent, "result", {"id": id, **({"cancelled": True} if error is None else {"error": error})})
 
     # --- permission
 
-    def watch(self, gate: ConfirmGate, agent: RecordedAgent) -> None:
+    def watch(self, gate: ConfirmGate, agent: RecordingBoundary) -> None:
         """What the gate is told of calls, of rules from earlier days and by people."""
         nature, kept = gate.nature, gate.kept
 
         def natures(call: ToolCallBlock) -> Nature:
             found = nature(call)
             if not INSIDE.get():
-                agent.note_changes()
+                agent.record_changes()
                 self.put("nature", id=call.id, name=call.name, nature=found)
             return found
 

@@ -14,17 +14,16 @@ import msgspec
 
 from zot import __version__
 from zot.agent.conversation import Conversation
+from zot.agent.op_handlers import image_blocks, record_op
 from zot.errors import AgentBusy, UsageError
-from zot.features.conversation_state import conversation_state, provider_models
-from zot.features.lookup import budget, extension_host, mcp
+from zot.features.conversation_state import conversation_state
+from zot.features.lookup import budget, extension_host
 from zot.frontends.pending_approvals import Approvals
 from zot.frontends.prompt_queue import Work, WorkQueue
 from zot.frontends.rpc.extension_ui import RpcSurface
 from zot.frontends.rpc.writer import Reply, answer
-from zot.provider.images import sniff
-from zot.provider.messages import ImageBlock
 from zot.wire import rpc_frames as wire
-from zot.wire.events import message_of
+from zot.wire.ops import AnyOp
 
 if TYPE_CHECKING:
     from zot.frontends.pending_questions import Elicitations
@@ -37,19 +36,7 @@ if TYPE_CHECKING:
 LATER: Any = object()  # the data of a command that answers by itself
 
 
-# What a recording shows beside prompts, answers and aborts, which it has as inputs.
-_NOTED = frozenset(
-    (
-        wire.Compact,
-        wire.Rewind,
-        wire.Clear,
-        wire.SetModel,
-        wire.SetReasoning,
-        wire.SetPermissionMode,
-        wire.RunCommand,
-    )
-)
-_TOLD = ("focus", "model", "reasoning", "permission_mode", "name", "args", "prompt", "what")
+_NEED_IDLE = (wire.Clear, wire.SetModel, wire.SetReasoning, wire.Rewind)
 
 
 class RpcCommands:
@@ -81,15 +68,11 @@ class RpcCommands:
             wire.Abort: self._abort,
             wire.Compact: self._compact,
             wire.GetState: self._get_state,
-            wire.GetMessages: self._get_messages,
             wire.GetChanges: self._get_changes,
             wire.Rewind: self._rewind,
-            wire.Clear: self._clear,
             wire.SetModel: self._set_model,
             wire.SetReasoning: self._set_reasoning,
             wire.SetPermissionMode: self._set_permission_mode,
-            wire.GetModels: self._get_models,
-            wire.GetMcpServers: self._get_mcp_servers,
             wire.Approve: self._approve,
             wire.AnswerElicitation: self._answer_elicitation,
             wire.Permit: self._permit,
@@ -101,10 +84,14 @@ class RpcCommands:
 
     def do(self, command: wire.AnyCommand | SwarmCommand, reply: Reply) -> Any:
         """The data to answer with, or LATER when ``reply`` will be called with it."""
-        if type(command) in _NOTED:
-            self._note(command)
-        doer = self._doers.get(type(command))
-        return self._do_of_a_swarm(command, reply) if doer is None else doer(command, reply)
+        if isinstance(command, _NEED_IDLE):
+            self._must_be_idle()
+        if doer := self._doers.get(type(command)):
+            return doer(command, reply)
+        if isinstance(command, AnyOp):
+            data = self._conversation.submit(command)
+            return msgspec.UNSET if data is None else data
+        return self._do_of_a_swarm(command, reply)
 
     def _do_of_a_swarm(self, command: Any, reply: Reply) -> Any:
         if self._swarm is None:
@@ -114,11 +101,6 @@ class RpcCommands:
             self._approvals.on_close.append(self._swarm.close)
         self._swarm.do(command, reply)
         return LATER
-
-    def _note(self, command: wire.Command) -> None:
-        """What changes something and is no prompt; ids and tokens are nobody's business."""
-        fields = {name: value for name in _TOLD if (value := getattr(command, name, None))}
-        self._conversation.note_command(str(type(command).__struct_config__.tag), **fields)
 
     def stop(self) -> None:
         """Give up what extensions have not answered."""
@@ -165,16 +147,6 @@ class RpcCommands:
     def _get_state(self, command: wire.GetState, reply: Reply) -> wire.State:
         return conversation_state(self._conversation, busy=self._queue.busy)
 
-    def _get_messages(self, command: wire.GetMessages, reply: Reply) -> wire.Messages:
-        return wire.Messages(messages=tuple(map(message_of, self._conversation.messages)))
-
-    def _get_models(self, command: wire.GetModels, reply: Reply) -> wire.Models:
-        return wire.Models(models=provider_models(self._conversation))
-
-    def _get_mcp_servers(self, command: wire.GetMcpServers, reply: Reply) -> wire.McpServers:
-        feature = mcp(self._conversation)
-        return wire.McpServers(servers=feature.servers() if feature is not None else ())
-
     def _approve(self, command: wire.Approve, reply: Reply) -> Any:
         self._must_be_announced("approvals")
         self._approvals.answer(command)
@@ -193,37 +165,31 @@ class RpcCommands:
             self._permits.answer(command)
         return msgspec.UNSET
 
-    def _set_permission_mode(self, command: wire.SetPermissionMode, reply: Reply) -> wire.PermissionModeSet:
-        self._approvals.check_widening(command.permission_mode)
-        self._conversation.set_permission_mode(command.permission_mode)
-        return wire.PermissionModeSet(permission_mode=self._conversation.present.permission_mode)
-
-    # --- at once, and only while nothing runs
-
-    def _clear(self, command: wire.Clear, reply: Reply) -> Any:
-        self._must_be_idle()
-        self._conversation.clear()
-        return msgspec.UNSET
-
     def _set_model(self, command: wire.SetModel, reply: Reply) -> wire.ModelSet:
-        self._must_be_idle()
+        """Before the next command is read, unlike the op, which may wait for a program that prints a key."""
+        record_op(self._conversation, command)
         self._conversation.use_model_at_once(command.model)
         return wire.ModelSet(model=command.model)
 
     def _set_reasoning(self, command: wire.SetReasoning, reply: Reply) -> wire.ReasoningSet:
-        self._must_be_idle()
-        self._conversation.set_reasoning(command.reasoning)
+        self._conversation.submit(command)
         return wire.ReasoningSet(reasoning=command.reasoning)
+
+    def _set_permission_mode(self, command: wire.SetPermissionMode, reply: Reply) -> wire.PermissionModeSet:
+        self._approvals.check_widening(command.permission_mode)
+        self._conversation.submit(command)
+        return wire.PermissionModeSet(permission_mode=self._conversation.present.permission_mode)
 
     # --- in their turn
 
     def _prompt(self, command: wire.Prompt, reply: Reply) -> Any:
-        images = tuple(_image(number, image) for number, image in enumerate(command.images))
+        images = image_blocks(command)
         self._approvals.mention()
         self._queue.submit(Work(lambda: reply(_STARTED), command.message, images))
         return LATER
 
     def _compact(self, command: wire.Compact, reply: Reply) -> Any:
+        record_op(self._conversation, command)
         self._queue.submit(Work(lambda: reply(_STARTED), command.focus, compact=True))
         return LATER
 
@@ -231,22 +197,17 @@ class RpcCommands:
 
     def _get_changes(self, command: wire.GetChanges, reply: Reply) -> Any:
         """Beside what runs: it only reads."""
-        from zot.features.checkpoints.feature import file_changes
-
         self._queue.announce()
-        task = self._tasks.create_task(answer(file_changes(self._conversation, command.prompt), reply))
+        task = self._tasks.create_task(answer(self._conversation.submit(command), reply))
         task.add_done_callback(lambda _: self._queue.withdraw())
         return LATER
 
     def _rewind(self, command: wire.Rewind, reply: Reply) -> Any:
         """In the queue, so that a prompt sent behind it finds everything as it is then."""
-        from zot.features.checkpoints.feature import rewind
-
         self._must_be_idle()
 
         async def go_back() -> None:
-            how = {"overwrite": command.overwrite, "dry_run": command.dry_run}
-            await answer(rewind(self._conversation, command.prompt, command.what, **how), reply)
+            await answer(self._conversation.submit(command), reply)
 
         self._queue.submit(Work(lambda: None, errand=go_back))
         return LATER
@@ -270,6 +231,7 @@ class RpcCommands:
         from zot.features.templates.feature import is_template
 
         self._must_be_announced("commands")
+        record_op(self._conversation, command)
         name = command.name.removeprefix("/")
         text = f"/{name} {command.args}".rstrip()
         if not (self._extensions and self._extensions.has(name)) and is_template(self._conversation, text):
@@ -319,10 +281,3 @@ def _extension_commands(
 
 _PONG = wire.Pong()
 _STARTED = wire.Started()
-
-
-def _image(number: int, image: wire.Image) -> ImageBlock:
-    mime_type = sniff(image.data)
-    if not mime_type:
-        raise UsageError(f"images[{number}] is no PNG, JPEG, GIF or WebP image")
-    return ImageBlock(mime_type, image.data)

@@ -13,7 +13,6 @@ from zot.core.agent import Outcome
 from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.commands.model import use_model
 from zot.frontends.terminal.dialogs.picker import Picker, model_row, reachable_models, value_of
-from zot.frontends.terminal.turns import answer_interrupted
 from zot.provider.error_mapping import RescueCategory, rescue_category
 from zot.provider.model import Model
 from zot.tui.sanitize import one_line
@@ -35,7 +34,7 @@ async def rescue(context: CommandContext, outcome: Outcome) -> None:
     picker = RescuePicker(
         conversation.model,
         _others(conversation, category),
-        broke_off=answer_interrupted(conversation),
+        broke_off=conversation.is_answer_cut_off,
         gives_back=conversation.unanswered is not None,
         may_log_in=category == "authentication" and conversation.resolved.provider.needs_key,
         dropped=conversation.launch.in_force,

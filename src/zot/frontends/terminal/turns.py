@@ -244,7 +244,7 @@ class Turns:
     ) -> None:
         conversation, mark = self._conversation, TurnMark(self._conversation)
         if text is None:
-            outcome = await (conversation.go_on() if answer_interrupted(conversation) else conversation.proceed())
+            outcome = await conversation.continue_run()
         else:
             outcome = await conversation.say(text, images, queued=queued, first_call=first, instead=instead)
         await self._sum_up(mark)
@@ -345,9 +345,3 @@ def _images_of(message: Message) -> list[ImageBlock]:
     from zot.provider.messages import ImageBlock
 
     return [block for block in message.content if isinstance(block, ImageBlock)]
-
-
-def answer_interrupted(conversation: Conversation) -> bool:
-    """Whether the last message is an answer, so that a failed turn failed in the middle of it."""
-    messages = conversation.messages
-    return bool(messages) and messages[-1].role == "assistant"

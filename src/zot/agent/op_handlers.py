@@ -1,0 +1,63 @@
+"""Carries out ops: those of the conversation itself here, others by the feature whose row names them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from zot.errors import AgentBusy, UsageError
+from zot.provider.images import sniff
+from zot.provider.messages import ImageBlock
+from zot.wire import ops
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+
+# Recordings show prompts, answers and aborts as the inputs of the agent, and these as commands.
+_RECORDED = frozenset(("compact", "rewind", "clear", "set_model", "set_reasoning", "set_permission_mode"))
+# Changes of a prompt's conditions are refused while one runs.
+_NEED_IDLE = frozenset(("clear", "set_reasoning"))
+
+
+def handle(conversation: Conversation, op: ops.Op) -> Any:
+    tag = str(type(op).__struct_config__.tag)
+    if tag in _RECORDED:
+        record_op(conversation, op)
+    if tag in _NEED_IDLE and conversation.busy:
+        raise AgentBusy("agent is busy")
+    if own := _OWN.get(tag):
+        return own(conversation, op)
+    if feature := conversation.features.join_for_op(conversation, tag):
+        return feature.submit(op)
+    raise UsageError(f"a conversation cannot carry out the op {tag}")
+
+
+def record_op(conversation: Conversation, op: ops.Op) -> None:
+    """Add it to a recording, without ids and defaults."""
+    fields = {name: value for name in op.__struct_fields__ if name != "id" and (value := getattr(op, name))}
+    conversation.note_command(str(type(op).__struct_config__.tag), **fields)
+
+
+def image_blocks(op: ops.Prompt | ops.Steer) -> tuple[ImageBlock, ...]:
+    """UsageError names an image that cannot be read."""
+    return tuple(_image_block(number, image) for number, image in enumerate(op.images))
+
+
+def _image_block(number: int, image: ops.Image) -> ImageBlock:
+    mime_type = sniff(image.data)
+    if not mime_type:
+        raise UsageError(f"images[{number}] is no PNG, JPEG, GIF or WebP image")
+    return ImageBlock(mime_type, image.data)
+
+
+_OWN: dict[str, Callable[[Conversation, Any], Any]] = {
+    "prompt": lambda conversation, op: conversation.say(op.message, image_blocks(op)),
+    "steer": lambda conversation, op: conversation.steer(op.message, image_blocks(op)),
+    "continue": lambda conversation, op: conversation.continue_run(),
+    "abort": lambda conversation, op: conversation.abort(),
+    "compact": lambda conversation, op: conversation.compact(op.focus),
+    "clear": lambda conversation, op: conversation.clear(),
+    "set_model": lambda conversation, op: conversation.use_model(op.model),
+    "set_reasoning": lambda conversation, op: conversation.set_reasoning(op.reasoning),
+    "set_permission_mode": lambda conversation, op: conversation.set_permission_mode(op.permission_mode),
+}
