@@ -6,6 +6,7 @@ A server found on this machine needs no credential, and neither does the model z
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -54,7 +55,7 @@ async def _first_launch(context: CommandContext) -> None:
 
     conversation = context.conversation
     providers = conversation.catalog.providers().values()
-    servers = await find_local_servers(conversation.pool, providers=providers, environ=conversation.services.environ)
+    servers = await find_local_servers(conversation.pool, providers=providers, environ=os.environ)
     embedded = offer()
     chosen = await context.dialogs.ask(FirstLaunch(servers, embedded))
     if chosen == LOGIN:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from zot.features import lookup
 from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.tui.sanitize import one_line, sanitize
 from zot.tui.widgets import Choice
@@ -19,7 +20,7 @@ _NAME, _SOURCE, _ROWS = 20, 16, 12
 async def run(context: CommandContext, arguments: str) -> None:
     from zot.frontends.terminal.dialogs.picker import Picker
 
-    if not context.conversation.services.config.skills:
+    if lookup.skills(context.conversation) is None:
         context.status.ok("zot was started without skills (--no-skill)")
         return
     skills, selected = found_skills(context.conversation), arguments
