@@ -67,7 +67,7 @@ async def _run(config: RunConfig, door: EarlyDoor) -> int:
 
 async def _serve(config: RunConfig, door: EarlyDoor, writer: Writer, stopped: _Stopped) -> int:
     announced: set[str] = set()
-    surface, queue = RpcSurface(writer, announced), WorkQueue(writer)
+    surface, queue = RpcSurface(writer, announced), WorkQueue(writer.emit)
     front_end = FrontEnd(reader=queue.hear, interceptors=(Backpressure(writer),), surface=surface, switches=True)
     async with build(config, front_end) as conversation, asyncio.TaskGroup() as tasks:
         queue.conversation = conversation
