@@ -1,7 +1,7 @@
 """May this tool run? Everything that would run can be read before answering.
 
-One question at a time, in the order they came; a confirmation stands above every other dialog. It waits while somebody
-types, and answers of its first moments are ignored, so that typing does not approve; closing it refuses the call.
+A confirmation stands above every other dialog. It waits while somebody types, and answers of its first moments are
+ignored, so that typing does not approve; closing it refuses the call.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from zot.core.permission_gate import Answer, ApprovalQuestion
 from zot.core.permission_modes import CYCLE, WORDS, Mode, Rule, wider
 from zot.errors import ZotError, in_words
+from zot.features.questions import question_queue
 from zot.frontends.terminal.dialogs.call_details import Existing, call_hides, call_rows, nothing_there
 from zot.frontends.terminal.dialogs.dialog import CONFIRM, READING, Dialog, Dialogs
 from zot.frontends.terminal.dialogs.text_dialogs import Evidence
@@ -26,7 +27,7 @@ from zot.tui.width import cells, cut
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.features.jail.outside_access import Decision, OutsideRequest
+    from zot.features.questions import Approval
     from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.tui.markdown import Painter
 
@@ -205,7 +206,7 @@ def always_choices(tool: str, prefix: Sequence[str], *, of_worker: bool = False)
 
 
 class Confirmations:
-    """Implements ``core.confirm.Confirmer``: ask, one after the other. ``cancel`` ends the turn."""
+    """Shows approvals, and switches the permission mode for the user. ``cancel`` ends the turn."""
 
     def __init__(
         self, desk: ScreenServices, dialogs: Dialogs, conversation: Conversation, cancel: Callable[[], None]
@@ -214,12 +215,9 @@ class Confirmations:
         self._dialogs = dialogs
         self._conversation = conversation
         self._gate = conversation.gate
+        self._queue = question_queue(conversation.services)
         self._cancel = cancel
-        if self._gate is not None:
-            self._gate.confirmer = self
         self.existing: Existing = nothing_there  # what a file holds that a call would replace
-        self.turn = asyncio.Lock()  # one question at a time, whoever asks
-        self._asked = 0
         self._open: ConfirmDialog | None = None
         self._escaped_at = 0.0
 
@@ -230,45 +228,18 @@ class Confirmations:
     @property
     def waiting(self) -> int:
         """Questions behind the one that is shown."""
-        return max(self._asked - 1, 0)
+        return self._queue.waiting
 
-    async def __call__(self, question: ApprovalQuestion) -> Answer:
-        self._asked += 1
+    async def show(self, question: Approval) -> Answer:
+        """A worker asks under its name, and only the answer applies to it."""
+        dialog = ConfirmDialog(question.request, self._desk.painter, self, who=question.worker)
+        self._open = None if question.worker else dialog
         try:
-            async with self.turn:
-                return await self._ask(question)
-        finally:
-            self._asked -= 1
-
-    async def of_worker(self, name: str, question: ApprovalQuestion) -> Answer:
-        """A worker of a swarm asks: in turn with the others, under its name, and by nobody's rules but the answer."""
-        self._asked += 1
-        try:
-            async with self.turn:
-                dialog = ConfirmDialog(question, self._desk.painter, self, who=name)
-                return (await self._dialogs.ask(dialog) or Confirmed(Answer("deny"))).answer
-        finally:
-            self._asked -= 1
-
-    async def outside_of_worker(self, name: str, offer: OutsideRequest) -> Decision:
-        """The same about what is outside its jail."""
-        from zot.frontends.terminal.dialogs.outside_access import OutsideDialog
-
-        async with self.turn:
-            dialog = OutsideDialog(offer, self._desk.painter, self, who=name)
-            return await self._dialogs.ask(dialog) or "deny"
-
-    async def _ask(self, question: ApprovalQuestion) -> Answer:
-        judged = self._gate.judge(question.call) if self._gate is not None else None
-        if judged is not None and judged.step != "ask":  # decided for all while this one waited
-            return Answer("once") if judged.step == "run" else Answer("deny", judged.reason)
-        self._open = ConfirmDialog(question, self._desk.painter, self)
-        try:
-            confirmed = await self._dialogs.ask(self._open) or Confirmed(Answer("deny"))
+            confirmed = await self._dialogs.ask(dialog) or Confirmed(Answer("deny"))
         finally:
             self._open = None
         if confirmed.kept:
-            await self._keep(question, confirmed.answer)
+            await self._keep(question.request, confirmed.answer)
         return confirmed.answer
 
     async def _keep(self, question: ApprovalQuestion, answer: Answer) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from zot.features.jail.outside_access import Decision, OutsideRequest
 from zot.frontends.terminal.dialogs.call_details import call_hides, call_rows, nothing_there
 from zot.frontends.terminal.dialogs.confirm import DEAF_S, Confirmations
-from zot.frontends.terminal.dialogs.dialog import CONFIRM, Dialog, Dialogs
+from zot.frontends.terminal.dialogs.dialog import CONFIRM, Dialog
 from zot.frontends.terminal.dialogs.text_dialogs import Evidence
 from zot.system.visible_text import has_hidden, spelled
 from zot.tui.decision_text import decision_rows
@@ -21,7 +21,6 @@ from zot.tui.theme import Theme
 from zot.tui.width import cut
 
 if TYPE_CHECKING:
-    from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.tui.markdown import Painter
 
 _ROOMY = 8
@@ -50,11 +49,11 @@ class OutsideDialog(Dialog[Decision]):
     title = "open the jail for this?"
     hint = "1–4 or enter answers · esc refuses"
 
-    def __init__(self, offer: OutsideRequest, painter: Painter, confirmations: Confirmations, *, who: str = "") -> None:
+    def __init__(self, offer: OutsideRequest, painter: Painter, confirmations: Confirmations) -> None:
         super().__init__()
-        self._who = who
-        if who:
-            self.title = f"{spelled(who)}: {self.title}"
+        self._who = offer.worker
+        if self._who:
+            self.title = f"{spelled(self._who)}: {self.title}"
         self._offer = offer
         self._painter = painter
         self._confirmations = confirmations
@@ -117,17 +116,3 @@ class OutsideDialog(Dialog[Decision]):
         else:
             self._evidence.key(key)
         return True
-
-
-class OutsideQuestions:
-    """Implements ``agent.permission.outside.Asker``: in turn with the other confirmations."""
-
-    def __init__(self, desk: ScreenServices, dialogs: Dialogs, confirmations: Confirmations) -> None:
-        self._desk = desk
-        self._dialogs = dialogs
-        self._confirmations = confirmations
-
-    async def __call__(self, offer: OutsideRequest) -> Decision:
-        async with self._confirmations.turn:
-            dialog = OutsideDialog(offer, self._desk.painter, self._confirmations)
-            return await self._dialogs.ask(dialog) or "deny"
