@@ -313,8 +313,7 @@ class McpSession:
             case "elicitation/create" if (
                 message.id is not None and self._asked is not None and len(self._asking) < MOST_ROUNDS
             ):
-                task = self._asking[message.id] = self._questions.start(self._answer_question(message))
-                task.add_done_callback(lambda _: self._asking.pop(message.id or 0, None))
+                self._begin_question(message, message.id)
             case "notifications/cancelled":
                 wanted = protocol.fields(message.params).get("requestId")
                 if isinstance(wanted, int | str) and (asking := self._asking.get(wanted)) is not None:
@@ -333,6 +332,14 @@ class McpSession:
         share = f"{done:g}" if isinstance(done, int | float) else ""
         share += f"/{total:g}" if share and isinstance(total, int | float) else ""
         progress(" ".join(filter(None, (share, protocol.text_of(params.get("message"))[:500]))))
+
+    def _begin_question(self, message: Incoming, id: int | str) -> None:
+        def ended(task: asyncio.Task[None]) -> None:
+            if self._asking.get(id) is task:  # a server may use an id again
+                del self._asking[id]
+
+        task = self._asking[id] = self._questions.start(self._answer_question(message))
+        task.add_done_callback(ended)
 
     async def _answer_question(self, message: Incoming) -> None:
         assert self._asked is not None
