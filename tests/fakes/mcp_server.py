@@ -265,6 +265,9 @@ class FakeMcpServer:
         if "io.modelcontextprotocol/protocolVersion" not in params.get("_meta", {}):
             self.waiting["q1"] = lambda answer: self.text(id, json.dumps(answer))
             self.send({"jsonrpc": "2.0", "id": "q1", "method": method, "params": wanted})
+            if given.get("withdraw"):
+                self.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "q1"}})
+                self.text(id, "withdrawn")
             return
         if "inputResponses" not in params:
             request = {"who": {"method": method, "params": wanted}}

@@ -73,12 +73,14 @@ def test_a_client_that_announced_nothing_is_not_asked(zot: Zot, serve: Any) -> N
     assert not client.ask("answer_elicitation", request_id="elicitation-1", action="accept")["success"]
 
 
-def test_an_abort_ends_the_question(zot: Zot, serve: Any) -> None:
-    mine(zot)
+@pytest.mark.parametrize("era", ["modern", "classic"])
+def test_an_abort_ends_the_question(zot: Zot, serve: Any, era: str) -> None:
+    mine(zot, fake=command(era=era))
     serve([LOOK, ASK, Say("done")])
     client = client_of(zot, "elicitation")
     client.send("prompt", message="hi")
     asked = client.until("elicitation_request")
     client.ask("abort")
     client.until("done")
-    assert not client.ask("answer_elicitation", request_id=asked["request_id"], action="accept")["success"]
+    late = client.ask("answer_elicitation", request_id=asked["request_id"], action="decline")
+    assert "is waiting" in late["error"]

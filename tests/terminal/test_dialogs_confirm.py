@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tests.e2e.conftest import Zot
+from tests.e2e.test_hooks import entry, own, specific
 from tests.fakes.model_server import CallTools, Refuse, Say, Slow
 from tests.fakes.terminal import FakeTerminal
 from tests.terminal.conftest import OpenZot
@@ -245,3 +247,22 @@ def test_the_error_dialog_takes_no_letters_typed_for_the_next_prompt(serve: Any,
     terminal.type(" goes on")
     terminal.wait_for("my next prompt goes on")
     assert "filter:" not in terminal.screen
+
+
+def test_hook_that_asks_is_answered_by_the_user_in_every_mode(
+    zot: Zot, serve: Any, open_zot: OpenZot, project: Path
+) -> None:
+    own(zot, PreToolUse=[entry(specific("PreToolUse", permissionDecision="ask"))])
+    serve([CallTools([touch("one"), touch("two")]), Say("finished")])
+    terminal = open_zot()
+    assert "runs everything" in terminal.screen
+    terminal.submit("go")
+    terminal.wait_for("$ touch one")
+    terminal.wait_for(BASH)
+    listening(terminal)
+    terminal.press("4")
+    terminal.wait_for("  $ touch two")
+    listening(terminal)
+    terminal.press("1")
+    terminal.wait_for("finished")
+    assert not (project / "one").exists() and (project / "two").exists()

@@ -19,7 +19,6 @@ from zot.core.tool import Tool
 if TYPE_CHECKING:
     from zot.agent.extension_ui import Surface
     from zot.core.interceptors import Interceptor
-    from zot.core.permission_gate import Confirmer
 
 
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -80,12 +79,11 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class FrontEnd(msgspec.Struct, frozen=True):
     """``reader`` hears events of these ``kinds``, from the first diagnostic on. ``tools`` are offered whatever the
-    configuration chooses among zot's own; ``interceptors`` are asked before extensions; ``confirmer`` answers what
-    the permission mode asks and may be attached to the gate later; ``outside``, in a run with ``approve``, answers what
-    a jailed call wanted outside, and may be attached later, too; ``switches`` says that the mode may change while it
-    runs. ``surface`` is where extensions may show things; without one they show nothing. ``elicit``
-    answers what MCP servers ask, and may be attached later. With ``may_log_in`` a missing credential is not an error:
-    the conversation opens and refuses to talk until there is one.
+    configuration chooses among zot's own; ``interceptors`` are asked before extensions; ``on_question`` answers
+    questions of these ``question_kinds`` (``features/questions.py``) and may be registered later; ``switches`` says
+    that the mode may change while it runs. ``surface`` is where extensions may show things; without one they show
+    nothing. With ``may_log_in`` a missing credential is not an error: the conversation opens and refuses to talk until
+    there is one.
     With ``offers_to_go_on`` an answer that broke off is left to it, and to the person in front of it; else the model is
     asked once to go on.
     """
@@ -94,10 +92,9 @@ class FrontEnd(msgspec.Struct, frozen=True):
     kinds: tuple[type[AgentEvent], ...] = SHOWN
     tools: tuple[Tool, ...] = ()
     interceptors: tuple[Interceptor, ...] = ()
-    confirmer: Confirmer | None = None
-    outside: Callable[[Any], Awaitable[Any]] | None = None  # features.jail.outside_access.Asker
+    on_question: Callable[[Any], Awaitable[Any]] | None = None  # features.questions.Presenter
+    question_kinds: tuple[str, ...] = ()
     surface: Surface | None = None
-    elicit: Callable[[Any], Awaitable[dict[str, Any]]] | None = None  # features.mcp.session.Ask
     may_log_in: bool = False
     offers_to_go_on: bool = False
     switches: bool = False

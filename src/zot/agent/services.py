@@ -87,6 +87,7 @@ class Services:
         self.waiting_model: tuple[str, str] | None = None
         self.withheld: frozenset[str] = frozenset()
         self.constrained_mode = ""
+        self.questions: Any = None  # features.questions.QuestionQueue, created when it is first needed
         self._clients: dict[str, Any] = {}  # of other providers than HTTP, by API: they share what they started
 
     @property

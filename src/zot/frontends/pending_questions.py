@@ -1,92 +1,189 @@
-"""Questions of MCP servers over RPC: put to a client that announced ``elicitation``; nobody to answer means no answer.
+"""Questions that a client answers later, by request id: approvals, access outside the jail, questions of MCP servers.
 
-Closing stdin answers what is asked with ``cancel``; an abort ends the wait, because it ends the call that asked.
+``send`` delivers the request frames of ``zot rpc``. A client is asked only what it announced; when it has gone,
+everything that is asked is denied. Access outside a jail is asked only if zot was started with that flag.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from zot.core.permission_gate import Answer, ConfirmGate, preview
+from zot.core.permission_modes import Mode, parse_mode, wider
 from zot.errors import UsageError
-from zot.frontends.rpc.writer import Writer
+from zot.features.questions import Question, QuestionQueue
+from zot.frontends.console import say
+from zot.system.visible_text import spelled
 from zot.wire import rpc_frames as wire
 
 if TYPE_CHECKING:
+    from zot.features.jail.outside_access import OutsideRequest
     from zot.features.mcp.elicitation import Elicitation
-    from zot.features.mcp.host import McpHost
+    from zot.features.questions import Approval
 
-_NOTHING = {"action": "cancel"}
+GONE = "refused: the client closed its input, so nobody can be asked"
+
+# Which kinds of questions a capability of ``hello`` stands for.
+_CAPABILITIES = {"approvals": ("approval", "outside"), "elicitation": ("elicitation",)}
 
 
-class Elicitations:
-    """Does nothing where no server is configured."""
+class PendingQuestions:
+    """The presenter of a front end that sends questions to a client. ``outside``: also those about outside paths."""
 
-    def __init__(self, host: McpHost | None, writer: Writer) -> None:
-        self._host = host
-        self._writer = writer
-        self._asked: dict[str, tuple[Elicitation, asyncio.Future[dict[str, Any]]]] = {}
-        self._count = 0
+    def __init__(self, queue: QuestionQueue, send: Callable[[wire.Asked], None], *, outside: bool) -> None:
+        self._queue = queue
+        self._send = send
+        self._outside = outside
+        self._pending: dict[str, tuple[Question[Any], asyncio.Future[Any]]] = {}
+        self._counts: Counter[str] = Counter()
         self._closed = False
+        self.on_close: list[Callable[[], None]] = []  # others that wait for answers of the client
 
-    def announce(self, can_answer: bool) -> None:
-        """What the client says of itself in ``hello``."""
-        if self._host is not None:
-            self._host.asked = self._ask if can_answer and not self._closed else None
+    def announce(self, capabilities: Collection[str]) -> None:
+        """The capabilities of the client."""
+        kinds = {kind for name in capabilities for kind in _CAPABILITIES.get(name, ())}
+        kinds -= set() if self._outside else {"outside"}
+        self._queue.present(self._present, kinds, one_at_a_time=False)
 
-    def answer(self, command: wire.AnswerElicitation) -> None:
-        """UsageError when that question does not wait, or the answer does not fit it."""
-        question, future = self._asked.get(command.request_id, (None, None))
-        if question is None or future is None or future.done():
-            raise UsageError(f'no elicitation request "{command.request_id}" is waiting')
-        if command.action != "accept" or question.url:
-            future.set_result({"action": command.action})
-            return
-        from zot.features.mcp.elicitation import checked
+    def approve(self, command: wire.Approve) -> None:
+        """UsageError if that question does not wait, or the decision is not one of its answers."""
+        question, future = self._find(command.request_id, "approval")
+        if question.kind == "outside":
+            if command.decision in ("prefix", "tool", "all"):
+                future.set_result("deny")  # a client that does not know the question has not answered it
+                raise UsageError(f'"{command.decision}" is no answer about what is outside: once, session, never, deny')
+            future.set_result(command.decision)
+        elif command.decision in ("session", "never"):
+            raise UsageError(f'"{command.decision}" only answers a request with "outside"')
+        else:
+            future.set_result(Answer(command.decision, command.reason))
 
-        try:
-            content = checked(question, command.content)
-        except ValueError as error:
-            raise UsageError(str(error)) from error
-        future.set_result({"action": "accept", "content": content})
+    def answer_elicitation(self, command: wire.AnswerElicitation) -> None:
+        """UsageError if that question does not wait, or the answer does not fit it."""
+        question, future = self._find(command.request_id, "elicitation")
+        answer: dict[str, Any] = {"action": command.action}
+        if command.action == "accept" and not question.url:
+            from zot.features.mcp.elicitation import checked
+
+            try:
+                answer["content"] = checked(question, command.content)
+            except ValueError as error:
+                raise UsageError(str(error)) from error
+        future.set_result(answer)
 
     def close(self) -> None:
-        """Nobody can answer any more."""
+        """The client has gone: deny everything that waits or follows."""
         self._closed = True
-        self.announce(can_answer=False)
-        for _, future in self._asked.values():
+        for close in self.on_close:
+            close()
+        for question, future in self._pending.values():
             if not future.done():
-                future.set_result(_NOTHING)
+                future.set_result(question.denial(GONE))
 
-    async def _ask(self, question: Elicitation) -> dict[str, Any]:
+    def _find(self, request_id: str, prefix: str) -> tuple[Any, asyncio.Future[Any]]:
+        question, future = self._pending.get(request_id, (None, None))
+        if future is None or future.done() or not request_id.startswith(f"{prefix}-"):
+            raise UsageError(f'no {prefix} request "{request_id}" is waiting')
+        return question, future
+
+    async def _present(self, question: Question[Any]) -> Any:
         if self._closed:
-            return _NOTHING
-        self._count += 1
-        request_id = f"elicitation-{self._count}"
-        future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._asked[request_id] = (question, future)
-        self._writer.tell(
-            wire.ElicitationRequest(
-                request_id=request_id,
-                server=question.server,
-                message=question.message,
-                url=question.url,
-                fields=tuple(
-                    wire.ElicitationField(
-                        name=field.name,
-                        kind=field.kind,
-                        title=field.title,
-                        description=field.description,
-                        required=field.required,
-                        default=field.default,
-                        choices=tuple(value for value, _ in field.choices),
-                        labels=tuple(label for _, label in field.choices),
-                    )
-                    for field in question.fields
-                ),
-            )
-        )
+            return question.denial(GONE)
+        prefix, to_frame = _FRAMES[question.kind]
+        self._counts[prefix] += 1
+        request_id = f"{prefix}-{self._counts[prefix]}"
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._pending[request_id] = (question, future)
         try:
+            self._send(to_frame(request_id, question))
             return await future
         finally:
-            del self._asked[request_id]
+            del self._pending[request_id]
+
+
+def _approval_frame(request_id: str, question: Approval) -> wire.ApprovalRequest:
+    request = question.request
+    return wire.ApprovalRequest(
+        request_id=request_id,
+        tool_id=request.call.id,
+        name=request.call.name,
+        args=request.call.args,
+        preview=request.preview,
+        prefix=" ".join(request.prefix),
+    )
+
+
+def _outside_frame(request_id: str, question: OutsideRequest) -> wire.ApprovalRequest:
+    call, wishes = question.call, question.wishes
+    return wire.ApprovalRequest(
+        request_id=request_id,
+        tool_id=call.id,
+        name=call.name,
+        args=call.args,
+        preview=f"outside the jail, {spelled(' and '.join(map(str, wishes)))}: {preview(call.value)}",
+        outside=tuple(wire.Outside(**msgspec.structs.asdict(wish)) for wish in wishes),
+    )
+
+
+def _elicitation_frame(request_id: str, question: Elicitation) -> wire.ElicitationRequest:
+    fields = (
+        wire.ElicitationField(
+            name=field.name,
+            kind=field.kind,
+            title=field.title,
+            description=field.description,
+            required=field.required,
+            default=field.default,
+            choices=tuple(value for value, _ in field.choices),
+            labels=tuple(label for _, label in field.choices),
+        )
+        for field in question.fields
+    )
+    return wire.ElicitationRequest(
+        request_id=request_id,
+        server=question.server,
+        message=question.message,
+        url=question.url,
+        fields=tuple(fields),
+    )
+
+
+# By kind: how the request id begins, and the frame.
+_FRAMES: dict[str, tuple[str, Callable[[str, Any], wire.ApprovalRequest | wire.ElicitationRequest]]] = {
+    "approval": ("approval", _approval_frame),
+    "outside": ("approval", _outside_frame),
+    "elicitation": ("elicitation", _elicitation_frame),
+}
+
+
+class ClientPermissions:
+    """What a client may change about permissions: it goes no further than the mode zot was started with, or than the
+    limit that was named."""
+
+    def __init__(self, gate: ConfirmGate | None, limit: str) -> None:
+        self._gate = gate
+        self._widest: Mode = "everything" if gate is None else gate.limit if limit else gate.mode
+        self._mentioned = False
+
+    def mention(self) -> None:
+        """Before a prompt: say once that its calls will be refused, if they will."""
+        gate = self._gate
+        if gate is not None and not gate.open and gate.confirmer is None and not self._mentioned:
+            self._mentioned = True
+            what = "every tool call" if gate.asks_each else f"in the mode {gate.mode} what would be asked about"
+            flag = "--no-yolo" if gate.asks_each else "permissions"
+            say(f'{flag}: {what} is refused, because the client did not announce "approvals" in hello')
+
+    def check_widening(self, mode: str) -> None:
+        """UsageError when a client may not go that far."""
+        wanted = parse_mode(mode)
+        if wanted is not None and wider(wanted, self._widest):
+            raise UsageError(
+                f"the permission mode cannot be {wanted}: zot was started with {self._widest}; "
+                "--permission-limit says how far a client may go"
+            )

@@ -17,7 +17,6 @@ from zot.core.agent import FirstCall
 from zot.core.events import AgentEvent, CompactDone, Diagnostic, Done, Notice, SessionFault
 from zot.errors import UsageError, ZotError
 from zot.frontends.console import say
-from zot.frontends.rpc.writer import Writer
 from zot.provider.messages import ImageBlock
 
 MOST_WAITING = 256  # commands
@@ -41,12 +40,13 @@ class Work(msgspec.Struct, frozen=True):
 
 
 class WorkQueue:
-    """``hear`` reads the conversation for the client, from before it is built; ``conversation`` is set once it is."""
+    """``hear`` reads the conversation for the client, from before it is built, and ``send`` gets the events the client
+    should see; ``conversation`` is set once it is built."""
 
     conversation: Conversation
 
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
+    def __init__(self, send: Callable[[AgentEvent], None]) -> None:
+        self._send = send
         self._waiting: deque[Work] = deque()
         self._size = 0  # of what waits
         self._running: Work | None = None
@@ -65,7 +65,7 @@ class WorkQueue:
         """The client has spoken: from now on events may be written."""
         early, self._early = self._early or (), None
         for event in early:
-            self._writer.emit(event)
+            self._send(event)
 
     def submit(self, work: Work) -> None:
         """UsageError when too much waits already; what runs does not count."""
@@ -147,14 +147,14 @@ class WorkQueue:
         elif isinstance(event, SessionFault | Diagnostic):
             say(event.text if isinstance(event, Diagnostic) else event.message)
             if self._early is None:
-                self._writer.emit(event)
+                self._send(event)
             else:
                 self._early.append(event)
         else:
-            self._writer.emit(event)
+            self._send(event)
 
     def _finish(self) -> None:
         if self._running is None or self._running.errand is None:
-            self._writer.emit(self._last or Done())
+            self._send(self._last or Done())
         self._last = None
         self._start_next()

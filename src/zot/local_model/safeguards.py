@@ -26,7 +26,7 @@ def guard(services: Services) -> list[str]:
     config, values, front_end = services.config, services.settings.values, services.front_end
     if config.permission_mode or values.permission_mode or services.workspace.jail is not None:
         return []
-    if front_end.switches or front_end.confirmer is not None:
+    if front_end.switches or "approval" in front_end.question_kinds:
         services.constrained_mode = ASKS
         return []
     if config.tools is not None and "bash" not in config.tools:

@@ -1,4 +1,4 @@
-"""Asking before each tool call, and about what is outside a jail: a callable, and one that fails has said no."""
+"""Questions answered by functions of a program: approvals, access outside a jail, questions of MCP servers."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from zot.core.permission_gate import Answer, ApprovalQuestion, Confirmer
+from zot.core.permission_gate import Answer
 from zot.system.jail.policy import Wish
 from zot.wire.python_values import Decision, OutsideDecision, OutsideWord, answer_of, outside_word
 
 if TYPE_CHECKING:
-    from zot.features.jail.outside_access import Asker, OutsideRequest
+    from zot.features.jail.outside_access import OutsideRequest
     from zot.features.mcp.elicitation import Elicitation
-    from zot.features.mcp.session import Ask
+    from zot.features.questions import Approval as ApprovalRequest
 
 
 class Approval(msgspec.Struct, frozen=True):
@@ -40,45 +40,39 @@ class Outside(msgspec.Struct, frozen=True):
     preview: str
 
 
-def asker(approve: Callable[[Outside], Awaitable[OutsideDecision] | OutsideDecision]) -> Asker:
-    """What is asked about what is outside the jail."""
-
-    async def ask(offer: OutsideRequest) -> OutsideWord:
-        call = offer.call
-        decision = approve(Outside(call.name, deepcopy(call.args), offer.wishes, " and ".join(map(str, offer.wishes))))
-        return outside_word(await decision if isinstance(decision, Awaitable) else decision)
-
-    return ask
+ElicitationAnswer = dict[str, Any] | None
+OnApproval = Callable[[Approval], Awaitable[Decision] | Decision]
+OnOutside = Callable[[Outside], Awaitable[OutsideDecision] | OutsideDecision]
+OnElicitation = Callable[["Elicitation"], Awaitable[ElicitationAnswer] | ElicitationAnswer]
 
 
-def confirmer(approve: Callable[[Approval], Awaitable[Decision] | Decision]) -> Confirmer:
-    """What the gate asks."""
+class ProgramPresenter:
+    """Answers questions with the functions of a program; ``kinds`` are those it has a function for."""
 
-    async def confirm(question: ApprovalQuestion) -> Answer:
-        asked = Approval(question.call.name, deepcopy(question.call.args), question.preview, " ".join(question.prefix))
-        decision = approve(asked)
+    def __init__(self, approve: OnApproval | None, outside: OnOutside | None, elicit: OnElicitation | None) -> None:
+        self._approve, self._outside, self._elicit = approve, outside, elicit
+        given = {"approval": approve, "outside": outside, "elicitation": elicit}
+        self.kinds = tuple(kind for kind, function in given.items() if function is not None)
+
+    async def __call__(self, question: Any) -> Any:
+        return await getattr(self, f"_answer_{question.kind}")(question)
+
+    async def _answer_approval(self, question: ApprovalRequest) -> Answer:
+        assert self._approve is not None
+        asked = question.request
+        call, prefix = asked.call, " ".join(asked.prefix)
+        decision = self._approve(Approval(call.name, deepcopy(call.args), asked.preview, prefix))
         return answer_of(await decision if isinstance(decision, Awaitable) else decision)
 
-    return confirm
+    async def _answer_outside(self, question: OutsideRequest) -> OutsideWord:
+        assert self._outside is not None
+        call, wishes = question.call, question.wishes
+        decision = self._outside(Outside(call.name, deepcopy(call.args), wishes, " and ".join(map(str, wishes))))
+        return outside_word(await decision if isinstance(decision, Awaitable) else decision)
 
-
-# Questions of MCP servers, answered by a function of the program; None declines.
-
-ElicitationAnswer = dict[str, Any] | None
-
-
-def answering(given: Callable[[Elicitation], Awaitable[ElicitationAnswer] | ElicitationAnswer]) -> Ask:
-    async def ask(question: Elicitation) -> dict[str, Any]:
-        from zot.features.mcp.elicitation import checked
-        from zot.features.mcp.protocol import McpError
-
-        answer = given(question)
+    async def _answer_elicitation(self, question: Elicitation) -> dict[str, Any]:
+        """None declines."""
+        assert self._elicit is not None
+        answer = self._elicit(question)
         content = await answer if isawaitable(answer) else answer
-        if content is None:
-            return {"action": "decline"}
-        try:
-            return {"action": "accept", **({} if question.url else {"content": checked(question, content)})}
-        except ValueError as error:
-            raise McpError(f"{question.server}: {error}") from error
-
-    return ask
+        return {"action": "decline"} if content is None else {"action": "accept", "content": content}

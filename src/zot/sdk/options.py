@@ -21,7 +21,7 @@ from zot.core.permission_modes import Mode as PermissionMode
 from zot.core.tool import Tool
 from zot.errors import UsageError
 from zot.provider.model import Reasoning
-from zot.sdk.approvals import Approval, Outside, answering, asker, confirmer
+from zot.sdk.approvals import Approval, Outside, ProgramPresenter
 from zot.sdk.interceptors import as_interceptor
 from zot.sdk.tools import as_tool
 from zot.wire.python_values import Decision, OutsideDecision
@@ -151,16 +151,15 @@ def config_of(options: Options) -> RunConfig:
 
 def front_end_of(options: Options, reader: Reader, surface: Surface) -> FrontEnd:
     """What works with the agent from your side."""
-    approve = options.get("approve")
+    presenter = ProgramPresenter(options.get("approve"), options.get("approve_outside"), options.get("elicit"))
     return FrontEnd(
         reader=reader,
         kinds=(Diagnostic, SessionFault),
         tools=tuple(map(as_tool, options.get("tools", ()))),
         interceptors=tuple(map(as_interceptor, options.get("interceptors", ()))),
-        confirmer=confirmer(approve) if approve else None,
-        outside=asker(outside) if (outside := options.get("approve_outside")) else None,
+        on_question=presenter,
+        question_kinds=presenter.kinds,
         surface=surface,
-        elicit=answering(elicit) if (elicit := options.get("elicit")) else None,
         switches=True,
     )
 

@@ -22,6 +22,7 @@ from zot.features.hooks.claude_format import (
     zot_args,
 )
 from zot.features.hooks.host import HookHost, context_text, names_of
+from zot.features.questions import Approval, question_queue
 from zot.provider.messages import TextBlock, ToolCallBlock
 
 MOST_ROUNDS = 10  # that a Stop hook may ask for
@@ -95,9 +96,8 @@ class HookInterceptor(Interceptor):
             return f"{_NOBODY}: {reason}" if reason else _NOBODY
         if gate.judge(call).step == "ask":
             return None
-        answer = await gate.confirmer(
-            permission_gate.ApprovalQuestion(call, permission_gate.preview(call.value), origin, (), False)
-        )
+        request = permission_gate.ApprovalQuestion(call, permission_gate.preview(call.value), origin, (), False)
+        answer = await question_queue(self._host.conversation.services).ask(Approval(request))
         return (answer.reason.strip() or permission_gate.SAID_NO) if answer.decision == "deny" else None
 
     async def answer_gate(self, question: permission_gate.ApprovalQuestion) -> permission_gate.Answer | None:

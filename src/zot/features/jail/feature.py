@@ -45,10 +45,11 @@ class JailFeature(Feature):
         asks = bool(config.approve or self.conversation.settings.values.approve)
         if asks or front_end.switches:
             from zot.features.jail.outside_access import OutsideAccess
+            from zot.features.questions import question_queue
 
             workspace = self.conversation.workspace
-            self.outside = OutsideAccess(workspace, self.conversation.home, self.notify, asks=asks)
-            self.outside.asker = front_end.outside
+            questions = question_queue(self.services)
+            self.outside = OutsideAccess(workspace, self.conversation.home, questions, self.notify, asks=asks)
         self.system_prompt.add_section("jail", self._notice, order=20)
 
     def _notice(self) -> str:

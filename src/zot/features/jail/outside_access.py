@@ -7,17 +7,17 @@ what is shown is what is allowed.
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
 
 from zot.agent.tools.registry import LazyTool, Limits, offered_tools
 from zot.agent.tools.workspace import Jailed, Workspace
 from zot.core.tool import ToolContext, ToolResult
+from zot.features.questions import Question, QuestionQueue
 from zot.provider.messages import TextBlock, ToolCallBlock
 from zot.system.safe_open import create
 
@@ -34,31 +34,44 @@ _WRITING = ("write", "edit")
 _NOTHING = "Do not try to get round the jail; say what you wanted and why, and go on without it or stop."
 
 
-class OutsideRequest(msgspec.Struct, frozen=True):
+class OutsideRequest(Question[Decision], frozen=True):
     """May this call have these, which are outside the jail? It failed without them, and a yes runs it again from its
-    beginning. ``origin`` is the extension that asked for the call, if one did."""
+    beginning. ``origin`` is the extension that asked for the call, and ``worker`` the swarm worker, if one did."""
 
+    kind: ClassVar[str] = "outside"
     call: ToolCallBlock
     wishes: tuple[Wish, ...]
     origin: str = ""
+    worker: str = ""
 
+    @property
+    def source(self) -> str:
+        return self.worker
 
-Asker = Callable[[OutsideRequest], Awaitable[Decision]]
+    def denial(self, reason: str = "") -> Decision:
+        return "deny"
 
 
 class OutsideAccess:
-    """What is allowed and what is not to be asked again, for one run. ``asker`` is attached by whoever can ask a
-    person; ``told`` hears what was refused because nobody could. Unless it ``asks``, there is nothing to ask."""
+    """What is allowed and what is not to be asked again, for one run. ``told`` gets what was denied because the user
+    could not be asked. Unless it ``asks``, there is nothing to ask."""
 
-    def __init__(self, workspace: Workspace, home: Path, told: Callable[[str], None], *, asks: bool = True) -> None:
-        self.asker: Asker | None = None
+    def __init__(
+        self,
+        workspace: Workspace,
+        home: Path,
+        questions: QuestionQueue,
+        told: Callable[[str], None],
+        *,
+        asks: bool = True,
+    ) -> None:
         self.asks = asks
+        self._questions = questions
         self._workspace = workspace
         self._home = home
         self._told = told
         self._never: set[Wish] = set()
         self._mentioned: set[Wish] = set()
-        self._turn = asyncio.Lock()
 
     def wishes(self, call: ToolCallBlock, ended: ToolResult | Jailed, workspace: Workspace) -> list[Wish]:
         """What a call wanted that ended like this; none when it went well or failed for other reasons."""
@@ -90,16 +103,16 @@ class OutsideAccess:
         from zot.system.jail.access_requests import granted, widened
 
         wanted = " and ".join(map(str, offer.wishes))
-        async with self._turn:
+        async with self._questions.section("outside"):
             jail = self._workspace.jail
             if jail is None or all(granted(jail.policy, wish) for wish in offer.wishes):  # decided while this waited
                 return jail, ""
             if self._never.issuperset(offer.wishes):
                 return None, f"[jailed: this wanted {wanted}, outside. The user does not want to be asked. {_NOTHING}]"
-            if self.asker is None:
+            if not self._questions.can_ask(offer.kind):
                 self._mention(offer.wishes)
                 return None, f"[jailed: this wanted {wanted}, outside. Nobody can be asked here. {_NOTHING}]"
-            match await self._asked(offer):
+            match await self._questions.ask(offer, on_failure=self._report_failure):
                 case "once":
                     return jail.wider(widened(jail.policy, offer.wishes)), f"[the user allowed this call {wanted}]"
                 case "session":
@@ -111,13 +124,8 @@ class OutsideAccess:
                     pass
         return None, f"[jailed: this wanted {wanted}, outside. The user was asked and refused. {_NOTHING}]"
 
-    async def _asked(self, offer: OutsideRequest) -> Decision:
-        assert self.asker is not None
-        try:
-            return await self.asker(offer)
-        except Exception as error:  # whoever could not ask has not got a yes
-            self._told(f"jail: asking about what is outside failed: {error or type(error).__name__}")
-            return "deny"
+    def _report_failure(self, reason: str) -> None:
+        self._told(f"jail: asking about what is outside failed: {reason}")
 
     def _mention(self, wishes: Sequence[Wish]) -> None:
         for wish in wishes:

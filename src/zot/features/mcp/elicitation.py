@@ -6,11 +6,13 @@ does not fit is said, not sent.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
 from zot.features.mcp.protocol import McpError, list_in, object_in, text_of
+from zot.features.questions import Question, QuestionQueue
 
 MOST_FIELDS = 20
 _LONGEST = 2000
@@ -30,13 +32,32 @@ class QuestionField(msgspec.Struct, frozen=True, kw_only=True):
     choices: tuple[tuple[str, str], ...] = ()
 
 
-class Elicitation(msgspec.Struct, frozen=True, kw_only=True):
+class Elicitation(Question[dict[str, Any]], frozen=True, kw_only=True):
     """``url`` is an address to open; else ``fields`` are to be filled in."""
 
+    kind: ClassVar[str] = "elicitation"
     server: str
     message: str
     url: str = ""
     fields: tuple[QuestionField, ...] = ()
+
+    @property
+    def source(self) -> str:
+        return self.server
+
+    def denial(self, reason: str = "") -> dict[str, Any]:
+        return {"action": "cancel"}
+
+
+async def ask_user(queue: QuestionQueue, tell: Callable[[str], None], question: Elicitation) -> dict[str, Any]:
+    """The answer in the protocol's form; McpError if it lacks a required field."""
+    answer = await queue.ask(question, on_failure=lambda why: tell(f"mcp: {question.server}: asking failed: {why}"))
+    if answer.get("action") != "accept" or question.url:
+        return {"action": answer.get("action")}
+    try:
+        return {"action": "accept", "content": checked(question, answer.get("content"))}
+    except ValueError as error:
+        raise McpError(f"{question.server}: {error}") from error
 
 
 def read_question(server: str, params: dict[str, Any]) -> Elicitation:

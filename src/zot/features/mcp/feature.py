@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from zot.features.mcp.host import McpHost
 from zot.features.mcp.list_cache import recall
 from zot.features.mcp.server import working_directory
 from zot.features.mcp.tools import RESOURCE, SEARCH
+from zot.features.questions import question_queue
 from zot.features.trust import TrustStore
 from zot.system.digest import sha256
 from zot.system.safe_open import read_whole
@@ -183,7 +185,17 @@ def _host(
         description=description,
         tell=tell,
     )
-    host.asked = services.front_end.elicit
+    queue = question_queue(services)
+
+    def attach(can_ask: bool) -> None:
+        if can_ask:
+            from zot.features.mcp.elicitation import ask_user
+
+            host.asked = partial(ask_user, queue, tell)
+        else:
+            host.asked = None
+
+    queue.follow("elicitation", attach)
     return host
 
 

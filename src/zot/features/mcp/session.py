@@ -27,6 +27,8 @@ _STATE_ONLY_S = 0.1
 Ask = Callable[[Elicitation], Awaitable[dict[str, Any]]]  # a server's question, and the result it gets
 Progress = Callable[[str], None]
 
+_CANCEL = {"action": "cancel"}
+
 
 class McpSession:
     """``open`` first. ``asked`` puts a server's question to a person, None where nobody can answer; ``changed`` hears
@@ -45,6 +47,8 @@ class McpSession:
         self._progress: dict[str, Progress] = {}
         self._stirred: dict[str, Callable[[], None]] = {}
         self._questions = BackgroundTasks()
+        self._asking: dict[int | str, asyncio.Task[None]] = {}  # by the id of the server's request
+        self._open: set[int] = set()  # own requests without an answer
         link.hear = self._hear
 
     @property
@@ -206,18 +210,28 @@ class McpSession:
         """One message and its answer; a request that is given up is cancelled on the other side, too."""
         self._ids += 1
         id = self._ids
+        self._open.add(id)
         try:
             own = {} if method == "initialize" or self.era == "classic" else protocol.headers_of(method, params)
             answer = await self.link.ask(id, {**own, **(headers or {})}, protocol.request(id, method, params))
-        except asyncio.CancelledError:
-            if method not in ("initialize", "server/discover"):
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and method not in ("initialize", "server/discover"):
                 self.link.tell(
                     protocol.notification("notifications/cancelled", {"requestId": id, "reason": "cancelled"})
                 )
+            self._given_up(id)
             raise
+        self._open.discard(id)
         if answer.error is not None:
             raise protocol.error_of(self.name, answer.error)
         return answer.result
+
+    def _given_up(self, id: int) -> None:
+        """Withdraw the questions of a classic server if no request is left that could need their answers."""
+        self._open.discard(id)
+        for question, task in list(self._asking.items()) if not self._open else ():
+            task.cancel()
+            self.link.tell(protocol.answer(question, _CANCEL))
 
     async def _opened(self, error: McpError) -> bool:
         """A classic server wants addresses opened before it answers: whether a person did that."""
@@ -249,7 +263,7 @@ class McpSession:
         if method != "elicitation/create":
             raise McpError(f"{self.name}: asks for {method[:60]!r}, which zot does not offer")
         if self._asked is None:
-            return {"action": "cancel"}
+            return _CANCEL
         return await self._asked(read_question(self.name, protocol.object_in(wanted.get("params"))))
 
     async def pages(self, method: str, key: str, seconds: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -296,8 +310,14 @@ class McpSession:
                 self._changed("resources")
             case "ping" if message.id is not None:
                 self.link.tell(protocol.answer(message.id, {}))
-            case "elicitation/create" if message.id is not None and self._asked is not None:
-                self._questions.start(self._answer_question(message))
+            case "elicitation/create" if (
+                message.id is not None and self._asked is not None and len(self._asking) < MOST_ROUNDS
+            ):
+                self._begin_question(message, message.id)
+            case "notifications/cancelled":
+                wanted = protocol.fields(message.params).get("requestId")
+                if isinstance(wanted, int | str) and (asking := self._asking.get(wanted)) is not None:
+                    asking.cancel()
             case method if message.id is not None:
                 self.link.tell(protocol.refusal(message.id, protocol.METHOD_NOT_FOUND, f"zot has no {method[:60]}"))
             case _:
@@ -312,6 +332,14 @@ class McpSession:
         share = f"{done:g}" if isinstance(done, int | float) else ""
         share += f"/{total:g}" if share and isinstance(total, int | float) else ""
         progress(" ".join(filter(None, (share, protocol.text_of(params.get("message"))[:500]))))
+
+    def _begin_question(self, message: Incoming, id: int | str) -> None:
+        def ended(task: asyncio.Task[None]) -> None:
+            if self._asking.get(id) is task:  # a server may use an id again
+                del self._asking[id]
+
+        task = self._asking[id] = self._questions.start(self._answer_question(message))
+        task.add_done_callback(ended)
 
     async def _answer_question(self, message: Incoming) -> None:
         assert self._asked is not None

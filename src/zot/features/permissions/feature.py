@@ -12,18 +12,19 @@ import msgspec
 
 from zot.agent.feature import Feature, PromptDraft
 from zot.core.events import PERMISSION_MODE
-from zot.core.permission_gate import ConfirmGate
+from zot.core.permission_gate import Answer, ConfirmGate
 from zot.core.permission_modes import MODES, Mode, Nature, parse_mode
 from zot.errors import UsageError
 from zot.features.lookup import asks_outside
 from zot.features.permissions.saved_rules import KeptRules
+from zot.features.questions import Approval, question_queue
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, utc_now
 from zot.system.files import user_home
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.agent.tools.workspace import Workspace
-    from zot.core.permission_gate import Answer, ApprovalQuestion
+    from zot.core.permission_gate import ApprovalQuestion
     from zot.core.tool import Tool
 
 _SPECIAL = frozenset({".git", ".hg", ".svn", ".zot", ".husky", ".vscode", ".idea"})  # what lies there may run by itself
@@ -143,6 +144,7 @@ class PermissionsFeature(Feature):
 
     def __init__(self, conversation: Conversation) -> None:
         super().__init__(conversation)
+        self._questions = question_queue(self.services)
         self.saved_rules = KeptRules(conversation.home, conversation.workspace.cwd, self.notify)
 
     def join(self) -> None:
@@ -153,7 +155,6 @@ class PermissionsFeature(Feature):
         )
         others = {tool.name for tool in front_end.tools}
         gate = conversation.agent.gate = ConfirmGate(
-            front_end.confirmer,
             mode=_mode(wanted or "everything", "permission mode"),
             limit=_mode(config.permission_limit or "everything", "permission limit"),
             nature=Natures(
@@ -166,8 +167,25 @@ class PermissionsFeature(Feature):
             kept=self.saved_rules,
             asks_each=config.ask_each,
         )
+        self._questions.follow("approval", self._attach)
         if conversation.features.implementing("approve"):
             gate.stand_in = self._approve
+
+    def _attach(self, can_ask: bool) -> None:
+        gate = self.conversation.gate
+        assert gate is not None
+        gate.confirmer = self._ask_user if can_ask else None
+
+    async def _ask_user(self, question: ApprovalQuestion) -> Answer:
+        return await self._questions.ask(Approval(question), settled=lambda: self._settled(question))
+
+    def _settled(self, question: ApprovalQuestion) -> Answer | None:
+        """An answer to another question, or another mode, may decide this one while it waits."""
+        gate = self.conversation.gate
+        judged = gate.judge(question.call) if gate is not None else None
+        if judged is None or judged.step == "ask":
+            return None
+        return Answer("once") if judged.step == "run" else Answer("deny", judged.reason)
 
     def _asks_outside(self) -> bool:
         return self.conversation.workspace.jail is not None and asks_outside(self.conversation)

@@ -17,8 +17,8 @@ from zot.agent.conversation import Conversation
 from zot.agent.op_handlers import image_blocks, record_op
 from zot.errors import AgentBusy, UsageError
 from zot.features.conversation_state import conversation_state
-from zot.features.lookup import budget, extension_host
-from zot.frontends.pending_approvals import Approvals
+from zot.features.lookup import budget, extension_host, mcp_host
+from zot.frontends.pending_questions import ClientPermissions, PendingQuestions
 from zot.frontends.prompt_queue import Work, WorkQueue
 from zot.frontends.rpc.extension_ui import RpcSurface
 from zot.frontends.rpc.writer import Reply, answer
@@ -26,7 +26,6 @@ from zot.wire import rpc_frames as wire
 from zot.wire.ops import AnyOp
 
 if TYPE_CHECKING:
-    from zot.frontends.pending_questions import Elicitations
     from zot.frontends.rpc.extension_commands import ExtensionCommands
     from zot.frontends.rpc.permits import Permits
     from zot.frontends.rpc.swarm_commands import SwarmCommands
@@ -44,8 +43,7 @@ class RpcCommands:
         self,
         conversation: Conversation,
         queue: WorkQueue,
-        approvals: Approvals,
-        elicitations: Elicitations | None,
+        questions: PendingQuestions,
         announced: set[str],
         surface: RpcSurface,
         tasks: asyncio.TaskGroup,
@@ -53,8 +51,9 @@ class RpcCommands:
     ) -> None:
         self._conversation = conversation
         self._queue = queue
-        self._approvals = approvals
-        self._elicitations = elicitations
+        self._questions = questions
+        limit = conversation.services.config.permission_limit
+        self._permissions = ClientPermissions(conversation.gate, limit)
         self._announced = announced
         self._tasks = tasks
         self._writer = writer
@@ -98,7 +97,7 @@ class RpcCommands:
             from zot.frontends.rpc.swarm_commands import SwarmCommands  # few have one
 
             self._swarm = SwarmCommands(self._conversation, self._writer, self._queue, self._tasks)
-            self._approvals.on_close.append(self._swarm.close)
+            self._questions.on_close.append(self._swarm.close)
         self._swarm.do(command, reply)
         return LATER
 
@@ -116,9 +115,7 @@ class RpcCommands:
         accepted = tuple(name for name in wire.CAPABILITIES if name in command.capabilities)
         self._announced.clear()
         self._announced.update(accepted)
-        self._approvals.announce("approvals" in accepted)
-        if self._elicitations is not None:
-            self._elicitations.announce("elicitation" in accepted)
+        self._questions.announce(accepted)
         self._announce_permits("permits" in accepted)
         present = self._conversation.present
         return wire.HelloData(
@@ -135,7 +132,7 @@ class RpcCommands:
             from zot.frontends.rpc.permits import Permits  # few drive so many agents that they share a budget
 
             self._permits = Permits(self._writer, lambda model: cost_is_known(self._conversation, model))
-            self._approvals.on_close.append(self._permits.close)
+            self._questions.on_close.append(self._permits.close)
         feature = budget(self._conversation)
         if self._permits is not None and feature is not None:
             feature.set_permit_guard(self._permits.stream if can_answer else None)
@@ -149,14 +146,14 @@ class RpcCommands:
 
     def _approve(self, command: wire.Approve, reply: Reply) -> Any:
         self._must_be_announced("approvals")
-        self._approvals.answer(command)
+        self._questions.approve(command)
         return msgspec.UNSET
 
     def _answer_elicitation(self, command: wire.AnswerElicitation, reply: Reply) -> Any:
         self._must_be_announced("elicitation")
-        if self._elicitations is None:
+        if mcp_host(self._conversation) is None:
             raise UsageError("no MCP servers are configured: nobody has asked anything")
-        self._elicitations.answer(command)
+        self._questions.answer_elicitation(command)
         return msgspec.UNSET
 
     def _permit(self, command: wire.Permit, reply: Reply) -> Any:
@@ -176,7 +173,7 @@ class RpcCommands:
         return wire.ReasoningSet(reasoning=command.reasoning)
 
     def _set_permission_mode(self, command: wire.SetPermissionMode, reply: Reply) -> wire.PermissionModeSet:
-        self._approvals.check_widening(command.permission_mode)
+        self._permissions.check_widening(command.permission_mode)
         self._conversation.submit(command)
         return wire.PermissionModeSet(permission_mode=self._conversation.present.permission_mode)
 
@@ -184,7 +181,7 @@ class RpcCommands:
 
     def _prompt(self, command: wire.Prompt, reply: Reply) -> Any:
         images = image_blocks(command)
-        self._approvals.mention()
+        self._permissions.mention()
         self._queue.submit(Work(lambda: reply(_STARTED), command.message, images))
         return LATER
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from zot.agent.build import build
 from zot.agent.config import FrontEnd, RunConfig
 from zot.features.lookup import mcp
+from zot.features.questions import question_queue
 from zot.frontends.console import end_at_once, run_loop, say
 from zot.frontends.loop_watchdog import LoopGuard, LoopHeld
-from zot.frontends.pending_approvals import Approvals
+from zot.frontends.pending_questions import PendingQuestions
 from zot.frontends.prompt_queue import WorkQueue
 from zot.frontends.rpc.commands import RpcCommands
 from zot.frontends.rpc.early_ping import EarlyDoor
@@ -22,10 +23,6 @@ from zot.frontends.rpc.extension_ui import RpcSurface
 from zot.frontends.rpc.server import Server
 from zot.frontends.rpc.writer import Backpressure, Writer
 from zot.system.process_setup import wake
-
-if TYPE_CHECKING:
-    from zot.agent.conversation import Conversation
-    from zot.frontends.pending_questions import Elicitations
 
 AGENT_VARIABLE = "ZOT_SWARM_AGENT_ID"  # of a worker: without its driver it has no business
 _LAST_WORDS_S = 0.5  # what a slow reader gets after a signal
@@ -67,25 +64,20 @@ async def _run(config: RunConfig, door: EarlyDoor) -> int:
 
 async def _serve(config: RunConfig, door: EarlyDoor, writer: Writer, stopped: _Stopped) -> int:
     announced: set[str] = set()
-    surface, queue = RpcSurface(writer, announced), WorkQueue(writer)
+    surface, queue = RpcSurface(writer, announced), WorkQueue(writer.emit)
     front_end = FrontEnd(reader=queue.hear, interceptors=(Backpressure(writer),), surface=surface, switches=True)
     async with build(config, front_end) as conversation, asyncio.TaskGroup() as tasks:
         queue.conversation = conversation
-        outside = None
-        if config.approve:  # not by a setting: a client is no person
-            from zot.features.jail.feature import jail_of
-
-            outside = jail_of(conversation).outside
-        approvals = Approvals(conversation.gate, writer, config.permission_limit, outside)
-        elicitations = _questions(conversation, writer)
-        if elicitations is not None:
-            approvals.on_close.append(elicitations.close)
-        commands = RpcCommands(conversation, queue, approvals, elicitations, announced, surface, tasks, writer)
+        # outside paths are not asked about by a setting: a client is no person
+        questions = PendingQuestions(question_queue(conversation.services), writer.tell, outside=bool(config.approve))
+        if (servers := mcp(conversation)) is not None:
+            servers.on_state(writer.tell)
+        commands = RpcCommands(conversation, queue, questions, announced, surface, tasks, writer)
         server = Server(
             writer=writer,
             queue=queue,
             commands=commands,
-            approvals=approvals,
+            questions=questions,
             surface=surface,
             token=door.token,
             ends_with_input=AGENT_VARIABLE in os.environ,
@@ -94,17 +86,6 @@ async def _serve(config: RunConfig, door: EarlyDoor, writer: Writer, stopped: _S
         wake()
         stopped.watch(server)
         return await server.run(door.unread, door.at_end, spoken_to=door.answered > 0)
-
-
-def _questions(conversation: Conversation, writer: Writer) -> Elicitations | None:
-    """The client is told of MCP servers and answers their questions; imported only where there are some."""
-    feature = mcp(conversation)
-    if feature is None or feature.host is None:
-        return None
-    from zot.frontends.pending_questions import Elicitations
-
-    feature.on_state(writer.tell)
-    return Elicitations(feature.host, writer)
 
 
 async def _say_last_words(writer: Writer, code: int) -> None:

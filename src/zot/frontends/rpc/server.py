@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from zot.errors import ZotError
 from zot.frontends.console import say
-from zot.frontends.pending_approvals import Approvals
+from zot.frontends.pending_questions import PendingQuestions
 from zot.frontends.prompt_queue import WorkQueue
 from zot.frontends.rpc.commands import LATER, RpcCommands
 from zot.frontends.rpc.extension_ui import RpcSurface
@@ -38,7 +38,7 @@ class Server:
         writer: Writer,
         queue: WorkQueue,
         commands: RpcCommands,
-        approvals: Approvals,
+        questions: PendingQuestions,
         surface: RpcSurface,
         token: str = "",
         stdin: int = 0,
@@ -47,7 +47,7 @@ class Server:
         self._writer = writer
         self._queue = queue
         self._commands = commands
-        self._approvals = approvals
+        self._questions = questions
         self._surface = surface
         self._token = token
         self._stdin = stdin
@@ -78,7 +78,7 @@ class Server:
         if not self._ended or at_once:
             self._exit_code = self._exit_code or exit_code
         self._ended = True
-        self._approvals.close()
+        self._questions.close()
         if at_once:
             self._commands.stop()
             self._queue.stop()

@@ -207,9 +207,9 @@ class App:
         self._keymap.slots = lambda: settings.values.quick_model_shortcuts
 
     def _make_context(self, conversation: Conversation) -> CommandContext:
-        from zot.features import lookup
         from zot.frontends.terminal.dialogs.call_details import existing_in
         from zot.frontends.terminal.dialogs.confirm import Confirmations
+        from zot.frontends.terminal.question_host import QuestionHost
         from zot.frontends.terminal.swarm.workers import Workers
 
         desk = self.desk
@@ -225,16 +225,8 @@ class App:
         )
         confirmations = Confirmations(desk, self._dialogs, conversation, turns.cancel)
         confirmations.existing = existing_in(conversation.workspace)
-        if (jail := lookup.jail(conversation)) is not None and jail.outside is not None:
-            from zot.frontends.terminal.dialogs.outside_access import OutsideQuestions
-
-            jail.outside.asker = OutsideQuestions(desk, self._dialogs, confirmations)
-        if (host := lookup.mcp_host(conversation)) is not None:
-            from zot.frontends.terminal.dialogs.question_form import ServerQuestions
-
-            tell = self._transcript.diagnose
-            host.asked = ServerQuestions(tell, self._dialogs, conversation.workspace)
-        self.swarm = workers = Workers(conversation, desk, self._notes, confirmations)
+        QuestionHost(conversation, desk, self._dialogs, confirmations, self._transcript.diagnose)
+        self.swarm = workers = Workers(conversation, desk, self._notes)
         self._layout.bar = AgentBar(
             conversation,
             self._activity,

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from zot import __version__
 from zot.errors import ZotError
+from zot.features.trust_questions import ask_about_trust
 from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.dialogs.dialog import Dialog, Dialogs, titled_rule
 from zot.frontends.terminal.dialogs.picker import Picker
 from zot.frontends.terminal.dialogs.text_dialogs import TextView
 from zot.frontends.terminal.screen.ui_services import ScreenServices
-from zot.frontends.terminal.trust_dialogs import ask_about_trust
 from zot.frontends.update_check import Update, UpdateCheck, dismissed, whats_new
 from zot.tui import markdown
 from zot.tui.keys import Key
@@ -36,7 +36,7 @@ _MODELS = 5
 
 async def greet(context: CommandContext, *, resume: bool) -> None:
     conversation = context.conversation
-    if await ask_about_trust(conversation, context.dialogs):
+    if await ask_about_trust(conversation):
         from zot.frontends.terminal.commands.reload_ext import reload
 
         await reload(context)

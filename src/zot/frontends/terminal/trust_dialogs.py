@@ -1,18 +1,14 @@
-"""Asks whether the programs of a project may run, in one question, and about own extensions that need more rights.
+"""The dialogs about trust: whether programs of a project may run, and whether own extensions get more rights.
 
-The dialogs show everything the answer is about; names, commands and files are spelled out, hidden characters too.
+They show everything the answer is about; names, commands and files are spelled out, hidden characters too.
 """
 
 from __future__ import annotations
 
-import asyncio
 import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from zot.errors import ConfigError, ExtensionError, in_words
-from zot.features.extensions.loader.data_dir import LOCK
-from zot.features.lookup import extension_host, hook_host, mcp_host
 from zot.frontends.terminal.dialogs.dialog import Dialog
 from zot.frontends.terminal.dialogs.text_dialogs import Evidence
 from zot.system.visible_text import has_hidden, spelled
@@ -22,58 +18,10 @@ from zot.tui.theme import Theme
 from zot.tui.widgets import Choice, SelectList
 
 if TYPE_CHECKING:
-    from zot.agent.conversation import Conversation
-    from zot.features.extensions.host import ExtensionHost
     from zot.features.extensions.loader.lock_file import Widened
     from zot.features.trust import Untrusted, UntrustedKind
-    from zot.frontends.terminal.dialogs.dialog import Dialogs
 
 TRUST, EDITING, SKIP = "trust", "editing", "skip"
-
-
-async def ask_about_trust(conversation: Conversation, dialogs: Dialogs) -> bool:
-    """Ask if there is something to ask; whether an extension may run now that could not before."""
-    async with dialogs.about_trust:
-        return await _ask_what_is_open(conversation, dialogs)
-
-
-async def _ask_what_is_open(conversation: Conversation, dialogs: Dialogs) -> bool:
-    extensions = extension_host(conversation)
-    trusted = await _ask_about_project(conversation, dialogs)
-    if extensions is None or not conversation.services.config.installed_extensions:
-        return False
-    return await _ask_about_more(extensions, dialogs) or trusted
-
-
-async def _ask_about_project(conversation: Conversation, dialogs: Dialogs) -> bool:
-    """One question about all extensions, MCP servers and hooks; whether an extension was trusted."""
-    from zot.features.trust import list_untrusted, trust_all
-
-    hosts = (mcp_host(conversation), extension_host(conversation), hook_host(conversation))
-    found = await list_untrusted(hosts)
-    items = [item for _, listed in found for item in listed]
-    answer = await dialogs.ask(TrustDialog(items)) if items else None
-    if answer not in (TRUST, EDITING):
-        return False
-    await trust_all(found, save=answer == TRUST)
-    return any(item.kind == "extension" for item in items)
-
-
-async def _ask_about_more(host: ExtensionHost, dialogs: Dialogs) -> bool:
-    if not (host.home / LOCK).exists():  # nothing was ever granted
-        return False
-    from zot.features.extensions.loader.lock_file import grant, widened
-
-    found = await asyncio.to_thread(widened, host.home)
-    answer = await dialogs.ask(MoreDialog(found)) if found else None
-    for extension in found if answer == TRUST else ():
-        if extension.guard:
-            host.expect_guard(extension.directory)
-        try:
-            await asyncio.to_thread(grant, host.home, extension)
-        except (ExtensionError, ConfigError, OSError) as error:
-            host.diagnostics.note(f"extension {extension.name} was not granted more: {in_words(error)}")
-    return answer == TRUST
 
 
 class _Question(Dialog[str]):

@@ -264,6 +264,31 @@ async def test_an_address_that_a_classic_server_wants_opened_is_asked_about_and_
     assert refused.is_error and "open the gate first" in text(refused)
 
 
+async def test_question_is_withdrawn_by_server_and_by_cancelled_call(stage: Stage) -> None:
+    host = stage.host(kept(stage, era="classic"))
+    asked, withdrawn = asyncio.Event(), list[str]()
+
+    async def answer(question: Elicitation) -> dict[str, Any]:
+        asked.set()
+        try:
+            return await asyncio.Future()
+        except asyncio.CancelledError:
+            withdrawn.append(question.message)
+            raise
+
+    host.asked = answer
+    await stage.find(host, "ask")
+    assert text(await stage.call(host, "mcp__fake__ask", withdraw=True)) == "withdrawn"
+    await until(lambda: len(withdrawn) == int(asked.is_set()))
+    asked.clear()
+    withdrawn.clear()
+    call = asyncio.ensure_future(stage.call(host, "mcp__fake__ask"))
+    await asked.wait()
+    call.cancel()
+    await until(lambda: withdrawn == ["Who are you?"])
+    await until(lambda: journal(stage)[-1].get("result") == {"action": "cancel"})
+
+
 async def test_a_question_nobody_can_answer_is_refused(stage: Stage) -> None:
     for era, said in (("modern", '"cancel"'), ("classic", '"error"')):
         host = stage.host({"fake": command(era=era)})

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from zot.features.extensions.feature import ensure_extensions, reload_extensions
 from zot.features.lookup import extension_host
+from zot.features.trust_questions import ask_about_trust
 from zot.frontends.terminal.commands.command_context import CommandContext
-from zot.frontends.terminal.trust_dialogs import ask_about_trust
 
 if TYPE_CHECKING:
     from zot.features.extensions.host import ReloadStats
@@ -23,7 +23,7 @@ STATUS_S = 5.0
 async def run(context: CommandContext, arguments: str) -> None:
     if extension_host(context.conversation) is not None:
         if context.typed:
-            await ask_about_trust(context.conversation, context.dialogs)
+            await ask_about_trust(context.conversation)
         await context.end_turn("/reload-ext")
         await reload(context)
         return
@@ -33,7 +33,7 @@ async def run(context: CommandContext, arguments: str) -> None:
     ):  # there were none when zot started; perhaps there are by now
         context.status.ok("there are no extensions")
         return
-    await ask_about_trust(context.conversation, context.dialogs)
+    await ask_about_trust(context.conversation)
     await reload(context)
 
 

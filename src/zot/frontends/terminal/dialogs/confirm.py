@@ -1,7 +1,7 @@
 """May this tool run? Everything that would run can be read before answering.
 
-One question at a time, in the order they came; a confirmation stands above every other dialog. It waits while somebody
-types, and answers of its first moments are ignored, so that typing does not approve; closing it refuses the call.
+A confirmation stands above every other dialog. It waits while somebody types, and answers of its first moments are
+ignored, so that typing does not approve; closing it refuses the call.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from zot.core.permission_gate import Answer, ApprovalQuestion
 from zot.core.permission_modes import CYCLE, WORDS, Mode, Rule, wider
 from zot.errors import ZotError, in_words
+from zot.features.questions import question_queue
 from zot.frontends.terminal.dialogs.call_details import Existing, call_hides, call_rows, nothing_there
 from zot.frontends.terminal.dialogs.dialog import CONFIRM, READING, Dialog, Dialogs
 from zot.frontends.terminal.dialogs.text_dialogs import Evidence
@@ -26,7 +27,7 @@ from zot.tui.width import cells, cut
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.features.jail.outside_access import Decision, OutsideRequest
+    from zot.features.questions import Approval
     from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.tui.markdown import Painter
 
@@ -34,14 +35,16 @@ DEAF_S = 0.15
 _TWICE_S = 1.0
 _ROOMY = 8
 
+T = TypeVar("T")
 
-class ApprovalOption(NamedTuple):
+
+class DigitOption(NamedTuple):
     """An answer under its digit; ``kept`` ones hold in this project in later sessions, too."""
 
     digit: str
     text: str
     short: str
-    decision: Literal["once", "prefix", "tool", "all", "deny"]
+    decision: Any
     kept: bool = False
 
 
@@ -50,72 +53,44 @@ class Confirmed(NamedTuple):
     kept: bool = False
 
 
-class ConfirmDialog(Dialog[Confirmed]):
-    """The digits always mean the same: ``4`` is no, whatever else is offered. ``who`` is the worker that asks, if it is
-    not the conversation itself."""
+class DigitDialog(Dialog[T]):
+    """A question about a call, with answers under digits; ``4`` is no, whatever else is offered. ``who`` is the worker
+    that asks, if it is not the conversation itself."""
 
     rank = CONFIRM
     unasked = True
     takes_text = False
-    answers = frozenset("1234r")
+    answers = frozenset("1234")
 
-    def __init__(
-        self, question: ApprovalQuestion, painter: Painter, confirmations: Confirmations, *, who: str = ""
-    ) -> None:
+    def __init__(self, confirmations: Confirmations, who: str, evidence: Evidence, selected: str) -> None:
         super().__init__()
-        tool, args = question.call.name, question.call.args
-        self._who = spelled(who)
-        self._tool = spelled(tool)
-        self._origin = question.origin
-        self._painter = painter
         self._confirmations = confirmations
-        hidden = call_hides(tool, args)
-        self._evidence = Evidence(lambda theme, width: self._all_of_it(tool, args, theme, width), hidden=hidden)
+        self._who = spelled(who)
+        self._evidence = evidence
+        self._selected = selected
         self._shown_at = 0.0
-        self._reason: TextField | None = None
-        self._always = always_choices(self._tool, question.prefix, of_worker=bool(who))
-        everything = "yes, and everything this worker does" if who else "yes, and everything in this session"
-        self._rest = [ApprovalOption("3", everything, "all", "all")] if question.or_all else []
-        self._selected = "4" if hidden or is_dangerous(args) else "1"
 
     @property
-    def _choices(self) -> list[ApprovalOption]:
-        once = ApprovalOption("1", "yes, this once", "once", "once")
-        return [once, self._always[0], *self._rest, ApprovalOption("4", "no", "no", "deny")]
+    def _choices(self) -> Sequence[DigitOption]:
+        raise NotImplementedError
 
-    # --- rows
+    @property
+    def _is_deaf(self) -> bool:
+        """In its first moments, so that typing does not approve."""
+        return time.monotonic() - self._shown_at < DEAF_S or not self._shown_at
+
+    @property
+    def _existing(self) -> Existing:
+        """The files a call would replace; a worker has its own."""
+        return nothing_there if self._who else self._confirmations.existing
 
     def lines(self, theme: Theme, width: int, height: int) -> list[str]:
         self._shown_at = self._shown_at or time.monotonic()
-        more = self._confirmations.waiting
-        self.title = (
-            f"{self._who}: " * bool(self._who) + f"run {self._tool}?" + (f" ({more} more waiting)" if more else "")
-        )
-        self.hint = self._hint_text()
         return super().lines(theme, width, height)
 
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
         answers = self._answers(theme, width, height)
-        if self._reason is not None:
-            line, column = self._reason.line(theme, max(width - 12, 1))
-            answers = [f"  {theme.paint('prompt', 'because ›')} {line}"]
-            self.cursor = (0, column + 12)
-        body = self._evidence.rows(theme, width, max(height - len(answers), 2))
-        if self._reason is not None:
-            self.cursor = (len(body), (self.cursor or (0, 0))[1])
-        self.hint = self._hint_text()
-        return [*body, *answers]
-
-    def _all_of_it(self, tool: str, args: Any, theme: Theme, width: int) -> list[str]:
-        rows: list[str] = []
-        if cells(self._tool) > width - 20:  # the title has no room for it
-            rows += decision_rows(f"tool: {tool}", "fg", theme, width)
-        if self._origin:
-            rows += decision_rows(f"the extension {self._origin} asks for it", "muted", theme, width)
-        if self._who:
-            rows += decision_rows(f"the worker {self._who} asks for it", "muted", theme, width)
-        existing = nothing_there if self._who else self._confirmations.existing  # it has files of its own
-        return rows + call_rows(tool, args, self._painter, width, existing)
+        return [*self._evidence.rows(theme, width, max(height - len(answers), 2)), *answers]
 
     def _answers(self, theme: Theme, width: int, height: int) -> list[str]:
         """One row each; all on one row where there is hardly any room."""
@@ -126,9 +101,92 @@ class ConfirmDialog(Dialog[Confirmed]):
         ]
         return [theme.paint("fg", cut(f"  {''.join(marks)}", width))]
 
-    def _row(self, theme: Theme, choice: ApprovalOption, width: int) -> str:
+    def _row(self, theme: Theme, choice: DigitOption, width: int) -> str:
         text = f"  {choice.digit}  {choice.text}"
         return theme.selected(text, width) if choice.digit == self._selected else theme.paint("fg", cut(text, width))
+
+    def key(self, key: Key) -> bool:
+        digits = [choice.digit for choice in self._choices]
+        if self._is_deaf:
+            pass
+        elif key.name in ("esc", "ctrl+c"):
+            if not self._who:
+                self._confirmations.escaped()
+            self._answer("4")
+        elif key.name in ("up", "down"):
+            place = digits.index(self._selected) + (1 if key.name == "down" else -1)
+            self._selected = digits[min(max(place, 0), len(digits) - 1)]
+        elif key.name in digits or key.name == "enter":
+            self._answer(self._selected if key.name == "enter" else key.name)
+        else:
+            self._evidence.key(key)
+        return True
+
+    def _answer(self, digit: str) -> None:
+        self._choose(next(choice for choice in self._choices if choice.digit == digit))
+
+    def _choose(self, choice: DigitOption) -> None:
+        raise NotImplementedError
+
+
+class ConfirmDialog(DigitDialog[Confirmed]):
+    """May this call run?"""
+
+    answers = frozenset("1234r")
+
+    def __init__(
+        self, question: ApprovalQuestion, painter: Painter, confirmations: Confirmations, *, who: str = ""
+    ) -> None:
+        tool, args = question.call.name, question.call.args
+        hidden = call_hides(tool, args)
+        evidence = Evidence(lambda theme, width: self._all_of_it(tool, args, theme, width), hidden=hidden)
+        super().__init__(confirmations, who, evidence, "4" if hidden or is_dangerous(args) else "1")
+        self._tool = spelled(tool)
+        self._origin = question.origin
+        self._painter = painter
+        self._reason: TextField | None = None
+        self._always = always_choices(self._tool, question.prefix, of_worker=bool(who))
+        everything = "yes, and everything this worker does" if who else "yes, and everything in this session"
+        self._rest = [DigitOption("3", everything, "all", "all")] if question.or_all else []
+
+    @property
+    def _choices(self) -> list[DigitOption]:
+        once = DigitOption("1", "yes, this once", "once", "once")
+        return [once, self._always[0], *self._rest, DigitOption("4", "no", "no", "deny")]
+
+    # --- rows
+
+    def lines(self, theme: Theme, width: int, height: int) -> list[str]:
+        more = self._confirmations.waiting
+        self.title = (
+            f"{self._who}: " * bool(self._who) + f"run {self._tool}?" + (f" ({more} more waiting)" if more else "")
+        )
+        self.hint = self._hint_text()
+        return super().lines(theme, width, height)
+
+    def rows(self, theme: Theme, width: int, height: int) -> list[str]:
+        rows = super().rows(theme, width, height)
+        if self._reason is not None:
+            self.cursor = (len(rows) - 1, self._column)
+        self.hint = self._hint_text()
+        return rows
+
+    def _answers(self, theme: Theme, width: int, height: int) -> list[str]:
+        if self._reason is None:
+            return super()._answers(theme, width, height)
+        line, column = self._reason.line(theme, max(width - 12, 1))
+        self._column = column + 12
+        return [f"  {theme.paint('prompt', 'because ›')} {line}"]
+
+    def _all_of_it(self, tool: str, args: Any, theme: Theme, width: int) -> list[str]:
+        rows: list[str] = []
+        if cells(self._tool) > width - 20:  # the title has no room for it
+            rows += decision_rows(f"tool: {tool}", "fg", theme, width)
+        if self._origin:
+            rows += decision_rows(f"the extension {self._origin} asks for it", "muted", theme, width)
+        if self._who:
+            rows += decision_rows(f"the worker {self._who} asks for it", "muted", theme, width)
+        return rows + call_rows(tool, args, self._painter, width, self._existing)
 
     def _hint_text(self) -> str:
         if self._reason is not None:
@@ -140,42 +198,25 @@ class ConfirmDialog(Dialog[Confirmed]):
     def key(self, key: Key) -> bool:
         if key.name in READING and self._reason is None:  # approves nothing: heard from the first moment on
             return self._evidence.key(key)
-        if time.monotonic() - self._shown_at < DEAF_S or not self._shown_at:
+        if self._is_deaf:
             return True
         if self._reason is not None:
             return self._reason_key(key)
-        if key.name in ("esc", "ctrl+c"):
-            self._refuse()
-        elif key.name in ("up", "down"):
-            digits = [choice.digit for choice in self._choices]
-            place = digits.index(self._selected) + (1 if key.name == "down" else -1)
-            self._selected = digits[min(max(place, 0), len(digits) - 1)]
-        elif key.name in ("left", "right"):
+        if key.name in ("left", "right"):
             turn = 1 if key.name == "right" else -1
             self._always = [*self._always[turn:], *self._always[:turn]]
             self._selected = "2"
-        elif key.name in ("1", "2", "3", "4"):
-            self._answer(key.name)
-        elif key.name == "enter":
-            self._answer(self._selected)
         elif key.name in ("r", "tab"):
             self._reason = TextField()
             self.chosen = True
         elif key.name == "shift+tab" and not self._who:
             self._confirmations.switch_mode()
         else:
-            self._evidence.key(key)
+            return super().key(key)
         return True
 
-    def _refuse(self) -> None:
-        if not self._who:
-            self._confirmations.escaped()
-        self.finish(Confirmed(Answer("deny")))
-
-    def _answer(self, digit: str) -> None:
-        choice = next((choice for choice in self._choices if choice.digit == digit), None)
-        if choice is not None:
-            self.finish(Confirmed(Answer(choice.decision), choice.kept))
+    def _choose(self, choice: DigitOption) -> None:
+        self.finish(Confirmed(Answer(choice.decision), choice.kept))
 
     def _reason_key(self, key: Key) -> bool:
         assert self._reason is not None
@@ -189,23 +230,23 @@ class ConfirmDialog(Dialog[Confirmed]):
         return True
 
 
-def always_choices(tool: str, prefix: Sequence[str], *, of_worker: bool = False) -> list[ApprovalOption]:
+def always_choices(tool: str, prefix: Sequence[str], *, of_worker: bool = False) -> list[DigitOption]:
     """What the second answer may mean, the narrowest first. What a worker is allowed ends with it."""
     covered: list[tuple[str, str, Literal["prefix", "tool"]]] = [(tool, "this tool", "tool")]
     if prefix:
         covered.insert(0, (f"`{' '.join(prefix)} …`", "like it", "prefix"))
     if of_worker:
         always = "yes, and always {} for this worker"
-        return [ApprovalOption("2", always.format(what), short, decision) for what, short, decision in covered]
+        return [DigitOption("2", always.format(what), short, decision) for what, short, decision in covered]
     return [
-        ApprovalOption("2", f"yes, and always {what} in this {where}", short, decision, where == "project")
+        DigitOption("2", f"yes, and always {what} in this {where}", short, decision, where == "project")
         for what, short, decision in covered
         for where in ("session", "project")
     ]
 
 
 class Confirmations:
-    """Implements ``core.confirm.Confirmer``: ask, one after the other. ``cancel`` ends the turn."""
+    """Shows approvals, and switches the permission mode for the user. ``cancel`` ends the turn."""
 
     def __init__(
         self, desk: ScreenServices, dialogs: Dialogs, conversation: Conversation, cancel: Callable[[], None]
@@ -214,12 +255,9 @@ class Confirmations:
         self._dialogs = dialogs
         self._conversation = conversation
         self._gate = conversation.gate
+        self._queue = question_queue(conversation.services)
         self._cancel = cancel
-        if self._gate is not None:
-            self._gate.confirmer = self
         self.existing: Existing = nothing_there  # what a file holds that a call would replace
-        self.turn = asyncio.Lock()  # one question at a time, whoever asks
-        self._asked = 0
         self._open: ConfirmDialog | None = None
         self._escaped_at = 0.0
 
@@ -230,45 +268,18 @@ class Confirmations:
     @property
     def waiting(self) -> int:
         """Questions behind the one that is shown."""
-        return max(self._asked - 1, 0)
+        return self._queue.waiting
 
-    async def __call__(self, question: ApprovalQuestion) -> Answer:
-        self._asked += 1
+    async def show(self, question: Approval) -> Answer:
+        """A worker asks under its name, and only the answer applies to it."""
+        dialog = ConfirmDialog(question.request, self._desk.painter, self, who=question.worker)
+        self._open = None if question.worker else dialog
         try:
-            async with self.turn:
-                return await self._ask(question)
-        finally:
-            self._asked -= 1
-
-    async def of_worker(self, name: str, question: ApprovalQuestion) -> Answer:
-        """A worker of a swarm asks: in turn with the others, under its name, and by nobody's rules but the answer."""
-        self._asked += 1
-        try:
-            async with self.turn:
-                dialog = ConfirmDialog(question, self._desk.painter, self, who=name)
-                return (await self._dialogs.ask(dialog) or Confirmed(Answer("deny"))).answer
-        finally:
-            self._asked -= 1
-
-    async def outside_of_worker(self, name: str, offer: OutsideRequest) -> Decision:
-        """The same about what is outside its jail."""
-        from zot.frontends.terminal.dialogs.outside_access import OutsideDialog
-
-        async with self.turn:
-            dialog = OutsideDialog(offer, self._desk.painter, self, who=name)
-            return await self._dialogs.ask(dialog) or "deny"
-
-    async def _ask(self, question: ApprovalQuestion) -> Answer:
-        judged = self._gate.judge(question.call) if self._gate is not None else None
-        if judged is not None and judged.step != "ask":  # decided for all while this one waited
-            return Answer("once") if judged.step == "run" else Answer("deny", judged.reason)
-        self._open = ConfirmDialog(question, self._desk.painter, self)
-        try:
-            confirmed = await self._dialogs.ask(self._open) or Confirmed(Answer("deny"))
+            confirmed = await self._dialogs.ask(dialog) or Confirmed(Answer("deny"))
         finally:
             self._open = None
         if confirmed.kept:
-            await self._keep(question, confirmed.answer)
+            await self._keep(question.request, confirmed.answer)
         return confirmed.answer
 
     async def _keep(self, question: ApprovalQuestion, answer: Answer) -> None:

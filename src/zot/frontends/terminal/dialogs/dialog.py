@@ -108,7 +108,6 @@ class Dialogs:
         self._open: list[Dialog[object]] = []
         self._typed_at = 0.0
         self._held: tuple[Dialog[object], Key, asyncio.TimerHandle] | None = None
-        self.about_trust = asyncio.Lock()  # one question at a time: what it settles is not asked again
 
     async def ask(self, dialog: Dialog[T]) -> T | None:
         """Show it until it ends; None when it was closed. Cancelling the caller closes it."""

@@ -6,7 +6,6 @@ answer of its own. An address is shown in full and opened only on a yes.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -68,17 +67,15 @@ class FieldPrompt(TextPrompt):
 
 
 class ServerQuestions:
-    """Implements ``mcp.session.Ask`` for the terminal, one question at a time; ``tell`` is for what went wrong."""
+    """Shows a question of an MCP server and returns its answer; ``tell`` is for what went wrong."""
 
     def __init__(self, tell: Callable[[str], None], dialogs: Dialogs, workspace: Workspace) -> None:
         self._tell = tell
         self._dialogs = dialogs
         self._workspace = workspace
-        self._turn = asyncio.Lock()
 
-    async def __call__(self, question: Elicitation) -> dict[str, Any]:
-        async with self._turn:
-            return await (self._open(question) if question.url else self._fill(question))
+    async def show(self, question: Elicitation) -> dict[str, Any]:
+        return await (self._open(question) if question.url else self._fill(question))
 
     async def _open(self, question: Elicitation) -> dict[str, Any]:
         above = [one_line(question.message), spelled(question.url)]

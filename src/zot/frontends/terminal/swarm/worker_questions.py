@@ -1,4 +1,4 @@
-"""What a worker asks a person: in the terminal's own queue of confirmations, under the worker's name.
+"""Questions of a worker to the user: in the queue of the conversation, under the worker's name.
 
 The request is read from the worker's log, which has it before anybody is told that the worker waits. Answered elsewhere
 meanwhile, it goes away; nobody answers it by leaving.
@@ -16,6 +16,7 @@ import msgspec
 
 from zot.core.permission_gate import ApprovalQuestion
 from zot.errors import ZotError
+from zot.features.questions import Approval, QuestionQueue
 from zot.provider.messages import ToolCallBlock
 from zot.swarm.event_log import recorded, type_of
 from zot.swarm.worker_store import WorkerStore
@@ -23,7 +24,6 @@ from zot.wire.rpc_frames import ApprovalRequest
 from zot.wire.swarm_frames import SwarmApprove, WorkerInfo
 
 if TYPE_CHECKING:
-    from zot.frontends.terminal.dialogs.confirm import Confirmations
     from zot.swarm.service import SwarmService
 
 _TOLD = frozenset({b"approval_request", b"tool_result", b"agent_ready", b"agent_stopped"})
@@ -35,9 +35,9 @@ class Questions:
 
     task: asyncio.Task[None]
 
-    def __init__(self, service: SwarmService, confirmations: Confirmations, worker: WorkerInfo) -> None:
+    def __init__(self, service: SwarmService, queue: QuestionQueue, worker: WorkerInfo) -> None:
         self._service = service
-        self._confirmations = confirmations
+        self._queue = queue
         self.worker = worker
         self._answered: set[str] = set()
         self._answering = False
@@ -75,9 +75,9 @@ class Questions:
             from zot.system.jail.policy import Wish
 
             wishes = tuple(Wish(**msgspec.structs.asdict(wish)) for wish in request.outside)
-            return await self._confirmations.outside_of_worker(self.worker.name, OutsideRequest(call, wishes)), ""
+            return await self._queue.ask(OutsideRequest(call, wishes, worker=self.worker.name)), ""
         question = ApprovalQuestion(call, request.preview, prefix=tuple(request.prefix.split()))
-        answer = await self._confirmations.of_worker(self.worker.name, question)
+        answer = await self._queue.ask(Approval(question, worker=self.worker.name))
         return answer.decision, answer.reason
 
 

@@ -17,7 +17,6 @@ from zot.tui.sanitize import one_line
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.frontends.terminal.dialogs.confirm import Confirmations
     from zot.frontends.terminal.screen.notice_area import Notes
     from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.swarm.client import Event
@@ -38,13 +37,10 @@ class Workers:
     """``known`` are all there is a record of, as far as anybody looked; ``stats`` what they changed in their trees.
     ``everyone``: the list shows those of other conversations, too."""
 
-    def __init__(
-        self, conversation: Conversation, desk: ScreenServices, notes: Notes, confirmations: Confirmations
-    ) -> None:
+    def __init__(self, conversation: Conversation, desk: ScreenServices, notes: Notes) -> None:
         self._conversation = conversation
         self._desk = desk
         self._notes = notes
-        self._confirmations = confirmations
         self._service: SwarmService | None = None
         self._looked_for = ""  # the conversation whose workers were looked for
         self._started: set[str] = set()
@@ -284,11 +280,13 @@ class Workers:
 
     def _heed_question(self, info: WorkerInfo) -> None:
         """Somebody has to answer it, here unless it is done elsewhere."""
+        from zot.features.questions import question_queue
         from zot.frontends.terminal.swarm.worker_questions import Questions
 
         asked = self._questions.get(info.id)
         if info.status == "waiting" and asked is None:
-            questions = self._questions[info.id] = Questions(self.service, self._confirmations, info)
+            queue = question_queue(self._conversation.services)
+            questions = self._questions[info.id] = Questions(self.service, queue, info)
             questions.task = self._desk.spawn(self._ask(questions))
         elif info.status != "waiting" and asked is not None:
             asked.withdraw()

@@ -1,0 +1,141 @@
+"""Questions to the user: one queue per conversation, which the front end renders in one place.
+
+A feature asks with ``QuestionQueue.ask`` and waits; cancelling the asker withdraws the question at once. The front end
+registers one presenter, which shows a question and returns its answer. Without a presenter, or if it fails, the answer
+is the question's denial. A new kind of question is a subclass of ``Question`` and a rendering in each front end that
+can show it; the others deny it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+import msgspec
+
+if TYPE_CHECKING:
+    from zot.agent.services import Services
+    from zot.core.permission_gate import Answer, ApprovalQuestion
+
+FAILED = "refused: asking for confirmation failed"
+
+T = TypeVar("T")
+
+
+class Question(msgspec.Struct, Generic[T], frozen=True):
+    """Base class; ``kind`` chooses the rendering, ``T`` is the type of the answer."""
+
+    kind: ClassVar[str]
+
+    @property
+    def source(self) -> str:
+        """The worker, server or extension that asks; empty for the conversation itself."""
+        return ""
+
+    def denial(self, reason: str = "") -> T:
+        """The safe answer, if the user cannot be asked."""
+        raise NotImplementedError
+
+
+class Approval(Question["Answer"], frozen=True):
+    """May this tool call run? ``worker`` is the swarm worker that asks, if one does."""
+
+    kind: ClassVar[str] = "approval"
+    request: ApprovalQuestion
+    worker: str = ""
+
+    @property
+    def source(self) -> str:
+        return self.worker
+
+    def denial(self, reason: str = "") -> Answer:
+        from zot.core.permission_gate import NOBODY_TO_ASK, Answer  # most headless runs ask nothing
+
+        return Answer("deny", reason or NOBODY_TO_ASK)
+
+
+Presenter = Callable[[Question[Any]], Awaitable[Any]]
+
+
+class QuestionQueue:
+    """Questions in the order they were asked."""
+
+    def __init__(self) -> None:
+        self._presenter: Presenter | None = None
+        self._kinds: frozenset[str] = frozenset()
+        self._one_at_a_time = True
+        self._turn = asyncio.Lock()  # it is fair, so the order is that of the questions
+        self._asked = 0
+        self._followers: list[tuple[str, Callable[[bool], None]]] = []
+        self._sections: dict[str, asyncio.Lock] = {}
+
+    # --- for the front end
+
+    def present(self, presenter: Presenter | None, kinds: Collection[str], *, one_at_a_time: bool = True) -> None:
+        """Register the presenter and the kinds it can show, instead of the one before.
+
+        A presenter for people gets questions one at a time, one for programs as they come."""
+        self._presenter = presenter
+        self._kinds = frozenset(kinds) if presenter is not None else frozenset()
+        self._one_at_a_time = one_at_a_time
+        for kind, on_change in self._followers:
+            on_change(self.can_ask(kind))
+
+    @property
+    def waiting(self) -> int:
+        """The number of questions behind the one that is shown."""
+        return max(self._asked - 1, 0)
+
+    # --- for features
+
+    def can_ask(self, kind: str) -> bool:
+        return kind in self._kinds
+
+    def follow(self, kind: str, on_change: Callable[[bool], None]) -> None:
+        """Call ``on_change`` with whether that kind can be asked: now, and each time the presenter changes."""
+        self._followers.append((kind, on_change))
+        on_change(self.can_ask(kind))
+
+    def section(self, name: str) -> asyncio.Lock:
+        """Held by a feature that looks what is open, asks and applies the answer: it settles the next question, too."""
+        return self._sections.setdefault(name, asyncio.Lock())
+
+    async def ask(
+        self,
+        question: Question[T],
+        *,
+        settled: Callable[[], T | None] = lambda: None,
+        on_failure: Callable[[str], None] = lambda reason: None,
+    ) -> T:
+        """The user's answer. If the question waited for others, ``settled`` may have an answer by now. ``on_failure``
+        gets the reason if the presenter fails."""
+        waits = self._one_at_a_time and self._asked > 0
+        self._asked += 1
+        try:
+            if not self._one_at_a_time:
+                return await self._show(question, on_failure)
+            async with self._turn:
+                answer = settled() if waits else None
+                return await self._show(question, on_failure) if answer is None else answer
+        finally:
+            self._asked -= 1
+
+    async def _show(self, question: Question[T], on_failure: Callable[[str], None]) -> T:
+        if self._presenter is None or not self.can_ask(question.kind):
+            return question.denial()
+        try:
+            return await self._presenter(question)
+        except Exception as error:
+            reason = str(error) or type(error).__name__
+            on_failure(reason)
+            return question.denial(f"{FAILED}: {reason}")
+
+
+def question_queue(services: Services) -> QuestionQueue:
+    """The queue of a conversation and its side conversations, created when it is first needed."""
+    if services.questions is None:
+        front_end = services.front_end
+        services.questions = QuestionQueue()
+        services.questions.present(front_end.on_question, front_end.question_kinds, one_at_a_time=False)
+    return services.questions

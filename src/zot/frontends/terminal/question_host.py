@@ -1,0 +1,72 @@
+"""Shows questions to the user: the presenter of the terminal, with one rendering per kind of question.
+
+Every question of the conversation and of its workers comes here, one at a time, in the order they were asked. The
+modules of a kind are loaded when it is first asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from zot.features.questions import Question, question_queue
+
+if TYPE_CHECKING:
+    from zot.agent.conversation import Conversation
+    from zot.features.jail.outside_access import OutsideRequest
+    from zot.features.mcp.elicitation import Elicitation
+    from zot.features.trust_questions import GrantQuestion, TrustQuestion
+    from zot.frontends.terminal.dialogs.confirm import Confirmations
+    from zot.frontends.terminal.dialogs.dialog import Dialogs
+    from zot.frontends.terminal.screen.ui_services import ScreenServices
+
+
+class QuestionHost:
+    """``tell`` shows a line about something that failed."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        desk: ScreenServices,
+        dialogs: Dialogs,
+        confirmations: Confirmations,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._conversation = conversation
+        self._desk = desk
+        self._dialogs = dialogs
+        self._confirmations = confirmations
+        self._tell = tell
+        self._renderings: dict[str, Callable[[Any], Any]] = {
+            "approval": confirmations.show,
+            "outside": self._outside,
+            "elicitation": self._elicitation,
+            "trust": self._trust,
+            "grant": self._grant,
+        }
+        question_queue(conversation.services).present(self._show, self._renderings)
+
+    async def _show(self, question: Question[Any]) -> Any:
+        """A dialog that was closed is a denial."""
+        answer = await self._renderings[question.kind](question)
+        return question.denial() if answer is None else answer
+
+    async def _outside(self, question: OutsideRequest) -> str | None:
+        from zot.frontends.terminal.dialogs.outside_access import OutsideDialog
+
+        return await self._dialogs.ask(OutsideDialog(question, self._desk.painter, self._confirmations))
+
+    async def _elicitation(self, question: Elicitation) -> dict[str, Any]:
+        from zot.frontends.terminal.dialogs.question_form import ServerQuestions
+
+        return await ServerQuestions(self._tell, self._dialogs, self._conversation.workspace).show(question)
+
+    async def _trust(self, question: TrustQuestion) -> str | None:
+        from zot.frontends.terminal.trust_dialogs import TrustDialog
+
+        return await self._dialogs.ask(TrustDialog(question.items))
+
+    async def _grant(self, question: GrantQuestion) -> str | None:
+        from zot.frontends.terminal.trust_dialogs import MoreDialog
+
+        return await self._dialogs.ask(MoreDialog(question.extensions))
