@@ -44,6 +44,7 @@ class RpcCommands:
         conversation: Conversation,
         queue: WorkQueue,
         questions: PendingQuestions,
+        permissions: ClientPermissions,
         announced: set[str],
         surface: RpcSurface,
         tasks: asyncio.TaskGroup,
@@ -52,8 +53,7 @@ class RpcCommands:
         self._conversation = conversation
         self._queue = queue
         self._questions = questions
-        limit = conversation.services.config.permission_limit
-        self._permissions = ClientPermissions(conversation.gate, limit)
+        self._permissions = permissions
         self._announced = announced
         self._tasks = tasks
         self._writer = writer

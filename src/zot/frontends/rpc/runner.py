@@ -15,7 +15,7 @@ from zot.features.lookup import mcp
 from zot.features.questions import question_queue
 from zot.frontends.console import end_at_once, run_loop, say
 from zot.frontends.loop_watchdog import LoopGuard, LoopHeld
-from zot.frontends.pending_questions import PendingQuestions
+from zot.frontends.pending_questions import ClientPermissions, PendingQuestions
 from zot.frontends.prompt_queue import WorkQueue
 from zot.frontends.rpc.commands import RpcCommands
 from zot.frontends.rpc.early_ping import EarlyDoor
@@ -72,7 +72,8 @@ async def _serve(config: RunConfig, door: EarlyDoor, writer: Writer, stopped: _S
         questions = PendingQuestions(question_queue(conversation.services), writer.tell, outside=bool(config.approve))
         if (servers := mcp(conversation)) is not None:
             servers.on_state(writer.tell)
-        commands = RpcCommands(conversation, queue, questions, announced, surface, tasks, writer)
+        permissions = ClientPermissions(conversation.gate, config.permission_limit)
+        commands = RpcCommands(conversation, queue, questions, permissions, announced, surface, tasks, writer)
         server = Server(
             writer=writer,
             queue=queue,
