@@ -3,8 +3,8 @@
 P is the wall time of ``python -c pass`` in the same venv, S that of ``sh -c true``; both are measured again before
 each group, because a machine is not equally fast all the time. For the same reason a group that missed a budget is
 measured again, twice at most, and what was seen in the quietest minute counts, the one with the smallest P; of what
-must never happen (a budget of 0), the worst. Name groups to run only those; ``--write`` puts the tables of a whole run
-into the README: the budgets between its ``bench`` marks, zot beside its peers between the ``peers`` marks.
+must never happen (a budget of 0), the worst. Name groups to run only those; ``--write`` puts the budgets of a whole run
+into docs/reference/performance.md and zot beside its peers into the README.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ def main() -> int:
     compileall.compile_dir(ROOT / "src", quiet=1)  # what was just edited is not to be compiled at each start
     rows = [row for name in wanted or GROUPS for row in measured(name)]
     if "--write" in sys.argv and not wanted:
-        readme = ROOT / "README.md"
-        write_between(readme, "bench", markdown(rows, python_pass(), shell_true()))
+        page = ROOT / "docs" / "reference" / "performance.md"
+        write_between(page, "bench", markdown(rows, python_pass(), shell_true()))
         if peers_table := comparison(rows):  # those of the last run that had peers stay otherwise
-            write_between(readme, "peers", peers_table)
+            write_between(ROOT / "README.md", "peers", peers_table)
     budgets = [row for row in rows if row.budget is not None]
     missed = [row for row in budgets if not row.holds]
     print(f"\n{len(budgets) - len(missed)} of {len(budgets)} budgets hold")

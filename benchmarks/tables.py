@@ -1,4 +1,4 @@
-"""Rows as the README's tables: one with the budgets, and one that sets zot beside its peers when they were measured."""
+"""Rows as tables: the budgets of docs/reference/performance.md, and the README's table of zot beside its peers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The example at the top of each SDK's README, as a reader copies it: it runs, and `zot ext check` finds nothing."""
+"""The extension in the README and in each SDK's README, as a reader copies it: it runs, and `zot ext check` finds nothing."""
 
 from __future__ import annotations
 
@@ -25,6 +25,13 @@ def python(place: Path) -> list[str]:
     return [sys.executable, "main.py"]
 
 
+def readme(place: Path) -> list[str]:
+    blocks = re.findall(r"^```python\n(.*?)^```$", (SDKS.parent / "README.md").read_text("utf-8"), re.M | re.S)
+    [program] = [each for each in blocks if "zot.ext" in each]
+    (place / "main.py").write_text(program.replace('"notes"', '"hello"'))
+    return [sys.executable, "main.py"]
+
+
 def typescript(place: Path) -> list[str]:
     (place / "main.ts").write_text(example("typescript", "ts"))
     (place / "package.json").write_text('{"type": "module"}')
@@ -44,7 +51,7 @@ def go(place: Path) -> list[str]:
     return ["./hello"]
 
 
-@pytest.mark.parametrize("make", [python, typescript, go], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [readme, python, typescript, go], ids=lambda make: make.__name__)
 def test_the_example_of_the_readme_passes(make, tmp_path: Path) -> None:
     place = tmp_path / "hello"
     place.mkdir()

@@ -1,4 +1,4 @@
-"""The README's tables, made of rows."""
+"""The tables of the README and of the performance page, made of rows."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def test_peers_stand_side_by_side_in_a_table_of_their_own() -> None:
     assert comparison([BUDGET, ROWS[1]]) == ""  # zot beside nobody is no comparison
 
 
-def test_the_readme_has_a_place_for_both_and_only_that_place_changes(tmp_path: Path) -> None:
-    page = tmp_path / "README.md"
-    page.write_text((ROOT / "README.md").read_text())
-    for mark in ("bench", "peers"):
+def test_each_page_has_a_place_for_its_table_and_only_that_changes(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    for mark, original in (("bench", "docs/reference/performance.md"), ("peers", "README.md")):
+        page.write_text((ROOT / original).read_text())
         before, _, rest = page.read_text().partition(f"<!-- {mark} -->\n")
         _, _, after = rest.partition(f"<!-- /{mark} -->")
         write_between(page, mark, f"| new {mark} |")
