@@ -1,4 +1,4 @@
-"""The extension in the README and in each SDK's README, as a reader copies it: it runs, and `zot ext check` finds nothing."""
+"""The extension in the README and in that of each SDK, as a reader copies it, passes `zot ext check`."""
 
 from __future__ import annotations
 
