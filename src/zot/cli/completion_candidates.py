@@ -37,7 +37,8 @@ def complete(words: Sequence[str]) -> Candidates:
     *before, typed = words or [""]
     path, rest = _verb(before)
     if path is None or path == "rpc":
-        return _offer(_run_switches(), rest, typed, "" if path or before else "verbs", ())
+        switches = {name: _Switch(flag.read is not None, flag.kind, flag.help) for flag in FLAGS for name in flag.names}
+        return _offer(switches, rest, typed, "" if path or before else "verbs", ())
     if children := verb_table.below(path):
         rows = [(child.path.split()[-1], child.about) for child in children]
         default = _verb_switches(f"{path} list") if path in ("auth", "local", "mcp", "sessions") else {}
@@ -52,10 +53,6 @@ def _verb(before: Sequence[str]) -> tuple[str | None, Sequence[str]]:
         if len(before) >= length and verb_table.verb_of(" ".join(before[:length])):
             return " ".join(before[:length]), before[length:]
     return None, before
-
-
-def _run_switches() -> dict[str, _Switch]:
-    return {name: _Switch(flag.read is not None, flag.kind, flag.help) for flag in FLAGS for name in flag.names}
 
 
 def _verb_switches(path: str) -> dict[str, _Switch]:
@@ -112,17 +109,12 @@ def _values(kind: str | tuple[str, ...], typed: str, given: dict[str, str]) -> C
     if kind in (verb_table.FILE, verb_table.DIR):
         return Candidates("files" if kind == verb_table.FILE else "dirs", typed, [])
     if kind == verb_table.TOOLS:
-        return _list(typed, TOOL_NAMES)
+        head, comma, _ = typed.rpartition(",")
+        taken = head.split(",")
+        return _words(typed, [(f"{head}{comma}{name}", "") for name in TOOL_NAMES if name not in taken])
     if isinstance(kind, tuple):
         return _words(typed, [(choice, "") for choice in kind])
     return _words(typed, _here(kind, given))
-
-
-def _list(typed: str, names: Sequence[str]) -> Candidates:
-    """Names separated by commas: the last one is completed, those before it are not offered again."""
-    head, comma, _ = typed.rpartition(",")
-    taken = head.split(",")
-    return _words(typed, [(f"{head}{comma}{name}", "") for name in names if name not in taken])
 
 
 def _words(typed: str, rows: Sequence[tuple[str, str]] | Iterator[tuple[str, str]]) -> Candidates:
@@ -145,7 +137,13 @@ def _here(kind: str, given: dict[str, str]) -> Iterator[tuple[str, str]]:
     if kind in (verb_table.MODEL, verb_table.PROVIDER):
         yield from _catalog(home, kind, given.get("--provider", ""))
     elif kind == verb_table.SESSION:
-        yield from _sessions(home, Path(given.get("--cwd", ".")))
+        from zot import __version__
+        from zot.core.session.store import SessionStore
+
+        yield from (
+            (found.id[:8], found.label)
+            for found in SessionStore(home, Path(given.get("--cwd", ".")), __version__).summaries()
+        )
     elif kind == verb_table.EXTENSION:
         from zot.features.extensions.install.installed import all_installed
 
@@ -190,11 +188,3 @@ def _catalog(home: Path, kind: str, provider: str) -> Iterator[tuple[str, str]]:
     else:
         rows = (row for row in catalog.rows() if provider in ("", row.provider))
         yield from ((row.id, f"{row.provider}: {row.name or row.id}") for row in rows)
-
-
-def _sessions(home: Path, cwd: Path) -> Iterator[tuple[str, str]]:
-    """As ``zot sessions`` prints them: the beginning of the id, with the title."""
-    from zot import __version__
-    from zot.core.session.store import SessionStore
-
-    yield from ((found.id[:8], found.label) for found in SessionStore(home, cwd, __version__).summaries())

@@ -506,31 +506,25 @@ def parse(argv: Sequence[str]) -> Flags:
         elif argument == "-" or not argument.startswith("-"):
             words.append(argument)
         elif argument not in IGNORED:
-            _take(typed, argument, rest)
+            name, equals, inline = argument.partition("=") if argument.startswith("--") else (argument, "", "")
+            flag = _BY_NAME.get(name)
+            if flag is None:
+                from zot.errors import nearest  # only for a command line that is wrong anyway
+
+                close = nearest(name, _BY_NAME) if name.startswith("--") else ""
+                raise UsageError(f'unknown flag "{name}"' + (f"; did you mean {close}?" if close else ""))
+            if flag.read is None:
+                if equals and inline != flag.inline:
+                    raise UsageError(
+                        f"{name}={inline}: only {name}={flag.inline}" if flag.inline else f"{name} takes no value"
+                    )
+                typed[flag.dest] = inline if equals else flag.store
+            else:
+                value = inline if equals else next(rest, None)
+                if value is None:
+                    raise UsageError(f"{name} needs a value: {name} {flag.value}")
+                parsed = flag.read(name, value)
+                typed[flag.dest] = (*typed.get(flag.dest, ()), parsed) if flag.repeat else parsed
     if typed.get("stats") and typed.get("mode") != "print":
         raise UsageError("--stats works with -p only")
     return Flags({**typed, "words": tuple(words)})
-
-
-def _take(typed: dict[str, Any], argument: str, rest: Any) -> None:
-    name, equals, inline = argument.partition("=") if argument.startswith("--") else (argument, "", "")
-    flag = _BY_NAME.get(name)
-    if flag is None:
-        raise UsageError(f'unknown flag "{name}"' + _meant(name))
-    if flag.read is None:
-        if equals and inline != flag.inline:
-            raise UsageError(f"{name}={inline}: only {name}={flag.inline}" if flag.inline else f"{name} takes no value")
-        typed[flag.dest] = inline if equals else flag.store
-        return
-    value = inline if equals else next(rest, None)
-    if value is None:
-        raise UsageError(f"{name} needs a value: {name} {flag.value}")
-    parsed = flag.read(name, value)
-    typed[flag.dest] = (*typed.get(flag.dest, ()), parsed) if flag.repeat else parsed
-
-
-def _meant(name: str) -> str:
-    from zot.errors import nearest  # only for a command line that is wrong anyway
-
-    close = nearest(name, _BY_NAME) if name.startswith("--") else ""
-    return f"; did you mean {close}?" if close else ""

@@ -14,10 +14,8 @@ from zot.system.process_setup import claim, open_missing_streams, rest
 
 TYPE_CHECKING = False  # importing `typing` for it would cost more than all of this
 if TYPE_CHECKING:
-    from pathlib import Path
     from typing import NoReturn
 
-    from zot.features.extensions.loader.discovery import DiscoveredExtension
 
 VERBS = {
     "auth": "zot.cli.verbs.auth",
@@ -43,7 +41,10 @@ def run(argv: list[str]) -> int:
     """The exit code of one command line."""
     try:
         if sys.stdout is None and argv[:1] != ["rpc"]:  # pyright: ignore[reportUnnecessaryComparison]  `zot >&-`
-            _fail_to_write()
+            import os
+
+            open_missing_streams(os.O_RDONLY)  # printing to it fails like any other write
+            sys.stdout = os.fdopen(1, "w", closefd=False)
         code = _dispatch(argv)
         if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]  `zot rpc >&-` has none
             sys.stdout.flush()  # what cannot be written is told here, not by Python while it shuts down
@@ -55,14 +56,6 @@ def run(argv: list[str]) -> int:
         return 141
     except (ZotError, OSError, ExceptionGroup) as error:
         return _fail(error, argv)
-
-
-def _fail_to_write() -> None:
-    """A stream that cannot be written, in place of none: printing to it is an error like any other."""
-    import os
-
-    open_missing_streams(os.O_RDONLY)
-    sys.stdout = os.fdopen(1, "w", closefd=False)
 
 
 def _dispatch(argv: list[str]) -> int:
@@ -137,42 +130,6 @@ def _mode(flags: Flags) -> int:
         leave(run_headless(config, mode, flags.prompt, stats=flags.stats, resume=flags.resume))
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         raise ZotError('the interactive mode needs a terminal; for pipes and files use zot -p "PROMPT"')
-    return _terminal(flags)
-
-
-def _check_theme(flags: Flags) -> None:
-    """NotThere if --theme names no theme, in every mode. A missing theme of the settings or of ZOT_THEME is no error:
-    it may have been removed with an extension. Extensions are read only if no other theme has the name."""
-    from zot.frontends.terminal.themes import Themes
-    from zot.system.files import zot_home
-
-    home = zot_home()
-    if Themes(home).has(flags.theme):
-        return
-    themes = Themes(home, _extensions(flags, home))
-    if not themes.has(flags.theme):
-        names = ", ".join(choice.label for choice in themes.choices())
-        raise NotThere(f"--theme {flags.theme}: there is no such theme; there are {names}, or the path of a .json file")
-
-
-def _extensions(flags: Flags, home: Path) -> list[DiscoveredExtension]:
-    from pathlib import Path
-
-    from zot.agent.build import working_directory
-    from zot.features.extensions.loader.discovery import discover
-    from zot.features.extensions.loader.extension_trust import ExtensionTrust
-
-    return discover(
-        explicit=[Path(path) for path in flags.ext],
-        cwd=working_directory(flags.cwd),
-        home=home,
-        scan=not flags.no_ext,
-        trust=ExtensionTrust(home),
-        trust_project=flags.trust_project,
-    ).entries
-
-
-def _terminal(flags: Flags) -> int:
     from zot.frontends.terminal.lifecycle import run
     from zot.frontends.terminal.options import TerminalOptions
 
@@ -186,6 +143,37 @@ def _terminal(flags: Flags) -> int:
             resume=flags.resume and not flags.session and not flags.continue_,
         )
     )
+
+
+def _check_theme(flags: Flags) -> None:
+    """NotThere if --theme names no theme, in every mode. A missing theme of the settings or of ZOT_THEME is no error:
+    it may have been removed with an extension. Extensions are read only if no other theme has the name."""
+    from zot.frontends.terminal.themes import Themes
+    from zot.system.files import zot_home
+
+    home = zot_home()
+    if Themes(home).has(flags.theme):
+        return
+    from pathlib import Path
+
+    from zot.agent.build import working_directory
+    from zot.features.extensions.loader.discovery import discover
+    from zot.features.extensions.loader.extension_trust import ExtensionTrust
+
+    themes = Themes(
+        home,
+        discover(
+            explicit=[Path(path) for path in flags.ext],
+            cwd=working_directory(flags.cwd),
+            home=home,
+            scan=not flags.no_ext,
+            trust=ExtensionTrust(home),
+            trust_project=flags.trust_project,
+        ).entries,
+    )
+    if not themes.has(flags.theme):
+        names = ", ".join(choice.label for choice in themes.choices())
+        raise NotThere(f"--theme {flags.theme}: there is no such theme; there are {names}, or the path of a .json file")
 
 
 def _rpc(given: Flags | str) -> int:

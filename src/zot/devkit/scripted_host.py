@@ -120,13 +120,10 @@ class ScriptHost:
         self._keep(line)
         for byte in line:
             self._outbox.put_nowait(bytes([byte]))
-            await self._taken()
-
-    async def _taken(self) -> None:
-        waited = 0.0
-        while self.alive and (not self._outbox.empty() or self._unread()) and waited < _TAKEN_WITHIN:
-            await asyncio.sleep(_LOOK_AGAIN)
-            waited += _LOOK_AGAIN
+            waited = 0.0
+            while self.alive and (not self._outbox.empty() or self._unread()) and waited < _TAKEN_WITHIN:
+                await asyncio.sleep(_LOOK_AGAIN)
+                waited += _LOOK_AGAIN
 
     def _unread(self) -> int:
         """Bytes in the pipe that the child has not read yet."""

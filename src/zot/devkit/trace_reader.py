@@ -141,7 +141,8 @@ class LiveTrace:
             if greeted is not None:
                 await self._serve(host)
             took = await host.end()
-        self._tell_log()
+        if self._place.log.exists():
+            os.write(2, read_beginning(self._place.log))
         if greeted is None:
             raise ExtensionError(f"{self._manifest.name} did not say hello")
         return 0 if took is not None else 1
@@ -167,11 +168,6 @@ class LiveTrace:
         if isinstance(frame, Asking) and kind_of(frame) is not None:
             host.note_question(frame)
         host.send_bytes(typed.encode() + b"\n" if typed.startswith("{") else encode(frame))
-
-    def _tell_log(self) -> None:
-        """What it wrote to its stderr goes to ours."""
-        if self._place.log.exists():
-            os.write(2, read_beginning(self._place.log))
 
 
 class Typed:

@@ -51,7 +51,8 @@ class LocalClient:
     async def _answers(self, request: Request) -> AsyncGenerator[StreamEvent]:
         for left in reversed(range(_STARTS)):
             server = await self._running()
-            client = self._client(server)
+            endpoint = msgspec.structs.replace(self._endpoint, base_url=f"{server.address}/v1", api_key=server.key)
+            client = HttpClient(self.name, self._dialect, endpoint, self._pool)
             begun = False
             try:
                 async with aclosing(client.stream(request)) as events:
@@ -81,10 +82,6 @@ class LocalClient:
             return await self._runtime.ensure()
         except ZotError as error:
             raise BadRequest(f"{self.name}: {error}", provider=self.name) from error
-
-    def _client(self, running: ServerInfo) -> HttpClient:
-        endpoint = msgspec.structs.replace(self._endpoint, base_url=f"{running.address}/v1", api_key=running.key)
-        return HttpClient(self.name, self._dialect, endpoint, self._pool)
 
     async def _told(self, error: TransportFailed, server: ServerInfo) -> TransportFailed:
         """The same error, unless the server is gone: then that is the reason."""

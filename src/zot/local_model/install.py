@@ -63,23 +63,19 @@ async def install(
     time. ``complain`` hears of each source that failed, ``show`` how far the download is."""
     if offer.command:
         tell(f"$ {offer.command}")
-        await _run(offer.command)
+        words = shlex.split(offer.command)
+        program = words[0] if os.sep in words[0] else find_program(words[0])
+        if program is None:
+            raise ZotError(f"{offer.command}: there is no {words[0]} on PATH")
+        with scratch_directory("runtime") as place:
+            try:
+                code, reason = await run_quietly([program, *words[1:]], place)
+            except SourceFailed as error:
+                raise ZotError(f"{offer.command}: {error}") from error
+        if code:
+            raise ZotError(f"{offer.command}: {reason or f'exit code {code}'}")
+        invalidate_caches()  # so that what was just installed can be found
     if offer.model in (table := known()) and not place_of(offer.model).is_file():
         weights = table[offer.model]
         tell(f"{weights.title} by {weights.by}, licence {weights.licence}")
         await fetch(weights, place_of(offer.model), tell=complain, show=show, proxy=proxy)
-
-
-async def _run(command: str) -> None:
-    words = shlex.split(command)
-    program = words[0] if os.sep in words[0] else find_program(words[0])
-    if program is None:
-        raise ZotError(f"{command}: there is no {words[0]} on PATH")
-    with scratch_directory("runtime") as place:
-        try:
-            code, reason = await run_quietly([program, *words[1:]], place)
-        except SourceFailed as error:
-            raise ZotError(f"{command}: {error}") from error
-    if code:
-        raise ZotError(f"{command}: {reason or f'exit code {code}'}")
-    invalidate_caches()  # so that what was just installed can be found

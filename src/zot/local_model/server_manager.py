@@ -71,30 +71,27 @@ class Runtime:
         """A server that answers. ZotError when there can be none; its text is one line that says why."""
         try:
             async with asyncio.timeout(_PATIENCE_S):
-                return await self._found_or_started()
+                room = self.room
+                self._reap()
+                if self._lease is None:
+                    self._lease = room.register()
+                self._lease.note_use()
+                while True:
+                    with room.starting() as ours:
+                        # Without that lock, what is told of the last server could be taken for the one that begins.
+                        if ours and (running := room.running()):
+                            self._lease.note_use()
+                            return running
+                        if ours and (lock := room.server_lock()) >= 0:
+                            try:
+                                return await self._start(room, lock)
+                            finally:
+                                os.close(lock)
+                    await asyncio.sleep(_LOOK_S)
         except TimeoutError as error:
             raise ZotError(f"{self.model.name}: its server did not start in {_PATIENCE_S:g} s") from error
         except OSError as error:
             raise ZotError(f"{self.model.name}: its server cannot be shared: {in_words(error)}") from error
-
-    async def _found_or_started(self) -> ServerInfo:
-        room = self.room
-        self._reap()
-        if self._lease is None:
-            self._lease = room.register()
-        self._lease.note_use()
-        while True:
-            with room.starting() as ours:
-                # Without that lock, what is told of the last server could be taken for the one that begins.
-                if ours and (running := room.running()):
-                    self._lease.note_use()
-                    return running
-                if ours and (lock := room.server_lock()) >= 0:
-                    try:
-                        return await self._start(room, lock)
-                    finally:
-                        os.close(lock)
-            await asyncio.sleep(_LOOK_S)
 
     def note_use(self) -> None:
         """It is being used now, or was until now."""
@@ -125,7 +122,9 @@ class Runtime:
             raise ZotError(missing)
         header = read_header(self.model.path)
         check_memory(self.model.name, self.model.memory)
-        self._check_size()
+        row = known().get(self.model.name)
+        if row is not None and self.model.path.stat().st_size != row.bytes:  # cut off since it was checked
+            raise ZotError(f"{self.model.path} is damaged: zot local install {row.name} fetches it again")
         task = LocalServerConfig(
             room=str(room.directory),
             model=self.model.name,
@@ -148,12 +147,6 @@ class Runtime:
             raise ZotError(self._why_not(room, child))
         return running
 
-    def _check_size(self) -> None:
-        """What the table pins is looked at again: a disk may have lost the end of it since it was checked."""
-        row = known().get(self.model.name)
-        if row is not None and self.model.path.stat().st_size != row.bytes:
-            raise ZotError(f"{self.model.path} is damaged: zot local install {row.name} fetches it again")
-
     def _why_not(self, room: ServerRuntimeDir, child: subprocess.Popen[bytes]) -> str:
         with suppress(subprocess.TimeoutExpired):
             child.wait(timeout=5)
@@ -161,7 +154,11 @@ class Runtime:
         text = ""
         with suppress(OSError):
             text = read_beginning(room.log).decode("utf-8", "replace")
-        reason = _complaint(text) or _ending(child.returncode)
+        code = child.returncode
+        ended = f"its server ended with code {code}"
+        if code is not None and code < 0:
+            ended = f"its server was ended by signal {-code}" + (", as when memory runs out" if code == -9 else "")
+        reason = _complaint(text) or ended
         return f"{self.model.name} could not be started: {reason} (all it said: {room.log})"
 
     def _reap(self) -> None:
@@ -205,9 +202,3 @@ def _complaint(log: str) -> str:
     telling = [said for line in errors if (said := line.partition("error loading model: ")[2])]
     own = [line.removeprefix("zot: ") for line in log.splitlines() if line.startswith("zot: ")]
     return (telling or errors or own or [""])[0][:_LONGEST_REASON]
-
-
-def _ending(code: int | None) -> str:
-    if code is not None and code < 0:
-        return f"its server was ended by signal {-code}" + (", as when memory runs out" if code == -9 else "")
-    return f"its server ended with code {code}"

@@ -47,9 +47,6 @@ class Inbox:
         self._messages: list[Message] = []
         self.taken = self.finished = 0
         self.problem = ""
-        self._read()
-
-    def _read(self) -> None:
         try:
             data = read_whole(self._path, _LARGEST)
         except FileNotFoundError:

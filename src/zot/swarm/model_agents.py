@@ -100,7 +100,11 @@ class ModelSwarm:
 
     async def agent_wait(self, args: dict[str, Any]) -> str:
         arguments = Arguments("agent_wait", args)
-        found = self._meant(args.get("ids"))
+        given = args.get("ids")
+        ids = list(map(str, cast("list[object]", given))) if isinstance(given, list) and given else list(self._agents)
+        if not ids:
+            raise ToolError("agent_wait: you have started no agent")
+        found = [self._own(id) for id in ids]
         seconds = arguments.integer("timeout") or PATIENCE_S
         before, self._batch = self._batch, [id for id in self._batch if id not in found]
         note = ""
@@ -115,12 +119,6 @@ class ModelSwarm:
             self._batch = [id for id in before if id not in found or not is_over(self._agents[id])]
             self._done.set()
         return await self._told([id for id in found if is_over(self._agents[id])]) + note
-
-    def _meant(self, given: object) -> list[str]:
-        ids = list(map(str, cast("list[object]", given))) if isinstance(given, list) and given else list(self._agents)
-        if not ids:
-            raise ToolError("agent_wait: you have started no agent")
-        return [self._own(id) for id in ids]
 
     async def agent_send(self, args: dict[str, Any]) -> str:
         arguments = Arguments("agent_send", args)

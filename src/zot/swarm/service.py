@@ -234,19 +234,16 @@ class SwarmService:
         async with self._opening:
             if self._swarm is None or self._swarm.is_closed:
                 self._swarm = await client.connect(self.home)
-                await self._subscribe_again(self._swarm)
+                if self._all:
+                    await self._swarm.subscribe()
+                for id in self._ones:
+                    await self._swarm.subscribe(id)
                 self._spawn(self._listen(self._swarm))
             return self._swarm
 
     async def _waiting_room(self) -> SupervisorClient | None:
         """A connection of its own, because events have one reader."""
         return await client.connect(self.home) if client.supervisor_running(self.home) else None
-
-    async def _subscribe_again(self, swarm: SupervisorClient) -> None:
-        if self._all:
-            await swarm.subscribe()
-        for id in self._ones:
-            await swarm.subscribe(id)
 
     async def _listen(self, swarm: SupervisorClient) -> None:
         async for event in swarm.events():

@@ -99,7 +99,7 @@ def derive_worker_config(starter: RunConfig, request: SwarmStart) -> RunConfig:
     if starter.base_url and not same:
         raise UsageError(f"cannot use provider {provider}: this run is limited to --base-url {starter.base_url}")
     script = request.script or (starter.script if same else "")
-    jail = _jail(starter, request)
+    jail = "on" if request.mode == "worktree" or request.jail else starter.jail
     asks = request.ask or starter.ask_each
     return msgspec.structs.replace(
         starter,
@@ -221,11 +221,6 @@ def _parse_mode(text: str) -> Mode:
     if mode is None:
         raise UsageError(f'unknown permission mode "{text}": expected one of {", ".join(MODES)}')
     return mode
-
-
-def _jail(starter: RunConfig, request: SwarmStart) -> str:
-    """In a worktree always one without the network; else the starter's, or the one that was asked for."""
-    return "on" if request.mode == "worktree" or request.jail else starter.jail
 
 
 def _check_place(starter: RunConfig, cwd: str, repository: str, *, writes: bool) -> None:

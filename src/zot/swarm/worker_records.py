@@ -99,26 +99,24 @@ def decode_record(data: bytes) -> WorkerRecord:
     record = msgspec.json.decode(data, type=dict[str, Any])
     order = msgspec.convert(record.get("order"), dict[str, Any])
     if "config" not in order:
-        order["config"] = msgspec.to_builtins(_older_config(order))
+        flags = msgspec.convert(order, _Flags)
+        only_reads = flags.mode == "shared" and not flags.write and flags.tools is None
+        order["config"] = msgspec.to_builtins(
+            RunConfig(
+                provider=flags.provider,
+                model=flags.model,
+                reasoning=flags.reasoning,
+                script=flags.script,
+                retries=RETRIES,
+                max_cost=flags.limits.max_cost,
+                tools=READ_ONLY if only_reads else flags.tools,
+                permission_mode=flags.permission_mode or ("ask" if flags.ask else ""),
+                ask_each=flags.ask and not flags.permission_mode,
+                jail="on" if flags.mode == "worktree" or flags.jail else "",
+                installed_extensions=flags.extensions,
+            )
+        )
     return msgspec.convert({**record, "order": order}, WorkerRecord)
-
-
-def _older_config(order: dict[str, Any]) -> RunConfig:
-    flags = msgspec.convert(order, _Flags)
-    only_reads = flags.mode == "shared" and not flags.write and flags.tools is None
-    return RunConfig(
-        provider=flags.provider,
-        model=flags.model,
-        reasoning=flags.reasoning,
-        script=flags.script,
-        retries=RETRIES,
-        max_cost=flags.limits.max_cost,
-        tools=READ_ONLY if only_reads else flags.tools,
-        permission_mode=flags.permission_mode or ("ask" if flags.ask else ""),
-        ask_each=flags.ask and not flags.permission_mode,
-        jail="on" if flags.mode == "worktree" or flags.jail else "",
-        installed_extensions=flags.extensions,
-    )
 
 
 class _Flags(msgspec.Struct, frozen=True, kw_only=True):

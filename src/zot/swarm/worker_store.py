@@ -173,6 +173,7 @@ def find_worker(typed: str, workers: Iterable[WorkerRecord]) -> WorkerRecord:
 def worker_info(worker: WorkerRecord) -> WorkerInfo:
     """The row of a worker on the wire."""
     order = worker.spec
+    line = " ".join(worker.answer[: 4 * _LAST].split())
     return WorkerInfo(
         id=worker.id,
         name=worker.name,
@@ -195,13 +196,8 @@ def worker_info(worker: WorkerRecord) -> WorkerInfo:
         steps=worker.steps,
         usage=worker.usage,
         activity=worker.activity,
-        last=_first_line(worker.answer),
+        last=line if len(line) <= _LAST else f"{line[: _LAST - 1]}…",
         reason=worker.reason,
         merged=worker.merged,
         notes=worker.notes,
     )
-
-
-def _first_line(text: str) -> str:
-    line = " ".join(text[: 4 * _LAST].split())
-    return line if len(line) <= _LAST else f"{line[: _LAST - 1]}…"

@@ -43,7 +43,8 @@ class Colour(msgspec.Struct, frozen=True):
         if depth == "none":
             return ""
         if self.ansi is not None:
-            return str(_as_background(self.ansi) if background else self.ansi)
+            has_background = 30 <= self.ansi <= 39 or 90 <= self.ansi <= 97
+            return str(self.ansi + 10 if background and has_background else self.ansi)
         if self.rgb is not None and depth == "true":
             return f"{48 if background else 38};2;{self.rgb[0]};{self.rgb[1]};{self.rgb[2]}"
         index = self.index if self.rgb is None else nearest(self.rgb)
@@ -67,10 +68,6 @@ class Colour(msgspec.Struct, frozen=True):
 
 
 DEFAULT = Colour()
-
-
-def _as_background(code: int) -> int:
-    return code + 10 if 30 <= code <= 39 or 90 <= code <= 97 else code
 
 
 def parse(value: Any, variables: Mapping[str, Any] | None = None) -> Colour | None:

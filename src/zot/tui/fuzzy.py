@@ -103,8 +103,14 @@ class _Word:
 
     def stands_in(self, lower: str) -> FuzzyMatch | None:
         at = lower.find(self._text)
-        if at < 0:
-            return self._across_punctuation(lower)
+        if at < 0:  # across punctuation: ``opus46`` in ``opus-4-6``
+            if self._path or len(self._letters) > LONGEST:
+                return None
+            if self._joined is None:
+                self._joined = re.compile(r"[\W_]*+".join(f"({re.escape(letter)})" for letter in self._letters))
+            if (found := self._joined.search(lower)) is None:
+                return None
+            return FuzzyMatch(JOINED + min(found.start() + len(lower), _FINEST), _groups(found))
         if at and lower[at - 1].isalnum() and (start := self._word_start(lower)) is not None:
             at = start
         tier = INSIDE if at and lower[at - 1].isalnum() else WORD if at else BEGINS
@@ -115,15 +121,6 @@ class _Word:
     def _word_start(self, lower: str) -> int | None:
         found = re.search(_BEGINNING + re.escape(self._text), lower)
         return None if found is None else found.start()
-
-    def _across_punctuation(self, lower: str) -> FuzzyMatch | None:
-        """``opus46`` in ``opus-4-6``."""
-        if self._path or len(self._letters) > LONGEST:
-            return None
-        if self._joined is None:
-            self._joined = re.compile(r"[\W_]*+".join(f"({re.escape(letter)})" for letter in self._letters))
-        found = self._joined.search(lower)
-        return None if found is None else FuzzyMatch(JOINED + min(found.start() + len(lower), _FINEST), _groups(found))
 
     def in_order(self, lower: str) -> bool:
         return self.reader.match(lower) is not None

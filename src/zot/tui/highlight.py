@@ -91,7 +91,9 @@ class Highlighter:
         try:
             with cpu_limit(_SECONDS + _SECONDS_EACH * len(code)):
                 for token, text in lexer.get_tokens(code + "\n"):  # some languages know a line by its end
-                    opening = self._opening(token)
+                    if token not in self._openings:
+                        self._openings[token] = self._sgr(_role_of(token))
+                    opening = self._openings[token]
                     first, *rest = text.split("\n")
                     _put(rows[-1], opening, first)
                     for line in rest:
@@ -103,11 +105,6 @@ class Highlighter:
         wanted = code.count("\n") + 1
         lines = ["".join(parts) for parts in rows[:wanted]]
         return lines + [""] * (wanted - len(lines))
-
-    def _opening(self, token: Any) -> str:
-        if token not in self._openings:
-            self._openings[token] = self._sgr(_role_of(token))
-        return self._openings[token]
 
     def _sgr(self, role: str) -> str:
         if role.startswith("diff_"):  # as in the box of an edit

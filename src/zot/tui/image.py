@@ -84,7 +84,8 @@ def picture(
 ) -> Picture:
     """One image in ``columns`` cells, ``indent`` from the left edge; just the caption where it cannot be drawn."""
     size = dimensions(data)
-    caption = _caption(mime, data, size)
+    pixels = f", {size[0]}×{size[1]} px" if size else ""
+    caption = f"[{mime}{pixels}, {max(len(data) / 1024, 0.1):.1f} KB]"
     png = as_png(data, mime) if using == "kitty" else data
     if not using or size is None or png is None or len(data) > _LARGEST:
         return Picture([caption])
@@ -93,11 +94,6 @@ def picture(
     # Up to the first reserved row, draw, and back: the rows are there before the picture is.
     up = f"\x1b[{rows}A\r" + (f"\x1b[{indent}C" if indent else "")
     return Picture([*[""] * rows, caption], f"\x1b7{up}{drawing}\x1b8")
-
-
-def _caption(mime: str, data: bytes, size: tuple[int, int] | None) -> str:
-    pixels = f", {size[0]}×{size[1]} px" if size else ""
-    return f"[{mime}{pixels}, {max(len(data) / 1024, 0.1):.1f} KB]"
 
 
 def _kitty(png: bytes, columns: int, rows: int) -> str:

@@ -94,7 +94,17 @@ class KeyDecoder:
     def _step(self) -> list[Key] | None:
         """The keys at the front of the text; None when they are not complete."""
         if self._paste is not None:
-            return self._pasted()
+            end = self._text.find(_PASTE_END)
+            if end >= 0:
+                body, rest = self._text[:end], self._text[end + len(_PASTE_END) :]
+                key = self._end_paste(body)
+                self._text = rest
+                return [key]
+            keep = len(_PASTE_END) - 1  # the end mark may be cut in two
+            if len(self._text) > keep:
+                self._paste.append(self._text[:-keep])
+                self._text = self._text[-keep:]
+            return None
         if self._text[0] in "\x1b\x9b":
             return self._escape()
         if typed := _TYPED.match(self._text):  # many at once, where a paste is not bracketed
@@ -180,20 +190,6 @@ class KeyDecoder:
             return None
         self._text = self._text[end if self._text[end : end + 1] in breaks else 2 :]
         return []
-
-    def _pasted(self) -> list[Key] | None:
-        assert self._paste is not None
-        end = self._text.find(_PASTE_END)
-        if end >= 0:
-            body, rest = self._text[:end], self._text[end + len(_PASTE_END) :]
-            key = self._end_paste(body)
-            self._text = rest
-            return [key]
-        keep = len(_PASTE_END) - 1  # the end mark may be cut in two
-        if len(self._text) > keep:
-            self._paste.append(self._text[:-keep])
-            self._text = self._text[-keep:]
-        return None
 
     def _end_paste(self, body: str) -> Key:
         text = "".join([*(self._paste or ()), body])

@@ -60,17 +60,14 @@ class LiveRegion:
         repaints = settled or resized
         body = self._repaint(settled, rows, columns) if repaints else self._difference(rows)
         self._rows, self._size = rows, (columns, height)
-        return f"{BEGIN}{body}{self._show(cursor)}{END}"
-
-    def _at(self, cursor: FramePosition | None) -> bool:
-        return self._hidden if cursor is None else not self._hidden and cursor == self._cursor
-
-    def _show(self, cursor: FramePosition | None) -> str:
         self._hidden = cursor is None
         target = cursor or FramePosition(0, 0)
         move = self._move_to(target.row) + (f"\x1b[{target.column}C" if target.column else "")
         self._cursor = target
-        return move if cursor is None else move + SHOW_CURSOR
+        return f"{BEGIN}{body}{move if cursor is None else move + SHOW_CURSOR}{END}"
+
+    def _at(self, cursor: FramePosition | None) -> bool:
+        return self._hidden if cursor is None else not self._hidden and cursor == self._cursor
 
     def _move_to(self, row: int) -> str:
         """To the first column of a row that exists."""
@@ -89,15 +86,12 @@ class LiveRegion:
         return f"{start}{_ERASE_BELOW}{above}{painted}"
 
     def _to_top(self, columns: int) -> str:
-        up = self._rows_above_cursor(columns)
-        return f"\r\x1b[{up}A" if up else "\r"
-
-    def _rows_above_cursor(self, columns: int) -> int:
-        """How far up the region begins, after the terminal broke its rows to the new width."""
         if not self.reflows or columns >= self._size[0]:
-            return self._cursor.row
-        broken = [max(-(-_cells(row) // columns), 1) for row in self._rows[: self._cursor.row + 1]]
-        return sum(broken[:-1]) + min(self._cursor.column // columns, broken[-1] - 1)
+            up = self._cursor.row
+        else:
+            broken = [max(-(-cells(row.replace(FILL, "")) // columns), 1) for row in self._rows[: self._cursor.row + 1]]
+            up = sum(broken[:-1]) + min(self._cursor.column // columns, broken[-1] - 1)
+        return f"\r\x1b[{up}A" if up else "\r"
 
     def _difference(self, rows: list[str]) -> str:
         parts: list[str] = []
@@ -137,10 +131,6 @@ class LiveRegion:
     def forget(self) -> None:
         """Something else wrote to the terminal: start over where the cursor is."""
         self._rows, self._cursor, self._size, self._hidden = [], FramePosition(0, 0), (0, 0), False
-
-
-def _cells(row: str) -> int:
-    return cells(row.replace(FILL, ""))
 
 
 class Settled:

@@ -324,7 +324,9 @@ class MarkdownStream:
         """Rows of what may still change."""
         self._gather()
         if self._code is not None:
-            return self._code_live(self._code, painter, width)
+            lines = self._lines[:-1] if _closes(self._lines[-1], self._code.marks) else self._lines
+            seen = [*self._code.context, *lines]
+            return code_rows(seen, self._code.language, self._code.indent, painter, width, skip=len(self._code.context))
         found = blocks(self._lines, self._header, gap=self._gap)
         return _rendered(found, painter, width, begun=self._any)
 
@@ -366,11 +368,6 @@ class MarkdownStream:
         rows = code_rows(seen, code.language, code.indent, painter, width, skip=len(code.context))
         self._code = None if end is not None else msgspec.structs.replace(code, context=_newest(seen, _CONTEXT))
         return last if end is None else last + 1, rows
-
-    def _code_live(self, code: _OpenCode, painter: Painter, width: int) -> list[str]:
-        lines = self._lines[:-1] if _closes(self._lines[-1], code.marks) else self._lines
-        seen = [*code.context, *lines]
-        return code_rows(seen, code.language, code.indent, painter, width, skip=len(code.context))
 
 
 class _OpenCode(msgspec.Struct, frozen=True):

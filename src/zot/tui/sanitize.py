@@ -47,7 +47,8 @@ class Sanitizer:
         if not _NEEDS_WORK.search(text):
             return text
         safe, rest = _clean(text)
-        self.styled = _leaves_style(safe, self.styled)
+        last = safe.rfind("\x1b[")
+        self.styled = self.styled if last < 0 else not re.match(r"\x1b\[0*m", safe[last:])
         if rest:
             self._in_string = _STRING.match(rest) is not None
             self._hold(rest if self._in_string or len(rest) <= _LONGEST_STYLE else rest[:2])
@@ -83,12 +84,6 @@ def exact_line(text: str) -> str:
     """The same with every space and tab it has; only what would begin another line is a space."""
     plain = re.sub(r"\x1b\[[0-9;:]*m", "", sanitize(text))
     return re.sub(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]", " ", plain)
-
-
-def _leaves_style(safe: str, before: bool) -> bool:
-    """Whether a style is on after a text that passed."""
-    last = safe.rfind("\x1b[")
-    return before if last < 0 else not re.match(r"\x1b\[0*m", safe[last:])
 
 
 def _without_conceal(sequence: str) -> str:

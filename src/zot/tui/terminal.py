@@ -63,7 +63,9 @@ class Terminal:
     @contextlib.contextmanager
     def raw(self) -> Generator[Terminal]:
         """Raw mode inside the block; the state before it is restored whatever happens."""
-        self._open()
+        with contextlib.suppress(OSError):  # a new description: the shell's stays blocking
+            self._out = os.open(os.ttyname(1), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+            self._own = True
         try:
             self.enter()
             yield self
@@ -72,12 +74,6 @@ class Terminal:
             if self._own:
                 os.close(self._out)
             self._out, self._own = 1, False
-
-    def _open(self) -> None:
-        """A description of our own, so that making it non-blocking does not reach the shell that shares ours."""
-        with contextlib.suppress(OSError):
-            self._out = os.open(os.ttyname(1), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
-            self._own = True
 
     def enter(self) -> None:
         with contextlib.suppress(termios.error, OSError):
@@ -91,7 +87,13 @@ class Terminal:
         """Give the terminal back as it was."""
         self.write(LEAVE + (RESTORE_TITLE if self._titled else ""))
         self._titled = False
-        self._flush()
+        deadline = time.monotonic() + _FLUSH_S  # a stopped terminal must not delay the exit
+        while self._waiting and not self.closed and time.monotonic() < deadline:
+            with contextlib.suppress(OSError, ValueError):
+                select.select([], [self._out], [], 0.1)
+            self._drain()
+        if self._loop is not None:
+            self._loop.remove_writer(self._out)
         if self._modes is not None:
             with contextlib.suppress(termios.error, OSError):
                 termios.tcsetattr(self._in, termios.TCSADRAIN, self._modes)
@@ -183,16 +185,6 @@ class Terminal:
             return
         except OSError:
             self._gone()
-        if self._loop is not None:
-            self._loop.remove_writer(self._out)
-
-    def _flush(self) -> None:
-        """Write what waits, but not for ever: a stopped terminal must not keep us alive."""
-        deadline = time.monotonic() + _FLUSH_S
-        while self._waiting and not self.closed and time.monotonic() < deadline:
-            with contextlib.suppress(OSError, ValueError):
-                select.select([], [self._out], [], 0.1)
-            self._drain()
         if self._loop is not None:
             self._loop.remove_writer(self._out)
 

@@ -154,15 +154,12 @@ class Scroll:
         cursor = (buffer.cursor.line, row)
         top = min(self._top, cursor)
         top = max(top, _up(buffer, width, cursor, height - 1))
-        top = min(top, _up(buffer, width, _last(buffer, width), height - 1))
+        last = len(buffer.lines) - 1, len(rows_of(buffer.lines[-1], width)) - 1
+        top = min(top, _up(buffer, width, last, height - 1))
         self._top = top
         rows = _down(buffer, width, top, height)
         first = rows_of(buffer.lines[cursor[0]], width)[row]
         return Window(rows, rows.index((cursor[0], *first)), cell)
-
-
-def _last(buffer: TextBuffer, width: int) -> tuple[int, int]:
-    return len(buffer.lines) - 1, len(rows_of(buffer.lines[-1], width)) - 1
 
 
 def _up(buffer: TextBuffer, width: int, at: tuple[int, int], steps: int) -> tuple[int, int]:

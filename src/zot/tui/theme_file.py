@@ -96,7 +96,17 @@ class _Application:
         self._named: set[str] = set()
 
     def run(self) -> tuple[Theme, list[str]]:
-        for overrides in self._sets():
+        raw = self._file.raw
+        colours = _object(raw.get("colors")) or {}
+        sets = [{k: v for k, v in raw.items() if k not in FILE_KEYS}]
+        sets.append({k: v for k, v in colours.items() if k not in ("dark", "light")})
+        other = "light" if self._ground == "dark" else "dark"
+        for holder in (raw, colours):
+            section = _object(holder.get(self._ground))
+            if section is None and self._ground not in colours and self._ground not in raw:
+                section = _object(holder.get(other))
+            sets.append(section or {})
+        for overrides in sets:
             self._set(overrides)
         theme = Theme(
             self._colours,
@@ -108,19 +118,6 @@ class _Application:
             syntax_base=self._base_style,
         )
         return theme, self._problems
-
-    def _sets(self) -> list[dict[str, Any]]:
-        raw = self._file.raw
-        colours = _object(raw.get("colors")) or {}
-        sets = [{k: v for k, v in raw.items() if k not in FILE_KEYS}]
-        sets.append({k: v for k, v in colours.items() if k not in ("dark", "light")})
-        other = "light" if self._ground == "dark" else "dark"
-        for holder in (raw, colours):
-            section = _object(holder.get(self._ground))
-            if section is None and self._ground not in colours and self._ground not in raw:
-                section = _object(holder.get(other))
-            sets.append(section or {})
-        return sets
 
     def _set(self, overrides: Mapping[str, Any]) -> None:
         exact = {key: key for key in overrides if key in _READERS or key in _COLOUR_KEYS}

@@ -134,7 +134,9 @@ def cut(text: str, width: int, mark: str = "…") -> str:
         if cells(text) <= width:
             return text
     elif "\x1b7" not in text:  # an image takes as much text as it likes
-        text = _head(text, _CUT_FROM + 8 * width)
+        head = text[: _CUT_FROM + 8 * width]  # without a style cut in two
+        last = head.rfind("\x1b")
+        text = head if last < 0 or STYLE.match(head, last) else head[:last]
     mark = mark if cells(mark) <= width else ""
     room = width - cells(mark)
     kept: list[str] = []
@@ -146,13 +148,6 @@ def cut(text: str, width: int, mark: str = "…") -> str:
         styled = styled or piece.startswith("\x1b")
         kept.append(piece)
     return "".join(kept) + mark + (_end_of(_open_after(kept)) if styled else "")
-
-
-def _head(text: str, length: int) -> str:
-    """The beginning of a text, without a style that it would cut in two."""
-    head = text[:length]
-    last = head.rfind("\x1b")
-    return head if last < 0 or STYLE.match(head, last) else head[:last]
 
 
 def _open_after(pieces: list[str]) -> list[str]:
@@ -259,32 +254,27 @@ class _Wrapping:
     def rows(self, text: str) -> list[str]:
         for word in _WORD.findall(text):
             if word[0] == " ":
-                self._space(word)
+                if not self._done and not self._used:  # the line's own indentation stays
+                    indent = word[: self._width - 1]
+                    self._row.append(indent)
+                    self._used += len(indent)
+                else:
+                    self._gap = word
             else:
-                self._word(word, cells(word))
+                size = cells(word)
+                fresh = self._used <= (self._indent_cells if self._done else 0)
+                room = self._width - self._used - len(self._gap)
+                if size <= room:
+                    self._put(self._gap, len(self._gap))
+                    self._put(word, size)
+                elif size <= self._width - self._indent_cells and not fresh:
+                    self._break()
+                    self._put(word, size)
+                else:
+                    self._split(word)
+                self._gap = ""
         self._break(last=True)
         return self._done
-
-    def _space(self, spaces: str) -> None:
-        if not self._done and not self._used:  # the line's own indentation stays
-            spaces = spaces[: self._width - 1]
-            self._row.append(spaces)
-            self._used += len(spaces)
-        else:
-            self._gap = spaces
-
-    def _word(self, word: str, size: int) -> None:
-        fresh = self._used <= (self._indent_cells if self._done else 0)
-        room = self._width - self._used - len(self._gap)
-        if size <= room:
-            self._put(self._gap, len(self._gap))
-            self._put(word, size)
-        elif size <= self._width - self._indent_cells and not fresh:
-            self._break()
-            self._put(word, size)
-        else:
-            self._split(word)
-        self._gap = ""
 
     def _split(self, word: str) -> None:
         if self._used + len(self._gap) < self._width:

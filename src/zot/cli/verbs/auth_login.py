@@ -99,7 +99,18 @@ class _Login:
         async with asyncio.timeout(None if way == "stdin" else self.wait_s), _pool(self.desk) as pool:
             self.pool = pool
             if way == "stdin":
-                await self._accept_or_end(await _key_from_stdin(self.provider))
+                if _has_terminal():
+                    with unseen(0):
+                        tell(f"Paste the key for {self.provider.name} here and press enter; it is not shown.")
+                        key = await LineReader(0).next()
+                else:
+                    key = await LineReader(0).next()
+                if not key:
+                    raise ZotError("no key was given on standard input; nothing was stored")
+                try:
+                    await self._accept(key)
+                except KeyRefused as error:
+                    raise ZotError(f"nothing was stored: {error}") from error
             elif way in ("key", "page"):
                 await self._by_key(page=way == "page" or has_browser(os.environ))
             else:
@@ -165,12 +176,6 @@ class _Login:
         )
         await asyncio.to_thread(desk.store.set_api_key, provider.id, key, self.account)
 
-    async def _accept_or_end(self, key: str) -> None:
-        try:
-            await self._accept(key)
-        except KeyRefused as error:
-            raise ZotError(f"nothing was stored: {error}") from error
-
     # --- OAuth
 
     async def _by_oauth(self, *, device: bool) -> None:
@@ -214,18 +219,6 @@ class _Login:
             open_in_browser(url, around.free_environment())
 
 
-async def _key_from_stdin(provider: Provider) -> str:
-    if _has_terminal():
-        with unseen(0):
-            tell(f"Paste the key for {provider.name} here and press enter; it is not shown.")
-            key = await LineReader(0).next()
-    else:
-        key = await LineReader(0).next()
-    if not key:
-        raise ZotError("no key was given on standard input; nothing was stored")
-    return key
-
-
 async def _first(one: Awaitable[None], other: Awaitable[None]) -> None:
     """Until one of the two is over; the other one is cancelled, and its terminal is as it was."""
     tasks = [asyncio.ensure_future(one), asyncio.ensure_future(other)]
@@ -259,7 +252,10 @@ async def ask_provider(desk: AuthContext, provider: Provider) -> int:
     from zot.provider.model import Model
 
     values = desk.settings.values
-    await _refresh(desk, provider)
+    if desk.store.shape(provider.id).method == "oauth" and provider.oauth_row:
+        from zot.provider.auth.oauth.refresh import refreshed
+
+        await refreshed(desk.store, provider, proxy=desk.settings.values.http_proxy)
     credential = await asyncio.to_thread(
         find_credential, provider, desk.store, os.environ, commands=values.api_key_command
     )
@@ -278,11 +274,3 @@ async def ask_provider(desk: AuthContext, provider: Provider) -> int:
             raise ZotError(f"{what}: {refusal(error)}") from error
     show(f"{provider.name} takes {what}")
     return 0
-
-
-async def _refresh(desk: AuthContext, provider: Provider) -> None:
-    """A login that has run out is renewed first, as a run would do it."""
-    if desk.store.shape(provider.id).method == "oauth" and provider.oauth_row:
-        from zot.provider.auth.oauth.refresh import refreshed
-
-        await refreshed(desk.store, provider, proxy=desk.settings.values.http_proxy)

@@ -18,7 +18,7 @@ from zot.cli.output import ask, show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError, ZotError, nearest
 from zot.features.extensions.install.source import ExtensionSource, fetch_files, read_source
-from zot.features.plugins.components import Parts, parts_of
+from zot.features.plugins.components import parts_of
 from zot.features.plugins.installed_plugins import DATA, FOLDER, LoadedPlugin, PluginEntry, index_file, load_all
 from zot.features.plugins.manifest import PluginManifest, read_manifest
 from zot.system.files import make_private_dir, swap, zot_home
@@ -55,24 +55,21 @@ def _install(arguments: Arguments) -> int:
         manifest = read_manifest(staged)
         if manifest.name in index_file(home).load().plugins and not arguments.has("--force"):
             raise ZotError(f"a plugin {manifest.name} is installed; --force replaces it")
-        _describe(manifest, parts_of(manifest, home / DATA / manifest.name))
+        parts = parts_of(manifest, home / DATA / manifest.name)
+        kind = "Agent Plugins 1.0" if manifest.kind == "agent-plugin" else "Claude Code"
+        tell(f"{manifest.name} {manifest.version} ({kind}) {manifest.description}".replace("  ", " ").rstrip())
+        for line in parts.lines():
+            tell(f"  {line}")
+        for line in (*manifest.remarks, *parts.problems):
+            tell(f"  note: {line}")
+        if parts.missing:
+            tell(f"  zot has no place for: {', '.join(parts.missing)}")
         if not arguments.has("--yes") and not _agreed():
             tell("nothing was installed")
             return 1
         _put(home, staged, source, commit, manifest)
     tell(f"installed {manifest.name}; it is used from the next start of zot on")
     return 0
-
-
-def _describe(manifest: PluginManifest, parts: Parts) -> None:
-    kind = "Agent Plugins 1.0" if manifest.kind == "agent-plugin" else "Claude Code"
-    tell(f"{manifest.name} {manifest.version} ({kind}) {manifest.description}".replace("  ", " ").rstrip())
-    for line in parts.lines():
-        tell(f"  {line}")
-    for line in (*manifest.remarks, *parts.problems):
-        tell(f"  note: {line}")
-    if parts.missing:
-        tell(f"  zot has no place for: {', '.join(parts.missing)}")
 
 
 def _agreed() -> bool:

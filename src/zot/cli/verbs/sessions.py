@@ -27,22 +27,18 @@ def run(argv: list[str]) -> int:
     """The exit status of ``zot sessions ARGV``."""
     verb, rest = (argv[0], argv[1:]) if argv and not argv[0].startswith("-") else ("list", argv)
     try:
-        return _dispatch(verb, rest)
+        if verb not in _VERBS:
+            raise UsageError(f'unknown command "{verb}": one of {", ".join(_VERBS)}')
+        command, most = _VERBS[verb]
+        arguments = parse(rest, options(f"sessions {verb}"), most=most)
+        cwd = Path(os.path.expanduser(arguments.values.get("--cwd", os.getcwd())))
+        return command(SessionStore(zot_home(), cwd, __version__), arguments)
     except UsageError as error:
         known = f" {verb}" if verb in _VERBS else ""
         tell(f"zot: {error}; see `zot sessions{known} --help`")
     except ZotError as error:
         tell(f"zot: {error}")
     return 1
-
-
-def _dispatch(verb: str, argv: list[str]) -> int:
-    if verb not in _VERBS:
-        raise UsageError(f'unknown command "{verb}": one of {", ".join(_VERBS)}')
-    command, most = _VERBS[verb]
-    arguments = parse(argv, options(f"sessions {verb}"), most=most)
-    cwd = Path(os.path.expanduser(arguments.values.get("--cwd", os.getcwd())))
-    return command(SessionStore(zot_home(), cwd, __version__), arguments)
 
 
 def _list(store: SessionStore, arguments: Arguments) -> int:

@@ -110,7 +110,10 @@ class Watch:
         return sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
 
     def _look(self) -> Marks:
-        manifest = self._manifest()
+        try:
+            manifest = read_manifest(self._directory)
+        except ExtensionError:
+            manifest = Manifest("", self._directory)
         found: Marks = {}
         for folder, folders, names in os.walk(self._directory):
             folders[:] = [name for name in folders if name not in _PASSED_OVER and not name.startswith(".")]
@@ -124,12 +127,6 @@ class Watch:
             if len(found) > _MOST:
                 break
         return found
-
-    def _manifest(self) -> Manifest:
-        try:
-            return read_manifest(self._directory)
-        except ExtensionError:
-            return Manifest("", self._directory)
 
 
 class DevOptions(msgspec.Struct, frozen=True):
@@ -161,7 +158,14 @@ class DevLoop:
     async def run(self) -> int:
         """Until interrupted; with ``once`` after one start and its check, 1 when something was wrong."""
         if not self._wishes.once:
-            self._listen()
+            loop = asyncio.get_running_loop()
+
+            def read() -> None:
+                while line := sys.stdin.readline():
+                    with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+                        loop.call_soon_threadsafe(self._typed.append, line)
+
+            threading.Thread(target=read, daemon=True).start()
         while True:
             changed = await self._one_life()
             if self._wishes.once:
@@ -179,7 +183,9 @@ class DevLoop:
                 await self._check()
                 return []
             self._starts += 1
-            place = self._place()
+            data = self._scratch / "data"
+            data.mkdir(exist_ok=True)
+            place = RunPaths(Path.cwd(), data, self._scratch / f"stderr-{self._starts}")
             async with started(manifest, place, "dev") as host:
                 return await _Life(self, host, manifest).run()
         except ExtensionError as error:
@@ -231,23 +237,6 @@ class DevLoop:
         self._failed = self._failed or not report.passed
         self._verdict(report, time.monotonic() - began)
 
-    def _place(self) -> RunPaths:
-        """Its state stays from start to start; each start has a log of its own."""
-        data = self._scratch / "data"
-        data.mkdir(exist_ok=True)
-        return RunPaths(Path.cwd(), data, self._scratch / f"stderr-{self._starts}")
-
-    def _listen(self) -> None:
-        """Lines of stdin, read in a thread that may be left waiting at the end."""
-        loop = asyncio.get_running_loop()
-
-        def read() -> None:
-            while line := sys.stdin.readline():
-                with suppress(RuntimeError):  # the loop is closed: nobody listens any more
-                    loop.call_soon_threadsafe(self._typed.append, line)
-
-        threading.Thread(target=read, daemon=True).start()
-
 
 class _Life:
     """One process of the extension, from its start to its end or to the next change."""
@@ -274,7 +263,9 @@ class _Life:
                 changed = await self._serve(checking)
                 checking.cancel()
         finally:
-            await self._end()
+            if self._host.alive and await self._host.end() is None:
+                self._loop.tell(f"✗ {self._name} did not end when it was asked to")
+            self._tell_stderr()
         return changed
 
     async def _serve(self, checking: asyncio.Task[None]) -> list[str]:
@@ -306,11 +297,6 @@ class _Life:
         if isinstance(frame, Asking) and kind_of(frame) is not None:
             self._host.note_question(frame)
         self._host.send_bytes(typed.encode() + b"\n" if typed.startswith("{") else encode(frame))
-
-    async def _end(self) -> None:
-        if self._host.alive and await self._host.end() is None:
-            self._loop.tell(f"✗ {self._name} did not end when it was asked to")
-        self._tell_stderr()
 
     def _passed(self, line: TranscriptLine) -> None:
         self._tell_stderr()

@@ -96,7 +96,9 @@ def frames_of(recorded: list[Recorded], name: str) -> list[Recorded]:
     if not found:
         known = ", ".join(names) or "none at all"
         raise ConfigError(f'the recording has no frames of an extension "{name}" (it has: {known})')
-    starts = [place for place, (_, frame) in enumerate(found) if _type(frame.line) == "hello"]
+    starts = [
+        place for place, (_, frame) in enumerate(found) if str((_fields(frame.line) or {}).get("type", "")) == "hello"
+    ]
     return found[: starts[1]] if len(starts) > 1 else found
 
 
@@ -130,7 +132,13 @@ class _Player:
             compared += 1
             if difference := await self._expect(number, traced.line):
                 return Outcome(compared, difference)
-        return Outcome(compared, await self._nothing_more(recorded))
+        await self._host.until(lambda: len(self._host.transcript.received) > self._seen, _EXTRA_WAIT)
+        self._collect()
+        if not self._unmatched:
+            return Outcome(compared, None)
+        extra = self._unmatched[0]
+        what = f"after the end: {_name(extra)}"
+        return Outcome(compared, FrameDifference(recorded[-1][0], what, "", "", _text(extra)))
 
     # --- the host's side
 
@@ -221,15 +229,6 @@ class _Player:
             value = value.replace(now, before)
         return _TIMES.sub("⏱", value)
 
-    async def _nothing_more(self, recorded: list[Recorded]) -> FrameDifference | None:
-        await self._host.until(lambda: len(self._host.transcript.received) > self._seen, _EXTRA_WAIT)
-        self._collect()
-        if not self._unmatched:
-            return None
-        return FrameDifference(
-            recorded[-1][0], f"after the end: {_name(self._unmatched[0])}", "", "", _text(self._unmatched[0])
-        )
-
 
 def _item(values: list[Any], place: int) -> Any:
     return values[place] if place < len(values) else None
@@ -241,10 +240,6 @@ def _fields(line: bytes) -> dict[str, Any] | None:
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
-
-
-def _type(line: bytes) -> str:
-    return str((_fields(line) or {}).get("type", ""))
 
 
 def _key(line: bytes) -> tuple[str, str]:

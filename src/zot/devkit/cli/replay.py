@@ -24,7 +24,20 @@ def run(argv: list[str]) -> int:
     path = Path(os.path.abspath(os.path.expanduser(typed.words[0])))
     recording = read_recording(path)
     if typed.has("--to-script"):
-        return _write_script(recording, typed.words[1])
+        out = typed.words[1]
+        import msgspec
+
+        from zot.provider.recording_script import read_answers
+        from zot.system.safe_open import create
+
+        script = read_answers(Path(recording.path))
+        try:
+            with os.fdopen(create(os.path.expanduser(out)), "wb") as file:
+                file.write(msgspec.json.format(msgspec.json.encode(script), indent=1) + b"\n")
+        except OSError as error:
+            raise UsageError(f"{out}: {error.strerror or error}") from error
+        say(f"{out}: {counted(len(script.turns), 'answer')}; to play it: zot --provider script --script {out}")
+        return 0
     return _verify(recording, typed) if typed.has("--verify") else _show(recording, typed)
 
 
@@ -47,7 +60,8 @@ def _check(typed: Arguments) -> None:
 def _show(recording: Recording, typed: Arguments) -> int:
     from zot.devkit.replay.player import show
 
-    _tell_of_damage(recording)
+    if recording.damage:
+        say(f"{recording.path}: {recording.damage}; what is shown may not be what happened")
     speed = 0.0 if typed.has("--fast", "--step") else _speed(typed.values.get("--speed"))
     strange = show(recording, speed, _step if typed.has("--step") else None)
     if strange:
@@ -69,11 +83,6 @@ def _speed(text: str | None) -> float:
 def _step() -> bool:
     """Enter goes on; q, or the end of input, ends it."""
     return (line := sys.stdin.readline()) != "" and line.strip().lower() != "q"
-
-
-def _tell_of_damage(recording: Recording) -> None:
-    if recording.damage:
-        say(f"{recording.path}: {recording.damage}; what is shown may not be what happened")
 
 
 # --- verifying
@@ -111,19 +120,3 @@ def _cut(text: str) -> str:
 
 
 # --- a script
-
-
-def _write_script(recording: Recording, out: str) -> int:
-    import msgspec
-
-    from zot.provider.recording_script import read_answers
-    from zot.system.safe_open import create
-
-    script = read_answers(Path(recording.path))
-    try:
-        with os.fdopen(create(os.path.expanduser(out)), "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(script), indent=1) + b"\n")
-    except OSError as error:
-        raise UsageError(f"{out}: {error.strerror or error}") from error
-    say(f"{out}: {counted(len(script.turns), 'answer')}; to play it: zot --provider script --script {out}")
-    return 0

@@ -133,15 +133,13 @@ class ExtensionRun:
             return None  # told as what is wrong with that line
         sent = next((x.data for x in reversed(self.host.transcript.lines) if x.direction == "out"), b"")
         began = time.monotonic()
-        why = await self._why_late(question, within) or await self.why_silent(within)
+        # a little longer: an answer that comes without more input was slow, not buffered
+        if within and self.host.alive and await self.host.answer(question, min(within, _LATE)):
+            why = f"the answer took {question.answered - question.asked:.1f} s, and may take {within:g} s"
+        else:
+            why = await self.why_silent(within)
         self.verdicts.failed(check, f"{_what(question)}: {why}", sent, began)
         return None
-
-    async def _why_late(self, question: Question, within: float) -> str:
-        """Waits a little longer: an answer that comes by itself was slow, and not kept in a buffer."""
-        if within and self.host.alive and await self.host.answer(question, min(within, _LATE)):
-            return f"the answer took {question.answered - question.asked:.1f} s, and may take {within:g} s"
-        return ""
 
     async def why_silent(self, within: float) -> str:
         """Why nothing came, with the line of its stderr that says so."""

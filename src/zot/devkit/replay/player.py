@@ -72,7 +72,12 @@ class Shown:
             case "setup":
                 self._held = any(cast("list[Any]", line.fields.get("interceptors") or []))
             case "about":
-                self._about(line.fields)
+                changed = line.fields.get("settings")
+                settings = msgspec.json.encode(changed).decode() if changed else "all as they come"
+                told = [f"platform     {line.fields.get('platform')}", f"settings     {settings}"]
+                for name in ("doctor", "problems"):
+                    told += map(str, cast("list[Any]", line.fields.get(name) or []))
+                self._transcript.remark("\n".join(told))
             case "frame":
                 self._watch(line.fields.get("frame"))
             case "input":
@@ -118,15 +123,6 @@ class Shown:
                 self.mark("extensions reloaded")
             case _:
                 pass
-
-    def _about(self, fields: dict[str, Any]) -> None:
-        """What a report says of the machine it came from."""
-        changed = fields.get("settings")
-        settings = msgspec.json.encode(changed).decode() if changed else "all as they come"
-        told = [f"platform     {fields.get('platform')}", f"settings     {settings}"]
-        for name in ("doctor", "problems"):
-            told += map(str, cast("list[Any]", fields.get(name) or []))
-        self._transcript.remark("\n".join(told))
 
     def _watch(self, frame: Any) -> None:
         if isinstance(frame, dict):

@@ -305,7 +305,13 @@ class RecordedHost(ExtensionHost):
         surface.interactive = bool(setup.fields.get("interactive"))
         self.processes: dict[str, RecordedProcess] = {}
         self._setup = setup
-        self._acks = _acknowledgements(recording)
+        self._acks: dict[str, dict[str, Any]] = {}  # by extension: the directories it was given
+        for line in recording.lines:
+            frame = line.fields.get("frame")
+            if line.type == "frame" and isinstance(frame, dict):
+                fields = cast("dict[str, Any]", frame)
+                if fields.get("type") == "hello_ack":
+                    self._acks.setdefault(str(line.fields.get("extension")), fields)
         super().__init__(
             home=home,
             cwd=Path(setup.cwd),
@@ -360,18 +366,6 @@ class RecordedHost(ExtensionHost):
         process = self.processes[name] = RecordedProcess(name, receive, self._conductor)
         self._conductor.advance_soon()
         return cast("JsonLineProcess", process)
-
-
-def _acknowledgements(recording: Recording) -> dict[str, dict[str, Any]]:
-    """What each extension was told of its directories, by name."""
-    found: dict[str, dict[str, Any]] = {}
-    for line in recording.lines:
-        frame = line.fields.get("frame")
-        if line.type == "frame" and isinstance(frame, dict):
-            fields = cast("dict[str, Any]", frame)
-            if fields.get("type") == "hello_ack":
-                found.setdefault(str(line.fields.get("extension")), fields)
-    return found
 
 
 def _present(setup: Setup, agent: RecordedAgent) -> Present:

@@ -62,16 +62,14 @@ class RecordedModel:
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
         n = self._conductor.last_request
         while True:
-            line = self._mine(n) or await self._conductor.next_for("stream", n)
+            line = self._conductor.at("stream", n=n) or self._conductor.at("refusal", n=n)
+            line = line or await self._conductor.next_for("stream", n)
             if line.type == "refusal":
                 raise error_of(line.fields.get("error") or {})
             event = stream_event(line)
             yield event
             if isinstance(event, model_call.Finished):
                 return
-
-    def _mine(self, n: int) -> Line | None:
-        return self._conductor.at("stream", n=n) or self._conductor.at("refusal", n=n)
 
 
 class RecordedTool:
@@ -94,7 +92,12 @@ class RecordedTool:
             if line.type == "progress":
                 context.progress(str(line.fields.get("text", "")))
             else:
-                return _result(line)
+                fields = line.fields
+                if fields.get("cancelled"):
+                    raise asyncio.CancelledError
+                if isinstance(error := fields.get("error"), dict):
+                    raise error_of(cast("dict[str, Any]", error))
+                return msgspec.convert(fields.get("result"), ToolResult)
 
     async def _run(self, tool: Tool, args: dict[str, Any], context: ToolContext) -> ToolResult:
         """In its turn: calls that ran side by side end in the recorded order."""
@@ -111,15 +114,6 @@ class RecordedTool:
             except asyncio.CancelledError:
                 if self._conductor.over.done():
                     raise
-
-
-def _result(line: Line) -> ToolResult:
-    fields = line.fields
-    if fields.get("cancelled"):
-        raise asyncio.CancelledError
-    if isinstance(error := fields.get("error"), dict):
-        raise error_of(cast("dict[str, Any]", error))
-    return msgspec.convert(fields.get("result"), ToolResult)
 
 
 # --- people and their settings

@@ -81,7 +81,8 @@ class _SecondRun:
         if self._setup.home:
             self._comparison.here[os.fspath(home)] = self._setup.home
         lines = [line for line in recording.lines if line.number > self._setup.number]
-        self.conductor = Conductor(lines, self._comparison, lambda type: _is_passed_over(type, live))
+        silent = {*_SILENT, *(_OF_EXTENSIONS if live.extensions else ()), *(("progress",) if live.tools else ())}
+        self.conductor = Conductor(lines, self._comparison, silent.__contains__)
         recorder = Recorder(self.conductor)
         self._people = RecordedPeople(self.conductor)
         self._workspace = Workspace(live.cwd) if live.tools else None
@@ -89,7 +90,14 @@ class _SecondRun:
         self._agents: dict[int, RecordedAgent] = {1: self.agent}
         self._work: dict[int, asyncio.Task[Any]] = {}
         self._tasks = BackgroundTasks()
-        self._host = self._make_host(recording, home, live)
+        if "extensions" not in self._setup.fields:
+            self._host = None
+        elif not live.extensions:
+            self._host = RecordedHost(self._setup, recording, self.conductor, home, self.agent)
+        else:
+            self._host = live_host(
+                [entry.directory for entry in self._setup.extensions()], home, live.cwd, self._present
+            )
         self._recorded_host = self._host if isinstance(self._host, RecordedHost) else None
         self._started = self._host is None
         self._ending = self._reloading = False
@@ -111,7 +119,7 @@ class _SecondRun:
             "fallback": lambda line: self.conductor.wake("fallback"),
             "frame": self._frame,
             "gone": self._gone,
-            "end": lambda line: self._end(),
+            "end": lambda line: self.conductor.pass_on(),
         }
         if self._setup.fields.get("fallback"):
             self.agent.fallback = self._fallback
@@ -158,13 +166,6 @@ class _SecondRun:
 
     # --- extensions
 
-    def _make_host(self, recording: Recording, home: Path, live: Live) -> ExtensionHost | None:
-        if "extensions" not in self._setup.fields:
-            return None
-        if not live.extensions:
-            return RecordedHost(self._setup, recording, self.conductor, home, self.agent)
-        return live_host([entry.directory for entry in self._setup.extensions()], home, live.cwd, self._present)
-
     def _present(self) -> Present:
         agent = self.agent
         return Present(
@@ -203,10 +204,6 @@ class _SecondRun:
             alive = process is not None and not process.over.done()
             say = lambda: process.say(line, self._comparison) if process is not None else None  # noqa: E731
             return self.conductor.soon(say) if alive else False
-        return self._frame_of_ours(host, name, line)
-
-    def _frame_of_ours(self, host: RecordedHost, name: str, line: Line) -> bool:
-        """Most are the agent's own doing; some began with somebody outside."""
         frame = cast("dict[str, Any]", line.fields.get("frame") or {})
         match frame.get("type"):
             case "command_invoked":
@@ -349,10 +346,6 @@ class _SecondRun:
         self._reloading = False
         self.conductor.advance()
 
-    def _end(self) -> bool:
-        """The last line; whoever still runs then ran on behind it."""
-        return self.conductor.pass_on()
-
 
 def live_host(directories: list[Path], home: Path, cwd: Path, present: Callable[[], Present]) -> ExtensionHost:
     """The extensions of the recording as they are here now, started for real."""
@@ -373,12 +366,6 @@ def live_host(directories: list[Path], home: Path, cwd: Path, present: Callable[
         trust=ExtensionTrust(home),
         remember_guards=False,
     )
-
-
-def _is_passed_over(type: str, live: Live) -> bool:
-    if type in _SILENT or (live.extensions and type in _OF_EXTENSIONS):
-        return True
-    return live.tools and type == "progress"
 
 
 def _done(result: object) -> None:

@@ -53,7 +53,12 @@ def _install(arguments: Arguments) -> int:
         names = ", ".join(known())
         raise NotThere(f'there is no model "{word}" to install; there are {names}, and any GGUF file by its path')
     show(f"{name} is installed: {place_of(name)}")
-    _tell_what_is_missing(name)
+    from zot.local_model.server_manager import missing_runtime
+
+    if missing := missing_runtime():
+        tell(f"zot: {missing}")
+    else:
+        tell(f'zot: try it: zot -p --provider local --model {name} "what is in this directory?"')
     return 0
 
 
@@ -123,15 +128,6 @@ def _is_pinned(place: Path, weights: Weights) -> bool:
         return True
     tell(f"zot: {place} is damaged and is fetched again")
     return False
-
-
-def _tell_what_is_missing(name: str) -> None:
-    from zot.local_model.server_manager import missing_runtime
-
-    if missing := missing_runtime():
-        tell(f"zot: {missing}")
-    else:
-        tell(f'zot: try it: zot -p --provider local --model {name} "what is in this directory?"')
 
 
 # --- list, remove

@@ -194,7 +194,24 @@ def history_of(messages: Sequence[Message]) -> History:
     files = known_files(steps_of(messages[:start]))
     told = History(prompt=messages[start].text(), earlier=earlier, files=files, before=dict(files))
     for step in steps_of(messages[start:]):
-        _add(step, told)
+        told.steps.append(step)
+        name, failed = step.call.name, step.result.is_error
+        known_after(step, told.files)
+        if name == "read" and failed:
+            told.unreadable.add(step.path)
+        elif name == "read":
+            told.read.append(step.path)
+            if step.path in told.files and step.path not in told.tries:
+                told.before[step.path] = told.files[step.path]
+        elif name in ("grep", "glob") and not failed:
+            told.found.append(step)
+        elif name == "bash" and "[exit " in step.text[-200:]:
+            command = str(step.args.get("command", "")).strip()
+            told.runs.append(RunHistory(command, step.text, failed, told.changes))
+        elif name in _CHANGING and (not failed or "are the same" in step.text):
+            told.tries[step.path] = told.tries.get(step.path, 0) + 1
+        elif failed and name != "grep":
+            told.refused.append(step)
     return told
 
 
@@ -204,53 +221,27 @@ def _exchange(messages: Sequence[Message]) -> tuple[str, str]:
     return messages[0].text(), said[-1] if said else ""
 
 
-def _add(step: Step, told: History) -> None:
-    """The next step, in order."""
-    told.steps.append(step)
-    name, failed = step.call.name, step.result.is_error
-    known_after(step, told.files)
-    if name == "read" and failed:
-        told.unreadable.add(step.path)
-    elif name == "read":
-        told.read.append(step.path)
-        if step.path in told.files and step.path not in told.tries:
-            told.before[step.path] = told.files[step.path]
-    elif name in ("grep", "glob") and not failed:
-        told.found.append(step)
-    elif name == "bash" and "[exit " in step.text[-200:]:
-        command = str(step.args.get("command", "")).strip()
-        told.runs.append(RunHistory(command, step.text, failed, told.changes))
-    elif name in _CHANGING and (not failed or "are the same" in step.text):
-        told.tries[step.path] = told.tries.get(step.path, 0) + 1
-    elif failed and name != "grep":
-        told.refused.append(step)
-
-
 def broken(path: str, text: str) -> str:
     """Why a file is not what its name says; empty where it is, or where nobody can tell."""
     ending = path.rpartition(".")[2]
     if len(text) > _LARGEST_PARSED or ending not in ("py", "json", "toml"):
         return ""
     try:
-        _parse(ending, text)
+        if ending == "json":
+            msgspec.json.decode(text.encode("utf-8", "surrogatepass"))
+        elif ending == "toml":
+            import tomllib
+
+            tomllib.loads(text)
+        else:
+            import ast
+            import warnings
+
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                ast.parse(text)
     except (SyntaxError, ValueError, msgspec.MsgspecError) as error:
         return str(error)[:200]
     except (RecursionError, MemoryError):
         return ""
     return ""
-
-
-def _parse(ending: str, text: str) -> None:
-    if ending == "json":
-        msgspec.json.decode(text.encode("utf-8", "surrogatepass"))
-    elif ending == "toml":
-        import tomllib
-
-        tomllib.loads(text)
-    else:
-        import ast
-        import warnings
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(text)

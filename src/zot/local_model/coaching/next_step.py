@@ -72,7 +72,11 @@ class _Lead:
             return None  # a tool of somebody else may be what the task is about
         task = self._task
         if "bash" in self._tools and not task.changes and (command := self._to_run()):
-            return self._run(command)
+            if not (runs := self._history.runs_of(command)):
+                return self._once(Call("bash", {"command": (command,)}))
+            if self._task.asks:
+                return for_answer(self._task.text, _outputs(runs[-1:]))
+            return self._report()
         if "bash" in self._tools and (task.handles or (task.counts and task.only_asks)):
             return self._by_command()
         if task.only_asks:
@@ -93,17 +97,15 @@ class _Lead:
     def _runner(self, path: str) -> str:
         return _RUNNERS.get(path.rpartition(".")[2], "")
 
-    def _run(self, command: str) -> Move:
-        if not (runs := self._history.runs_of(command)):
-            return self._once(Call("bash", {"command": (command,)}))
-        if self._task.asks:
-            return for_answer(self._task.text, _outputs(runs[-1:]))
-        return self._report()
-
     def _by_command(self) -> Move:
         """Small models cannot count, but know commands that do."""
         runs = self._history.runs
-        good = [run for run in runs if not run.failed and (not self._task.asks or _says_something(run))]
+        good = [
+            run
+            for run in runs
+            if not run.failed
+            and (not self._task.asks or re.sub(r"^\$ .*|\[exit .*", "", run.output, flags=re.MULTILINE).strip())
+        ]
         if not good and len(runs) < MOST_COMMANDS:
             known = _outputs([run for run in runs[-1:] if run.failed])
             return for_command(self._task.text, self._names, known, warmth=WARMTH[min(len(runs), 4)])
@@ -118,12 +120,17 @@ class _Lead:
         if not self._named and (move := self._search()):
             return move
         if not self._named and not history.found:
-            likely = self._likely()
+            if not self._complete or len(self._listed) > 2 * MOST_READ:
+                likely = []
+            else:
+                words = {word for word in re.findall(r"[a-z]{3,}", self._task.text.lower())}
+                likely = sorted(self._listed, key=lambda path: not words & set(re.findall(r"[a-z]{3,}", path.lower())))
             if not likely:
                 return None
             if len(history.read) < MOST_READ and (unread := self._unread(likely)):
                 return self._once(Call("read", {"path": unread[:1]}))
-        return for_answer(self._task.text, {**self._contents(history.read), **_matches(history)})
+        contents = {path: history.files[path] for path in history.read if path in history.files}
+        return for_answer(self._task.text, {**contents, **_matches(history)})
 
     def _search(self) -> Move:
         """For words that stand in the files as they do in the question; then the files where they were found."""
@@ -133,19 +140,13 @@ class _Lead:
         hits = _matches(self._history)
         left = [word for word in self._task.search_words if re.escape(word) not in searched and word not in searched]
         if not hits and left:
-            return self._once(Call("grep", {"pattern": (_pattern(left[0]),)}))
+            pattern = re.escape(left[0]).replace("\\ ", " ").replace("\\-", "-").replace('\\"', '"')
+            return self._once(Call("grep", {"pattern": (pattern,)}))
         if hits and not self._task.where:
             places = list(dict.fromkeys(line.partition(":")[0] for text in hits.values() for line in text.split("\n")))
             if unread := self._unread(places[:2]):
                 return self._once(Call("read", {"path": unread}))
         return None
-
-    def _likely(self) -> list[str]:
-        """All files of a small project, those first whose names have a word of the question."""
-        if not self._complete or len(self._listed) > 2 * MOST_READ:
-            return []
-        words = {word for word in re.findall(r"[a-z]{3,}", self._task.text.lower())}
-        return sorted(self._listed, key=lambda path: not words & set(re.findall(r"[a-z]{3,}", path.lower())))
 
     # --- changes
 
@@ -189,7 +190,8 @@ class _Lead:
         text = self._history.before.get(path, "")
         if path in self._history.read and path not in self._history.before:
             return None  # there is more in it than was seen
-        if len(text) > LARGEST or text.count("\n") > LONGEST or self._has_fences(path, text):
+        fenced = not path.endswith((".md", ".markdown")) and any(line.startswith("`") for line in text.split("\n"))
+        if len(text) > LARGEST or text.count("\n") > LONGEST or fenced:
             return None  # piece by piece, by the model itself
         if tries == BY_LINE and failing is not None and "edit" in self._tools and not self._history.is_changed(path):
             return Edit(path)
@@ -221,12 +223,13 @@ class _Lead:
         names = [word for word in self._task.literal_words if word not in path]
         return all(name in text for name in names)
 
-    def _has_fences(self, path: str, text: str) -> bool:
-        return not path.endswith((".md", ".markdown")) and any(line.startswith("`") for line in text.split("\n"))
-
     def _targets(self) -> list[str]:
         """The files that are to be changed, or made."""
-        new = [name for name in self._task.file_names if name not in self._listed and not self._is_known(name)]
+        new = [
+            name
+            for name in self._task.file_names
+            if name not in self._listed and not any(path.endswith(f"/{name}") for path in self._listed)
+        ]
         if new and self._task.creates:
             return new
         named = [path for path in self._named if not is_test(path)] or self._named
@@ -237,9 +240,6 @@ class _Lead:
             output = "".join(run.output for run in self._history.runs)
             return sorted(code, key=lambda path: -output.count(path))[:2]
         return self._listed if len(self._listed) == 1 and self._complete else []
-
-    def _is_known(self, name: str) -> bool:
-        return any(path.endswith(f"/{name}") for path in self._listed)
 
     def _tests(self, targets: Sequence[str]) -> list[str]:
         """Of these files, where something is to be mended."""
@@ -296,21 +296,15 @@ class _Lead:
         found = dict.fromkeys(path for path in paths if path not in seen and (path in self._listed or path in also))
         return tuple(found)
 
-    def _contents(self, paths: Sequence[str]) -> dict[str, str]:
-        return {path: self._history.files[path] for path in paths if path in self._history.files}
-
     def _once(self, call: Call) -> Move:
         """Unless it was made again and again: then the model goes on by itself."""
-        same = [step for step in self._history.steps if step.call.name == call.tool and _fits(step.args, call.choices)]
+        same = [
+            step
+            for step in self._history.steps
+            if step.call.name == call.tool
+            and all(step.args.get(name) in values for name, values in call.choices.items())
+        ]
         return call if call.tool in self._tools and len(same) <= MOST_TRIES + 1 else None
-
-
-def _fits(args: dict[str, object], choices: dict[str, tuple[str, ...]]) -> bool:
-    return all(args.get(name) in values for name, values in choices.items())
-
-
-def _says_something(run: RunHistory) -> bool:
-    return bool(re.sub(r"^\$ .*|\[exit .*", "", run.output, flags=re.MULTILINE).strip())
 
 
 def _outputs(runs: Sequence[RunHistory]) -> dict[str, str]:
@@ -324,11 +318,6 @@ def _matches(history: History) -> dict[str, str]:
         for step in history.found
         if step.call.name == "grep" and not step.text.startswith("no match")
     }
-
-
-def _pattern(word: str) -> str:
-    """As a regular expression."""
-    return re.escape(word).replace("\\ ", " ").replace("\\-", "-").replace('\\"', '"')
 
 
 def _difference(before: str, after: str) -> str:

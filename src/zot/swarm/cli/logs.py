@@ -38,26 +38,21 @@ async def _logs(arguments: Arguments) -> int:
     if arguments.has("-f", "--follow"):
         async with client.connect_if_running(home) as swarm:
             if swarm is not None:
-                return await _follow(swarm, worker.id, as_json)
+                over = (await swarm.get(worker.id)).worker.status in ("done", "failed", "stopped", "lost")
+                await swarm.subscribe(worker.id, past=True)
+                if over:
+                    await swarm.subscribe(worker.id, off=True)
+                attempts = 0
+                async for event in swarm.events():
+                    if isinstance(event, SwarmEvent) and event.id == worker.id:
+                        _print(event.event, as_json)
+                        sys.stdout.flush()
+                        attempts += event.event.get("type") == _ENDED
+                        if event.event.get("type") == _ENDED and await _is_over(swarm, worker.id):
+                            return 0
+                return 0
     for line in recorded(WorkerStore(home).of(worker.id).events):
         _print(json.loads(line), as_json)
-    return 0
-
-
-async def _follow(swarm: client.SupervisorClient, id: str, as_json: bool) -> int:
-    """To the end of the worker."""
-    over = (await swarm.get(id)).worker.status in ("done", "failed", "stopped", "lost")
-    await swarm.subscribe(id, past=True)
-    if over:
-        await swarm.subscribe(id, off=True)
-    attempts = 0
-    async for event in swarm.events():
-        if isinstance(event, SwarmEvent) and event.id == id:
-            _print(event.event, as_json)
-            sys.stdout.flush()
-            attempts += event.event.get("type") == _ENDED
-            if event.event.get("type") == _ENDED and await _is_over(swarm, id):
-                return 0
     return 0
 
 

@@ -100,10 +100,14 @@ def request(arguments: Arguments, task: str) -> SwarmStart:
     values = arguments.values
     tools = values.get("--tools")
     timeout = values.get("--timeout")
+    typed = values.get("--cwd", "")
+    path = os.path.abspath(os.path.expanduser(typed)) if typed else os.getcwd()
+    if not os.path.isdir(path):
+        raise UsageError(f'--cwd "{typed}": not a directory')
     return SwarmStart(
         task=task,
         name=values.get("--name", ""),
-        cwd=_directory(values.get("--cwd", "")),
+        cwd=path,
         mode="worktree" if arguments.has("--worktree") else "shared" if arguments.has("--shared") else "",
         write=arguments.has("--write"),
         include_dirty=arguments.has("--include-dirty"),
@@ -146,13 +150,6 @@ def duration(switch: str, typed: str) -> float:
     if not seconds:
         raise UsageError(f'{switch} "{typed}": expected a time like 90s, 15m or 2h')
     return seconds
-
-
-def _directory(typed: str) -> str:
-    path = os.path.abspath(os.path.expanduser(typed)) if typed else os.getcwd()
-    if not os.path.isdir(path):
-        raise UsageError(f'--cwd "{typed}": not a directory')
-    return path
 
 
 def _show_started(info: WorkerInfo, arguments: Arguments) -> None:
@@ -282,7 +279,10 @@ def _list(arguments: Arguments) -> int:
         tell("no worker lives" + ("" if arguments.has("--all") else "; `zot swarm list --all` shows those that ended"))
         return 0
     width, names = max(len(info.id) for info in rows), max(len(info.name) for info in rows)
-    columns = _columns()
+    try:
+        columns = os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        columns = 0
     for info in rows:
         left = f"{info.id:<{width}}  {info.name:<{names}}  {info.status:<7}  {age(info):>4}"
         what = info.activity if info.status in ("running", "waiting") else info.reason or info.last
@@ -290,14 +290,6 @@ def _list(arguments: Arguments) -> int:
         row = f"{left}  {info.model}  ${info.usage.cost_usd:.2f}  {mode}  {' '.join(what.split())[:100]}".rstrip()
         show(row if not columns or len(row) <= columns else f"{row[: columns - 1]}…")
     return 0
-
-
-def _columns() -> int:
-    """Of the terminal, in which rows are to stay rows; 0 for a program, which gets all of them."""
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns
-    except (OSError, ValueError):
-        return 0
 
 
 def _show(arguments: Arguments) -> int:

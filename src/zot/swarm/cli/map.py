@@ -32,7 +32,8 @@ def run(verb: str, argv: list[str]) -> int:
     """The exit status of ``zot swarm map ARGV``."""
     arguments = parse(argv, options(f"swarm {verb}"), least=1, most=2, what="FILE")
     home, list_ = zot_home(), arguments.words[0]
-    output = Path(os.path.abspath(arguments.values.get("--output", _default_output(list_))))
+    default = f"{'map' if list_ == '-' else Path(list_).stem}.results.jsonl"
+    output = Path(os.path.abspath(arguments.values.get("--output", default)))
     again = arguments.has("--resume")
     plan, credential = _plan(home, arguments, output, again=again)
     results = Results(output)
@@ -55,10 +56,6 @@ def run(verb: str, argv: list[str]) -> int:
         tell(f"zot: stopped: {work.stopped}; {_how_to_go_on(arguments)} --max-cost USD goes on")
     show_path(output)
     return 0 if work.progress.done == len(plan.items) else 1
-
-
-def _default_output(list_: str) -> str:
-    return "map.results.jsonl" if list_ == "-" else f"{Path(list_).stem}.results.jsonl"
 
 
 def _how_to_go_on(arguments: Arguments) -> str:
@@ -157,7 +154,7 @@ class _Line:
         now = time.monotonic()
         if self._is_live and now - self._drawn_at >= _REDRAW_S:
             self._drawn_at = now
-            self._draw(_words(progress, self._plan))
+            self._width = draw_over(_words(progress, self._plan), self._width)
 
     def finished(self, result: Result) -> None:
         if self._is_live and result.status == "done":
@@ -169,9 +166,6 @@ class _Line:
     def noted(self, note: str) -> None:
         self.end()
         tell(note)
-
-    def _draw(self, text: str) -> None:
-        self._width = draw_over(text, self._width)
 
     def end(self) -> None:
         if self._width:

@@ -26,8 +26,7 @@ from zot.swarm.git.worktrees import diff, diffstat, left_behind
 from zot.system.files import zot_home
 
 if TYPE_CHECKING:
-    from zot.swarm.git.merge import MergeReport, MergeResult
-    from zot.swarm.worker_records import WorkerRecord
+    from zot.swarm.git.merge import MergeReport
 
 CONFLICT = 3
 
@@ -106,7 +105,8 @@ async def _merged(arguments: Arguments, every: bool) -> int:
             return 0
     else:
         workers = [await worker_operations.get_worker(home, word) for word in arguments.words]
-        _check_one_repository(workers)
+        if len({worker.tree.repository for worker in workers if worker.tree is not None}) > 1:
+            raise UsageError("these workers are of several repositories; merge those of one at a time")
     values = arguments.values
     seconds = duration("--check-timeout", values["--check-timeout"]) if "--check-timeout" in values else TIMEOUT_S
     check = CommandCheck(values["--check"], seconds) if "--check" in values else None
@@ -126,7 +126,10 @@ async def _merged(arguments: Arguments, every: bool) -> int:
             if row.outcome == "conflict":
                 files = await worker_operations.repair(home, by_id[row.worker], values.get("--into", ""))
                 tell(f"{row.name} was told to mend {named(files)}; merge it again when it is done")
-    return _status(report)
+    outcomes = {row.outcome for row in report.rows}
+    if "conflict" in outcomes:
+        return CONFLICT
+    return 0 if outcomes <= {"merged", "nothing"} else 1
 
 
 class _Line:
@@ -147,23 +150,27 @@ class _Line:
             self._width = draw_over("", self._width)
 
 
-def _check_one_repository(workers: list[WorkerRecord]) -> None:
-    if len({worker.tree.repository for worker in workers if worker.tree is not None}) > 1:
-        raise UsageError("these workers are of several repositories; merge those of one at a time")
-
-
-def _status(report: MergeReport) -> int:
-    outcomes = {row.outcome for row in report.rows}
-    if "conflict" in outcomes:
-        return CONFLICT
-    return 0 if outcomes <= {"merged", "nothing"} else 1
-
-
 def _show_report(report: MergeReport) -> None:
     for line in report.finished:
         tell(line)
     for row in report.rows:
-        _show_row(row, report)
+        if row.outcome == "merged":
+            show(f"{row.name}: merged into {report.into}")
+        elif row.outcome == "nothing":
+            show(f"{row.name}: nothing to merge")
+        elif row.outcome == "uncommitted":
+            dirty = f"you have uncommitted changes in {named(row.files)}"
+            show(f"{row.name}: not merged, {dirty}; commit or stash them first")
+        elif row.outcome == "check failed":
+            show(f"{row.name}: not merged, the check failed on the merged files:")
+            _indented(row.said)
+        elif row.outcome == "refused":
+            show(f"{row.name}: not merged, {row.said}")
+        else:
+            show(f"{row.name}: not merged, conflicts in {named(conflict.path for conflict in row.conflicts)}")
+            for conflict in row.conflicts:
+                show(f"  {conflict.path}: {conflict.why}")
+                _indented(conflict.sides)
         _tell_left(row.name, row.left)
     merged = [row for row in report.rows if row.outcome == "merged"]
     if not merged:
@@ -172,25 +179,6 @@ def _show_report(report: MergeReport) -> None:
         show(f"{report.into} is at {report.commit[:12]}: {named(report.files)}")
     else:
         show(f"changed, not committed: {named(report.files)}")
-
-
-def _show_row(row: MergeResult, report: MergeReport) -> None:
-    if row.outcome == "merged":
-        show(f"{row.name}: merged into {report.into}")
-    elif row.outcome == "nothing":
-        show(f"{row.name}: nothing to merge")
-    elif row.outcome == "uncommitted":
-        show(f"{row.name}: not merged, you have uncommitted changes in {named(row.files)}; commit or stash them first")
-    elif row.outcome == "check failed":
-        show(f"{row.name}: not merged, the check failed on the merged files:")
-        _indented(row.said)
-    elif row.outcome == "refused":
-        show(f"{row.name}: not merged, {row.said}")
-    else:
-        show(f"{row.name}: not merged, conflicts in {named(conflict.path for conflict in row.conflicts)}")
-        for conflict in row.conflicts:
-            show(f"  {conflict.path}: {conflict.why}")
-            _indented(conflict.sides)
 
 
 def _indented(text: str) -> None:

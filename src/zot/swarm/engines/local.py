@@ -30,7 +30,34 @@ _LONGEST_LINE = 4 * MAX_LINE
 class LocalEngine:
     async def start(self, job: LaunchSpec) -> LocalAttempt:
         try:
-            return await _started(job)
+            child_in, stdin = os.pipe()
+            stdout, child_out = os.pipe()
+            log = -1
+            try:
+                log = open_to_append(job.directory / "log.txt")
+                with worker_argv((sys.executable, "-m", "zot"), job.config, job.credential) as (argv, descriptors):
+                    tree = spawn(
+                        argv,
+                        cwd=job.directory,
+                        env=worker_environment(job.worker, job.environment),
+                        stdin=child_in,
+                        stdout=child_out,
+                        stderr=log,
+                        pass_fds=descriptors,
+                    )
+            except BaseException:
+                os.close(stdin)
+                os.close(stdout)
+                raise
+            finally:
+                for fd in (child_in, child_out, log):
+                    if fd >= 0:
+                        os.close(fd)
+            loop = asyncio.get_running_loop()
+            reader = asyncio.StreamReader(limit=_CHUNK)
+            await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(stdout, "rb", 0))
+            writer, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(stdin, "wb", 0))
+            return LocalAttempt(job, tree, writer, reader)
         except OSError as error:
             raise EngineFault(f"the worker cannot be started: {in_words(error)}") from error
 
@@ -88,34 +115,3 @@ class LocalAttempt:
             lines = file.read(_SAID).decode("utf-8", "replace").splitlines()
             said = next((line for line in reversed(lines) if line.strip()), "")
         return said.removeprefix("zot: ") or f"its process ended with code {code}"
-
-
-async def _started(job: LaunchSpec) -> LocalAttempt:
-    child_in, stdin = os.pipe()
-    stdout, child_out = os.pipe()
-    log = -1
-    try:
-        log = open_to_append(job.directory / "log.txt")
-        with worker_argv((sys.executable, "-m", "zot"), job.config, job.credential) as (argv, descriptors):
-            tree = spawn(
-                argv,
-                cwd=job.directory,
-                env=worker_environment(job.worker, job.environment),
-                stdin=child_in,
-                stdout=child_out,
-                stderr=log,
-                pass_fds=descriptors,
-            )
-    except BaseException:
-        os.close(stdin)
-        os.close(stdout)
-        raise
-    finally:
-        for fd in (child_in, child_out, log):
-            if fd >= 0:
-                os.close(fd)
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=_CHUNK)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(stdout, "rb", 0))
-    writer, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(stdin, "wb", 0))
-    return LocalAttempt(job, tree, writer, reader)

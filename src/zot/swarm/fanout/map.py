@@ -144,7 +144,7 @@ class MapRun:
         await swarm.subscribe()
         await swarm.request(SwarmBudget(swarm=plan.swarm, max_cost=plan.max_cost, max_agents=plan.max_agents))
         self._jobs.clear()
-        known = await self._known(swarm)
+        known = {info.key: info for info in await swarm.list(all=True, swarm=self._plan.swarm)}
         self._waiting.clear()
         for item in (item for item in plan.items if item not in self._results.rows):
             info = known.get(item)
@@ -169,10 +169,6 @@ class MapRun:
                 return
         raise EngineFault("the swarm's supervisor has ended")
 
-    async def _known(self, swarm: client.SupervisorClient) -> dict[str, WorkerInfo]:
-        """The newest worker of each item that an earlier run started."""
-        return {info.key: info for info in await swarm.list(all=True, swarm=self._plan.swarm)}
-
     async def _fill(self, swarm: client.SupervisorClient) -> None:
         while self._waiting and len(self._jobs) < self._plan.max_agents and not self.stopped:
             item, tries = self._waiting.popleft()
@@ -190,14 +186,11 @@ class MapRun:
                 self._record(Result(item=item, status="failed", error=str(error), tries=tries))
                 continue
             self._jobs[info.id] = _Job(item, tries)
-            self._note(info)
+            for note in info.notes:
+                if note not in self._notes:
+                    self._notes.add(note)
+                    self._noted(f"note: {note}")
         self._tell()
-
-    def _note(self, info: WorkerInfo) -> None:
-        for note in info.notes:
-            if note not in self._notes:
-                self._notes.add(note)
-                self._noted(f"note: {note}")
 
     async def _settle(self, swarm: client.SupervisorClient, info: WorkerInfo) -> None:
         """A worker has nothing to do any more: written down, asked once more, or tried again."""

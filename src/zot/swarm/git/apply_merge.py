@@ -208,16 +208,12 @@ def _change(top: str, change: Change, content: Path) -> bool:
         return True
     os.makedirs(os.path.dirname(target), exist_ok=True)
     if change.after.startswith("link "):
-        _put_link(target, os.readlink(content))
+        new = temporary_name(target)
+        os.symlink(os.readlink(content), new)
+        os.replace(new, target)
     else:
         _put_file(target, change, read_whole(content, _LARGEST_FILE))
     return True
-
-
-def _put_link(target: str, to: str) -> None:
-    new = temporary_name(target)
-    os.symlink(to, new)
-    os.replace(new, target)
 
 
 def _put_file(target: str, change: Change, data: bytes) -> None:

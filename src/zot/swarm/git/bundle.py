@@ -144,7 +144,7 @@ class NodeTree:
         copy_with_time(index, self._index)
         self._work = ScratchRepository(repository, self._room("looking"), looks=True)
         self._branch, self._base = carried.branch, carried.commits
-        self._last = (carried.head, await self._content(carried.whole))
+        self._last = (carried.head, await self._work.line("rev-parse", "--verify", f"{carried.whole}^{{tree}}"))
 
     async def look(self) -> TreeBundle | None:
         """What changed since the last look, as a bundle on top of what it began from; None when nothing did."""
@@ -156,9 +156,6 @@ class NodeTree:
         carried = msgspec.structs.replace(carried, bundle=await _bundle(self._work, carried, self._base))
         self._last = (head, content)
         return carried
-
-    async def _content(self, commit: str) -> str:
-        return await self._work.line("rev-parse", "--verify", f"{commit}^{{tree}}")
 
     def _room(self, name: str) -> Path:
         place = self._directory / name

@@ -30,10 +30,11 @@ class CommandCheck:
         if output < 0:
             output = os.memfd_create("check") if hasattr(os, "memfd_create") else os.dup(2)
         try:
+            env = {key: text for key, text in os.environ.items() if key[:4] != "GIT_" and not looks_like_secret(key)}
             tree = spawn(
                 ["/bin/sh", "-c", self.command],
                 cwd=directory,
-                env=_environment(directory),
+                env={**env, "PWD": os.fspath(directory)},
                 stdout=output,
                 stderr=output,
             )
@@ -47,11 +48,6 @@ class CommandCheck:
             return code == 0, _last(output)
         finally:
             os.close(output)
-
-
-def _environment(directory: Path) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not looks_like_secret(name) and name[:4] != "GIT_"}
-    return {**kept, "PWD": os.fspath(directory)}
 
 
 def _last(output: int) -> str:

@@ -11,7 +11,7 @@ import fcntl
 import os
 import re
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
@@ -113,7 +113,8 @@ async def merge(
     rows = [msgspec.structs.replace(row, left=left.get(row.worker, ())) for row in rows]
     for source, row in zip(sources, rows, strict=True):
         if row.outcome == "merged":
-            _record(source, course.trees[source.worker], target.name)
+            record = MergedRecord(into=target.name, tree=course.trees[source.worker], at=time.time())
+            write_atomic(source.directory / MERGED, msgspec.json.encode(record))
     return MergeReport(into=target.name, rows=tuple(rows), files=files, commit=course.commit, finished=finished)
 
 
@@ -279,7 +280,11 @@ async def _land_files(
     top = target.top
     before = {path: apply_merge.state(os.path.join(top, path)) for path in files}
     entries = await work.entries(new)
-    there = await _already(work, target, old, entries, files)
+    doubtful = await target.differs(work, old, files)
+    now = await target.now(work, doubtful) if doubtful else {}
+    there = {path for path in doubtful if now[path] == work.row(entries.get(path))}
+    if moved := [path for path in doubtful if path not in there]:
+        raise GitFailed(f"nothing was merged: {named(moved)} changed meanwhile; try again")
     fresh = work.place / "fresh"
     index = work.place / "index-of-fresh"
     await work.git("read-tree", new, index=index)
@@ -312,18 +317,6 @@ async def _land_files(
     await _update_index(work, journal)
     apply_merge.finish(directory)
     return tuple(change.path for change in changes)
-
-
-async def _already(
-    work: ScratchRepository, target: Target, old: str, entries: Mapping[str, tuple[str, str]], files: Sequence[str]
-) -> set[str]:
-    """Those of the files that are as they are to become; GitFailed when another is not as it was."""
-    doubtful = await target.differs(work, old, files)
-    now = await target.now(work, doubtful) if doubtful else {}
-    there = {path for path in doubtful if now[path] == work.row(entries.get(path))}
-    if moved := [path for path in doubtful if path not in there]:
-        raise GitFailed(f"nothing was merged: {named(moved)} changed meanwhile; try again")
-    return there
 
 
 async def _update_index(work: ScratchRepository, journal: apply_merge.MergeJournal) -> None:
@@ -365,11 +358,6 @@ async def merge_lock(agents: Path) -> AsyncGenerator[None]:
 
 
 # --- what is known of merges
-
-
-def _record(source: MergeSource, tree: str, into: str) -> None:
-    record = MergedRecord(into=into, tree=tree, at=time.time())
-    write_atomic(source.directory / MERGED, msgspec.json.encode(record))
 
 
 def merged_record(directory: Path) -> MergedRecord | None:

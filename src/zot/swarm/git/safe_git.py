@@ -95,7 +95,9 @@ async def find_repository(directory: str | os.PathLike[str]) -> Repository:
     if done.code or len(lines) != len(asked):
         raise GitFailed(_no_repository(where, done.said))
     top, own, common, form = lines
-    settings = await _settings(where)
+    listed = await _run([git_program(), *_RUN_NOTHING, "config", "-z", "--get-regexp", _ASKED], _outside(), where)
+    pairs = (os.fsdecode(entry).partition("\n") for entry in listed.out.split(b"\0") if entry)
+    settings = {name: value for name, _, value in pairs}
     if settings.get("extensions.refstorage", "files") != "files":
         raise GitFailed(f"{top} keeps its branches in the format {settings['extensions.refstorage']}, unknown to zot")
     return Repository(top=top, own=own, common=common, format=form, settings=settings)
@@ -107,12 +109,6 @@ def _no_repository(where: str, said: str) -> str:
     if "must be run in a work tree" in said:
         return f"{where} is a bare repository, without files to work on"
     return f"git refuses {where}: {one_line(said) or 'it did not say where the repository is'}"
-
-
-async def _settings(where: str) -> dict[str, str]:
-    done = await _run([git_program(), *_RUN_NOTHING, "config", "-z", "--get-regexp", _ASKED], _outside(), where)
-    pairs = (os.fsdecode(entry).partition("\n") for entry in done.out.split(b"\0") if entry)
-    return {name: value for name, _, value in pairs}
 
 
 def _outside() -> dict[str, str]:
@@ -352,11 +348,8 @@ def _quoted_path(path: str) -> str:
 
 def _signed(author: tuple[str, str]) -> dict[str, str]:
     name, address = author
-    return {f"GIT_{role}_{part}": value for role in ("AUTHOR", "COMMITTER") for part, value in _parts(name, address)}
-
-
-def _parts(name: str, address: str) -> tuple[tuple[str, str], ...]:
-    return ("NAME", name), ("EMAIL", address)
+    parts = (("NAME", name), ("EMAIL", address))
+    return {f"GIT_{role}_{part}": value for role in ("AUTHOR", "COMMITTER") for part, value in parts}
 
 
 async def _run(

@@ -284,7 +284,10 @@ async def diffstat(tree: WorktreeRecord) -> Diffstat:
     """What a worker changed, in numbers; what it has not committed counts too."""
     async with scratch_repository(await find_repository(tree.repository), Path(tree.path).parent, looks=True) as work:
         now = await snapshot_worktree(work, tree)
-        return _counted(await work.git("diff-tree", "-r", "-z", "--numstat", *_PLAIN, base_commit(tree), now.tree))
+        numbers = await work.git("diff-tree", "-r", "-z", "--numstat", *_PLAIN, base_commit(tree), now.tree)
+        rows = [row.split(b"\t") for row in numbers.split(b"\0") if row.count(b"\t") == 2]
+        counts = [[int(field) if field.isdigit() else 0 for field in row[:2]] for row in rows]
+        return Diffstat(len(rows), sum(added for added, _ in counts), sum(removed for _, removed in counts))
 
 
 async def diff(tree: WorktreeRecord, *, binary: bool = False) -> bytes:
@@ -296,12 +299,6 @@ async def diff(tree: WorktreeRecord, *, binary: bool = False) -> bytes:
 
 
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all")
-
-
-def _counted(numbers: bytes) -> Diffstat:
-    rows = [row.split(b"\t") for row in numbers.split(b"\0") if row.count(b"\t") == 2]
-    counts = [[int(field) if field.isdigit() else 0 for field in row[:2]] for row in rows]
-    return Diffstat(len(rows), sum(added for added, _ in counts), sum(removed for _, removed in counts))
 
 
 # --- changing one

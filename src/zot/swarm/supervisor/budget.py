@@ -214,7 +214,12 @@ class SharedBudget:
         self.problem = ""
         self._now = now
         self._read(now)
-        self._forget_old(belongs)
+        waiting = {entry.swarm for entry in self._open.values()}
+        for swarm, account in list(self._accounts.items()):
+            old = time.time() - account.used_at > KEPT_S
+            if old and swarm not in waiting and not belongs(swarm):
+                del self._accounts[swarm]
+        self._journal.shorten_if_long()
 
     # --- budgets
 
@@ -450,15 +455,6 @@ class SharedBudget:
                     at=round(account.used_at, 1),
                 )
         yield from open_calls
-
-    def _forget_old(self, belongs: Callable[[str], bool]) -> None:
-        """At the beginning of a life, when nobody has been told anything yet."""
-        waiting = {entry.swarm for entry in self._open.values()}
-        for swarm, account in list(self._accounts.items()):
-            old = time.time() - account.used_at > KEPT_S
-            if old and swarm not in waiting and not belongs(swarm):
-                del self._accounts[swarm]
-        self._journal.shorten_if_long()
 
 
 def _queue(call: CallRequest) -> tuple[str, str, bool]:

@@ -27,7 +27,13 @@ async def kill_orphans(workers: Sequence[WorkerRecord]) -> None:
     if not workers:
         return
     for round in range(_ROUNDS):
-        left = _left_of(workers)
+        left = {worker.pid for worker in workers if worker.pid and worker.born and is_running(worker.pid, worker.born)}
+        ids = {f"{AGENT_VARIABLE}={worker.id}".encode() for worker in workers}
+        for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
+            if name.isdigit() and int(name) != os.getpid():
+                with suppress(OSError):
+                    if ids.intersection(read_whole(f"/proc/{name}/environ").split(b"\0")):
+                        left.add(int(name))
         if not left:
             return
         if round >= _POLITE:
@@ -35,14 +41,3 @@ async def kill_orphans(workers: Sequence[WorkerRecord]) -> None:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
         await asyncio.sleep(_PAUSE_S)
-
-
-def _left_of(workers: Sequence[WorkerRecord]) -> set[int]:
-    found = {worker.pid for worker in workers if worker.pid and worker.born and is_running(worker.pid, worker.born)}
-    ids = {f"{AGENT_VARIABLE}={worker.id}".encode() for worker in workers}
-    for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
-        if name.isdigit() and int(name) != os.getpid():
-            with suppress(OSError):
-                if ids.intersection(read_whole(f"/proc/{name}/environ").split(b"\0")):
-                    found.add(int(name))
-    return found

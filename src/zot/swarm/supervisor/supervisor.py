@@ -108,15 +108,6 @@ class Supervisor:
     async def recover(self) -> None:
         """What the last supervisor has left: nothing of its workers runs any more, and each is told where it stands."""
         everyone = self._places.all()
-        await self._clear_unfinished(everyone)
-        workers = [worker for worker in everyone if worker.status in LIVE]
-        await kill_orphans([worker for worker in workers if worker.spec.engine == "local"])
-        for worker in workers:
-            self._recover(worker)
-        self._note_need()
-
-    async def _clear_unfinished(self, everyone: list[WorkerRecord]) -> None:
-        """Nobody was promised a worker where there is no record yet: its tree and branch would be nobody's."""
         taken = {worker.tree.branch for worker in everyone if worker.tree is not None}
         for place in self._places.unfinished():
             from zot.swarm.git import worktrees  # only after a kill
@@ -124,6 +115,11 @@ class Supervisor:
             with suppress(ZotError, OSError):
                 await worktrees.remove_unfinished(place.directory, taken)
                 remove_tree(place.directory)
+        workers = [worker for worker in everyone if worker.status in LIVE]
+        await kill_orphans([worker for worker in workers if worker.spec.engine == "local"])
+        for worker in workers:
+            self._recover(worker)
+        self._note_need()
 
     def _recover(self, worker: WorkerRecord) -> None:
         place = self._places.of(worker.id)
@@ -306,7 +302,14 @@ class Supervisor:
             self._admit_soon()
 
     def _list(self, client: Client, command: swarm_frames.SwarmList) -> swarm_frames.SwarmWorkers:
-        return swarm_frames.SwarmWorkers(workers=tuple(map(worker_info, self._listed(command))))
+        everyone = self._everyone() if command.all else [controller.worker for controller in self._controllers.values()]
+        workers = tuple(
+            worker_info(worker)
+            for worker in sorted(everyone, key=lambda worker: (worker.created, worker.id))
+            if (not command.session or worker.spec.session in ("", command.session))
+            and (not command.swarm or worker.spec.swarm == command.swarm)
+        )
+        return swarm_frames.SwarmWorkers(workers=workers)
 
     def _send(self, client: Client, command: swarm_frames.SwarmSend) -> None:
         self._living(command.worker).accept(command.text, command.images)
@@ -328,15 +331,6 @@ class Supervisor:
         if (controller := self._controllers.get(typed)) is not None:
             return controller.worker
         return find_worker(typed, self._everyone())
-
-    def _listed(self, command: swarm_frames.SwarmList) -> list[WorkerRecord]:
-        everyone = self._everyone() if command.all else [controller.worker for controller in self._controllers.values()]
-        return [
-            worker
-            for worker in sorted(everyone, key=lambda worker: (worker.created, worker.id))
-            if (not command.session or worker.spec.session in ("", command.session))
-            and (not command.swarm or worker.spec.swarm == command.swarm)
-        ]
 
     def _get(self, client: Client, command: swarm_frames.SwarmGet) -> swarm_frames.SwarmWorker:
         worker = self._meant(command.worker)
@@ -386,7 +380,12 @@ class Supervisor:
             Inbox(place.inbox).accept(order.task)
             place.save(worker)  # from here on it is a worker, whatever happens
         except BaseException:
-            await _discard(place, tree)
+            if tree is not None:
+                from zot.swarm.git import worktrees
+
+                with suppress(ZotError, OSError):
+                    await worktrees.remove(tree)
+            rmtree(place.directory, ignore_errors=True)
             raise
         with suppress(OSError):
             (place.directory / MAKING).unlink(missing_ok=True)
@@ -481,16 +480,6 @@ async def _tree(order: WorkerSpec, place: WorkerDir, name: str) -> tuple[Worktre
         log.append(_encode({"type": "agent_note", "text": note}))
     log.close()
     return made.tree, made.notes
-
-
-async def _discard(place: WorkerDir, tree: WorktreeRecord | None) -> None:
-    """Nothing was promised to anybody yet."""
-    if tree is not None:
-        from zot.swarm.git import worktrees
-
-        with suppress(ZotError, OSError):
-            await worktrees.remove(tree)
-    rmtree(place.directory, ignore_errors=True)
 
 
 def _label(order: WorkerSpec) -> str:

@@ -235,7 +235,9 @@ class WorkerController:
         order, worker = self.worker.spec, self.worker
         continued = self.place.session.exists() and not _drop_if_empty(self.place.session)
         if continued:
-            self._reconcile()
+            message = self.inbox.next  # the session may have it although the inbox does not say so
+            if message is not None and said_in(self.place.session, message.text) > self.inbox.said(message.text):
+                self.inbox.take(message.number)
         self._set(
             status="running",
             attempt=worker.attempt + 1,
@@ -302,12 +304,6 @@ class WorkerController:
             self._owner.request_slot(self)
         else:
             self._end("lost", reason)
-
-    def _reconcile(self) -> None:
-        """What the session has of the inbox and nobody had the time to note."""
-        message = self.inbox.next
-        if message is not None and said_in(self.place.session, message.text) > self.inbox.said(message.text):
-            self.inbox.take(message.number)
 
     # --- giving
 

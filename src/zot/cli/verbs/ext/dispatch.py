@@ -6,7 +6,6 @@ Tables and logs go to stdout, everything said to a person to stderr; an expected
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from importlib import import_module
 
 from zot.cli.help import page
@@ -42,11 +41,7 @@ def run(argv: list[str]) -> int:
         sys.stderr.write(page("ext"))
         raise ZotError(f'unknown command "zot ext {argv[0]}"')
     try:
-        return _verb(argv[0])(argv[1:])
+        module, function = VERBS[argv[0]].split(":")
+        return getattr(import_module(module), function)(argv[1:])
     except UsageError as error:
         raise ZotError(f"{error}; see `zot ext {argv[0]} --help`") from error
-
-
-def _verb(word: str) -> Callable[[list[str]], int]:
-    module, function = VERBS[word].split(":")
-    return getattr(import_module(module), function)

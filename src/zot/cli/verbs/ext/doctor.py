@@ -34,17 +34,13 @@ def run(argv: list[str]) -> int:
     not told when something is named."""
     words = parse(argv, options("ext doctor"), least=0, most=1000).words
     names = {item.name for item in all_installed() for word in words if word in (item.name, item.directory.name)}
-    paths = [_path(word) for word in words if word not in _known_words()]
+    paths = [Path(os.path.abspath(os.path.expanduser(word))) for word in words if word not in _known_words()]
     findings = run_loop(examine(zot_home(), Path.cwd(), paths))
     if words:
         _keep_named(findings, names, paths)
     for line in report(findings):
         show_spelled(line)
     return 1 if findings.problems else 0
-
-
-def _path(word: str) -> Path:
-    return Path(os.path.abspath(os.path.expanduser(word)))
 
 
 def _known_words() -> set[str]:
@@ -80,7 +76,10 @@ def report(findings: Findings) -> Iterator[str]:
     statuses = {status.name: status for status in findings.statuses}
     for entry in findings.discovery.entries:
         status = statuses.get(entry.manifest.name)
-        yield spelled(_headline(entry, status))
+        manifest = entry.manifest
+        kind = "guard" if manifest.guard or (status and status.guard) else manifest.kind
+        state = _state(status) if status else "loaded; it runs nothing"
+        yield spelled(f"{manifest.name} {manifest.version or '-'} ({entry.scope} {kind}): {state}")
         yield from (f"  {label:12}{spelled(text)}" for label, text in _details(entry, status))
     yield from _section("not trusted, not started", map(_untrusted_line, findings.untrusted))
     yield from _section("notes", [*findings.discovery.notes, *findings.discovery.quiet])
@@ -91,13 +90,6 @@ def report(findings: Findings) -> Iterator[str]:
     yield from _section("problems", findings.problems)
     if not (findings.discovery.entries or findings.untrusted or findings.problems):
         yield "no extensions found"
-
-
-def _headline(entry: DiscoveredExtension, status: ExtensionStatus | None) -> str:
-    manifest = entry.manifest
-    kind = "guard" if manifest.guard or (status and status.guard) else manifest.kind
-    state = _state(status) if status else "loaded; it runs nothing"
-    return f"{manifest.name} {manifest.version or '-'} ({entry.scope} {kind}): {state}"
 
 
 def _details(entry: DiscoveredExtension, status: ExtensionStatus | None) -> Iterator[tuple[str, str]]:

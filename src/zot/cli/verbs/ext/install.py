@@ -28,11 +28,6 @@ def run(argv: list[str]) -> int:
         refuse_existing(name)
     with staging(name) as place:
         manifest = put(place, source, fetch(source, place, tell), tell)
-    _report(manifest)
-    return 0
-
-
-def _report(manifest: Manifest) -> None:
     directory = manifest.directory
     tell(f"installed {manifest.name} {manifest.version} in {directory}".replace("  ", " "))
     others = [item for item in all_installed() if item.name == manifest.name and item.directory != directory]
@@ -44,6 +39,7 @@ def _report(manifest: Manifest) -> None:
         tell(f"note: it is disabled; `zot ext enable {manifest.name}` switches it on")
     elif manifest.has_process:
         report_exec(manifest)
+    return 0
 
 
 def tell_permissions(manifest: Manifest) -> None:

@@ -31,7 +31,17 @@ def trust(argv: list[str]) -> int:
     typed = parse(argv, options("ext trust"), least=0, most=1)
     free = typed.has("--unconfined")
     if own := _own(typed.words[0]) if typed.words else None:
-        _accept(own, free)
+        if free:
+            raise ZotError(f'it is one of your own: take "permissions" out of {own / FILE}, then trust it')
+        manifest, lock = read_manifest(own), LockFile(zot_home())
+        known = lock.of(own.name)
+        pins = pins_of(own, known.pins[-1]) if known and known.pins else None
+        lock.accept(own.name, manifest.permissions, pins)
+        compile_ahead(manifest, zot_home())
+        what = f"{len(pins)} files in {own}" if pins is not None else str(own)
+        tell(f"accepted {manifest.name} as it is now ({what})")
+        for line in words(manifest.permissions):
+            tell(f"  {line}")
         return 0
     directory, store = _directory(typed.words), ExtensionTrust(zot_home())
     if not sum(_trust_one(entry, store, free) for entry in _entries(directory)):
@@ -46,21 +56,6 @@ def _own(word: str) -> Path | None:
         return own[0].directory if len(own) == 1 else None
     directory = Path(os.path.abspath(os.path.expanduser(word)))
     return directory if is_own(directory, zot_home()) and os.path.lexists(directory / FILE) else None
-
-
-def _accept(directory: Path, free: bool) -> None:
-    """Its files as they are now, if it was installed, and what it asks for."""
-    if free:
-        raise ZotError(f'it is one of your own: take "permissions" out of {directory / FILE}, then trust it')
-    manifest, lock = read_manifest(directory), LockFile(zot_home())
-    known = lock.of(directory.name)
-    pins = pins_of(directory, known.pins[-1]) if known and known.pins else None
-    lock.accept(directory.name, manifest.permissions, pins)
-    compile_ahead(manifest, zot_home())
-    what = f"{len(pins)} files in {directory}" if pins is not None else str(directory)
-    tell(f"accepted {manifest.name} as it is now ({what})")
-    for line in words(manifest.permissions):
-        tell(f"  {line}")
 
 
 def untrust(argv: list[str]) -> int:
@@ -88,11 +83,7 @@ def _entries(directory: Path) -> list[Path]:
     """One extension's directory, or a project with some; ``.zot/extensions`` itself means its project."""
     if os.path.lexists(directory / FILE):
         return [directory]
-    return candidates(_extensions_of(directory))
-
-
-def _extensions_of(directory: Path) -> Path:
-    return directory if directory.parts[-2:] == (".zot", "extensions") else project_dir(directory)
+    return candidates(directory if directory.parts[-2:] == (".zot", "extensions") else project_dir(directory))
 
 
 def _trust_one(directory: Path, store: ExtensionTrust, free: bool) -> bool:

@@ -40,15 +40,15 @@ def run(argv: list[str]) -> int:
     typed = parse(argv, options("ext update"), least=0)
     if typed.words and typed.has("--all"):
         raise UsageError("give names or --all, not both")
-    items = [find(name, tell) for name in typed.words] if typed.words else _all()
+    items = (
+        [find(name, tell) for name in typed.words]
+        if typed.words
+        else [item for item in all_installed() if item.scope == "global"]
+    )
     if not items:
         tell("nothing to update: no extension is installed")
     wishes = _Wishes(typed.has("--force"), typed.has("--dry-run"))
     return 1 if sum(not _tried(item, wishes, named=bool(typed.words)) for item in items) else 0
-
-
-def _all() -> list[Installed]:
-    return [item for item in all_installed() if item.scope == "global"]
 
 
 def _tried(item: Installed, wishes: _Wishes, *, named: bool) -> bool:
@@ -79,7 +79,9 @@ def _update(item: Installed, record: InstallRecord | None, wishes: _Wishes) -> N
     with staging(item.directory.name) as place:
         fetched = fetch(record.source, place, tell)
         if item.manifest and _is_same(item.directory, place, record):
-            _pin_first(item.manifest, record)
+            lock = LockFile(zot_home())
+            if lock.of(item.directory.name) is None:  # installed before files were pinned
+                lock.accept(item.directory.name, item.manifest.permissions, pins_of(item.directory, record.files))
             tell(f"{item.name} is up to date ({_version(item.manifest.version, record.commit)})")
             return
         more = _more_asked(item, fetched.manifest)
@@ -97,13 +99,6 @@ def _update(item: Installed, record: InstallRecord | None, wishes: _Wishes) -> N
     tell(f"updated {manifest.name}: {change}")
     if manifest.has_process and not os.access(_program(manifest), os.X_OK):
         report_exec(manifest)
-
-
-def _pin_first(manifest: Manifest, record: InstallRecord) -> None:
-    """One that was installed before files were pinned, and is as it came."""
-    lock = LockFile(zot_home())
-    if lock.of(manifest.directory.name) is None:
-        lock.accept(manifest.directory.name, manifest.permissions, pins_of(manifest.directory, record.files))
 
 
 def _more_asked(item: Installed, new: Manifest) -> list[str]:

@@ -44,7 +44,13 @@ async def check(run: ExtensionRun) -> None:
     seen: set[str] = set()
     run.host.listeners.append(lambda line: _serve(run, line, seen))
     if "call_tool" in run.hello.capabilities:
-        await _provoke(run)
+        for tool in run.callable_tools:
+            await run.answered(tool_call(tool), "tools-answered", run.times.tool)
+        for command in run.commands:
+            asked = CommandInvoked(id=new_id(), name=command.name, args="one")
+            await run.answered(asked, "commands-answered", run.times.command)
+        if run.host.transcript.frames(CallTool):
+            run.verdicts.passed("call-tool-well-formed")
     if "tool_cancel" in run.hello.capabilities and run.callable_tools:
         await _cancel(run)
 
@@ -56,17 +62,6 @@ def check_not_offered(run: ExtensionRun) -> None:
             run.verdicts.failed("call-tool-only-if-offered", "call_tool, though it was not offered", line.data, line.t)
     if "call_tool" in run.hello.capabilities:
         run.verdicts.passed("call-tool-only-if-offered")
-
-
-async def _provoke(run: ExtensionRun) -> None:
-    """Use everything again: now it may ask for tools."""
-    for tool in run.callable_tools:
-        await run.answered(tool_call(tool), "tools-answered", run.times.tool)
-    for command in run.commands:
-        asked = CommandInvoked(id=new_id(), name=command.name, args="one")
-        await run.answered(asked, "commands-answered", run.times.command)
-    if run.host.transcript.frames(CallTool):
-        run.verdicts.passed("call-tool-well-formed")
 
 
 def _serve(run: ExtensionRun, line: TranscriptLine, seen: set[str]) -> None:

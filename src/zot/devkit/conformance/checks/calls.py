@@ -72,16 +72,14 @@ async def check_commands(run: ExtensionRun) -> None:
             question = await run.answered(asked, "commands-answered", run.times.command)
             if question is not None and isinstance(question.answer, CommandResponse):
                 run.verdicts.passed("commands-answered")
-                _judge_command(run, command.name, question.answer, question.answer_line)
-
-
-def _judge_command(run: ExtensionRun, name: str, answer: CommandResponse, line: bytes) -> None:
-    if answer.action not in ("", *ACTIONS):
-        run.verdicts.failed("commands-action", f"/{name}: unknown action {answer.action!r}", line)
-        return
-    run.verdicts.passed("commands-action")
-    missing = "" if answer.error else _missing(answer)
-    run.verdicts.judged("commands-payload", missing and f"/{name}: action {answer.action} without {missing}", line)
+                answer, line = question.answer, question.answer_line
+                if answer.action not in ("", *ACTIONS):
+                    run.verdicts.failed("commands-action", f"/{command.name}: unknown action {answer.action!r}", line)
+                    continue
+                run.verdicts.passed("commands-action")
+                missing = "" if answer.error else _missing(answer)
+                problem = missing and f"/{command.name}: action {answer.action} without {missing}"
+                run.verdicts.judged("commands-payload", problem, line)
 
 
 def _missing(answer: CommandResponse) -> str:
@@ -112,18 +110,14 @@ async def check_tools(run: ExtensionRun) -> None:
             question = await run.answered(asked, id, run.times.tool)
             if question is not None and isinstance(question.answer, ToolResult):
                 run.verdicts.passed(id)
-                _judge_result(run, tool.name, question.answer, question.answer_line)
+                if not question.answer.content:
+                    run.verdicts.failed("tools-content", f"tool {tool.name}: no content", question.answer_line)
+                for block in question.answer.content:
+                    check, problem = _block_problem(block)
+                    run.verdicts.judged(check, problem and f"tool {tool.name}: {problem}", question.answer_line)
     if run.tools and not run.callable_tools:
         for id in ("tools-answered", "tools-empty-args"):
             run.verdicts.skipped(id, "its tools wait for a person")
-
-
-def _judge_result(run: ExtensionRun, name: str, result: ToolResult, line: bytes) -> None:
-    if not result.content:
-        run.verdicts.failed("tools-content", f"tool {name}: no content", line)
-    for block in result.content:
-        check, problem = _block_problem(block)
-        run.verdicts.judged(check, problem and f"tool {name}: {problem}", line)
 
 
 def _block_problem(block: Content) -> tuple[str, str]:

@@ -92,7 +92,10 @@ def check_manifest(directory: Path, verdicts: Verdicts) -> Manifest | None:
     """The manifest, or None when it cannot be used."""
     if not _is_there(directory, verdicts):
         return None
-    data = _bytes(directory / FILE)
+    try:
+        data = read_whole(directory / FILE)
+    except OSError:
+        data = b""
     _encoding(data, verdicts)
     try:
         manifest = read_manifest(directory)
@@ -174,10 +177,3 @@ def _unknown_keys(data: bytes, verdicts: Verdicts) -> None:
         else:
             verdicts.warned("manifest-unknown-key", f'"{key}" is not a key of {FILE}, and is ignored')
     verdicts.passed("manifest-unknown-key")
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return read_whole(path)
-    except OSError:
-        return b""

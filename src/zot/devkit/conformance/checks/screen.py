@@ -65,7 +65,15 @@ async def check_panels(run: ExtensionRun) -> None:
     for panel in _opened(run):
         if run.host.alive:
             await _play(run, panel)
-    _judge_ids(run)
+    known = set(_opened(run))
+    for line in run.host.transcript.received:
+        frame = line.frame
+        if isinstance(frame, PanelRender | PanelClose) and frame.panel_id not in known:
+            run.verdicts.warned("panels-ids", f"there is no panel {frame.panel_id!r}", line.data, line.t)
+        elif isinstance(frame, OpenPanel) and not (frame.panel and frame.panel.id):
+            run.verdicts.failed("panels-ids", "a panel without an id", line.data, line.t)
+    if known:
+        run.verdicts.passed("panels-ids")
 
 
 def _opened(run: ExtensionRun) -> list[str]:
@@ -100,18 +108,6 @@ async def _play(run: ExtensionRun, panel: str) -> None:
 def _renders(run: ExtensionRun, panel: str, since: float) -> list[bytes]:
     lines = run.host.transcript.received
     return [x.data for x in lines if isinstance(x.frame, PanelRender) and x.frame.panel_id == panel and x.t > since]
-
-
-def _judge_ids(run: ExtensionRun) -> None:
-    known = set(_opened(run))
-    for line in run.host.transcript.received:
-        frame = line.frame
-        if isinstance(frame, PanelRender | PanelClose) and frame.panel_id not in known:
-            run.verdicts.warned("panels-ids", f"there is no panel {frame.panel_id!r}", line.data, line.t)
-        elif isinstance(frame, OpenPanel) and not (frame.panel and frame.panel.id):
-            run.verdicts.failed("panels-ids", "a panel without an id", line.data, line.t)
-    if known:
-        run.verdicts.passed("panels-ids")
 
 
 def check_notes(run: ExtensionRun) -> None:

@@ -98,7 +98,14 @@ async def check_handshake(run: ExtensionRun) -> None:
     """Greets it; afterwards ``run.usable`` says whether there is somebody to talk to."""
     host, verdicts = run.host, run.verdicts
     hello = await host.hello(run.times.hello)
-    _first_line(run)
+    received = run.host.transcript.received
+    if received:
+        first = received[0]
+        if isinstance(first.frame, Hello):
+            run.verdicts.passed("handshake-hello-first")
+        elif first.frame is not None or _is_no_frame(first):
+            what = f"a {first.frame.__struct_config__.tag}" if first.frame is not None else "no frame"
+            run.verdicts.failed("handshake-hello-first", f"the first line is {what}, not a hello", first.data, first.t)
     if hello is None:
         await _no_hello(run)
         return
@@ -126,18 +133,6 @@ def check_hello_once(run: ExtensionRun) -> None:
         run.verdicts.passed("handshake-hello-once")
 
 
-def _first_line(run: ExtensionRun) -> None:
-    received = run.host.transcript.received
-    if not received:
-        return
-    first = received[0]
-    if isinstance(first.frame, Hello):
-        run.verdicts.passed("handshake-hello-first")
-    elif first.frame is not None or _is_no_frame(first):
-        what = f"a {first.frame.__struct_config__.tag}" if first.frame is not None else "no frame"
-        run.verdicts.failed("handshake-hello-first", f"the first line is {what}, not a hello", first.data, first.t)
-
-
 def _is_no_frame(line: TranscriptLine) -> bool:
     """Some other text; a frame with a mistake in it is told as that mistake."""
     text = line.fault is not None and line.fault.check == "framing-only-frames"
@@ -162,7 +157,9 @@ async def _no_hello(run: ExtensionRun) -> None:
         return  # what it said instead is told as what is wrong with that line
     within, began = run.times.hello, time.monotonic()
     if await host.hello(_LATE):
-        verdicts.failed("handshake-hello-in-time", _took(run, within), began=began)
+        arrived = next(line.t for line in host.transcript.received if isinstance(line.frame, Hello))
+        evidence = f"hello came {arrived - host.started:.1f} s after the start, and may take {within:g} s"
+        verdicts.failed("handshake-hello-in-time", evidence, began=began)
         return
     reason = await run.why_silent(within)
     host.acknowledge()
@@ -176,11 +173,6 @@ async def _no_hello(run: ExtensionRun) -> None:
         verdicts.failed("framing-flush", evidence, began=began)
     else:
         verdicts.failed("handshake-hello-in-time", reason.replace("answer", "hello"), began=began)
-
-
-def _took(run: ExtensionRun, within: float) -> str:
-    seconds = next(line.t for line in run.host.transcript.received if isinstance(line.frame, Hello)) - run.host.started
-    return f"hello came {seconds:.1f} s after the start, and may take {within:g} s"
 
 
 def _punctual(run: ExtensionRun, hello: Hello) -> None:

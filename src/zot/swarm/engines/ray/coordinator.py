@@ -317,7 +317,15 @@ class ClusterCoordinator:
         held.add(batch)
         for line in batch.lines:
             if b'"permit_' in line:
-                self._hear_of_permit(held, line)
+                match _permit_event(line):
+                    case PermitRequest() as request:
+                        held.asked[request.request_id] = request
+                    case PermitSettled() as settled:
+                        request = held.asked.pop(settled.request_id, None)
+                        if request is not None and held.swarm in self._allowed:
+                            self._allowed[held.swarm].spend(settled.usd - request.usd)
+                    case None:
+                        pass
         self._news.set()
         if held.asked and self._is_away:
             self._permit(held)
@@ -340,17 +348,6 @@ class ClusterCoordinator:
     @property
     def _is_away(self) -> bool:
         return _now() - self._heard > AWAY_S
-
-    def _hear_of_permit(self, held: Held, line: bytes) -> None:
-        match _permit_event(line):
-            case PermitRequest() as request:
-                held.asked[request.request_id] = request
-            case PermitSettled() as settled:
-                request = held.asked.pop(settled.request_id, None)
-                if request is not None and held.swarm in self._allowed:
-                    self._allowed[held.swarm].spend(settled.usd - request.usd)
-            case None:
-                pass
 
     def _permit(self, held: Held) -> None:
         for id, request in held.asked.items():

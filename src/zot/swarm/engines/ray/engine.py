@@ -101,7 +101,8 @@ class RayEngine:
         begin = await asyncio.to_thread(_begin, job, job.tree, seen, credential)
         for further in reversed(range(_TRIES)):
             try:
-                return await self._begun(job, job.tree, begin, _secret(credential))
+                secret = msgspec.msgpack.encode(credential) if credential is not None else b""
+                return await self._begun(job, job.tree, begin, secret)
             except (_ClusterGone, _BundleGone):
                 if not further:
                     raise
@@ -152,7 +153,16 @@ class RayEngine:
                 if find_spec("ray") is None:
                     raise EngineFault(_missing())
                 if self._address:
-                    await _knock(self._address)
+                    host, _, port = self._address.rpartition(":")  # Ray itself would wait long
+                    try:
+                        async with asyncio.timeout(_KNOCK_S):
+                            _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+                        writer.close()
+                    except TimeoutError:
+                        raise EngineFault(f"the Ray cluster at {self._address} does not answer") from None
+                    except OSError as error:
+                        why = f"the Ray cluster at {self._address} cannot be reached: {in_words(error)}"
+                        raise EngineFault(why) from None
                 self._bridge = await _Bridge.join(self._address)
             return self._bridge
 
@@ -247,9 +257,17 @@ class RayAttempt:
             if batch.tree is not None:  # before the session that speaks of it
                 await receive(self._tree, self.worker, batch.tree)
             if batch.session or batch.session_whole:
-                _put_at(Path(self._job.config.session_file), batch.session_at, batch.session)
+                fd = open_to_append(Path(self._job.config.session_file))
+                try:
+                    os.ftruncate(fd, batch.session_at)
+                    view = memoryview(batch.session)
+                    while view:
+                        view = view[os.write(fd, view) :]
+                finally:
+                    os.close(fd)
             if batch.log:
-                _append(self._job.directory / "log.txt", batch.log)
+                with os.fdopen(open_to_append(self._job.directory / "log.txt"), "wb") as file:
+                    file.write(batch.log)
         except (OSError, GitFailed) as error:
             return f"what came back from its node could not be kept: {in_words(error)}"
         return ""
@@ -270,8 +288,15 @@ class _Bridge:
     @classmethod
     async def join(cls, address: str) -> _Bridge:
         """EngineFault, in one line, when that does not succeed within a minute."""
-        setup = Setup(address=address, namespace=_namespace(), driver=secrets.token_hex(8))
-        ours = {name: value for name, value in os.environ.items() if not _is_kept_here(name)}
+        home = f"{os.uname().nodename}:{os.getuid()}:{zot_home().resolve()}"
+        namespace = f"zot-3-{hashlib.sha256(home.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
+        setup = Setup(address=address, namespace=namespace, driver=secrets.token_hex(8))
+        hidden = credential_variables()  # workers inherit this environment; Ray needs its own token
+        ours = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in hidden and (name.startswith("RAY_") or not looks_like_secret(name))
+        }
         try:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-I", "-c", _PROGRAM, *(place for place in sys.path if os.path.isabs(place))),
@@ -403,12 +428,6 @@ class _Bridge:
 # --- what an attempt takes along
 
 
-def _is_kept_here(variable: str) -> bool:
-    """What the process that joins a cluster does not get: one that is begun by it inherits all it has. Ray's own token
-    it has to know."""
-    return variable in credential_variables() or (looks_like_secret(variable) and not variable.startswith("RAY_"))
-
-
 def _begin(job: LaunchSpec, tree: WorktreeRecord, carried: TreeBundle, credential: Credential | None) -> Begin:
     """Places of this machine become those of the node; of the session whole lines only."""
     from zot.agent.settings import Settings
@@ -421,10 +440,13 @@ def _begin(job: LaunchSpec, tree: WorktreeRecord, carried: TreeBundle, credentia
     except ValueError:
         raise EngineFault(f"{job.config.cwd} is not in the tree {tree.path}") from None
     places = {tree.path: "{tree}", str(job.directory): "{directory}"}
+    script = _placed(job.config.script, places) if isinstance(job.config.script, str) else job.config.script
     return Begin(
         worker=job.worker,
         attempt=job.attempt,
-        config=_portable(job.config, places),
+        config=msgspec.structs.replace(
+            job.config, script=script, cwd="", session_file="", jail_read=(), jail_write=(), mcp_config=()
+        ),
         tree=carried,
         inside="" if inside == "." else inside,
         session=session[: session.rfind(b"\n") + 1],
@@ -439,22 +461,10 @@ def _begin(job: LaunchSpec, tree: WorktreeRecord, carried: TreeBundle, credentia
     )
 
 
-def _portable(config: RunConfig, places: dict[str, str]) -> RunConfig:
-    """Without places of this machine: the tree on the node has its history inside, and other files are not there."""
-    script = _placed(config.script, places) if isinstance(config.script, str) else config.script
-    return msgspec.structs.replace(
-        config, script=script, cwd="", session_file="", jail_read=(), jail_write=(), mcp_config=()
-    )
-
-
 def _placed(path: str, places: dict[str, str]) -> str:
     for place, name in sorted(places.items(), key=lambda one: -len(one[0])):  # one may lie in another
         path = path.replace(place, name)
     return path
-
-
-def _secret(credential: Credential | None) -> bytes:
-    return msgspec.msgpack.encode(credential) if credential is not None else b""
 
 
 def _own_credential(config: RunConfig) -> Credential | None:
@@ -484,23 +494,6 @@ def _read(path: Path, limit: int) -> bytes:
     return b""
 
 
-def _put_at(path: Path, at: int, data: bytes) -> None:
-    """The file ends with it."""
-    fd = open_to_append(path)
-    try:
-        os.ftruncate(fd, at)
-        view = memoryview(data)
-        while view:
-            view = view[os.write(fd, view) :]
-    finally:
-        os.close(fd)
-
-
-def _append(path: Path, data: bytes) -> None:
-    with os.fdopen(open_to_append(path), "wb") as file:
-        file.write(data)
-
-
 def _log() -> int:
     """Where the bridge's complaints go; nowhere when that cannot be written."""
     home = zot_home() / "swarm"
@@ -509,22 +502,3 @@ def _log() -> int:
         return open_to_append(home / "ray.log")
     except OSError:
         return subprocess.DEVNULL
-
-
-def _namespace() -> str:
-    """One for each home of zot on each machine."""
-    place = f"{os.uname().nodename}:{os.getuid()}:{zot_home().resolve()}"
-    return f"zot-3-{hashlib.sha256(place.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
-
-
-async def _knock(address: str) -> None:
-    """Whether anybody listens there at all: Ray itself would wait for long."""
-    host, _, port = address.rpartition(":")
-    try:
-        async with asyncio.timeout(_KNOCK_S):
-            _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
-        writer.close()
-    except TimeoutError:
-        raise EngineFault(f"the Ray cluster at {address} does not answer") from None
-    except OSError as error:
-        raise EngineFault(f"the Ray cluster at {address} cannot be reached: {in_words(error)}") from None

@@ -158,7 +158,14 @@ class NodeAttempt:
         """The directory, the checkout in it, and the child."""
         try:
             self._directory = Path(tempfile.mkdtemp(prefix="attempt-", dir=_room().directory))
-            await self._furnish(bundle)
+            begin, home = self._begin, self._directory / "home"
+            make_private_dir(home)
+            for name, data in begin.home.items():
+                write_atomic(home / os.path.basename(name), data)
+            if begin.session:
+                write_atomic(self._session, begin.session)
+            self._tree = NodeTree(self._directory)
+            await self._tree.unpack(msgspec.structs.replace(begin.tree, bundle=bundle))
             await self._spawn()
         except (OSError, GitFailed) as error:
             await self.discard()
@@ -166,16 +173,6 @@ class NodeAttempt:
         except BaseException:
             await self.discard()
             raise
-
-    async def _furnish(self, bundle: bytes) -> None:
-        begin, home = self._begin, self._directory / "home"
-        make_private_dir(home)
-        for name, data in begin.home.items():
-            write_atomic(home / os.path.basename(name), data)
-        if begin.session:
-            write_atomic(self._session, begin.session)
-        self._tree = NodeTree(self._directory)
-        await self._tree.unpack(msgspec.structs.replace(begin.tree, bundle=bundle))
 
     async def _spawn(self) -> None:
         places = {"{directory}": str(self._directory), "{tree}": str(self._tree.path)}
@@ -268,7 +265,8 @@ class NodeAttempt:
         at, data, whole = _grown(self._session, taken, _MOST_AT_ONCE)
         sound = self._sound if self._sound <= _size(self._session) else 0
         safe = min(len(data), max(0, sound - at))
-        free = _claims_nothing(data, safe)
+        claim = _first_claim(data, safe)
+        free = max(safe, data.rfind(b"\n", safe, claim) + 1)
         if whole and free < len(data):
             return taken, b"", False, False
         return at, data[:free], whole, _first_claim(data, safe) is None
@@ -287,7 +285,11 @@ class NodeAttempt:
         async with self._looking:
             await self._look_at_tree()
             self._seen_results, self._sound = self._results, _size(self._session)
-            self._over = Over(code=code, reason=self._last_words())
+            said = ""
+            with suppress(OSError), reading(self._log) as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
+                said = file.read().decode("utf-8", "replace").strip()
+            self._over = Over(code=code, reason=said.splitlines()[-1][:_LAST_WORDS] if said else "")
             self._news.set()
 
     def _hold(self, lines: list[bytes]) -> None:
@@ -380,13 +382,6 @@ class NodeAttempt:
     def _log(self) -> Path:
         return self._directory / "log.txt"
 
-    def _last_words(self) -> str:
-        said = ""
-        with suppress(OSError), reading(self._log) as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
-            said = file.read().decode("utf-8", "replace").strip()
-        return said.splitlines()[-1][:_LAST_WORDS] if said else ""
-
 
 def _filled(path: str, places: dict[str, str]) -> str:
     for name, place in places.items():
@@ -397,12 +392,6 @@ def _filled(path: str, places: dict[str, str]) -> str:
 def _first_claim(data: bytes, start: int = 0) -> int | None:
     """Where something is said to have been done."""
     return min((at for word in _CLAIMS if (at := data.find(word, start)) >= 0), default=None)
-
-
-def _claims_nothing(data: bytes, start: int) -> int:
-    """Up to where whole lines, from ``start`` on, claim nothing."""
-    claim = _first_claim(data, start)
-    return max(start, data.rfind(b"\n", start, claim) + 1)
 
 
 def _size(path: Path) -> int:
