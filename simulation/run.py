@@ -17,10 +17,10 @@ from simulation.provider import FakeProvider, Terms
 from simulation.workers import FakeEngine, script_for
 from zot.agent.config import RunConfig
 from zot.swarm.engines.engine import Credential, Engine
-from zot.swarm.supervisor.internal_frames import StartWorker, SupervisorConfig
 from zot.swarm.supervisor.supervisor import Supervisor
 from zot.swarm.supervisor.worker import WorkerController
 from zot.swarm.worker_config import worker_spec
+from zot.swarm.worker_records import StartWorker, SupervisorConfig
 from zot.wire.swarm_frames import SwarmBudget, SwarmStart
 
 SWARM = "simulated"

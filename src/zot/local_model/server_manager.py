@@ -16,11 +16,10 @@ from importlib.util import find_spec
 import msgspec
 
 from zot.errors import ZotError, in_words
-from zot.local_model.gguf import read_header
 from zot.local_model.memory import check_memory, threads
 from zot.local_model.runtime_dir import Lease, ServerInfo, ServerRuntimeDir, room_for
 from zot.local_model.server_process import LocalServerConfig
-from zot.local_model.weights import Chosen, known
+from zot.local_model.weights import Chosen, known, read_header
 from zot.provider.installed_models import WINDOW
 from zot.provider.providers import credential_variables
 from zot.system import process_setup

@@ -20,10 +20,17 @@ import msgspec
 
 from zot.errors import EngineFault, NotThere, UsageError, ZotError, in_words
 from zot.swarm.engines.engine import Credential
-from zot.swarm.supervisor.internal_frames import RecordMerge, SetCredential, StartWorker, SupervisorConfig
 from zot.swarm.supervisor.runtime_dir import SupervisorRuntimeDir
 from zot.swarm.worker_env import AGENT_VARIABLE, strip_keys
-from zot.swarm.worker_records import LIVE, WorkerRecord, WorkerSpec
+from zot.swarm.worker_records import (
+    LIVE,
+    RecordMerge,
+    SetCredential,
+    StartWorker,
+    SupervisorConfig,
+    WorkerRecord,
+    WorkerSpec,
+)
 from zot.swarm.worker_store import WorkerStore, find_worker, worker_info
 from zot.system import process_setup
 from zot.system.daemon_locks import says_it_is_ready
@@ -321,7 +328,7 @@ def _keys_of_the_living(home: Path) -> dict[str, str]:
     for worker in WorkerStore(home).all():
         name = worker.spec.config.provider
         if worker.status in LIVE and name and name not in found:
-            from zot.swarm.credentials import resolve_worker_credential  # most find nobody left
+            from zot.swarm.worker_config import resolve_worker_credential  # most find nobody left
 
             with suppress(ZotError):
                 credential = resolve_worker_credential(worker.spec.config, home).credential

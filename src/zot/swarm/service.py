@@ -66,7 +66,7 @@ class SwarmService:
 
     async def resume(self, worker: str) -> WorkerInfo:
         """Its session goes on; the task is not said again."""
-        from zot.swarm.credentials import resolve_worker_credential
+        from zot.swarm.worker_config import resolve_worker_credential
 
         by = self._starter()
         config = with_key_of(by, self.named(worker).spec.config)
@@ -170,7 +170,7 @@ class SwarmService:
 
     async def merge(self, command: frames.SwarmMerge) -> frames.SwarmMerged:
         from zot.swarm import worker_operations
-        from zot.swarm.git.check_command import TIMEOUT_S, CommandCheck
+        from zot.swarm.git.merge import TIMEOUT_S, CommandCheck
         from zot.swarm.git.worktrees import left_behind
 
         worker = await worker_operations.get_worker(self.home, command.worker)

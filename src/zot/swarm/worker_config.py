@@ -7,21 +7,24 @@ less. A request for more is refused with an error that names the limit. Every fr
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from zot.agent.config import RunConfig
+from zot.agent.settings import Settings
 from zot.agent.tools.registry import SWARM, SWARM_NAMES
 from zot.core.permission_modes import MODES, Mode, parse_mode, wider
 from zot.errors import UsageError
+from zot.swarm.engines.engine import Credential
 from zot.swarm.worker_records import READ_ONLY, RETRIES, TIMEOUT_S, Limits, WorkerRecord, WorkerSpec
+from zot.system.files import zot_home
 from zot.wire.swarm_frames import SwarmStart
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.swarm.engines.engine import Credential
 
 
 def conversation_config(conversation: Conversation) -> RunConfig:
@@ -53,7 +56,6 @@ def prepare_worker(starter: RunConfig, request: SwarmStart) -> tuple[WorkerSpec,
     Raises UsageError for a request that is wrong or asks for more than the starter has, NotLoggedIn when there is no
     credential: the worker could only fail.
     """
-    from zot.swarm.credentials import resolve_worker_credential  # reads settings, catalog and credentials
 
     order = worker_spec(starter, request)
     found = resolve_worker_credential(order.config, starter.home, starter.environ)
@@ -244,3 +246,41 @@ def _is_below(path: str, places: tuple[str, ...]) -> bool:
 def _absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
     """Typed relative to the starter's directory; a worker runs in another one."""
     return tuple(os.path.abspath(os.path.expanduser(path)) for path in paths)
+
+
+class WorkerCredential(msgspec.Struct, frozen=True, kw_only=True):
+    provider: str
+    model: str
+    credential: Credential | None = None
+
+
+def resolve_worker_credential(
+    config: RunConfig, home: Path | None = None, environ: Mapping[str, str] | None = None
+) -> WorkerCredential:
+    """The worker's model, and its key if the home does not store it (typed, or in the environment).
+
+    NotLoggedIn if there is no credential: the worker could only fail."""
+    from zot.agent.model_resolver import Query, require_credential, resolve
+    from zot.provider.auth.auth_store import AuthStore
+    from zot.provider.catalog import Catalog
+
+    home = home or zot_home()
+    settings, catalog = Settings(home), Catalog(home)
+    store = AuthStore(home, keyring=settings.values.credential_store == "keyring")
+    query = Query(
+        provider=config.provider,
+        model=config.model,
+        api_key=config.api_key,
+        base_url=config.base_url,
+        insecure=config.insecure,
+        script=config.script,
+    )
+    resolved = resolve(query, settings, catalog, store, os.environ if environ is None else environ)
+    require_credential(resolved)
+    found, name = resolved.credential, resolved.provider.id
+    carried = found is not None and found.method == "apikey" and found.source in ("flag", "env") and bool(found.key)
+    return WorkerCredential(
+        provider=name,
+        model=resolved.model.id,
+        credential=Credential(provider=name, value=found.key) if found is not None and carried else None,
+    )

@@ -16,9 +16,8 @@ from zot.agent.config import RunConfig
 from zot.errors import GitFailed, ZotError
 from zot.swarm import client
 from zot.swarm.git.merge import Check, How, MergeReport, MergeSource, has_unmerged, merge, merge_lock
-from zot.swarm.git.merge_target import Target, find_target
 from zot.swarm.git.safe_git import ScratchRepository, copy_with_time, find_repository, scratch_repository
-from zot.swarm.git.three_way import changes_merged, unchanged_edits
+from zot.swarm.git.three_way import Target, changes_merged, find_target, unchanged_edits
 from zot.swarm.git.worktrees import (
     INDEX,
     ONTO,
@@ -117,7 +116,7 @@ async def repair(home: Path, worker: WorkerRecord, into: str = "", config: RunCo
     async with client.connect_or_start(home) as swarm:
         info = (await swarm.get(worker.id)).worker
         if info.status != "idle":
-            from zot.swarm.credentials import resolve_worker_credential
+            from zot.swarm.worker_config import resolve_worker_credential
 
             credential = resolve_worker_credential(config or worker.spec.config, home).credential
             await swarm.resume(worker.id, credential)

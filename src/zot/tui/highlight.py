@@ -12,9 +12,8 @@ from functools import lru_cache
 from typing import Any
 
 from zot.system.cpu_limit import TooSlow, cpu_limit
-from zot.tui import palette
 from zot.tui.colour import parse
-from zot.tui.theme import Theme
+from zot.tui.theme import STYLE_WORDS, SYNTAX, Theme
 from zot.tui.width import RESET
 
 _KEPT = 400_000  # characters of code whose colours are kept
@@ -50,7 +49,7 @@ _TOKENS = {
     "Generic.Deleted": "diff_remove",
     "Generic.Heading": "keyword",
 }
-_FOLLOWS = {role.key: role.follows for role in palette.SYNTAX}
+_FOLLOWS = {role.key: role.follows for role in SYNTAX}
 _ALIASES = {"sh": "bash", "zsh": "bash", "shell": "bash", "console": "console", "py": "python", "js": "javascript"}
 
 
@@ -118,8 +117,8 @@ def style_sgr(theme: Theme, style: str) -> str:
     """``bold #81a1c1`` as an opening sequence."""
     codes: list[str] = []
     for word in style.split():
-        if word in palette.STYLE_WORDS:
-            codes.append(palette.STYLE_WORDS[word])
+        if word in STYLE_WORDS:
+            codes.append(STYLE_WORDS[word])
         elif (found := parse(word)) is not None and (code := found.sgr(theme.depth)):
             codes.append(code)
     return f"\x1b[{';'.join(codes)}m" if codes else ""

@@ -17,9 +17,22 @@ import msgspec
 
 from zot.errors import nearest
 from zot.system.safe_open import TooLarge, read_whole
-from zot.tui import colour, palette
+from zot.tui import colour
 from zot.tui.colour import Background, Colour, Depth
-from zot.tui.theme import GROUNDS, Spinner, Theme, built_in
+from zot.tui.theme import (
+    BACKGROUND_ROLES,
+    DERIVED,
+    GROUNDS,
+    ROLES,
+    SPINNER_FRAMES,
+    SPINNER_INTERVAL_MS,
+    SPINNER_MESSAGES,
+    STYLE_WORDS,
+    SYNTAX,
+    Spinner,
+    Theme,
+    built_in,
+)
 from zot.tui.width import cells
 
 LARGEST = 256 * 1024
@@ -88,9 +101,9 @@ class _Application:
         self._colours = dict(start.colours)
         self._syntax = dict(start.syntax)
         self._base_style = ""
-        self._frames = palette.SPINNER_FRAMES
-        self._messages = palette.SPINNER_MESSAGES
-        self._interval = palette.SPINNER_INTERVAL_MS
+        self._frames = SPINNER_FRAMES
+        self._messages = SPINNER_MESSAGES
+        self._interval = SPINNER_INTERVAL_MS
         self._variables = _object(file.raw.get("vars")) or {}
         self._problems: list[str] = []
         self._named: set[str] = set()
@@ -237,10 +250,10 @@ def _bare(key: str) -> str:
     return re.sub(r"[_-]", "", key.lower())
 
 
-_COLOUR_KEYS = frozenset({role.key for role in palette.ROLES} | palette.DERIVED.keys())
+_COLOUR_KEYS = frozenset({role.key for role in ROLES} | DERIVED.keys())
 _KNOWN = {_bare(key): key for key in (*_COLOUR_KEYS, *OTHER_KEYS)}
-_SYNTAX_KNOWN = {_bare(role.key): role.key for role in palette.SYNTAX} | {
-    _bare(role.short): role.key for role in palette.SYNTAX if role.short
+_SYNTAX_KNOWN = {_bare(role.key): role.key for role in SYNTAX} | {
+    _bare(role.short): role.key for role in SYNTAX if role.short
 }
 
 
@@ -265,7 +278,7 @@ def _is_message(text: str) -> bool:
 
 def _is_style(text: str) -> bool:
     words = text.split()
-    return bool(words) and all(word in palette.STYLE_WORDS or isinstance(colour.parse(word), Colour) for word in words)
+    return bool(words) and all(word in STYLE_WORDS or isinstance(colour.parse(word), Colour) for word in words)
 
 
 _FAINT = frozenset({"muted", "quote", "border", "diff_context", "note_info", "user"})
@@ -277,7 +290,7 @@ def faint_roles(theme: Theme) -> list[str]:
     own = theme.colour_of("background")
     ground = (own.approximate() if own else None) or GROUNDS[theme.background]
     found: list[str] = []
-    for key in sorted(_COLOUR_KEYS - palette.BACKGROUND_ROLES - {"thinking_max"}):
+    for key in sorted(_COLOUR_KEYS - BACKGROUND_ROLES - {"thinking_max"}):
         behind = _behind(theme, key, ground)
         shown = theme.colour_of(key)
         if shown == plain.colour_of(key) and behind == _behind(plain, key, GROUNDS[theme.background]):

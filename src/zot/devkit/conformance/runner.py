@@ -14,7 +14,6 @@ from pathlib import Path
 
 from zot.devkit.conformance.checks import (
     ALL,
-    call_tool,
     calls,
     events,
     framing,
@@ -101,7 +100,7 @@ class _Checking:
             screen.check_notes(run)
             start.check_hello_once(run)
             if not run.offers_call_tool:
-                call_tool.check_not_offered(run)
+                calls.check_not_offered(run)
         if self._runs:
             lifecycle.check_directory(before, self._manifest.directory, self._verdicts)
         usable = self._runs and self._runs[0].usable
@@ -147,6 +146,6 @@ class _Checking:
 
     async def _pieces(self, run: ExtensionRun) -> None:
         await input.check_pieces(run)
-        await call_tool.check(run)
+        await calls.check_call_tool(run)
         await run.host.settle()
         await lifecycle.check_end(run, "lifecycle-shutdown")

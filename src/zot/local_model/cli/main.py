@@ -95,7 +95,7 @@ def _install_known(weights: Weights) -> str:
 def _install_file(path: Path) -> str:
     """Under the name of the weights they are, or else of the file."""
     from zot.local_model.download import Partial, Progress, SourceFailed, copy
-    from zot.local_model.gguf import read_header
+    from zot.local_model.weights import read_header
 
     header = read_header(path)
     try:

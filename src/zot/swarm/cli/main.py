@@ -246,7 +246,7 @@ def _resume(arguments: Arguments) -> int:
 
 def _continue(typed: str, arguments: Arguments) -> int:
     async def go_on() -> int:
-        from zot.swarm.credentials import resolve_worker_credential
+        from zot.swarm.worker_config import resolve_worker_credential
 
         home = zot_home()
         worker = client.load_worker(home, typed)

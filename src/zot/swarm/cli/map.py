@@ -19,8 +19,7 @@ from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError, in_words
 from zot.frontends.console import run_loop
 from zot.swarm.cli.main import amount, request, starter
-from zot.swarm.fanout.map import MapRun, Plan, Progress, check_task, items_of, keep_plan, kept_plan
-from zot.swarm.fanout.results import Result, Results
+from zot.swarm.fanout.map import MapRun, Plan, Progress, Result, Results, check_task, items_of, keep_plan, kept_plan
 from zot.system.files import decode_object, zot_home
 from zot.system.safe_open import read_whole
 

@@ -93,7 +93,7 @@ async def _patched(arguments: Arguments) -> int:
 
 
 async def _merged(arguments: Arguments, every: bool) -> int:
-    from zot.swarm.git.check_command import TIMEOUT_S, CommandCheck
+    from zot.swarm.git.merge import TIMEOUT_S, CommandCheck
 
     home = zot_home()
     if every:

@@ -17,7 +17,7 @@ from zot.errors import UsageError
 from zot.frontends.console import run_loop
 from zot.swarm.cli.main import amount, duration, request, starter
 from zot.swarm.fanout.race import Try, race
-from zot.swarm.git.check_command import TIMEOUT_S, CommandCheck
+from zot.swarm.git.merge import TIMEOUT_S, CommandCheck
 from zot.system.files import zot_home
 
 _MOST = 64

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 
 from zot.errors import EngineFault, in_words
 from zot.swarm.engines.engine import AttemptStatus, LaunchSpec
-from zot.swarm.worker_env import worker_argv, worker_environment
-from zot.system.process_table import started
+from zot.swarm.worker_env import AGENT_VARIABLE, worker_argv, worker_environment
+from zot.swarm.worker_records import WorkerRecord
+from zot.system.process_table import is_running, started
 from zot.system.processes import ProcessTree, reap_strays, spawn
-from zot.system.safe_open import open_to_append, reading
+from zot.system.safe_open import open_to_append, read_whole, reading
 from zot.wire.line_splitter import Lines
 from zot.wire.rpc_frames import MAX_LINE
 
@@ -115,3 +117,29 @@ class LocalAttempt:
             lines = file.read(_SAID).decode("utf-8", "replace").splitlines()
             said = next((line for line in reversed(lines) if line.strip()), "")
         return said.removeprefix("zot: ") or f"its process ended with code {code}"
+
+
+_ROUNDS = 100
+_PAUSE_S = 0.05
+_POLITE = 20  # rounds before anybody is killed: the watching shell is at work
+
+
+async def kill_orphans(workers: Sequence[WorkerRecord]) -> None:
+    """Returns when none of them runs any more."""
+    if not workers:
+        return
+    for round in range(_ROUNDS):
+        left = {worker.pid for worker in workers if worker.pid and worker.born and is_running(worker.pid, worker.born)}
+        ids = {f"{AGENT_VARIABLE}={worker.id}".encode() for worker in workers}
+        for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
+            if name.isdigit() and int(name) != os.getpid():
+                with suppress(OSError):
+                    if ids.intersection(read_whole(f"/proc/{name}/environ").split(b"\0")):
+                        left.add(int(name))
+        if not left:
+            return
+        if round >= _POLITE:
+            for pid in left:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+        await asyncio.sleep(_PAUSE_S)

@@ -7,6 +7,7 @@ worker out, and the target as it was.
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import re
@@ -21,13 +22,25 @@ import msgspec
 from zot.errors import GitFailed, NotThere
 from zot.swarm.git import apply_merge
 from zot.swarm.git.excluded_files import excluded_from_merge, named
-from zot.swarm.git.merge_target import Target, find_target, uncommitted
 from zot.swarm.git.safe_git import Repository, ScratchRepository, find_repository, scratch_repository
-from zot.swarm.git.three_way import YOURS, Conflict, changed, changes_merged, export_tree, three_way, unchanged_edits
+from zot.swarm.git.three_way import (
+    YOURS,
+    Conflict,
+    Target,
+    changed,
+    changes_merged,
+    export_tree,
+    find_target,
+    three_way,
+    unchanged_edits,
+    uncommitted,
+)
 from zot.swarm.git.worktrees import base_commit, commit_all, repair_files, snapshot_worktree
 from zot.swarm.worker_records import WorktreeRecord
 from zot.system.files import make_private_dir, try_lock, write_atomic
-from zot.system.safe_open import open_to_append, read_whole
+from zot.system.processes import spawn
+from zot.system.safe_open import create_unnamed, open_to_append, read_whole
+from zot.system.secret_variables import looks_like_secret
 
 How = Literal["squash", "no-ff"]
 Outcome = Literal["merged", "nothing", "conflict", "uncommitted", "check failed", "refused"]
@@ -382,3 +395,46 @@ async def has_unmerged(tree: WorktreeRecord) -> bool:
 def check_same_repository(sources: Sequence[MergeSource]) -> None:
     if len({source.tree.repository for source in sources}) > 1:
         raise NotThere("these workers are of several repositories; merge those of one at a time")
+
+
+TIMEOUT_S = 1800.0
+_MOST_SAID = 8_000  # bytes of its output, from the end
+
+
+class CommandCheck:
+    """``await check(directory)``: whether it passed, and the last of what it said."""
+
+    def __init__(self, command: str, timeout_s: float = TIMEOUT_S) -> None:
+        self.command = command
+        self._timeout_s = timeout_s
+
+    async def __call__(self, directory: Path) -> tuple[bool, str]:
+        output = create_unnamed(directory.parent)
+        if output < 0:
+            output = os.memfd_create("check") if hasattr(os, "memfd_create") else os.dup(2)
+        try:
+            env = {key: text for key, text in os.environ.items() if key[:4] != "GIT_" and not looks_like_secret(key)}
+            tree = spawn(
+                ["/bin/sh", "-c", self.command],
+                cwd=directory,
+                env={**env, "PWD": os.fspath(directory)},
+                stdout=output,
+                stderr=output,
+            )
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    code = await tree.wait()
+            except TimeoutError:
+                return False, f"{_last(output)}\n(stopped after {self._timeout_s:.0f} s)".lstrip()
+            finally:
+                await tree.stop()
+            return code == 0, _last(output)
+        finally:
+            os.close(output)
+
+
+def _last(output: int) -> str:
+    size = os.fstat(output).st_size
+    data = os.pread(output, _MOST_SAID, max(0, size - _MOST_SAID))
+    text = data.decode(errors="replace").strip()
+    return f"…{text}" if size > _MOST_SAID else text

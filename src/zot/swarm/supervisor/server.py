@@ -21,10 +21,10 @@ import msgspec
 from zot.errors import NotThere, ZotError, in_words
 from zot.swarm.client import NOT_THERE
 from zot.swarm.engines.engine import Credential
-from zot.swarm.supervisor.internal_frames import AnyCommand, SupervisorConfig
 from zot.swarm.supervisor.runtime_dir import SupervisorInfo, SupervisorRuntimeDir
 from zot.swarm.supervisor.supervisor import LINGER_S, Supervisor
 from zot.swarm.worker_env import AGENT_VARIABLE
+from zot.swarm.worker_records import AnyCommand, SupervisorConfig
 from zot.system import process_setup
 from zot.wire import rpc_frames
 from zot.wire.line_splitter import Lines

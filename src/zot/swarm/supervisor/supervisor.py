@@ -22,15 +22,23 @@ import msgspec
 
 from zot.errors import UsageError, ZotError
 from zot.swarm.engines.engine import Credential, Engine
-from zot.swarm.engines.local import LocalEngine
+from zot.swarm.engines.local import LocalEngine, kill_orphans
 from zot.swarm.event_log import EventLog, last_answer, recorded
 from zot.swarm.inbox import Inbox
 from zot.swarm.supervisor.budget import BudgetLimits, RemainingBudget, SharedBudget
-from zot.swarm.supervisor.internal_frames import AnyCommand, RecordMerge, SetCredential, StartWorker, SupervisorConfig
-from zot.swarm.supervisor.orphans import kill_orphans
 from zot.swarm.supervisor.scheduler import Scheduler
 from zot.swarm.supervisor.worker import WorkerController
-from zot.swarm.worker_records import LIVE, WorkerRecord, WorkerSpec, WorktreeRecord
+from zot.swarm.worker_records import (
+    LIVE,
+    AnyCommand,
+    RecordMerge,
+    SetCredential,
+    StartWorker,
+    SupervisorConfig,
+    WorkerRecord,
+    WorkerSpec,
+    WorktreeRecord,
+)
 from zot.swarm.worker_store import MAKING, WorkerDir, WorkerStore, check_name, find_worker, unique_name, worker_info
 from zot.system.processes import reap_strays
 from zot.system.temp_files import remove_tree

@@ -11,8 +11,7 @@ import pytest
 from tests.unit.swarm.repositories import everything, git, put, repository, worker
 from zot.errors import GitFailed
 from zot.swarm.git import apply_merge
-from zot.swarm.git.check_command import CommandCheck
-from zot.swarm.git.merge import MergeReport, MergeSource, has_unmerged, merge, merged_record
+from zot.swarm.git.merge import CommandCheck, MergeReport, MergeSource, has_unmerged, merge, merged_record
 from zot.swarm.worker_operations import repair_prompt, return_conflict
 from zot.swarm.worker_records import WorktreeRecord
 
