@@ -1,7 +1,6 @@
-"""What can come next on a command line: from the tables of flags and verbs, and from what this machine has.
+"""Completion candidates for shells, from the tables of flags and verbs and from local state; starts nothing.
 
-The shells' scripts ask here (``zot completions --line``, ``--words``); nothing is started, contacted or written. Names
-that came from outside are offered only when a shell takes every character of them as it is.
+Outside names are offered only if a shell takes each of their characters literally.
 """
 
 from __future__ import annotations

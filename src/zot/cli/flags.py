@@ -1,8 +1,7 @@
-"""The command line as data: one table of flags serves the parser, ``--help`` and the reference page.
+"""The table of flags, for the parser, ``--help`` and the reference page.
 
-Parsing is by hand because the rules are not argparse's: a value flag takes the next argument whatever it
-looks like, flags and words may be mixed, and the last occurrence wins (docs/decisions/001-flag-parser.md).
-Nothing here imports a mode, a provider or msgspec: ``--version`` and ``--help`` stay cheap.
+A value flag takes the next argument whatever it is, and the last occurrence wins (docs/decisions/001-flag-parser.md).
+It imports no mode, provider or msgspec, so ``--version`` and ``--help`` start fast.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""From argv to a mode: verbs first, then flags, then the mode they ask for. Modes load behind this door.
-
-Every expected failure ends here as one ``zot:`` line on stderr and exit code 1; 2 is for something named by hand that
-is not there.
-"""
+"""From argv to a verb or a mode. Expected errors become one ``zot:`` line and exit code 1, or 2 for a missing thing."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""What the verbs print and ask: one line at a time, with every name from outside spelled out.
-
-A file, an extension or a session may be called anything, and people decide by what they read here: nothing is dropped,
-and nothing drives the terminal.
-"""
+"""Output and questions of verbs, with control characters in outside names spelled out."""
 
 from __future__ import annotations
 

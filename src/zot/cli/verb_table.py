@@ -1,7 +1,7 @@
-"""The verbs as data: one table serves ``zot VERB --help``, the parser, the completions, the reference and the man page.
+"""The table of verbs, for ``zot VERB --help``, parser, completions, reference and man page.
 
-A row names what follows the verb and its switches; ``kind`` says what a word can be, for completions. Nothing here
-imports a verb: which module runs one stands beside the doors (``main.VERBS``, ``ext.door.VERBS``).
+``kind`` says what a word can be, for completions. The modules of verbs are in ``main.VERBS`` and
+``ext.dispatch.VERBS``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""A host played by script: starts an extension as the real host does and exchanges exact bytes with it.
-
-The child gets its manifest directory as working directory, the environment without credentials, and a group of its
-own. Everything sent and received is kept in a ``Transcript``; nothing is repaired, nothing is forgiven.
-"""
+"""A host played by script: starts an extension as the real host does and exchanges exact bytes with it."""
 
 from __future__ import annotations
 

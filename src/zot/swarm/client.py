@@ -1,7 +1,6 @@
-"""The door to the supervisor, for the command line, the terminal, RPC and the SDK: find it, or start it, and ask.
+"""Client of the supervisor: finds or starts it, sends commands, receives events (``zot.wire.swarm_frames``).
 
-Commands and events are those of ``zot.wire.swarm_frames``. Somebody who only looks starts no supervisor, unless the
-last one was killed and left workers whose records say that they run: then the next one has to say what became of them.
+Reading starts no supervisor, unless a killed one left workers recorded as running.
 """
 
 from __future__ import annotations

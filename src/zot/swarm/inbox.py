@@ -1,8 +1,7 @@
-"""What a worker was told: ``inbox.jsonl`` has every message that was acknowledged, and how far the worker has come.
+"""``inbox.jsonl``: messages to a worker, and how many of them the worker has taken and finished.
 
-A message is there before whoever sent it hears so. It is *given* to a worker in its turn, *taken* when the worker has
-it in its session, and *finished* when the worker is done with it. What was taken and not finished is what it was
-interrupted in; what was not taken is said to the next attempt.
+A message is stored before it is acknowledged, *taken* when it is in the worker's session, *finished* when answered. An
+attempt continues the one that was taken and not finished.
 """
 
 from __future__ import annotations

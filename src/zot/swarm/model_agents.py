@@ -1,7 +1,6 @@
-"""The agents a model has started: what its tools do, and the one message that tells it how all of them ended.
+"""Agents that a model started with its tools, and the message with their results.
 
-Agents that were started while others still ran belong to the same batch; when the last of a batch is done, what each
-answered is put into the conversation as if it had been typed. One the model has waited for is not told of again.
+Agents started while others run form a batch; its results go into the conversation when the last one ends.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""A running zot and its swarm: what the terminal, RPC, the SDK and the model's tools hold to deal with workers.
+"""Swarm access for the terminal, RPC, SDK and model tools: connects on first use and reconnects.
 
-It connects when it is first needed. Only starting or continuing a worker starts a supervisor; when one was killed, the
-next is joined and listened to again, so whoever subscribed hears how it went on.
+Only starting or continuing a worker starts a supervisor.
 """
 
 from __future__ import annotations

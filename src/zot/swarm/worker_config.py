@@ -1,7 +1,6 @@
-"""Derives the configuration of a worker from the one of the run that starts it.
+"""Derives a worker's configuration from that of the run that starts it, and its credential.
 
-Limits only narrow: a worker gets the starter's model, address, tools, permissions, jail, extensions and prompts, or
-less. A request for more is refused with an error that names the limit. Every front end that starts workers uses this.
+Limits only narrow; a request for more is refused with an error that names the limit.
 """
 
 from __future__ import annotations

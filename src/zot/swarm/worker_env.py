@@ -1,7 +1,4 @@
-"""What a worker's process inherits: its configuration and key through a pipe, and an environment without keys.
-
-Only the worker's process has the read end of the pipe, so that the key is in no argument, environment or file.
-"""
+"""A worker's process environment without keys; configuration and key go through a pipe."""
 
 from __future__ import annotations
 

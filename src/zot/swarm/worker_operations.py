@@ -1,7 +1,4 @@
-"""Merge, repair, remove and prune workers; used by CLI, terminal, RPC and SDK.
-
-Git runs here, in the client's process; the supervisor only learns what has to be in the records.
-"""
+"""Merge, repair, remove and prune workers; used by CLI, terminal, RPC and SDK. Git runs in the client's process."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The record of a worker: ``meta.json`` in its directory is one ``WorkerRecord``, written whole whenever it changes.
+"""A worker's record (``meta.json``), and the supervisor's commands that only zot itself sends.
 
-``WorkerSpec`` is what was asked for and never changes; the rest is its progress. Only the supervisor writes it while it
-runs; without a supervisor, the process that merges or removes the worker does.
+While a supervisor runs, only it writes records.
 """
 
 from __future__ import annotations

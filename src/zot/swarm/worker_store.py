@@ -1,7 +1,6 @@
-"""Where workers are kept: ``$ZOT_HOME/swarm/agents/ID`` with ``meta.json``, inbox, event log, session and log.
+"""Worker directories (``$ZOT_HOME/swarm/agents/ID``); finds a worker by id, id prefix or name.
 
-A record that cannot be read is told and passed over, never repaired and never deleted: what a worker made may be behind
-it. Who is meant by what somebody typed is decided here: an id, a unique beginning of one, or a name.
+An unreadable record is reported and skipped, never repaired or deleted.
 """
 
 from __future__ import annotations

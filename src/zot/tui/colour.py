@@ -1,7 +1,4 @@
-"""Colours as values: what they are called in a theme, how they are written to a terminal, how well they are read.
-
-What a terminal promises is read here too: how many colours it has, and whether it is dark or light.
-"""
+"""Colours: names in themes, SGR codes, contrast; the terminal's colour depth and background."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""The one door for text a person decides on: every character of it is in the rows, however long, and none is obeyed.
+"""Rows for text a user decides on: complete, folded, control characters spelled out in the warning colour.
 
-What approves something (a confirmation, a trust question, a removal) is shown through here; ``sanitize``, which drops,
-is for what nobody decides on. Rows are folded and never cut, the spaces at a fold stay, and what had to be spelled out
-stands in the colour of a warning.
+Text that nobody decides on goes through ``sanitize``, which drops them.
 """
 
 from __future__ import annotations

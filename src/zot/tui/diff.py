@@ -1,5 +1,4 @@
-"""Differences as rows one can review: sign and true line number in one coloured gutter, changed lines on a tint, what
-changed in them on a stronger one, code highlighted by language, and nothing cut."""
+"""Diffs as rows: gutter with sign and line number, tinted lines, changed words, highlighted code; nothing is cut."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""How well a text answers what was typed: the one ranking of commands, files and every list.
+"""Fuzzy ranking of commands, files and lists; a lower rank is better.
 
-Each typed word must stand in the text, or have its letters there in order; a lower rank is better. A text is read a
-fixed number of times from left to right, whatever it and the pattern hold.
+Each typed word must be in the text, or its letters in order. The time is linear in the text's length.
 """
 
 from __future__ import annotations

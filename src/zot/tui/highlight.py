@@ -1,7 +1,6 @@
-"""Code in colours: text and a language become one styled line for each line of code. Never a background.
+"""Syntax highlighting: one styled line per line of code. pygments is loaded on first use.
 
-pygments is loaded at the first highlighted line. Results of small pieces are kept, because a screen asks again. Its
-patterns can take any time for a text made to that end, so they get a limited one; what takes longer is shown plain.
+Its time is limited, since a text can make its patterns slow; code that takes longer is shown plain.
 """
 
 from __future__ import annotations

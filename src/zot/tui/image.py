@@ -1,8 +1,7 @@
-"""Images in the terminal where it can show them, and always a caption that says what they are.
+"""Images in the terminal, if it supports them, with a caption.
 
-Rows are reserved first and the picture is drawn over them without moving the cursor, so that a picture is a block like
-any other: printed once, scrolled by the terminal, never drawn over. Only PNG goes to kitty as it is; other formats are
-converted when pillow is installed, else the caption stands alone.
+Rows are reserved and the picture is drawn over them, so it scrolls like text. Other formats than PNG need pillow for
+kitty.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Emphasis, code and links inside one paragraph. Words with underscores stay words; nothing inside code is touched.
+"""Inline Markdown: emphasis, code and links. Words with underscores stay words.
 
-The text comes from outside, so the time it takes grows with its length and with nothing else: where a mark may end is
-looked up once for the whole text, not searched again from each of a thousand beginnings, and styles nest only so deep.
+The time is linear in the text's length: ends of marks are looked up once, and nesting is limited.
 """
 
 from __future__ import annotations

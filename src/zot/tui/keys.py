@@ -1,9 +1,7 @@
-"""Bytes from a terminal become keys. Nothing a terminal sends is ever typed into the editor by mistake.
+"""Decodes terminal input into keys: ``a``, ``alt+enter``, ``ctrl+c``, ``up``, ``paste`` and ``reply`` (with text).
 
-A key has a name: ``a``, ``enter``, ``alt+enter``, ``ctrl+c``, ``shift+tab``, ``up``, ``paste`` (with its text), or
-``reply`` (an answer of the terminal to a question, with its body). Printable keys carry their character as text.
-Unknown sequences are swallowed whole; invalid UTF-8 becomes U+FFFD and costs no other key. A lone escape is known
-only by what does not follow: the caller calls ``flush`` when ``waiting`` and nothing came for 50 ms.
+Unknown sequences are dropped whole; invalid UTF-8 becomes U+FFFD. A lone escape is a key only if nothing follows: the
+caller calls ``flush`` when ``waiting`` and nothing came for 50 ms.
 """
 
 from __future__ import annotations

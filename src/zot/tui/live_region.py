@@ -1,14 +1,10 @@
-"""The bottom of the screen, the only part that is ever repainted, and what settles above it.
+"""The live region at the bottom of the main screen, the only part that is repainted.
 
-``LiveRegion.frame`` turns what should be shown into the bytes that get there from what is shown: settled rows are
-printed once where the region began and belong to the terminal from then on; of the region only rows that changed are
-written. It never clears the screen, addresses an absolute row or leaves the main screen, so what was on the terminal
-before stays, and the terminal scrolls, reflows and searches it as it does any text. ``Alternate`` is the other screen.
+``frame`` returns the bytes from the shown state to the wanted one: settled rows are printed once above, changed rows
+are rewritten. It never clears the screen or uses absolute rows, so the terminal scrolls and reflows as with any text.
 
-Everything hangs on finding the region's first row again from the cursor, and a resize moves rows before anybody is told
-of it. So a hidden cursor is parked on that row: whatever the terminal does to rows below it, there is nothing to count.
-A cursor that is shown stands in the editor, and the rows above it are counted as the terminal broke them, which holds
-while no frame was written for a width the terminal no longer had. Rows of the region never wrap, whatever the width.
+After a resize the region's first row must be found from the cursor. A hidden cursor is parked on that row; for a shown
+one the rows above are counted as the terminal broke them. Rows of the region never wrap.
 """
 
 from __future__ import annotations

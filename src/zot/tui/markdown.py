@@ -1,8 +1,7 @@
-"""Markdown as rows, block by block. The same code renders a finished text and one that is still arriving.
+"""Markdown as rows, block by block, for finished text and for streams.
 
-A stream settles a block as soon as the next one has begun, and the finished lines of a long open code block as they
-come; what is settled is never rendered again, so that cost per token does not grow with the answer. Nor does an answer
-without line breaks or blank lines change that: a very long line, and a very large block, is shown in parts.
+A stream settles a block when the next begins, and lines of a long code block as they come; settled rows are not
+rendered again, so the cost per token is constant. Very long lines and blocks are shown in parts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Nothing that came from a model, tool, file, extension or error may drive the user's terminal.
+"""Removes control sequences from text of models, tools, files and extensions.
 
-Colour and style (SGR) pass, but not the one that hides text, and they end with the text; every other escape sequence,
-control character and bidi override is removed. A sequence split over chunks is held until it is complete, so that no
-piece of it slips through. It drops what it removes: what a person decides on is shown by ``decide`` instead.
+SGR styles pass, except the hidden one, and end with the text. A sequence split over chunks waits until it is complete.
 """
 
 from __future__ import annotations

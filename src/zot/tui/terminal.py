@@ -1,7 +1,6 @@
-"""The terminal as a device: raw mode, size, what it can do, and its state restored on every way out.
+"""The terminal device: raw mode, size, capabilities; its state is restored on exit.
 
-Writing never blocks the program: output goes to a descriptor of our own, what the terminal does not take at once waits
-here, and ``congested`` tells painters to skip frames. A terminal that went away is told once through ``on_closed``.
+Writes never block: pending output is buffered, and ``congested`` makes painters skip frames.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Text being edited: lines of units and a cursor, what was changed and what was cut.
+"""Text being edited: lines of units, cursor, undo and cut text.
 
-A unit is what the cursor steps over: one user-perceived character (an emoji with its modifiers is one), or a ``Token``
-that stands for something longer. Every change is one ``replace``, so that every change can be undone. Neighbours that
-form one character once they touch become one unit. Lines are never changed in place, only exchanged: what was computed
-for one stays true.
+A unit is one user-perceived character or a ``Token`` for something longer. Every change is one ``replace``, so it can
+be undone. Lines are replaced, never changed, so they can be cache keys.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Where the units of a text stand in a column of a given width: rows broken at spaces, by cells.
+"""Lays out text in rows of a given width: breaks at spaces, splits words wider than a row.
 
-A word that is wider than a row is split where it stands; a space that does not fit hangs over the edge. Every unit is
-in exactly one row, so that each place of the text has one cell and each cell one place. A line is laid out once and
-remembered until it changes or the width does.
+Every unit is in exactly one row; a space that does not fit hangs over the edge. Lines are cached.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""A theme answers one question: with which SGR is this role painted?
+"""A theme gives the SGR of a role; the tables of roles and built-in palettes are here.
 
-``paint`` and ``on`` close what they open, so painted texts can be joined but not nested: paint the leaves. Without
-colours (``NO_COLOR``) bold and reverse remain, so that a selected row is still recognisable.
+Painted texts can be joined but not nested. Without colours (``NO_COLOR``) bold and reverse remain.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""A theme file: partial overrides of a built-in palette. A bad value costs its own key and nothing else, and a key
-nobody knows is named; those that begin with ``$`` or ``_`` are for other readers.
+"""Theme files: partial overrides of a built-in palette. A bad value affects only its key; unknown keys are reported.
 
-One set of overrides can stand at the top level, inside ``colors``, inside ``colors.dark`` and inside ``colors.light``;
-later sets win key by key. A theme never chooses its base palette, unless it says ``base`` outright. Spelling of keys is
-compared without case, ``_`` and ``-``.
+Overrides may be at the top level, in ``colors``, ``colors.dark`` or ``colors.light``; later ones win. Keys are compared
+without case, ``_`` and ``-``; those that begin with ``$`` or ``_`` are ignored.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""A tool call in rows: a glyph, one line that says what happened and how it went, and under it what is worth seeing.
-
-The glyph tells the state without any colour. Nothing is framed or padded: what is copied is clean, and a row that a
-narrower terminal breaks leaves no wreckage.
-"""
+"""Rows of a tool call: a glyph for its state, a summary line and a body. No frames or padding, so copies are clean."""
 
 from __future__ import annotations
 

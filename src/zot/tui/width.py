@@ -1,8 +1,7 @@
-"""How many cells a text takes, and how to cut, pad and wrap it by cells.
+"""Width of text in cells; cut, pad and wrap by cells.
 
-A line is a string that may carry SGR colours and OSC 8 links; both take no room. Every row this module returns is
-closed: styles open at its end are reset and opened again on the next row. Clusters (emoji with modifiers, combining
-marks) are never broken, and a wide character never straddles an edge.
+A line may contain SGR styles and OSC 8 links. Styles open at the end of a row are reset and opened again on the next.
+Clusters are never broken.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""``zot auth …``: what you are logged in with, logging in and out, and asking a provider about it.
-
-Tables go to stdout, what is said to a person to stderr, and never a secret anywhere.
-"""
+"""``zot auth …``: show logins, log in and out, test a provider. It never prints a secret."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""``zot auth login`` and ``zot auth test``: the ways to log in from a shell, and one question to the provider.
+"""``zot auth login`` and ``zot auth test``: log in by key, browser page or OAuth; test a login.
 
-A key is pasted here, unseen, or on a page in the browser; both wait at the same time, and the first that is taken ends
-the other. Nothing is stored that the provider did not take.
+Only credentials that the provider accepted are stored.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""``zot mcp …``: which MCP servers there are, adding and removing them, trusting a project's, and trying one.
-
-Nothing is started but by ``test``. What a server would run is shown exactly as its file has it.
-"""
+"""``zot mcp …``: list, add, remove, trust and test MCP servers. Only ``test`` starts one."""
 
 from __future__ import annotations
 

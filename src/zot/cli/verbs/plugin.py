@@ -1,8 +1,4 @@
-"""``zot plugin …``: install, list, switch and remove packages of skills, MCP servers, hooks and prompt templates.
-
-A package is fetched and read, every part of it is shown with exactly what it would run, and only a yes puts it in its
-place, in one step. Nothing of it is run on the way.
-"""
+"""``zot plugin …``: install, list, enable and remove plugins. Installing shows what it would run and asks first."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""``zot sessions …``: look at, move, branch and delete the sessions under ``$ZOT_HOME``.
-
-Results go to stdout, questions and warnings to stderr; an expected failure is one line and exit status 1.
-"""
+"""``zot sessions …``: list, export, fork and delete sessions."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""``zot sessions rewind``: go back to before a prompt, from a script: its conversation, its files, or both.
+"""``zot sessions rewind``: go back to before a prompt: conversation, files or both.
 
-Nothing is changed that was not shown first; what others changed meanwhile is left alone unless asked for.
+It shows changes before it makes them, and leaves files that others changed unless ``--overwrite``.
 """
 
 from __future__ import annotations

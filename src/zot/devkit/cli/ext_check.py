@@ -1,8 +1,6 @@
-"""``zot ext check PATH``: the conformance kit on the command line. The report goes to stdout; exit 1 when it fails.
+"""``zot ext check PATH``: runs the conformance checks and prints a report; exit 1 if it fails.
 
-It runs the extension for real: every command is invoked and every tool called, with a scratch directory for its state.
-The report begins with what is wrong, the cause before its consequences: of each finding the rule, what happened, the
-exact line and the fix. A page (`zot docs rules`) explains the rules.
+It invokes every command and tool of the extension, with a scratch directory for its state.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""``zot ext dev PATH``: work on an extension and see at once what it does; it is started again at every change.
+"""``zot ext dev PATH``: restarts an extension at every change, shows its frames and stderr, checks the rules.
 
-Without a prompt zot plays the host itself: frames both ways and stderr as they pass, the rules checked after each
-start, and ``/command args`` or ``tool {…}`` typed to try things. With a prompt, ``zot -p`` runs with the extension
-after each change, and the frames of that run are shown.
+Typed ``/command args`` or ``tool {…}`` go to it. With a prompt, ``zot -p`` runs after each change instead.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""``zot ext new``: a starter that works as it is, with a test, and needs nothing installed or downloaded.
+"""``zot ext new``: copies a starter with a test from ``starters/<language>``.
 
-Templates lie in ``starters/<language>``. ``__NAME__`` and ``__TOOL__`` are replaced; what stands between the lines
-``zot:guard`` and ``zot:end`` is kept for ``--guard`` only. The SDKs are copied from where they live, so that a
-starter never carries an older one.
+It replaces ``__NAME__`` and ``__TOOL__``; lines between ``zot:guard`` and ``zot:end`` are for ``--guard`` only.
 """
 
 from __future__ import annotations

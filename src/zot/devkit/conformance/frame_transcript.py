@@ -1,8 +1,6 @@
-"""Every line of one run, both ways, with its time; what is wrong with it; and which question each answer belongs to.
+"""All lines of one run with times and faults; matches answers to questions.
 
-An answer nobody asked for, a second answer and an answer that came only when the process ended are faults of the
-line that carries them. An answer with a wrong id still settles the only open question of its kind, so that one mistake
-is not told as two.
+An answer with a wrong id settles the only open question of its kind, so one mistake is not reported twice.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""What was found out, by check. One failure makes a check fail; a check nobody looked at is skipped, with the reason.
+"""Results by check: passed, failed, warned or skipped with a reason.
 
-A warning is for what every host takes, though it does not do what its author meant; it fails nothing.
-
-A ``Check`` is one rule: its name, which the page of rules explains, the promise, and what an author does when it is
-broken; besides, the section of the specification and the lines of its checklist that it stands for.
-
-Findings are told in the order in which they began, because the first one is the cause and the others follow from it.
+A ``Check`` is one rule with its fix and its place in the specification. Findings are sorted by start, since the first
+one is the cause.
 """
 
 from __future__ import annotations

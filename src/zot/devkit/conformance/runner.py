@@ -1,8 +1,7 @@
 """Runs every check against one extension, in three runs of it.
 
-The first run goes through everything it registered and ends with ``shutdown``. The second starts it again (that is
-what a reload does), and the third while the second still lives; these two get odd but legal input. Nothing is judged
-twice: when a run cannot go on, what it would have shown is skipped, with the reason.
+The second run repeats the start, the third runs beside it; both get unusual but legal input. If a run stops, its
+remaining checks are skipped with the reason.
 """
 
 from __future__ import annotations

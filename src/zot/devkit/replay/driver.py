@@ -1,9 +1,7 @@
-"""Leads a recorded run through once more: gives each recorded input at its place, compares everything else.
+"""Drives a recorded run again: gives each recorded input at its place and compares everything else.
 
-There is one cursor. What the run produces must be the line under it; an input under it is given as soon as the cursor
-is there, and never earlier. So the order of everything, an abort in mid-answer included, is that of the recording and
-not of a clock. What changes plain values is done at once; what began as somebody else's doing (a prompt, an abort, a
-frame) begins in a turn of the event loop of its own, as it did; and whoever waits for an answer is woken for it.
+One cursor orders everything, without a clock. State changes apply at once; prompts, aborts and frames begin in their
+own turn of the event loop, as in the recording.
 """
 
 from __future__ import annotations

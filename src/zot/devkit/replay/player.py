@@ -1,7 +1,4 @@
-"""A recording as the transcript people know, block by block: with the recorded pauses, step by step, or at once.
-
-The rows are made by the terminal's own transcript, which lets nothing of what was recorded drive a terminal.
-"""
+"""Shows a recording as a transcript: with its pauses, step by step, or at once."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""The agent of a recorded run, made again from what the recording says it began with.
+"""Rebuilds the agent of a recorded run from the recording's setup.
 
-Loop, readers, gate, interceptors, extension host and system prompt are the real ones of this zot, and so is what it
-says of its own tools; model, tools, people and extension processes are stand-ins. Nothing is read from the directories
-of the recorded run.
+Loop, gate, interceptors, host and system prompt are real; model, tools, users and extension processes are stand-ins.
 """
 
 from __future__ import annotations

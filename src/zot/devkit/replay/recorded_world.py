@@ -1,7 +1,4 @@
-"""What stands where the world was: a model, tools, people and extension processes that do what was recorded.
-
-Each waits until the conductor comes to its line. None opens a connection, a file or a process.
-"""
+"""Stand-ins that play a recording: model, tools, users and extension processes. They open no file or connection."""
 
 from __future__ import annotations
 

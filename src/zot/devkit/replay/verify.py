@@ -1,8 +1,4 @@
-"""``zot replay --verify``: the recorded run once more, through the real loop, up to the first difference.
-
-Every recorded input is given where it stood, and everything the agent makes of it must be the recorded line. No
-connection is opened. What runs for real runs because somebody said so.
-"""
+"""``zot replay --verify``: runs a recording through the real loop up to the first difference."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""``zot local …``: a model that runs on this machine. Its weights are fetched, listed and removed, its server is run.
-
-Results go to stdout, what is said to a person meanwhile to stderr.
-"""
+"""``zot local …``: install, list and remove weights; run the server. Results go to stdout, progress to stderr."""
 
 from __future__ import annotations
 

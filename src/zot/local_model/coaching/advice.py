@@ -1,9 +1,7 @@
 """What a weak model is told and allowed at each turn, as a pure function of the request.
 
-A failed command leads it through reading, a change and the same command again; what it changed is checked where the
-task speaks of checking; it may not end before something was done, for some turns; what it repeats is told and
-withheld, and a third repetition or too many turns leave it nothing but to end. What is said behind a result depends on
-nothing that comes later: the prompt stays what it was, and the server's cache holds.
+A failed command leads to reading, a change and the same command; repeated calls are reported and withheld. The note
+behind a result never depends on later messages, so the server's prompt cache stays valid.
 """
 
 from __future__ import annotations

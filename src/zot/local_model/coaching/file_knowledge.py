@@ -1,6 +1,6 @@
-"""What a transcript tells of the files it speaks of: what was read whole, written, and edited since.
+"""File contents known from a transcript: read whole, written, and edited since.
 
-Commands may change files behind its back; then an edit fails, its file is not known any more, and is read again.
+If a command changed a file, an edit fails; the file then counts as unknown and is read again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Which step comes next where the words of a task tell: a call that is settled, a fresh prompt, or neither.
+"""Chooses the next step of a task from its words: a fixed call, a fresh prompt, or neither.
 
-A question is answered from what was read or found; what is to be counted or moved is done by a command; a change is
-made in the files the task names, each written whole, and tried with the tests where something is to be mended. What
-does not fit any of this is left to the model and the transcript.
+Questions are answered from files and matches, counting is done by a command, a change rewrites the named files and runs
+their tests. All else is left to the model.
 """
 
 from __future__ import annotations

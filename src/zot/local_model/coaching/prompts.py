@@ -1,7 +1,6 @@
-"""Fresh prompts: one message with what is known, the task, and one sentence of what to do now.
+"""Fresh prompts: one message with known files, the task and one instruction.
 
-A small model that reads a whole transcript of actions is led away by it; asked like this, it answers, writes a file or
-a command far better. What it writes stands in a block, and becomes the one argument of a call that is otherwise fixed.
+A small model answers this better than a transcript; the block it writes becomes the argument of a fixed call.
 """
 
 from __future__ import annotations

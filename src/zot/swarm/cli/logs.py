@@ -1,7 +1,4 @@
-"""``zot swarm logs`` and ``zot swarm attach``: what a worker said and says, as lines.
-
-Attached, what is typed goes to the worker. Leaving it changes nothing.
-"""
+"""``zot swarm logs`` and ``zot swarm attach``: print what a worker says; attached, typed lines go to it."""
 
 from __future__ import annotations
 

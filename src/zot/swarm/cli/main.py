@@ -1,6 +1,6 @@
-"""``zot swarm …``: workers in the background, started, looked at, told more, stopped and continued.
+"""``zot swarm …``: start, list, show, stop and continue background workers.
 
-Ids and answers go to stdout, what happens meanwhile to stderr. A worker that is not there is exit status 2.
+Ids and answers go to stdout, progress to stderr. Exit status 2: no such worker.
 """
 
 from __future__ import annotations

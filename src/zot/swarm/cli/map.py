@@ -1,6 +1,6 @@
-"""``zot swarm map``: one worker for each line of a list, results as lines of JSON, and a line that says how far it is.
+"""``zot swarm map``: one worker per line of a list; results as JSON lines, progress on stderr.
 
-The exit status is 0 when every item is done, else 1; 130 after ctrl+c, which leaves the workers that run at work.
+Exit status 0: every item is done; 1: not all; 130: interrupted, running workers continue.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""``zot swarm diff|merge|rm|prune``: what workers changed, bringing it home, and clearing up after them.
+"""``zot swarm diff|merge|rm|prune``: show, merge and delete what workers changed.
 
-The exit status is 0 when all went well, 1 for an error, 2 for an unknown worker and 3 for a conflict.
+Exit status 0: done; 1: error; 2: unknown worker; 3: conflict.
 """
 
 from __future__ import annotations

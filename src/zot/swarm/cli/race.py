@@ -1,6 +1,6 @@
-"""``zot swarm race``: several tries at one task; those whose check passes, the cheapest first.
+"""``zot swarm race``: several attempts at one task; those that pass the check first, by cost.
 
-The exit status is 0 when one passed, else 1; 130 after ctrl+c, which leaves the tries at work.
+Exit status 0: one passed; 1: none; 130: interrupted, running attempts continue.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Where workers run: the six words an engine has to know. It carries lines of the RPC protocol and understands none.
+"""Interface of an engine: where workers run. It transports RPC lines and does not interpret them.
 
-An attempt is one process of a worker. Ending it ends everything it started; when ``events`` is over, so is the
-attempt, and ``status`` says how.
+An attempt is one process of a worker; stopping it stops everything it started.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The local engine: a worker is a child process of the supervisor, with a session of its own, and dies with it.
+"""The local engine: a worker is a child process of the supervisor and ends with it.
 
-Three things end it when the supervisor is gone, whatever was killed: its input ends, and a worker ends with it; the
-shell that watches over the supervisor kills its group; and the next supervisor looks whether it is still there.
+If the supervisor is killed, the worker's input ends, a watching shell kills its group, and the next supervisor kills
+processes that are left (``kill_orphans``).
 """
 
 from __future__ import annotations

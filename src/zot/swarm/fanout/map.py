@@ -1,7 +1,6 @@
-"""One worker for each item of a list: started as others finish, their answers checked and written down one by one.
+"""``map``: one worker per item; checks each answer and appends it to the results file.
 
-Whatever stops it, the list can be gone on with: finished items are in the results, and the workers that were at work
-are known by the name of the swarm and the item they are for, so that none is started twice.
+It can be resumed: finished items are in the results, running workers are found by swarm and item.
 """
 
 from __future__ import annotations

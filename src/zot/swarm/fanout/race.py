@@ -1,7 +1,4 @@
-"""Several tries at one task, side by side: those whose check passes are kept in view, the cheapest first.
-
-None of them is merged, and none is thrown away: a try that failed is for its owner to remove.
-"""
+"""``race``: several attempts at one task, checked and sorted by cost. It merges and deletes nothing."""
 
 from __future__ import annotations
 

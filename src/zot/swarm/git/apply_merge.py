@@ -1,8 +1,7 @@
-"""The one step of a merge that is visible: files of the user's working tree get their new content, all or none.
+"""Applies a merge to the user's working tree: all files or none.
 
-Everything is prepared in a directory of ours first, and a journal says what is to become of which file. A file is only
-replaced while it is what it was when the merge was computed. Who is killed in the middle leaves the journal behind;
-the next merge finishes what it says. What fails in the middle is taken back.
+A file is replaced only if it did not change since the merge was computed. A journal lets the next merge finish one that
+was killed; a failure is rolled back.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""A tree on its way to another machine and back: a git bundle of the commit it stands on and of everything in it.
-
-What is not committed travels as a commit of its own, and is uncommitted again where it arrives. All of it is done at a
-``ScratchRepository``, so nothing that a repository, or a worker in its ``.git``, names is run on the way.
-"""
+"""Moves a worktree to another machine and back as a git bundle; uncommitted changes travel as a commit."""
 
 from __future__ import annotations
 

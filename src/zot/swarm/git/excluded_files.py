@@ -1,8 +1,4 @@
-"""What git does not carry: what a worker's tree does not have of the origin, and what no merge takes out of a tree.
-
-Submodules, repositories inside a repository and the contents of Git LFS are other repositories' business: nothing of
-them is fetched, asked or run. Whoever starts or merges a worker is told of them, a line each.
-"""
+"""Files a worktree or merge excludes: submodules, LFS contents, nested repositories. They are reported, not fetched."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Bringing workers' changes into the user's repository: computed without touching it, then made visible in one step.
+"""Merges workers' changes into the user's repository: computed in a scratch repository, then applied in one step.
 
-Each worker's changes, as its diff shows them, are merged with what is there; several are merged one after another, each
-onto what the ones before it made. A conflict, a failing check and a file with uncommitted changes in it leave that
-worker out, and the target as it was.
+Workers are merged one after another. A conflict, a failed check or an uncommitted file skips that worker.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""git, run so that it runs nothing and obeys nobody: neither the configuration of a repository nor a worker's tree.
+"""Runs git without hooks, filters, drivers or aliases of a repository or worker.
 
-A ``ScratchRepository`` is zot's own git directory. It has only zot's configuration and borrows the objects of the real
-one: hooks, filters, monitors, drivers and aliases are named in configurations, and it has none of them. Only references
-are read and moved in the real repository, by commands that run nothing but a hook, which is switched off.
+A ``ScratchRepository`` has its own configuration and borrows the objects of the real repository, in which only
+references are read and moved.
 """
 
 from __future__ import annotations

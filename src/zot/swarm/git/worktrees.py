@@ -1,8 +1,7 @@
-"""A worker's tree: files of a commit in a directory of its own, on a branch of its own, in the user's repository.
+"""A worker's worktree: files of a commit on a new branch, in its own directory.
 
-Nothing of the user's is touched: not the index, not a file, no branch but the new one. The tree is a repository of its
-own that borrows the objects of the user's, so that a worker can commit, and break, only what is its own. What it did is
-read off its files, whatever became of its ``.git``; its commits are taken over when they are sound.
+It is a separate repository that borrows the user's objects, so a worker can damage only its own. Changes are read from
+the files; its commits are taken over if they are valid.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""The budget of a swarm and the pauses of providers: who may make a model call, asked before it is made. Pure but for
-its journal: the time is passed in, and only grows.
+"""Shared budget and rate limits: grants each model call before it is made. The caller passes the time.
 
-A call is *granted* with what it costs at least, and *settled* by what it did cost. What is granted and not settled
-counts as spent, also when whoever was granted it is gone. So a swarm goes beyond its budget by at most one call of each
-worker that runs. At first FIRST_ASKING may ask a provider at the same time, and one more with each call that went well.
-After a rate limit nobody asks it until its pause is over, and then half as many as before may.
+A call is *granted* at its least cost and *settled* at its real one; unsettled grants count as spent, so a swarm exceeds
+its budget by at most one call per worker. Parallel calls per provider start at FIRST_ASKING, grow by one with each
+success, and are halved after a rate limit.
 """
 
 from __future__ import annotations

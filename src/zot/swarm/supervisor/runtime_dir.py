@@ -1,7 +1,6 @@
-"""Where the supervisor of a home is found: a lock it holds as long as it lives, and a file that names its socket.
+"""The supervisor's runtime directory: lock file, socket and ``supervisor.json``.
 
-The socket lies in a private directory of its own: a home may be on a file system without sockets, and its path may be
-too long for one. Starting a supervisor, and its decision to end, happen under ``start.lock``.
+The socket is in a private directory, since a home may not support sockets or may have a too long path.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Who may run: so many at once, one writer in a directory, and otherwise in the order they came. Pure: no processes.
+"""Scheduler: limits workers that run at once, one writer per directory, otherwise first come, first served.
 
-A worker runs while it is at work on a message; one that waits for the next message takes nobody's place. Workers of a
-swarm with a number of its own are counted by that number, all others together by the number of the home.
+A worker counts while it works on a message. Swarms with their own limit are counted separately.
 """
 
 from __future__ import annotations

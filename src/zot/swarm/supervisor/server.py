@@ -1,7 +1,6 @@
-"""The supervisor's process and its socket: clients come, ask and listen; when nobody is left to look after, it ends.
+"""The supervisor's process and socket; it exits when no worker and no client is left.
 
-Each client is answered in the order its commands are done. One that reads slowly goes without the pieces of answers,
-and one that does not read at all is given up.
+A slow client does not receive partial events; one that does not read is disconnected.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""The supervisor: one for each ``$ZOT_HOME`` that starts workers, queues them, and answers whoever asks about them.
+"""The supervisor: one per ``$ZOT_HOME``; starts and queues workers and answers clients.
 
-It is born with the lock that shows that it lives, and alone writes the records of workers while it does. It asks
-nothing of the network, holds keys in memory only, and ends by itself when no worker lives and nobody is connected.
-Killed, it takes its workers along: the next one finds their records, continues those that may be continued, and calls
-the others lost.
+Only it writes worker records while it runs. Keys stay in memory. After a kill the next one continues or marks as lost
+the workers it finds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""A worker the supervisor looks after: its attempts, what it is given and when, what it says, and how it ends.
+"""Controls one worker: attempts, inbox, output and exit.
 
-A worker gets the messages of its inbox one after another, each when it may run. Every model call passes the budget.
-Whatever ends an attempt, its worker ends exactly once, or is told to go on by a further attempt.
+It gives the messages of the inbox one at a time, and every model call asks the budget. A worker ends exactly once.
 """
 
 from __future__ import annotations

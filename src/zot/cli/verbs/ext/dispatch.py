@@ -1,7 +1,4 @@
-"""``zot ext …``: the door to what authors and users do with extensions, one module per verb behind it.
-
-Tables and logs go to stdout, everything said to a person to stderr; an expected failure is one line and exit 1.
-"""
+"""``zot ext …``: dispatches to one module per verb. Tables go to stdout, messages to stderr."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""``zot ext doctor``: why is it missing? Loads what a normal start loads, reports on each, and stops it again.
+"""``zot ext doctor``: loads extensions as a normal start does, reports on each, and stops them.
 
-Untrusted project extensions are listed and not started. Nothing is installed, trusted or rewritten; what the children
-said is in their logs.
+Untrusted project extensions are listed, not started.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""``zot ext install``: a directory is copied, a git repository cloned, into the user's extensions; all or nothing.
+"""``zot ext install``: copies a directory or clones a repository into the user's extensions, in one rename.
 
-The work happens in a staging directory beside the destination and ends in one rename; whatever goes wrong before,
-nothing is left behind. Nothing of what is installed is run, built or downloaded further.
+Nothing of it is run or built.
 """
 
 from __future__ import annotations

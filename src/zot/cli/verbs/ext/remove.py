@@ -1,6 +1,7 @@
-"""``zot ext remove``: the directory goes, after a yes; its log stays, and its data if it is not said to go too.
+"""``zot ext remove``: deletes an extension after confirmation; its log stays, its data unless requested.
 
-A guard that is gone already is forgotten, and the data of an extension that is gone can still be deleted."""
+It also forgets a guard whose files are gone, and deletes the data of a removed extension.
+"""
 
 from __future__ import annotations
 

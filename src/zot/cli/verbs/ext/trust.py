@@ -1,7 +1,6 @@
-"""``zot ext trust`` and ``untrust``: decide ahead of a run about a project's extensions, or about one directory.
+"""``zot ext trust`` and ``untrust``: decide about a project's extensions or one directory; starts nothing.
 
-Nothing is started. Each entry is named with what it would run and what it may do, so that the decision is about
-something seen. For one of the user's own it accepts files that differ from those installed, and more permissions.
+For the user's own extension it accepts changed files and more permissions.
 """
 
 from __future__ import annotations

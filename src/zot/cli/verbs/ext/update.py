@@ -1,8 +1,6 @@
-"""``zot ext update``: fetch an installed extension anew from where it came, and put it in its place in one step.
+"""``zot ext update``: fetches an extension again from its source and replaces it in one step.
 
-When something goes wrong, the old one is there as it was. What was edited here, and a guard whose new version says no
-longer that it is one, are only replaced with ``--force``: nobody loses work or protection by an update. A version that
-asks for more than was granted asks a person first.
+Local edits and a guard that would stop being one need ``--force``; more permissions need confirmation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What can be told before anything runs: ``extension.json``, and the program it names.
-
-The host accepts what it can and gives one reason; here the cause is looked for, because an author can repair it.
-"""
+"""Checks ``extension.json`` before anything runs, and finds the cause if the host refuses it."""
 
 from __future__ import annotations
 

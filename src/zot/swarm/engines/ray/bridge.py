@@ -1,7 +1,6 @@
-"""The driver's process: the only one of a supervisor's that imports Ray. Frames in, frames out, nothing decided here.
+"""The process that imports Ray: passes frames between the engine and the cluster.
 
-Ray takes 100 MB and a second to load, may wait forever for a cluster, and ends the process it is in when the node's
-own service dies. So it has one of its own, which the engine can wait for as long as it likes, and end.
+Ray takes 100 MB, may wait without limit for a cluster, and kills its process if the node's service dies.
 """
 
 from __future__ import annotations

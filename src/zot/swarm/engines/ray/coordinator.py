@@ -1,8 +1,7 @@
-"""The keeper: stays on the cluster when its driver leaves, holds the workers' hosts, and what was not acknowledged.
+"""Coordinator on the cluster: owns the workers' hosts and keeps unacknowledged batches while the driver is away.
 
-There is one for each home of zot. It owns the hosts, so they end with it. One driver counts, the one that said hello
-last; to any other it says so. While none is there it permits model calls out of what the driver left for each swarm,
-and after a day of that it ends everything. Nothing here knows Ray: hosts are made by what it is given.
+One per zot home; the last driver that connected counts. Without a driver it grants model calls from the budget that was
+left, for one day at most. It does not import Ray.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Workers on a Ray cluster: an attempt is a ``zot rpc`` on some node, and all it makes comes back as it is made.
+"""The Ray engine: an attempt is a ``zot rpc`` on a node; session and worktree are copied back as they grow.
 
-Its session grows here while it grows there, its tree arrives as commits, and a line is given to the reader after what
-it speaks of is on this disk: an attempt whose node is lost is continued from here. The cluster is joined by a process
-of its own, started with the first worker.
+A line reaches the reader after the data it refers to is on this disk, so a lost node's attempt can be continued here.
 """
 
 from __future__ import annotations

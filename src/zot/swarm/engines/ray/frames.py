@@ -1,7 +1,6 @@
-"""What passes between the engine, its bridge, the keeper and the hosts on the nodes: MessagePack, plain bytes to Ray.
+"""MessagePack frames between engine, bridge, coordinator and hosts.
 
-Every one names the attempt it belongs to. A host that was restarted has none, and whatever belongs to an older one is
-thrown away wherever it arrives.
+Each names its attempt; frames of an older attempt are dropped.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""A worker's host on a node: it owns one ``zot rpc`` at a time, and all that has here lies in one private directory.
+"""A worker's host on a node: one ``zot rpc`` process and its private directory. It does not import Ray.
 
-The child ends with its host however that ends: by the end of its input, and by a janitor, a shell that belongs to
-nobody and sleeps on a pipe only the host holds. When the host is gone, it kills whatever carries the host's mark and
-removes the directory. Nothing here knows Ray.
+If the host dies, a janitor shell kills processes with the host's mark and removes the directory.
 """
 
 from __future__ import annotations
