@@ -34,7 +34,9 @@ class _Switch(NamedTuple):
 def complete(words: Sequence[str]) -> Candidates:
     """``words`` are those after ``zot``, the last one as far as it is typed."""
     *before, typed = words or [""]
-    path, rest = _verb(before)
+    names = {length: " ".join(before[:length]) for length in (1, 2) if len(before) >= length}
+    length = next((length for length in (2, 1) if length in names and verb_table.verb_of(names[length])), 0)
+    path, rest = names.get(length), before[length:]
     if path is None or path == "rpc":
         switches = {name: _Switch(flag.read is not None, flag.kind, flag.help) for flag in FLAGS for name in flag.names}
         return _offer(switches, rest, typed, "" if path or before else "verbs", ())
@@ -44,14 +46,6 @@ def complete(words: Sequence[str]) -> Candidates:
         return _switches(default, typed) if typed.startswith("-") else _words(typed, rows)
     row = verb_table.verb_of(path)
     return _offer(_verb_switches(path), rest, typed, "kinds", row.kinds if row else ())
-
-
-def _verb(before: Sequence[str]) -> tuple[str | None, Sequence[str]]:
-    """The verb that was typed, if the first word is one, and what follows it."""
-    for length in (2, 1):
-        if len(before) >= length and verb_table.verb_of(" ".join(before[:length])):
-            return " ".join(before[:length]), before[length:]
-    return None, before
 
 
 def _verb_switches(path: str) -> dict[str, _Switch]:

@@ -6,6 +6,8 @@ It imports no mode, provider or msgspec, so ``--version`` and ``--help`` start f
 
 from __future__ import annotations
 
+import sys
+
 from zot.errors import UsageError
 
 # `typing` and `collections` would be a third of what `zot --help` costs; only the type checker needs them here.
@@ -124,7 +126,7 @@ class Flags:
             "trust_project": self.trust_project,
             "ext_trace": self.ext_trace,
             "record": self.record,
-            "argv": _command_line() if self.record else (),
+            "argv": tuple(sys.argv[1:]) if self.record else (),
             "keep_session": not self.no_session,
             "session": self.session,
             "session_file": self.session_file,
@@ -145,12 +147,6 @@ def _key_from(fd: int) -> str:
     except OSError as error:
         raise UsageError(f"--api-key-fd {fd}: cannot be read: {error.strerror}") from error
     return b"".join(pieces).decode("utf-8", "replace").strip()
-
-
-def _command_line() -> tuple[str, ...]:
-    import sys  # only for a recording
-
-    return tuple(sys.argv[1:])
 
 
 class Flag:

@@ -51,13 +51,26 @@ def run(argv: list[str]) -> int:
         _silence_stdout()
         return 141
     except (ZotError, OSError, ExceptionGroup) as error:
-        return _fail(error, argv)
+        from zot.frontends.console import say
+
+        text = _explain(error, argv)
+        code = 2 if isinstance(error, NotThere) else 1
+        say(text)
+        if isinstance(error, OutputFailed) or not _is_json_run(argv):
+            return code
+        from zot.frontends.headless.json_mode import write_failure
+
+        return write_failure(text, code)
 
 
 def _dispatch(argv: list[str]) -> int:
     word = argv[0] if argv else ""
     if word in VERBS:
-        return 0 if _helped(argv) else _verb(word, argv[1:])
+        if _helped(argv):
+            return 0
+        from importlib import import_module
+
+        return import_module(VERBS[word]).run(argv[1:])
     if word == "help" and (len(argv) == 1 or argv[1] in (*VERBS, "rpc")):  # `zot help me …` is a prompt
         argv = [*argv[1:3], "--help"]
         return _dispatch(argv)
@@ -80,12 +93,6 @@ def _helped(argv: list[str]) -> bool:
     text = page_asked_for(argv)
     sys.stdout.write(text)
     return bool(text)
-
-
-def _verb(word: str, argv: list[str]) -> int:
-    from importlib import import_module
-
-    return import_module(VERBS[word]).run(argv)
 
 
 def _flags(flags: Flags) -> int:
@@ -202,20 +209,6 @@ def leave(code: int) -> NoReturn:
         if stream is not None:  # pyright: ignore[reportUnnecessaryComparison]  `zot >&-` has none
             stream.flush()
     os._exit(code)
-
-
-def _fail(error: ZotError | OSError | ExceptionGroup[Exception], argv: list[str]) -> int:
-    """Report the error on stderr, and with --json on stdout also; the exit code."""
-    from zot.frontends.console import say
-
-    text = _explain(error, argv)
-    code = 2 if isinstance(error, NotThere) else 1
-    say(text)
-    if isinstance(error, OutputFailed) or not _is_json_run(argv):
-        return code
-    from zot.frontends.headless.json_mode import write_failure
-
-    return write_failure(text, code)
 
 
 def _is_json_run(argv: list[str]) -> bool:

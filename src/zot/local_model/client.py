@@ -50,7 +50,10 @@ class LocalClient:
 
     async def _answers(self, request: Request) -> AsyncGenerator[StreamEvent]:
         for left in reversed(range(_STARTS)):
-            server = await self._running()
+            try:
+                server = await self._runtime.ensure()
+            except ZotError as error:
+                raise BadRequest(f"{self.name}: {error}", provider=self.name) from error
             endpoint = msgspec.structs.replace(self._endpoint, base_url=f"{server.address}/v1", api_key=server.key)
             client = HttpClient(self.name, self._dialect, endpoint, self._pool)
             begun = False
@@ -76,12 +79,6 @@ class LocalClient:
 
     async def aclose(self) -> None:
         self._runtime.release()
-
-    async def _running(self) -> ServerInfo:
-        try:
-            return await self._runtime.ensure()
-        except ZotError as error:
-            raise BadRequest(f"{self.name}: {error}", provider=self.name) from error
 
     async def _told(self, error: TransportFailed, server: ServerInfo) -> TransportFailed:
         """The same error, unless the server is gone: then that is the reason."""

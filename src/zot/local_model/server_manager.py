@@ -154,7 +154,10 @@ class Runtime:
         ended = f"its server ended with code {code}"
         if code is not None and code < 0:
             ended = f"its server was ended by signal {-code}" + (", as when memory runs out" if code == -9 else "")
-        reason = _complaint(text) or ended
+        errors = [line.partition(" E ")[2].strip() for line in text.splitlines() if " E " in line]
+        telling = [said for line in errors if (said := line.partition("error loading model: ")[2])]
+        own = [line.removeprefix("zot: ") for line in text.splitlines() if line.startswith("zot: ")]
+        reason = (telling or errors or own or [""])[0][:_LONGEST_REASON] or ended
         return f"{self.model.name} could not be started: {reason} (all it said: {room.log})"
 
     def _reap(self) -> None:
@@ -190,11 +193,3 @@ def _started(room: ServerRuntimeDir, task: LocalServerConfig, lock: int) -> subp
     with suppress(BrokenPipeError), child.stdin:
         child.stdin.write(msgspec.json.encode(task))
     return child
-
-
-def _complaint(log: str) -> str:
-    """What went wrong, out of the runtime's log: what it says about the file, else its last error."""
-    errors = [line.partition(" E ")[2].strip() for line in log.splitlines() if " E " in line]
-    telling = [said for line in errors if (said := line.partition("error loading model: ")[2])]
-    own = [line.removeprefix("zot: ") for line in log.splitlines() if line.startswith("zot: ")]
-    return (telling or errors or own or [""])[0][:_LONGEST_REASON]

@@ -84,7 +84,12 @@ class SupervisorClient:
         try:
             if self._listening.done():
                 raise _gone()
-            self._writer.write(_line(msgspec.structs.replace(command, id=id)))
+            try:
+                line = msgspec.json.encode(msgspec.structs.replace(command, id=id)) + b"\n"
+            except UnicodeEncodeError as error:
+                why = "a worker can only be told text in UTF-8, and work where the path is such a text"
+                raise UsageError(why) from error
+            self._writer.write(line)
             with suppress(ConnectionError):
                 await self._writer.drain()
             response = await answer
@@ -182,7 +187,14 @@ class SupervisorClient:
             while chunk := await self._reader.read(_CHUNK):
                 for line in lines.feed(chunk):
                     if line:
-                        self._hear(line)
+                        if line.startswith(b'{"type":"swarm_'):
+                            with suppress(msgspec.MsgspecError):  # of a newer zot
+                                self._events.put_nowait(_event(line))
+                        else:
+                            response = _response(line)
+                            answer = self._waiting.get(response.id)
+                            if answer is not None and not answer.done():
+                                answer.set_result(response)
         except ConnectionError:
             pass
         finally:
@@ -190,23 +202,6 @@ class SupervisorClient:
             for answer in self._waiting.values():
                 if not answer.done():
                     answer.set_exception(_gone())
-
-    def _hear(self, line: bytes) -> None:
-        if line.startswith(b'{"type":"swarm_'):
-            with suppress(msgspec.MsgspecError):  # of a newer zot
-                self._events.put_nowait(_event(line))
-            return
-        response = _response(line)
-        answer = self._waiting.get(response.id)
-        if answer is not None and not answer.done():
-            answer.set_result(response)
-
-
-def _line(command: rpc_frames.Command) -> bytes:
-    try:
-        return msgspec.json.encode(command) + b"\n"
-    except UnicodeEncodeError as error:
-        raise UsageError("a worker can only be told text in UTF-8, and work where the path is such a text") from error
 
 
 def _is_text(value: str) -> bool:

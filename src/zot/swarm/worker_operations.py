@@ -138,7 +138,14 @@ async def return_conflict(source: MergeSource, into: str = "") -> tuple[str, ...
         words = ("read-tree", "-m", "-u", "--no-recurse-submodules", now.tree, merged)
         await work.git(*words, index=now.index, top=source.tree.path)
         files = tuple(conflict.path for conflict in conflicts)
-        await _count_from(work, source, tip, onto, files)
+        index = work.place / "index-of-onto"
+        await work.git("read-tree", onto, index=index)
+        words = ("update-index", "-q", "--ignore-submodules", "--refresh")
+        await work.git(*words, index=index, top=source.tree.path, codes=(0, 1))
+        (source.directory / INDEX).unlink(missing_ok=True)
+        copy_with_time(index, source.directory / INDEX)
+        reset_git_dir(work, source.tree, tip, index)
+        write_atomic(source.directory / ONTO, msgspec.json.encode(Onto(onto, files)))
         return files
 
 
@@ -151,19 +158,6 @@ async def _beginning(work: ScratchRepository, target: Target, source: MergeSourc
     if ours == tree:
         return target.commit, tree
     return await work.commit(ours, (target.commit,), f"With uncommitted changes in {len(taken)} files"), ours
-
-
-async def _count_from(
-    work: ScratchRepository, source: MergeSource, tip: str, onto: str, files: tuple[str, ...]
-) -> None:
-    index = work.place / "index-of-onto"
-    await work.git("read-tree", onto, index=index)
-    words = ("update-index", "-q", "--ignore-submodules", "--refresh")
-    await work.git(*words, index=index, top=source.tree.path, codes=(0, 1))
-    (source.directory / INDEX).unlink(missing_ok=True)
-    copy_with_time(index, source.directory / INDEX)
-    reset_git_dir(work, source.tree, tip, index)
-    write_atomic(source.directory / ONTO, msgspec.json.encode(Onto(onto, files)))
 
 
 def repair_prompt(files: tuple[str, ...]) -> str:

@@ -110,16 +110,12 @@ class _Word:
             if (found := self._joined.search(lower)) is None:
                 return None
             return FuzzyMatch(JOINED + min(found.start() + len(lower), _FINEST), _groups(found))
-        if at and lower[at - 1].isalnum() and (start := self._word_start(lower)) is not None:
-            at = start
+        if at and lower[at - 1].isalnum() and (found := re.search(_BEGINNING + re.escape(self._text), lower)):
+            at = found.start()
         tier = INSIDE if at and lower[at - 1].isalnum() else WORD if at else BEGINS
         if len(self._text) == len(lower):
             tier = EQUAL
         return FuzzyMatch(tier + min(at + len(lower), _FINEST), range(at, at + len(self._text)))
-
-    def _word_start(self, lower: str) -> int | None:
-        found = re.search(_BEGINNING + re.escape(self._text), lower)
-        return None if found is None else found.start()
 
     def in_order(self, lower: str) -> bool:
         return self.reader.match(lower) is not None

@@ -151,7 +151,9 @@ class _Scan:
             case "*":
                 return self._stars(i)
             case "_":
-                return self._underscores(i)
+                if i and (text[i - 1] == "_" or text[i - 1].isalnum()):
+                    return i + 1
+                return self._between(i, "__", "bold") if text.startswith("__", i) else self._between(i, "_", "italic")
             case "~":
                 return self._between(i, "~~", "strike")
             case "<":
@@ -188,12 +190,6 @@ class _Scan:
         if text[i + 1 : i + 2].isspace() or (end := text.find("*", i + 2)) < 0 or text[end - 1].isspace():
             return i + 1
         return Span("italic", text[i + 1 : end], end + 1)
-
-    def _underscores(self, i: int) -> Span | int:
-        text = self._text
-        if i and (text[i - 1] == "_" or text[i - 1].isalnum()):
-            return i + 1
-        return self._between(i, "__", "bold") if text.startswith("__", i) else self._between(i, "_", "italic")
 
     def _between(self, i: int, mark: str, kind: str) -> Span | int:
         """The text from the mark at ``i`` to where it ends; neither begins or ends with a space."""

@@ -87,7 +87,10 @@ class KeyDecoder:
         pending, self._text = self._text, ""
         if pending == "\x1b":
             return [Key("esc")]
-        return [Key("esc"), Key("esc")] if pending == "\x1b\x1b" else _alt_pending(pending)
+        if pending == "\x1b\x1b":
+            return [Key("esc"), Key("esc")]
+        # ``ESC [`` and ``ESC O`` with nothing after them are alt with that character
+        return [Key(f"alt+{pending[1]}")] if len(pending) == 2 and pending[0] == "\x1b" else []
 
     def _step(self) -> list[Key] | None:
         """The keys at the front of the text; None when they are not complete."""
@@ -193,11 +196,6 @@ class KeyDecoder:
         text = "".join([*(self._paste or ()), body])
         self._paste, self._text = None, ""
         return Key("paste", text)
-
-
-def _alt_pending(pending: str) -> list[Key]:
-    """``ESC [`` and ``ESC O`` with nothing after them are alt with that character."""
-    return [Key(f"alt+{pending[1]}")] if len(pending) == 2 and pending[0] == "\x1b" else []
 
 
 def _plain(character: str) -> list[Key]:

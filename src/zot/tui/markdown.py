@@ -111,7 +111,8 @@ def _block_at(lines: Sequence[str], i: int, stop: int, header: Sequence[str]) ->
     if header:
         return "table", max(_while(lines, i, stop, sum(map(len, header)), _is_row), i + 1), False
     if fence := _FENCE.fullmatch(line):
-        return _fence_end(lines, i, stop, fence["marks"])
+        end = next((at for at in range(i + 1, stop) if _closes(lines[at], fence["marks"])), stop)
+        return "code", min(end + 1, stop), end < stop
     if _HEADING.fullmatch(line):
         return "heading", i + 1, True
     if _RULE.fullmatch(line):
@@ -128,13 +129,6 @@ def _block_at(lines: Sequence[str], i: int, stop: int, header: Sequence[str]) ->
             break
         end += 1
     return kind, end, False
-
-
-def _fence_end(lines: Sequence[str], i: int, stop: int, marks: str) -> tuple[str, int, bool]:
-    for end in range(i + 1, stop):
-        if _closes(lines[end], marks):
-            return "code", end + 1, True
-    return "code", stop, False
 
 
 def _closes(line: str, marks: str) -> bool:

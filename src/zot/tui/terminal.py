@@ -79,7 +79,14 @@ class Terminal:
             # Continued without having left: what is set now is ours, not what was there before us.
             modes = self._modes if self._modes is not None else termios.tcgetattr(self._in)
             self._modes = modes
-            termios.tcsetattr(self._in, termios.TCSADRAIN, _raw_modes(modes))
+            iflag, oflag, cflag, lflag, ispeed, ospeed, cc = modes
+            iflag &= ~(termios.IGNBRK | termios.BRKINT | termios.PARMRK | termios.ISTRIP)
+            iflag &= ~(termios.INLCR | termios.IGNCR | termios.ICRNL | termios.IXON)
+            lflag &= ~(termios.ECHO | termios.ECHONL | termios.ICANON | termios.ISIG | termios.IEXTEN)
+            cflag = cflag & ~(termios.CSIZE | termios.PARENB) | termios.CS8
+            cc = list(cc)
+            cc[termios.VMIN], cc[termios.VTIME] = 1, 0
+            termios.tcsetattr(self._in, termios.TCSADRAIN, [iflag, oflag, cflag, lflag, ispeed, ospeed, cc])
         self.write(ENTER)
 
     def leave(self) -> None:
@@ -194,27 +201,11 @@ class Terminal:
             self.on_closed()
 
 
-def _raw_modes(modes: list[Any]) -> list[Any]:
-    """No echo, no line editing, no signals from keys; output is left alone, a child's text looks right."""
-    iflag, oflag, cflag, lflag, ispeed, ospeed, cc = modes
-    iflag &= ~(termios.IGNBRK | termios.BRKINT | termios.PARMRK | termios.ISTRIP)
-    iflag &= ~(termios.INLCR | termios.IGNCR | termios.ICRNL | termios.IXON)
-    lflag &= ~(termios.ECHO | termios.ECHONL | termios.ICANON | termios.ISIG | termios.IEXTEN)
-    cflag = cflag & ~(termios.CSIZE | termios.PARENB) | termios.CS8
-    cc = list(cc)
-    cc[termios.VMIN], cc[termios.VTIME] = 1, 0
-    return [iflag, oflag, cflag, lflag, ispeed, ospeed, cc]
-
-
 def _links(environ: Mapping[str, str], term: str) -> bool:
     """Whether OSC 8 links are understood; who skips them would leave the reader without the address."""
     if term in ("linux", "dumb", "") or environ.get("TERM_PROGRAM") == "Apple_Terminal" or environ.get("STY"):
         return False
-    return not environ.get("TMUX") or _tmux_version(environ) >= (3, 4)  # tmux drops them before 3.4
-
-
-def _tmux_version(environ: Mapping[str, str]) -> tuple[int, ...]:
-    """As tmux tells it (``3.3a``, ``next-3.5``); nothing when somebody else's name stands there."""
-    if environ.get("TERM_PROGRAM") != "tmux":
-        return ()
-    return tuple(map(int, re.findall(r"\d+", environ.get("TERM_PROGRAM_VERSION", ""))))
+    if not environ.get("TMUX"):
+        return True
+    version = environ.get("TERM_PROGRAM_VERSION", "") if environ.get("TERM_PROGRAM") == "tmux" else ""
+    return tuple(map(int, re.findall(r"\d+", version))) >= (3, 4)  # tmux drops them before 3.4

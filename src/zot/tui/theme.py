@@ -169,17 +169,15 @@ class Theme:
             return self.sgr(own)
         key = (own, strong)
         if key not in self._sgr:
-            made = self._tinted(role, strong=strong)
+            found = self.colour_of(role)
+            if self.depth == "none" or found is None or found.ansi is not None or (rgb := found.approximate()) is None:
+                made = None
+            else:
+                own = self.colour_of("background")
+                ground = (own.approximate() if own else None) or GROUNDS[self.background]
+                made = colour.tint(rgb, ground, self.background, self.depth, strong=strong)
             self._sgr[key] = f"\x1b[{made.sgr(self.depth, background=True)}m" if made is not None else ""
         return self._sgr[key]
-
-    def _tinted(self, role: str, *, strong: bool) -> Colour | None:
-        found = self.colour_of(role)
-        if self.depth == "none" or found is None or found.ansi is not None or (rgb := found.approximate()) is None:
-            return None
-        own = self.colour_of("background")
-        ground = (own.approximate() if own else None) or GROUNDS[self.background]
-        return colour.tint(rgb, ground, self.background, self.depth, strong=strong)
 
     def paint(self, role: str, text: str, *, bold: bool = False) -> str:
         """A text without styles in the colour of a role."""

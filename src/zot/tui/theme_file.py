@@ -7,7 +7,7 @@ without case, ``_`` and ``-``; those that begin with ``$`` or ``_`` are ignored.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, cast
 
@@ -118,7 +118,13 @@ class _Application:
                 section = _object(holder.get(other))
             sets.append(section or {})
         for overrides in sets:
-            self._set(overrides)
+            exact = {key: key for key in overrides if key in _READERS or key in _COLOUR_KEYS}
+            aliases = {key: known for key in overrides if key not in exact and (known := _KNOWN.get(_bare(key)))}
+            for key, known in (*aliases.items(), *exact.items()):  # where both are there, the table's spelling wins
+                self._key(key, known, overrides[key])
+            for key in overrides:
+                if key not in exact and key not in aliases:
+                    self._unknown(key, key, (*_KNOWN.values(), *FILE_KEYS))
         theme = Theme(
             self._colours,
             self._syntax,
@@ -130,15 +136,6 @@ class _Application:
         )
         return theme, self._problems
 
-    def _set(self, overrides: Mapping[str, Any]) -> None:
-        exact = {key: key for key in overrides if key in _READERS or key in _COLOUR_KEYS}
-        aliases = {key: known for key in overrides if key not in exact and (known := _KNOWN.get(_bare(key)))}
-        for key, known in (*aliases.items(), *exact.items()):  # where both are there, the table's spelling wins
-            self._key(key, known, overrides[key])
-        for key in overrides:
-            if key not in exact and key not in aliases:
-                self._unknown(key, key, (*_KNOWN.values(), *FILE_KEYS))
-
     def _key(self, key: str, known: str, value: Any) -> None:
         if known == "spinner" and (fields := _object(value)) is not None and fields.keys() & _SPINNER_PARTS:
             for name, part in fields.items():
@@ -147,7 +144,16 @@ class _Application:
                 else:
                     self._unknown(f"spinner.{name}", name, _SPINNER_PARTS)
         elif known in _COLOUR_KEYS:
-            self._colour(key, known, value)
+            parsed = colour.parse(value, self._variables)
+            if parsed is None:
+                self._wrong(key, value, "a colour")
+            elif known in ("background", "thinking_max") and parsed == colour.DEFAULT:
+                self._colours.pop(known, None)
+            else:
+                if known == "accent" and "code" not in self._named:
+                    self._colours.pop("code", None)  # follows the accent again
+                self._colours[known] = parsed
+                self._named.add(known)
         else:
             _READERS[known](self, key, value)
 
@@ -169,18 +175,6 @@ class _Application:
         close = nearest(_bare(key), spellings)
         meant = f"did you mean {spellings[close]}?" if close else "`zot docs themes` lists them"
         self._problems.append(f"{self._file.path}: {place[:60]} is not a theme key; {meant}")
-
-    def _colour(self, key: str, role: str, value: Any) -> None:
-        parsed = colour.parse(value, self._variables)
-        if parsed is None:
-            self._wrong(key, value, "a colour")
-        elif role in ("background", "thinking_max") and parsed == colour.DEFAULT:
-            self._colours.pop(role, None)
-        else:
-            if role == "accent" and "code" not in self._named:
-                self._colours.pop("code", None)  # follows the accent again
-            self._colours[role] = parsed
-            self._named.add(role)
 
     def _read_frames(self, key: str, value: Any) -> None:
         if value == []:

@@ -202,7 +202,13 @@ def wrap(text: str, width: int, indent: str = "") -> list[str]:
     rows = _Wrapping(width, indent).rows(text)
     if _SIMPLE.fullmatch(visible(text)) or all(cells(row) <= width for row in rows):
         return rows
-    return _stacked(visible(text), width)
+    rows = [""]
+    for cluster, _ in clusters(visible(text)):
+        if len(rows[-1]) < 8 * width and cells(rows[-1] + cluster) <= width:
+            rows[-1] += cluster
+        else:
+            rows.append(cluster if cells(cluster) <= width else "…")
+    return rows
 
 
 def broken(text: str, width: int) -> list[str]:
@@ -226,17 +232,6 @@ def broken(text: str, width: int) -> list[str]:
         if piece.startswith("\x1b"):
             _follow(active, piece)
     return [*rows, "".join(row) + _end_of(active)]
-
-
-def _stacked(plain: str, width: int) -> list[str]:
-    """Marks that joined what a wrap brought together made a row too wide: each row is measured as it grows."""
-    rows = [""]
-    for cluster, _ in clusters(plain):
-        if len(rows[-1]) < 8 * width and cells(rows[-1] + cluster) <= width:
-            rows[-1] += cluster
-        else:
-            rows.append(cluster if cells(cluster) <= width else "…")
-    return rows
 
 
 class _Wrapping:

@@ -46,7 +46,8 @@ def run(argv: list[str]) -> int:
         raise UsageError(f'--by "{by}": expected model, day or project')
     home, since = zot_home(), since_day(arguments.values.get("--since", _USUAL))
     found = costs(home, since)
-    tables = {name: _sorted(name, table(found, label)) for name, label in _BY.items()}
+    tables = {name: table(found, label) for name, label in _BY.items()}
+    tables["day"].sort(key=lambda line: line.label, reverse=True)
     limit = Settings(home).values.max_cost_day
     if arguments.has("--json"):
         _write(
@@ -84,10 +85,6 @@ def since_day(text: str) -> str:
     except UsageError:
         raise UsageError(f'--since "{text}": expected an age such as 7d, a date such as 2026-11-01, or all') from None
     return time.strftime("%Y-%m-%d", time.localtime(max(time.time() - seconds, 0)))
-
-
-def _sorted(name: str, lines: list[CostRow]) -> list[CostRow]:
-    return sorted(lines, key=lambda line: line.label, reverse=True) if name == "day" else lines
 
 
 def _total(lines: Sequence[CostRow]) -> CostRow:

@@ -60,18 +60,15 @@ def _install(arguments: Arguments) -> int:
             tell(f"  note: {line}")
         if parts.missing:
             tell(f"  zot has no place for: {', '.join(parts.missing)}")
-        if not arguments.has("--yes") and not _agreed():
-            tell("nothing was installed")
-            return 1
+        if not arguments.has("--yes"):
+            if not sys.stdin.isatty():
+                raise ZotError("nobody is there to agree to what it would run; --yes agrees")
+            if ask("install it, and let this run? [y/N]").lower() not in ("y", "yes"):
+                tell("nothing was installed")
+                return 1
         _put(home, staged, source, commit, manifest)
     tell(f"installed {manifest.name}; it is used from the next start of zot on")
     return 0
-
-
-def _agreed() -> bool:
-    if not sys.stdin.isatty():
-        raise ZotError("nobody is there to agree to what it would run; --yes agrees")
-    return ask("install it, and let this run? [y/N]").lower() in ("y", "yes")
 
 
 def _put(home: Path, staged: Path, source: ExtensionSource, commit: str, manifest: PluginManifest) -> None:

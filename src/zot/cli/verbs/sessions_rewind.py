@@ -57,7 +57,14 @@ def rewind(store: SessionStore, path: Path, arguments: Arguments) -> int:
     except OSError as error:
         raise SessionError(f"cannot read {path}: {error.strerror or error}") from error
     if wanted.number is None and not wanted.undo:
-        return _list(found)
+        for point in found:
+            text = " ".join(point.text.split())
+            text = text if len(text) <= _TEXT else f"{text[: _TEXT - 1]}…"
+            label = f"{point.number:>4}" if point.number else "    "
+            show(f"{label}  {text or 'rewound':<{_TEXT}}  {changed(point)}".rstrip())
+        if not found:
+            tell("nothing was said in this session")
+        return 0
     point = _point(found, wanted)
     cwd = meta.cwd or store.cwd
     files = plan(events, point.key, place.objects) if wanted.files else RestorePlan(())
@@ -91,17 +98,6 @@ def _wanted(arguments: Arguments) -> RewindOptions:
         dry_run=arguments.has("--dry-run"),
         sure=arguments.has("--yes"),
     )
-
-
-def _list(found: list[Point]) -> int:
-    for point in found:
-        text = " ".join(point.text.split())
-        text = text if len(text) <= _TEXT else f"{text[: _TEXT - 1]}…"
-        label = f"{point.number:>4}" if point.number else "    "
-        show(f"{label}  {text or 'rewound':<{_TEXT}}  {changed(point)}".rstrip())
-    if not found:
-        tell("nothing was said in this session")
-    return 0
 
 
 def _point(found: list[Point], wanted: RewindOptions) -> Point:

@@ -169,7 +169,10 @@ class DevLoop:
             if self._wishes.once:
                 return 1 if self._failed else 0
             if not changed:
-                changed = await self._wait_for_change()
+                self._tell("waiting for a change …")
+            while not changed:
+                await asyncio.sleep(LOOK_S)
+                changed = self.look_for_change()
             self._tell(f"↻ {', '.join(changed[:5])}{' …' if len(changed) > 5 else ''}: starting again")
 
     async def _one_life(self) -> list[str]:
@@ -191,13 +194,6 @@ class DevLoop:
             self._tell(f"✗ {error}")
             await self._check()
             return []
-
-    async def _wait_for_change(self) -> list[str]:
-        self._tell("waiting for a change …")
-        while True:
-            await asyncio.sleep(LOOK_S)
-            if changed := self.look_for_change():
-                return changed
 
     # --- for the life that is running
 

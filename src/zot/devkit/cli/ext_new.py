@@ -71,7 +71,11 @@ def create(directory: Path, name: str, language: str, *, guard: bool) -> None:
                     continue
                 text = render(path.read_text(encoding="utf-8"), name, guard=guard)
                 _write(staging / path.relative_to(STARTERS / language), text)
-            _finish_manifest(staging / FILE, guard)
+            path = staging / FILE
+            fields = json.loads(path.read_text(encoding="utf-8"))
+            if guard:
+                fields |= {"description": "Counts words, and refuses rm -rf", "guard": True}
+            path.write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
             _SDKS.get(language, _no_sdk)(staging)
             staging.replace(directory)
         sweep(directory.parent)
@@ -89,13 +93,6 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
     if text.startswith("#!"):
         path.chmod(0o755)
-
-
-def _finish_manifest(path: Path, guard: bool) -> None:
-    fields = json.loads(path.read_text(encoding="utf-8"))
-    if guard:
-        fields |= {"description": "Counts words, and refuses rm -rf", "guard": True}
-    path.write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
 
 
 # --- the SDKs a starter carries

@@ -38,17 +38,14 @@ def run(argv: list[str]) -> int:
     if outcome.difference is None:
         sys.stdout.write(f"no difference: {outcome.compared} frames as recorded\n")
         return 0
-    sys.stdout.write("".join(f"{line}\n" for line in _lines(file, outcome.compared, outcome.difference)))
+    parted = outcome.difference
+    where = f" at {parted.at}" if parted.at else ""
+    sys.stdout.write(
+        f"first difference: frame {outcome.compared}, {one_line(parted.what)}{where} ({file}:{parted.line})\n"
+        f"  recorded: {_shown(parted.recorded)}\n"
+        f"  now:      {_shown(parted.got)}\n"
+    )
     return 1
-
-
-def _lines(file: Path, number: int, difference: FrameDifference) -> list[str]:
-    at = f" at {difference.at}" if difference.at else ""
-    return [
-        f"first difference: frame {number}, {one_line(difference.what)}{at} ({file}:{difference.line})",
-        f"  recorded: {_shown(difference.recorded)}",
-        f"  now:      {_shown(difference.got)}",
-    ]
 
 
 def _shown(text: str) -> str:
@@ -148,7 +145,10 @@ class _Player:
             return
         match frame.get("type"):
             case "hello_ack":
-                self._send_fields(self._at_home(frame))
+                here = {"cwd": self._host.place.cwd, "extension_dir": self._host.manifest.directory}
+                here["data_dir"] = self._host.place.data
+                self._paths = {str(frame[key]): str(now) for key, now in here.items() if frame.get(key)}
+                self._send_fields({**frame, **{key: str(now) for key, now in here.items() if key in frame}})
             case "tool_result":
                 self._send_fields({**frame, "id": self._ids.get(str(frame.get("id")), frame.get("id"))})
             case "shutdown":
@@ -159,13 +159,6 @@ class _Player:
 
     def _send_fields(self, frame: dict[str, Any]) -> None:
         self._host.send_bytes(msgspec.json.encode(frame) + b"\n")
-
-    def _at_home(self, ack: dict[str, Any]) -> dict[str, Any]:
-        """The ack with directories of this run: a replay writes nothing where the recording was made."""
-        here = {"cwd": self._host.place.cwd, "extension_dir": self._host.manifest.directory}
-        here["data_dir"] = self._host.place.data
-        self._paths = {str(ack[key]): str(now) for key, now in here.items() if ack.get(key)}
-        return {**ack, **{key: str(now) for key, now in here.items() if key in ack}}
 
     # --- the child's side
 

@@ -20,7 +20,15 @@ _FASTEST = 1000.0
 
 def run(argv: list[str]) -> int:
     typed = parse(argv, options("replay"), least=1, most=2, what="FILE, a recording,")
-    _check(typed)
+    verify, script = typed.has("--verify"), typed.has("--to-script")
+    if script != (len(typed.words) == 2):
+        raise UsageError("--to-script needs a file to write" if script else f'unexpected argument "{typed.words[1]}"')
+    if typed.has("--live-tools", "--live-extensions") and not verify:
+        raise UsageError("--live-tools and --live-extensions go with --verify")
+    if (verify or script) and typed.has("--speed", "--fast", "--step"):
+        raise UsageError("--speed, --fast and --step are for showing a recording")
+    if verify and script:
+        raise UsageError("--verify and --to-script: one of them")
     path = Path(os.path.abspath(os.path.expanduser(typed.words[0])))
     recording = read_recording(path)
     if typed.has("--to-script"):
@@ -39,19 +47,6 @@ def run(argv: list[str]) -> int:
         say(f"{out}: {counted(len(script.turns), 'answer')}; to play it: zot --provider script --script {out}")
         return 0
     return _verify(recording, typed) if typed.has("--verify") else _show(recording, typed)
-
-
-def _check(typed: Arguments) -> None:
-    """UsageError for what does not go together."""
-    verify, script = typed.has("--verify"), typed.has("--to-script")
-    if script != (len(typed.words) == 2):
-        raise UsageError("--to-script needs a file to write" if script else f'unexpected argument "{typed.words[1]}"')
-    if typed.has("--live-tools", "--live-extensions") and not verify:
-        raise UsageError("--live-tools and --live-extensions go with --verify")
-    if (verify or script) and typed.has("--speed", "--fast", "--step"):
-        raise UsageError("--speed, --fast and --step are for showing a recording")
-    if verify and script:
-        raise UsageError("--verify and --to-script: one of them")
 
 
 # --- showing

@@ -15,7 +15,7 @@ import msgspec
 from zot import __version__
 from zot.agent.build import working_directory
 from zot.agent.settings import Settings, Values
-from zot.cli.arguments import Arguments, parse
+from zot.cli.arguments import parse
 from zot.cli.output import show_path, tell
 from zot.cli.verb_table import options
 from zot.core import events
@@ -65,7 +65,11 @@ def run(argv: list[str]) -> int:
             raise SessionError(f"{path} is not a session: its first row is not a `meta` row")
         where, records = summary.cwd, list(of_session(path, summary, about))
         what = f'the session "{summary.label}"'
-    written = write_numbered(_target(typed), SUFFIX, report_lines(records, redaction(home, where)))
+    named = typed.values.get("--out", f"zot-report-{time.strftime('%Y%m%d-%H%M%S')}{SUFFIX}")
+    path = Path(os.path.abspath(os.path.expanduser(named)))
+    if not path.name.endswith(SUFFIX):
+        path = path.with_name(path.name + SUFFIX)
+    written = write_numbered(path, SUFFIX, report_lines(records, redaction(home, where)))
     prompts, calls = counts(records)
     show_path(written)
     tell(f"In it: {what} ({counted(prompts, 'prompt')}, {counted(calls, 'tool call')}), the settings you changed, and")
@@ -73,12 +77,6 @@ def run(argv: list[str]) -> int:
     tell("every secret, so look through it before you give it to somebody. Nothing was sent.")
     tell(f"  zot replay --fast {shlex.quote(str(written))}    shows it; any editor shows every line")
     return 0
-
-
-def _target(typed: Arguments) -> Path:
-    named = typed.values.get("--out", f"zot-report-{time.strftime('%Y%m%d-%H%M%S')}{SUFFIX}")
-    path = Path(os.path.abspath(os.path.expanduser(named)))
-    return path if path.name.endswith(SUFFIX) else path.with_name(path.name + SUFFIX)
 
 
 # The bundle: a conversation as a recording, redacted, and what zot runs on. One made from a session can be shown and

@@ -145,7 +145,8 @@ class ExtensionRun:
         """Why nothing came, with the line of its stderr that says so."""
         await self.host.fate()
         if self.host.exit_code is not None:
-            return f"the process ended ({_exit(self.host.exit_code)}){self.last_words}"
+            code = self.host.exit_code
+            return f"the process ended ({f'signal {-code}' if code < 0 else f'status {code}'}){self.last_words}"
         if self.host.stdout_closed:
             return "it sends lines without end" if self.host.flooded else "it closed its stdout"
         if self.host.unfinished:
@@ -228,7 +229,3 @@ def _what(question: Question) -> str:
             return f"tool {question.name}"
         case "intercept":
             return f"interception of {question.name}"
-
-
-def _exit(code: int) -> str:
-    return f"signal {-code}" if code < 0 else f"status {code}"

@@ -159,7 +159,10 @@ def read_line(line: bytes) -> tuple[ChildFrame | None, Fault | None]:
     try:
         return decode_child(line), None
     except UnknownFrame as error:
-        return None, Fault("framing-known-types", str(error) + _meant(line))
+        value = _object(line)
+        known = [str(kind.__struct_config__.tag) for kind in get_args(ChildFrame)]
+        near = nearest(str(value.get("type")), known) if value else ""
+        return None, Fault("framing-known-types", str(error) + (f"; did you mean {near}?" if near else ""))
     except BadFrame as error:
         reason = str(error)
         if fault := _not_json(line, reason):
@@ -170,13 +173,6 @@ def read_line(line: bytes) -> tuple[ChildFrame | None, Fault | None]:
         if not isinstance(value.get("id"), str | None):
             return _with_text_id(value), Fault("answers-string-ids", "`id` is not a string")
         return None, Fault("framing-key-types", json_type_error(reason))
-
-
-def _meant(line: bytes) -> str:
-    value = _object(line)
-    known = [str(kind.__struct_config__.tag) for kind in get_args(ChildFrame)]
-    near = nearest(str(value.get("type")), known) if value else ""
-    return f"; did you mean {near}?" if near else ""
 
 
 def _not_json(line: bytes, reason: str) -> Fault | None:

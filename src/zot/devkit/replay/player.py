@@ -177,7 +177,13 @@ def show(recording: Recording, speed: float, step: Callable[[], bool] | None) ->
     terminal = sys.stdout.isatty()
     columns = shutil.get_terminal_size().columns if terminal else _PLAIN_COLUMNS
     shown, pace, strange = Shown(columns, colours=terminal), Pace(speed), 0
-    shown.mark(_heading(recording))
+    header = recording.header
+    clock = header.get("clock")
+    wall = cast("dict[str, Any]", clock).get("wall") if isinstance(clock, dict) else None
+    sane = isinstance(wall, int | float) and 0 <= wall < 1 << 33
+    when = time.strftime(" of %Y-%m-%d %H:%M", time.localtime(wall)) if sane else ""
+    kind = "report" if header.get("report") else "recording"
+    shown.mark(f"a {kind}{when}, zot {header.get('zot', '?')}, in {header.get('cwd', '?')}")
     if step is not None and terminal:
         shown.mark("enter shows the next step; q and enter end it")
     for line in recording.lines:
@@ -191,7 +197,11 @@ def show(recording: Recording, speed: float, step: Callable[[], bool] | None) ->
             _print(rows)
             if step is not None and not step():
                 return strange
-    shown.mark(_ending(recording))
+    lines = recording.lines
+    requests = counted(sum(line.type == "request" for line in lines), "model call")
+    calls = counted(sum(line.type == "tool" for line in lines), "tool call")
+    what = ", ".join(filter(None, (duration(min(lines[-1].t, _LONGEST_TOLD_S)), requests, calls)))
+    shown.mark(f"the end: {what}" if recording.ended else f"the recording breaks off here: {what}")
     _print(shown.rows())
     return strange
 
@@ -201,21 +211,3 @@ def _print(rows: list[str]) -> None:
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
     sys.stdout.flush()
-
-
-def _heading(recording: Recording) -> str:
-    header = recording.header
-    clock = header.get("clock")
-    wall = cast("dict[str, Any]", clock).get("wall") if isinstance(clock, dict) else None
-    sane = isinstance(wall, int | float) and 0 <= wall < 1 << 33
-    when = time.strftime(" of %Y-%m-%d %H:%M", time.localtime(wall)) if sane else ""
-    kind = "report" if header.get("report") else "recording"
-    return f"a {kind}{when}, zot {header.get('zot', '?')}, in {header.get('cwd', '?')}"
-
-
-def _ending(recording: Recording) -> str:
-    lines = recording.lines
-    requests = counted(sum(line.type == "request" for line in lines), "model call")
-    calls = counted(sum(line.type == "tool" for line in lines), "tool call")
-    what = ", ".join(filter(None, (duration(min(lines[-1].t, _LONGEST_TOLD_S)), requests, calls)))
-    return f"the end: {what}" if recording.ended else f"the recording breaks off here: {what}"

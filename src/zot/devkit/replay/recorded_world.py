@@ -83,7 +83,10 @@ class RecordedTool:
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
         if self._live is not None:
-            return await self._run(self._live, args, context)
+            try:
+                return await self._live.execute(args, context)
+            finally:
+                await self._line(context)
         while True:
             line = await self._line(context)
             if line.type == "progress":
@@ -95,13 +98,6 @@ class RecordedTool:
                 if isinstance(error := fields.get("error"), dict):
                     raise error_of(cast("dict[str, Any]", error))
                 return msgspec.convert(fields.get("result"), ToolResult)
-
-    async def _run(self, tool: Tool, args: dict[str, Any], context: ToolContext) -> ToolResult:
-        """In its turn: calls that ran side by side end in the recorded order."""
-        try:
-            return await tool.execute(args, context)
-        finally:
-            await self._line(context)
 
     async def _line(self, context: ToolContext) -> Line:
         """The next line of this call. A cancellation does not end the wait: when the call ended was recorded, too."""

@@ -41,7 +41,11 @@ def run(argv: list[str]) -> int:
 
 
 def _install(arguments: Arguments) -> int:
-    word = arguments.word(0) or _fitting()
+    word = arguments.word(0)
+    if not word:
+        free = free_memory()
+        word = "medium" if free >= ENOUGH_FOR_MEDIUM else "small"
+        tell(f"{amount(free)} of memory are free: {word}" if free >= 0 else word)
     if is_path(word):
         name = _install_file(Path(word).expanduser())
     elif (weights := known().get(word)) is not None:
@@ -57,14 +61,6 @@ def _install(arguments: Arguments) -> int:
     else:
         tell(f'zot: try it: zot -p --provider local --model {name} "what is in this directory?"')
     return 0
-
-
-def _fitting() -> str:
-    """The better model where it fits beside other work."""
-    free = free_memory()
-    name = "medium" if free >= ENOUGH_FOR_MEDIUM else "small"
-    tell(f"{amount(free)} of memory are free: {name}" if free >= 0 else name)
-    return name
 
 
 def _install_known(weights: Weights) -> str:

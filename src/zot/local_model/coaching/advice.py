@@ -210,7 +210,13 @@ class _Watch:
     def _plan(self, files: Mapping[str, str]) -> tuple[tuple[str, ...] | None, Choices]:
         """The tools of the next turn and what they may be given; None is all of them."""
         if self._failed:
-            return self._mending(files)
+            if self._changed:
+                return ("bash",), {"bash": {"command": (self._failed,)}}
+            unread = [path for path in self._listed if path not in self._read and not path.endswith("/")]
+            code = [path for path in unread if not is_test(path)] or unread
+            if not [path for path in files if not is_test(path) or self._task.is_about(path)]:
+                return (_LOOKING, {"read": {"path": tuple(code)}}) if code else (_LOOKING, {})
+            return ("edit", "write"), {"write": {"path": tuple(files)}}
         if not self._count and not self._task.runs:
             named = [path for path in self._listed if self._task.is_about(path)]
             if 0 < len(named) <= _MOST_MENTIONED:
@@ -234,15 +240,6 @@ class _Watch:
         if not unread:
             self._withheld.add("read")
         return {"read": {"path": tuple(unread)}}
-
-    def _mending(self, files: Mapping[str, str]) -> tuple[tuple[str, ...] | None, Choices]:
-        if self._changed:
-            return ("bash",), {"bash": {"command": (self._failed,)}}
-        unread = [path for path in self._listed if path not in self._read and not path.endswith("/")]
-        code = [path for path in unread if not is_test(path)] or unread
-        if not [path for path in files if not is_test(path) or self._task.is_about(path)]:
-            return (_LOOKING, {"read": {"path": tuple(code)}}) if code else (_LOOKING, {})
-        return ("edit", "write"), {"write": {"path": tuple(files)}}
 
 
 _THE_TEST = "This is the test. Read the code that it tests."

@@ -254,18 +254,15 @@ class _Lead:
                 return command
         tests = [path for path in targets if is_test(path)] or self._tests(targets)
         if tests and (self._task.mends or self._task.checks):
-            return self._test_command(tests)
+            for name, command in _TEST_COMMANDS:
+                if name in self._listed:
+                    return command
+            if not tests[0].endswith(".py"):
+                return ""
+            text = self._history.files.get(tests[0], "")
+            return "python3 -m unittest" if "unittest" in text or not text else "python3 -m pytest -q"
         new = [path for path in targets if path not in {*self._history.before, *self._listed} and self._runner(path)]
         return f"{self._runner(new[0])} {new[0]}" if new and self._task.prints else ""
-
-    def _test_command(self, tests: Sequence[str]) -> str:
-        for name, command in _TEST_COMMANDS:
-            if name in self._listed:
-                return command
-        if not tests[0].endswith(".py"):
-            return ""
-        text = self._history.files.get(tests[0], "")
-        return "python3 -m unittest" if "unittest" in text or not text else "python3 -m pytest -q"
 
     # --- the end
 

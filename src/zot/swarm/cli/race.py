@@ -37,7 +37,16 @@ def run(verb: str, argv: list[str]) -> int:
     if arguments.has("--json"):
         show_spelled(json.dumps({"tries": [msgspec.to_builtins(one) for one in tries]}))
     else:
-        _show(tries)
+        width = max(len(one.name) for one in tries)
+        for one in tries:
+            mark = "passed" if one.passed else "failed"
+            why = f"  {one.why}" if one.why else ""
+            show(f"{mark}  {one.name:<{width}}  ${one.cost:.2f}  {one.seconds:.0f}s  {one.changed}{why}")
+        lost = [one.name for one in tries if not one.passed]
+        if tries[0].passed:
+            tell(f"zot swarm merge {tries[0].name} merges the first")
+        if lost:
+            tell(f"zot swarm rm --force {' '.join(lost)} removes those that failed")
     return 0 if tries[0].passed else 1
 
 
@@ -56,16 +65,3 @@ async def _raced(arguments: Arguments, count: int, task: str) -> list[Try]:
     whole = amount(arguments, "--max-cost")
     spec, credential = prepare_worker(starter(arguments), each)
     return await race(zot_home(), count, spec, max_cost=whole, check=check, credential=credential, told=tell)
-
-
-def _show(tries: list[Try]) -> None:
-    width = max(len(one.name) for one in tries)
-    for one in tries:
-        mark = "passed" if one.passed else "failed"
-        why = f"  {one.why}" if one.why else ""
-        show(f"{mark}  {one.name:<{width}}  ${one.cost:.2f}  {one.seconds:.0f}s  {one.changed}{why}")
-    lost = [one.name for one in tries if not one.passed]
-    if tries[0].passed:
-        tell(f"zot swarm merge {tries[0].name} merges the first")
-    if lost:
-        tell(f"zot swarm rm --force {' '.join(lost)} removes those that failed")

@@ -15,7 +15,7 @@ from zot.swarm.git.merge import Check
 from zot.swarm.git.safe_git import find_repository, scratch_repository
 from zot.swarm.git.three_way import export_tree
 from zot.swarm.git.worktrees import Diffstat, diffstat, snapshot_worktree
-from zot.swarm.worker_records import WorkerSpec, WorktreeRecord
+from zot.swarm.worker_records import WorkerSpec
 from zot.wire.swarm_frames import SwarmBudget, SwarmUpdate, WorkerInfo
 
 
@@ -76,8 +76,9 @@ class _Race:
         await swarm.subscribe()
         there = {info.key: info for info in await swarm.list(all=True, swarm=self._order.swarm)}
         for number in range(1, self._count + 1):
-            info = there.get(str(number)) or await swarm.start(self._one(number), credential)
-            self._take(info)
+            name = f"{self._order.name}-{number}" if self._order.name else ""
+            spec = msgspec.structs.replace(self._order, key=str(number), name=name)
+            self._take(there.get(str(number)) or await swarm.start(spec, credential))
         if not self._at_work:
             return list(self._known.values())
         async for event in swarm.events():
@@ -86,10 +87,6 @@ class _Race:
                 if not self._at_work:
                     return list(self._known.values())
         raise EngineFault("the swarm's supervisor has ended")
-
-    def _one(self, number: int) -> WorkerSpec:
-        name = f"{self._order.name}-{number}" if self._order.name else ""
-        return msgspec.structs.replace(self._order, key=str(number), name=name)
 
     @property
     def _at_work(self) -> bool:
@@ -119,7 +116,15 @@ async def _judged(home: Path, info: WorkerInfo, check: Check | None) -> Try:
     elif tree is not None:
         try:
             changed = await diffstat(tree)
-            passed, said = await _checked(tree, check)
+            if check is None:
+                passed, said = True, ""
+            else:
+                async with scratch_repository(
+                    await find_repository(tree.repository), Path(tree.path).parent, looks=True
+                ) as work:
+                    now = await snapshot_worktree(work, tree)
+                    async with export_tree(work, now.tree) as place:
+                        passed, said = await check(place)
             why = "" if passed else "the check failed"
         except ZotError as error:
             why = str(error)
@@ -133,13 +138,3 @@ async def _judged(home: Path, info: WorkerInfo, check: Check | None) -> Try:
         why=why,
         said=said,
     )
-
-
-async def _checked(tree: WorktreeRecord, check: Check | None) -> tuple[bool, str]:
-    """In a copy of its files, as git would have them."""
-    if check is None:
-        return True, ""
-    async with scratch_repository(await find_repository(tree.repository), Path(tree.path).parent, looks=True) as work:
-        now = await snapshot_worktree(work, tree)
-        async with export_tree(work, now.tree) as place:
-            return await check(place)

@@ -102,29 +102,24 @@ def prepare(directory: Path, journal: MergeJournal, fresh: Path) -> None:
         make_private_dir(place / name)
     for number, change in enumerate(journal.changes):
         if change.before:
-            _keep(os.path.join(journal.top, change.path), place / "old" / str(number))
+            source = os.path.join(journal.top, change.path)
+            target = place / "old" / str(number)
+            if os.path.islink(source):
+                os.symlink(os.readlink(source), target)
+            elif stat.S_ISREG(os.lstat(source).st_mode):
+                write_atomic(target, read_whole(source, _LARGEST_FILE), 0o700 if os.access(source, os.X_OK) else 0o600)
         if change.after:
-            os.rename(fresh / change.path, place / "new" / str(number))
-            _sync(place / "new" / str(number))
+            path = place / "new" / str(number)
+            os.rename(fresh / change.path, path)
+            if not path.is_symlink():
+                fd = open_regular(path)
+                try:
+                    os.fsync(fd)
+                finally:
+                    os.close(fd)
     sync_dir(place / "old")
     sync_dir(place / "new")
     write_atomic(place / JOURNAL, msgspec.json.encode(journal))
-
-
-def _keep(source: str, target: Path) -> None:
-    if os.path.islink(source):
-        os.symlink(os.readlink(source), target)
-    elif stat.S_ISREG(os.lstat(source).st_mode):
-        write_atomic(target, read_whole(source, _LARGEST_FILE), 0o700 if os.access(source, os.X_OK) else 0o600)
-
-
-def _sync(path: Path) -> None:
-    if not path.is_symlink():
-        fd = open_regular(path)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
 
 
 def apply_files(directory: Path, journal: MergeJournal) -> None:

@@ -10,7 +10,7 @@ import fcntl
 import os
 import re
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
@@ -178,7 +178,12 @@ class _Course:
     async def add(self, source: MergeSource) -> MergeResult:
         tip = self._tips[source.worker]
         theirs = self.trees[source.worker] = await self._work.line("rev-parse", f"{tip}^{{tree}}")
-        if marked := await self._unmended(source, theirs):
+        marked: list[str] = []  # files returned with conflict markers that still have them
+        for path in repair_files(source.tree):
+            done = await self._work.try_git("cat-file", "blob", f"{theirs}:{path}")
+            if done.code == 0 and len(set(_MARKERS.findall(done.out))) == 2:
+                marked.append(path)
+        if marked:
             return _row(source, "conflict", conflicts=tuple(Conflict(path=path, why=_UNMENDED) for path in marked))
         result, conflicts = await self._merged(source, tip, theirs)
         files = await changed(self._work, self.tree, result)
@@ -190,10 +195,19 @@ class _Course:
             return _row(source, "conflict", conflicts=conflicts)
         if not files:
             return _row(source, "nothing")
-        passed, said = await self._checked(result)
+        if self._check is None:
+            passed, said = True, ""
+        else:
+            async with export_tree(self._work, result) as place:
+                passed, said = await self._check(place)
         if not passed:
             return _row(source, "check failed", files, said=said)
-        await self._take(source, tip, result)
+        self.tree = result
+        if self._makes_commits:
+            parents = [self.commit or self._target.commit, *((tip,) if self._how == "no-ff" else ())]
+            first = _LINE.sub(" ", source.task).strip()[:60]
+            message = f"Merge {source.tree.branch}: {first}\n" if self._how == "no-ff" else f"{source.task.strip()}\n"
+            self.commit = await self._work.commit(result, parents, message, self._work.repository.author)
         return _row(source, "merged", files, said=said)
 
     async def _merged(self, source: MergeSource, tip: str, theirs: str) -> tuple[str, tuple[Conflict, ...]]:
@@ -203,15 +217,6 @@ class _Course:
         await work.git("update-ref", f"refs/heads/{YOURS}", self.commit or self._target.commit)
         await work.git("update-ref", f"refs/heads/{name}", tip)
         return await three_way(work, YOURS, name)
-
-    async def _unmended(self, source: MergeSource, theirs: str) -> list[str]:
-        """Files that were given back with conflict markers and still have them."""
-        found: list[str] = []
-        for path in repair_files(source.tree):
-            done = await self._work.try_git("cat-file", "blob", f"{theirs}:{path}")
-            if done.code == 0 and len(set(_MARKERS.findall(done.out))) == 2:
-                found.append(path)
-        return found
 
     async def _compared(
         self, source: MergeSource, files: Sequence[str], result: str
@@ -228,28 +233,17 @@ class _Course:
         new = tuple(path for path in files if path not in there)
         return new, tuple(path for path in dirty if path not in there | taken)
 
-    async def _checked(self, tree: str) -> tuple[bool, str]:
-        if self._check is None:
-            return True, ""
-        async with export_tree(self._work, tree) as place:
-            return await self._check(place)
-
-    async def _take(self, source: MergeSource, tip: str, result: str) -> None:
-        self.tree = result
-        if not self._makes_commits:
-            return
-        parents = [self.commit or self._target.commit, *((tip,) if self._how == "no-ff" else ())]
-        first = _LINE.sub(" ", source.task).strip()[:60]
-        message = f"Merge {source.tree.branch}: {first}\n" if self._how == "no-ff" else f"{source.task.strip()}\n"
-        self.commit = await self._work.commit(result, parents, message, self._work.repository.author)
-
     async def land(self, directory: Path) -> tuple[str, ...]:
         """The visible step."""
         files = await changed(self._work, self._start, self.tree)
         if not files:
             return ()
         if self.commit:
-            await _bring_over(self._work, self.commit, [self._target.commit, *self._tips.values()])
+            known = [f"^{old}" for old in (self._target.commit, *self._tips.values())]
+            given = "\n".join([self.commit, *known, ""]).encode()
+            packed = await self._work.git("pack-objects", "--revs", "--stdout", "-q", given=given)
+            async with scratch_repository(self._work.repository, self._work.place) as real:
+                await real.git("unpack-objects", "-q", given=packed)
         if self._target.top:
             files = await _land_files(self._work, self._target, self._start, self.tree, files, self.commit, directory)
         elif not await self._work.update_branch(
@@ -275,14 +269,6 @@ def _row(
 
 
 # --- making it visible
-
-
-async def _bring_over(work: ScratchRepository, commit: str, known: Iterable[str]) -> None:
-    """What was made on a desk that only looks, into the repository; unreachable there until a branch moves."""
-    given = "\n".join([commit, *(f"^{old}" for old in known), ""]).encode()
-    packed = await work.git("pack-objects", "--revs", "--stdout", "-q", given=given)
-    async with scratch_repository(work.repository, work.place) as real:
-        await real.git("unpack-objects", "-q", given=packed)
 
 
 async def _land_files(

@@ -161,7 +161,12 @@ class Supervisor:
 
     def engine(self, name: str) -> Engine:
         if name not in self._engines:
-            self._engines[name] = _engine(name)
+            if name == "local":
+                self._engines[name] = LocalEngine()
+            else:
+                from zot.swarm.engines.ray.engine import RayEngine, address_of  # few have a cluster
+
+                self._engines[name] = RayEngine(address_of(name))
         return self._engines[name]
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
@@ -372,35 +377,32 @@ class Supervisor:
         name = order.name or unique_name(_label(order), taken)
         self._names.add(name)
         try:
-            return await self._made(client, order, name)
+            place, tree, notes = self._places.make(order.name or _label(order)), None, ()
+            try:
+                if order.mode == "worktree":
+                    tree, notes = await _tree(order, place, name)
+                about: dict[str, Any] = {"tree": tree, "notes": notes, "created": time.time(), "activity": "queued"}
+                worker = WorkerRecord(id=place.id, name=name, spec=order, **about)
+                Inbox(place.inbox).accept(order.task)
+                place.save(worker)  # from here on it is a worker, whatever happens
+            except BaseException:
+                if tree is not None:
+                    from zot.swarm.git import worktrees
+
+                    with suppress(ZotError, OSError):
+                        await worktrees.remove(tree)
+                rmtree(place.directory, ignore_errors=True)
+                raise
+            with suppress(OSError):
+                (place.directory / MAKING).unlink(missing_ok=True)
+            controller = self._take(worker, place, client.lent.get(order.config.provider))
+            controller.environment = client.environment
+            self._untold[controller.id] = controller
+            self._tell()
+            self.request_slot(controller)
+            return controller
         finally:
             self._names.discard(name)
-
-    async def _made(self, client: Client, order: WorkerSpec, name: str) -> WorkerController:
-        place, tree, notes = self._places.make(order.name or _label(order)), None, ()
-        try:
-            if order.mode == "worktree":
-                tree, notes = await _tree(order, place, name)
-            about: dict[str, Any] = {"tree": tree, "notes": notes, "created": time.time(), "activity": "queued"}
-            worker = WorkerRecord(id=place.id, name=name, spec=order, **about)
-            Inbox(place.inbox).accept(order.task)
-            place.save(worker)  # from here on it is a worker, whatever happens
-        except BaseException:
-            if tree is not None:
-                from zot.swarm.git import worktrees
-
-                with suppress(ZotError, OSError):
-                    await worktrees.remove(tree)
-            rmtree(place.directory, ignore_errors=True)
-            raise
-        with suppress(OSError):
-            (place.directory / MAKING).unlink(missing_ok=True)
-        controller = self._take(worker, place, client.lent.get(order.config.provider))
-        controller.environment = client.environment
-        self._untold[controller.id] = controller
-        self._tell()
-        self.request_slot(controller)
-        return controller
 
     def _resume(self, client: Client, command: swarm_frames.SwarmResume) -> swarm_frames.SwarmStarted:
         worker = self._meant(command.worker)
@@ -492,14 +494,6 @@ def _label(order: WorkerSpec) -> str:
     """What a worker without a name is called after: the item of a fan-out, of a path its end, else the task."""
     item = os.path.basename(order.key.rstrip("/"))
     return item if any(letter.isascii() and letter.isalpha() for letter in item) else order.task
-
-
-def _engine(name: str) -> Engine:
-    if name == "local":
-        return LocalEngine()
-    from zot.swarm.engines.ray.engine import RayEngine, address_of  # few have a cluster
-
-    return RayEngine(address_of(name))
 
 
 def _wrapped(id: str, line: bytes) -> bytes:

@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Protocol, cast
 
 import msgspec
@@ -232,7 +231,10 @@ class WorkerController:
 
     async def _begin(self) -> Attempt:
         order, worker = self.worker.spec, self.worker
-        continued = self.place.session.exists() and not _drop_if_empty(self.place.session)
+        session = self.place.session
+        if session.exists() and not session.stat().st_size:  # its process was killed at the first write
+            session.unlink()
+        continued = session.exists()
         if continued:
             message = self.inbox.next  # the session may have it although the inbox does not say so
             if message is not None and said_in(self.place.session, message.text) > self.inbox.said(message.text):
@@ -316,8 +318,12 @@ class WorkerController:
         elif message is not None:
             self._given = message
             self._work(wire.Prompt(id=f"message-{message.number}", message=message.text, images=message.images))
+        elif self.worker.spec.once and not self.stays:
+            self._end_attempt("done", "")
         else:
-            self._have_nothing_to_do()
+            self._set_timer(self._loop.call_later(self._owner.idle_s, self._end_attempt, "done", ""))
+            self._set(status="idle", activity="idle")
+            self._owner.release_slot(self)
 
     def _work(self, prompt: wire.Prompt) -> None:
         self._at_work()
@@ -350,14 +356,6 @@ class WorkerController:
         self._busy, self._given = False, None
         self._asked.clear()
         self._quiet.set()
-
-    def _have_nothing_to_do(self) -> None:
-        if self.worker.spec.once and not self.stays:
-            self._end_attempt("done", "")
-            return
-        self._set_timer(self._loop.call_later(self._owner.idle_s, self._end_attempt, "done", ""))
-        self._set(status="idle", activity="idle")
-        self._owner.release_slot(self)
 
     def _set_timer(self, timer: asyncio.TimerHandle | None) -> None:
         if self._timer is not None:
@@ -511,11 +509,3 @@ class WorkerController:
         if self.worker != before:
             moved = self.worker.status != before.status or bool({"pid", "merged"} & changes.keys())
             self._owner.changed(self, at_once=moved if at_once is None else at_once)
-
-
-def _drop_if_empty(session: Path) -> bool:
-    """A process that was killed at its first write has left a file without anything in it."""
-    if session.stat().st_size:
-        return False
-    session.unlink()
-    return True

@@ -33,18 +33,14 @@ def run(argv: list[str]) -> int:
     not told when something is named."""
     words = parse(argv, options("ext doctor"), least=0, most=1000).words
     names = {item.name for item in all_installed() for word in words if word in (item.name, item.directory.name)}
-    paths = [Path(os.path.abspath(os.path.expanduser(word))) for word in words if word not in _known_words()]
+    known = {word for item in all_installed() for word in (item.name, item.directory.name)}
+    paths = [Path(os.path.abspath(os.path.expanduser(word))) for word in words if word not in known]
     findings = run_loop(examine(zot_home(), Path.cwd(), paths))
     if words:
         _keep_named(findings, names, paths)
     for line in report(findings):
         show_spelled(line)
     return 1 if findings.problems else 0
-
-
-def _known_words() -> set[str]:
-    """What means something installed; a word with a separator never does."""
-    return {word for item in all_installed() for word in (item.name, item.directory.name)}
 
 
 def _keep_named(findings: Findings, names: set[str], paths: list[Path]) -> None:

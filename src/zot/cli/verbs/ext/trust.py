@@ -43,7 +43,11 @@ def trust(argv: list[str]) -> int:
             tell(f"  {line}")
         return 0
     directory, store = _directory(typed.words), ExtensionTrust(zot_home())
-    if not sum(_trust_one(entry, store, free) for entry in _entries(directory)):
+    if os.path.lexists(directory / FILE):
+        entries = [directory]
+    else:  # a project; ``.zot/extensions`` itself means its project
+        entries = candidates(directory if directory.parts[-2:] == (".zot", "extensions") else project_dir(directory))
+    if not sum(_trust_one(entry, store, free) for entry in entries):
         raise ZotError(f"nothing to trust in {directory}")
     return 0
 
@@ -76,13 +80,6 @@ def untrust(argv: list[str]) -> int:
 
 def _directory(typed: Sequence[str]) -> Path:
     return Path(os.path.abspath(os.path.expanduser(typed[0] if typed else ".")))
-
-
-def _entries(directory: Path) -> list[Path]:
-    """One extension's directory, or a project with some; ``.zot/extensions`` itself means its project."""
-    if os.path.lexists(directory / FILE):
-        return [directory]
-    return candidates(directory if directory.parts[-2:] == (".zot", "extensions") else project_dir(directory))
 
 
 def _trust_one(directory: Path, store: ExtensionTrust, free: bool) -> bool:

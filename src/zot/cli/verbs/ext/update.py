@@ -20,7 +20,7 @@ from zot.errors import UsageError, ZotError, in_words
 from zot.features.extensions.install.install_record import InstallRecord, changed_here, read_record
 from zot.features.extensions.install.installed import Installed, all_installed, find
 from zot.features.extensions.install.place import put, staging
-from zot.features.extensions.install.source import Fetched, fetch
+from zot.features.extensions.install.source import fetch
 from zot.features.extensions.loader.data_dir import RECORD, files_below, looks_like_data
 from zot.features.extensions.loader.declared_permissions import wider
 from zot.features.extensions.loader.lock_file import LockFile, pins_of
@@ -85,18 +85,30 @@ def _update(item: Installed, record: InstallRecord | None, wishes: _Wishes) -> N
         more = _more_asked(item, fetched.manifest)
         if not wishes.force:
             _refuse_losses(item, fetched.manifest, record)
-        change = _change(item, record, fetched)
+        before = _version(item.manifest.version if item.manifest else "", record.commit)
+        change = f"{before} → {_version(fetched.manifest.version, fetched.commit)}"
         if wishes.dry_run:
             tell(f"{item.name} would be updated: {change}")
             for line in more:
                 tell(f"  it would get more than you granted it: it {line}")
             return
         if more and not wishes.force:
-            _ask_for(item, more)
+            for line in more:
+                tell(f"  {item.name} asks for more than you granted it: it {line}")
+            asked = sys.stdin.isatty() and sys.stderr.isatty()
+            if not asked or ask(f"grant {item.name} that? [y/N]") not in ("y", "Y"):
+                raise ZotError("it asks for more than you granted it, told above; --force takes it")
         manifest = put(place, record.source, fetched, tell)
     tell(f"updated {manifest.name}: {change}")
     if manifest.has_process and not os.access(_program(manifest), os.X_OK):
         report_exec(manifest)
+
+
+def _program(manifest: Manifest) -> str:
+    try:
+        return manifest.argv(os.environ.get("PATH", ""))[0]
+    except ZotError:
+        return ""
 
 
 def _more_asked(item: Installed, new: Manifest) -> list[str]:
@@ -107,15 +119,6 @@ def _more_asked(item: Installed, new: Manifest) -> list[str]:
     else:
         granted = item.manifest.permissions if item.manifest else None
     return wider(granted, new.permissions)
-
-
-def _ask_for(item: Installed, more: list[str]) -> None:
-    """A person is asked; where there is none, the answer is no."""
-    for line in more:
-        tell(f"  {item.name} asks for more than you granted it: it {line}")
-    asked = sys.stdin.isatty() and sys.stderr.isatty()
-    if not asked or ask(f"grant {item.name} that? [y/N]") not in ("y", "Y"):
-        raise ZotError("it asks for more than you granted it, told above; --force takes it")
 
 
 def _refuse_losses(item: Installed, new: Manifest, record: InstallRecord) -> None:
@@ -156,17 +159,5 @@ def _without_enabled(path: Path) -> dict[str, object]:
     return {name: value for name, value in fields.items() if name != "enabled"}
 
 
-def _change(item: Installed, record: InstallRecord, fetched: Fetched) -> str:
-    before = _version(item.manifest.version if item.manifest else "", record.commit)
-    return f"{before} → {_version(fetched.manifest.version, fetched.commit)}"
-
-
 def _version(version: str, commit: str) -> str:
     return " ".join(filter(None, (version, commit[:7]))) or "no version"
-
-
-def _program(manifest: Manifest) -> str:
-    try:
-        return manifest.argv(os.environ.get("PATH", ""))[0]
-    except ZotError:
-        return ""

@@ -110,7 +110,12 @@ async def check_handshake(run: ExtensionRun) -> None:
         await _no_hello(run)
         return
     verdicts.passed("handshake-hello-in-time", "handshake-speaks-first")
-    _punctual(run, hello)
+    arrived = next(line.t for line in run.host.transcript.received if line.frame is hello)
+    if arrived - run.host.started > READY_GRACE:
+        evidence = f"hello came {arrived - run.host.started:.1f} s after the start; a session waits {READY_GRACE:g} s"
+        run.verdicts.warned("handshake-hello-late", evidence, began=arrived)
+    else:
+        run.verdicts.passed("handshake-hello-late")
     _name(run, hello)
     greeted = time.monotonic()
     host.acknowledge()
@@ -173,15 +178,6 @@ async def _no_hello(run: ExtensionRun) -> None:
         verdicts.failed("framing-flush", evidence, began=began)
     else:
         verdicts.failed("handshake-hello-in-time", reason.replace("answer", "hello"), began=began)
-
-
-def _punctual(run: ExtensionRun, hello: Hello) -> None:
-    arrived = next(line.t for line in run.host.transcript.received if line.frame is hello)
-    if arrived - run.host.started > READY_GRACE:
-        evidence = f"hello came {arrived - run.host.started:.1f} s after the start; a session waits {READY_GRACE:g} s"
-        run.verdicts.warned("handshake-hello-late", evidence, began=arrived)
-    else:
-        run.verdicts.passed("handshake-hello-late")
 
 
 def _name(run: ExtensionRun, hello: Hello) -> None:

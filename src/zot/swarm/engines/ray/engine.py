@@ -296,11 +296,16 @@ class _Bridge:
             if name not in hidden and (name.startswith("RAY_") or not looks_like_secret(name))
         }
         try:
+            (zot_home() / "swarm").mkdir(parents=True, exist_ok=True, mode=0o700)
+            log = open_to_append(zot_home() / "swarm" / "ray.log")
+        except OSError:
+            log = subprocess.DEVNULL
+        try:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-I", "-c", _PROGRAM, *(place for place in sys.path if os.path.isabs(place))),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=_log(),
+                stderr=log,
                 start_new_session=True,
                 cwd="/",
                 env=ours,
@@ -438,7 +443,9 @@ def _begin(job: LaunchSpec, tree: WorktreeRecord, carried: TreeBundle, credentia
     except ValueError:
         raise EngineFault(f"{job.config.cwd} is not in the tree {tree.path}") from None
     places = {tree.path: "{tree}", str(job.directory): "{directory}"}
-    script = _placed(job.config.script, places) if isinstance(job.config.script, str) else job.config.script
+    script = job.config.script
+    for place, name in sorted(places.items(), key=lambda one: -len(one[0])):  # one may lie in another
+        script = script.replace(place, name) if isinstance(script, str) else script
     return Begin(
         worker=job.worker,
         attempt=job.attempt,
@@ -457,12 +464,6 @@ def _begin(job: LaunchSpec, tree: WorktreeRecord, carried: TreeBundle, credentia
         steps_left=job.steps_left,
         zot=zot.__version__,
     )
-
-
-def _placed(path: str, places: dict[str, str]) -> str:
-    for place, name in sorted(places.items(), key=lambda one: -len(one[0])):  # one may lie in another
-        path = path.replace(place, name)
-    return path
 
 
 def _own_credential(config: RunConfig) -> Credential | None:
@@ -490,13 +491,3 @@ def _read(path: Path, limit: int) -> bytes:
     with suppress(OSError):
         return read_whole(path, limit)
     return b""
-
-
-def _log() -> int:
-    """Where the bridge's complaints go; nowhere when that cannot be written."""
-    home = zot_home() / "swarm"
-    try:
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return open_to_append(home / "ray.log")
-    except OSError:
-        return subprocess.DEVNULL

@@ -173,11 +173,13 @@ class NodeAttempt:
             raise
 
     async def _spawn(self) -> None:
-        places = {"{directory}": str(self._directory), "{tree}": str(self._tree.path)}
         given, cwd = self._begin.config, self._tree.path / self._begin.inside
+        script = given.script
+        if isinstance(script, str):
+            script = script.replace("{directory}", str(self._directory)).replace("{tree}", str(self._tree.path))
         config = msgspec.structs.replace(
             given,
-            script=_filled(given.script, places) if isinstance(given.script, str) else given.script,
+            script=script,
             cwd=str(cwd if cwd.is_dir() else self._tree.path),
             session_file=str(self._session),
         )
@@ -307,7 +309,9 @@ class NodeAttempt:
 
     async def _look_if_needed(self, failed: int) -> int:
         """How often that was not possible by now. What is measured before a look is seen by it."""
-        results, session, claims = self._results, *self._growth()
+        at, data, _ = _grown(self._session, self._sound, _LARGEST_GROWTH)
+        end = data.rfind(b"\n") + 1
+        results, session, claims = self._results, at + end, _first_claim(data[:end]) is not None
         if self._over is not None:
             return 0
         if self._seen_results < results or claims:
@@ -318,12 +322,6 @@ class NodeAttempt:
             self._seen_results, self._sound = results, session
             self._news.set()
         return failed
-
-    def _growth(self) -> tuple[int, bool]:
-        """Up to where the session has whole lines, and whether those that are new claim something."""
-        at, data, _ = _grown(self._session, self._sound, _LARGEST_GROWTH)
-        end = data.rfind(b"\n") + 1
-        return at + end, _first_claim(data[:end]) is not None
 
     async def _look_at_tree(self) -> bool:
         """Whether that was possible: files come and go while it works, and the next look may find them at rest."""
@@ -381,12 +379,6 @@ class NodeAttempt:
         return self._directory / "log.txt"
 
 
-def _filled(path: str, places: dict[str, str]) -> str:
-    for name, place in places.items():
-        path = path.replace(name, place)
-    return path
-
-
 def _first_claim(data: bytes, start: int = 0) -> int | None:
     """Where something is said to have been done."""
     return min((at for word in _CLAIMS if (at := data.find(word, start)) >= 0), default=None)
@@ -429,7 +421,22 @@ class _Room:
         self.owner = os.getpid()
         mark = f"host-{os.urandom(8).hex()}"
         self.directory = Path(tempfile.mkdtemp(prefix="zot-swarm-")).resolve()
-        self._pipe = _start_janitor(f"{MARK_VARIABLE}={mark}", self.directory)  # the kernel closes it with us
+        read, write = os.pipe()
+        try:
+            # Its parent ends at once: Ray kills the children of a worker's process.
+            script = 'exec 3<&0; /bin/sh -c "$0" janitor "$1" "$2" <&3 3<&- &'
+            subprocess.run(
+                ["/bin/sh", "-c", script, _JANITOR, f"{MARK_VARIABLE}={mark}", self.directory],
+                stdin=read,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                cwd="/",
+                check=False,
+            )
+        finally:
+            os.close(read)
+        self._pipe = write  # the kernel closes it with us
         os.environ[MARK_VARIABLE] = mark  # whatever is started from here on carries it
 
 
@@ -441,22 +448,3 @@ def _room() -> _Room:
     if _own_room is None or _own_room.owner != os.getpid():
         _own_room = _Room()
     return _own_room
-
-
-def _start_janitor(mark: str, directory: Path) -> int:
-    """The end of the pipe that keeps it asleep. Its parent ends at once: Ray kills the children of a worker's process,
-    and must not find it among them."""
-    read, write = os.pipe()
-    try:
-        subprocess.run(
-            ["/bin/sh", "-c", 'exec 3<&0; /bin/sh -c "$0" janitor "$1" "$2" <&3 3<&- &', _JANITOR, mark, directory],
-            stdin=read,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            cwd="/",
-            check=False,
-        )
-    finally:
-        os.close(read)
-    return write
