@@ -28,8 +28,7 @@ ASK_EACH = "ask each"  # what `--no-yolo` stands for where no person sits in fro
 
 
 class Flags:
-    """What was typed, never written again. Attributes are the ``dest`` names of the table; absent ones hold their
-    default."""
+    """Typed flags, read-only; attributes are the ``dest`` names, with their defaults."""
 
     mode: str = ""  # "print", "json", "stream", "rpc"; empty means interactive, or print with piped stdin
     help: bool = False

@@ -149,8 +149,7 @@ def _mode(flags: Flags) -> int:
 
 
 def _check_theme(flags: Flags) -> None:
-    """NotThere if --theme names no theme, in every mode. A missing theme of the settings or of ZOT_THEME is no error:
-    it may have been removed with an extension. Extensions are read only if no other theme has the name."""
+    """NotThere if --theme names no theme. Extensions are read only if no other theme has the name."""
     from zot.frontends.terminal.themes import Themes
     from zot.system.files import zot_home
 

@@ -46,8 +46,7 @@ class Switch:
 
 
 class Verb:
-    """``path`` is what is typed after ``zot``; ``kinds`` says of each word after it what it can be, the last one of all
-    that follow."""
+    """``path`` follows ``zot``; ``kinds`` says what each word can be, the last one of all that follow."""
 
     def __init__(
         self,

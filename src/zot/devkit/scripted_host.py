@@ -17,7 +17,7 @@ import msgspec
 from zot import __version__
 from zot.agent.settings import Settings
 from zot.agent.tools.workspace import Workspace
-from zot.devkit.conformance.frame_transcript import Asking, Question, Transcript, TranscriptLine
+from zot.devkit.conformance.frame_transcript import Asking, FrameTranscript, Question, TranscriptLine
 from zot.errors import ExtensionError
 from zot.features.child_process import stream
 from zot.features.extensions.loader.manifest import Manifest
@@ -81,7 +81,7 @@ class ScriptHost:
         self.jail = jail
         self.manifest = manifest
         self.place = place
-        self.transcript = Transcript(label)
+        self.transcript = FrameTranscript(label)
         self.listeners: list[Listener] = []
         self.started = time.monotonic()
         self.exit_code: int | None = None

@@ -48,7 +48,7 @@ def read_frames(path: Path) -> Iterator[tuple[int, TracedFrame]]:
 def _frame_of(path: Path, number: int, line: bytes) -> TracedFrame | None:
     """None for the other records of a recording, and for a last line that was cut."""
     try:
-        if msgspec.json.decode(line, type=_Kind).type not in ("", "frame"):
+        if msgspec.json.decode(line, type=_RecordKind).type not in ("", "frame"):
             return None
         return msgspec.json.decode(line, type=TracedFrame)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -57,7 +57,7 @@ def _frame_of(path: Path, number: int, line: bytes) -> TracedFrame | None:
         raise ConfigError(f"{path}: line {number} is neither of a trace nor of a recording: {error}") from error
 
 
-class _Kind(msgspec.Struct, frozen=True):
+class _RecordKind(msgspec.Struct, frozen=True):
     type: str = ""
 
 

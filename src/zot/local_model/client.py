@@ -14,7 +14,7 @@ import msgspec
 from zot.agent.model_resolver import Resolved
 from zot.errors import BadRequest, TransportFailed, ZotError
 from zot.local_model.runtime_dir import ServerInfo
-from zot.local_model.server_manager import Runtime
+from zot.local_model.server_manager import LocalServerManager
 from zot.local_model.weights import Chosen, chosen
 from zot.provider.dialects import dialect_for
 from zot.provider.dialects.dialect import Endpoint
@@ -29,7 +29,7 @@ class LocalClient:
     """A ``Client``. ``endpoint`` has everything but the address and the key, which a server brings."""
 
     def __init__(self, model: Chosen, api: str, endpoint: Endpoint, pool: HttpPool) -> None:
-        self._runtime = Runtime(model)
+        self._runtime = LocalServerManager(model)
         self._dialect = dialect_for(api)
         self._endpoint = endpoint
         self._pool = pool

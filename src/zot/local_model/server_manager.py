@@ -44,7 +44,7 @@ def how_to_install_runtime() -> str:
     return with_extra("local", "xllamacpp")
 
 
-class Runtime:
+class LocalServerManager:
     """What one zot has to do with one model's server. Nothing is started before ``ensure``."""
 
     def __init__(self, model: Chosen, *, idle_s: float = IDLE_S) -> None:

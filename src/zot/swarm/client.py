@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from zot.errors import EngineFault, NotThere, UsageError, ZotError, in_words
-from zot.swarm.engines.engine import Credential
+from zot.swarm.engines.engine import WorkerKey
 from zot.swarm.supervisor.runtime_dir import SupervisorRuntimeDir
 from zot.swarm.worker_env import AGENT_VARIABLE, strip_keys
 from zot.swarm.worker_records import (
@@ -101,14 +101,14 @@ class SupervisorClient:
         kind = _DATA.get(response.command)
         return None if kind is None else msgspec.convert(response.data, kind)
 
-    async def start(self, order: WorkerSpec, credential: Credential | None = None) -> WorkerInfo:
+    async def start(self, order: WorkerSpec, credential: WorkerKey | None = None) -> WorkerInfo:
         """Start a worker; it is recorded when this returns. ``credential`` is for this worker's provider."""
         if os.environ.get(AGENT_VARIABLE):
             raise UsageError("a worker of a swarm starts no workers itself")
         await self._lend(order.config.provider, credential)
         return (await self.request(StartWorker(spec=order))).worker
 
-    async def resume(self, worker: str, credential: Credential | None = None) -> WorkerInfo:
+    async def resume(self, worker: str, credential: WorkerKey | None = None) -> WorkerInfo:
         if os.environ.get(AGENT_VARIABLE):
             raise UsageError("a worker of a swarm starts no workers itself")
         await self._lend(load_worker(self._home, worker).spec.config.provider, credential)
@@ -172,7 +172,7 @@ class SupervisorClient:
         self._listening.cancel()
         await asyncio.wait([self._listening])
 
-    async def _lend(self, provider: str, credential: Credential | None) -> None:
+    async def _lend(self, provider: str, credential: WorkerKey | None) -> None:
         if self._environment is None:
             ours = _environment(self._home).items()
             self._environment = {name: value for name, value in ours if _is_text(name) and _is_text(value)}
@@ -222,9 +222,8 @@ def _gone() -> EngineFault:
 
 
 @asynccontextmanager
-async def connect_or_start(home: Path, credential: Credential | None = None) -> AsyncGenerator[SupervisorClient]:
-    """A connection to the supervisor of this home, which is started when there is none. ``credential`` is for workers
-    that the last one left."""
+async def connect_or_start(home: Path, credential: WorkerKey | None = None) -> AsyncGenerator[SupervisorClient]:
+    """Connects to the supervisor of this home, or starts one; ``credential`` is for workers of a killed one."""
     swarm = await connect(home, credential)
     try:
         yield swarm
@@ -247,7 +246,7 @@ def supervisor_running(home: Path) -> bool:
     return SupervisorRuntimeDir(home).is_alive() or any(worker.status in LIVE for worker in WorkerStore(home).all())
 
 
-async def connect(home: Path, credential: Credential | None = None) -> SupervisorClient:
+async def connect(home: Path, credential: WorkerKey | None = None) -> SupervisorClient:
     """ZotError when there can be none; its text is one line that says why."""
     runtime_dir = SupervisorRuntimeDir(home)
     try:
@@ -285,7 +284,7 @@ async def _joined(runtime_dir: SupervisorRuntimeDir) -> SupervisorClient | None:
     return None
 
 
-async def _start(home: Path, runtime_dir: SupervisorRuntimeDir, lock: int, credential: Credential | None) -> None:
+async def _start(home: Path, runtime_dir: SupervisorRuntimeDir, lock: int, credential: WorkerKey | None) -> None:
     """In a session of its own, away from the keyboard's signals, without anybody's keys."""
     tried = {name: os.environ.get(f"ZOT_SWARM_{name.upper()}", "") for name in ("patience_s", "idle_s")}  # by tests
     given = {name: float(value) for name, value in tried.items() if value}
@@ -316,8 +315,7 @@ def _most(home: Path) -> int:
 
 
 def _keys_of_the_living(home: Path) -> dict[str, str]:
-    """For workers the last supervisor left in the middle: it held their keys in memory, and whoever is here may have
-    the same ones."""
+    """Keys for running workers of a killed supervisor, which had them only in memory."""
     found: dict[str, str] = {}
     for worker in WorkerStore(home).all():
         name = worker.spec.config.provider

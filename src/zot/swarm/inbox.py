@@ -19,7 +19,7 @@ from zot.wire.rpc_frames import Image
 _LARGEST = 1 << 30
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True, tag="message", omit_defaults=True):
+class InboxMessage(msgspec.Struct, frozen=True, kw_only=True, tag="message", omit_defaults=True):
     """``number`` counts from 1; the first is the task."""
 
     number: int
@@ -35,7 +35,7 @@ class InboxPosition(msgspec.Struct, frozen=True, kw_only=True, tag="mark", omit_
     finished: int = 0
 
 
-_decode = msgspec.json.Decoder(Message | InboxPosition).decode
+_decode = msgspec.json.Decoder(InboxMessage | InboxPosition).decode
 
 
 class Inbox:
@@ -43,7 +43,7 @@ class Inbox:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._messages: list[Message] = []
+        self._messages: list[InboxMessage] = []
         self.taken = self.finished = 0
         self.problem = ""
         try:
@@ -58,21 +58,21 @@ class Inbox:
             except (msgspec.MsgspecError, UnicodeError):
                 self.problem = f"{self._path}: a line is damaged and passed over"  # one that was never acknowledged
                 continue
-            if isinstance(entry, Message):
+            if isinstance(entry, InboxMessage):
                 self._messages.append(entry)
             elif entry is not None:
                 self.taken, self.finished = max(self.taken, entry.taken), max(self.finished, entry.finished)
 
-    def accept(self, text: str, images: tuple[Image, ...] = ()) -> Message:
+    def accept(self, text: str, images: tuple[Image, ...] = ()) -> InboxMessage:
         """Keep a message; OSError when it cannot be kept, and nobody is told that it was."""
         last = self._messages[-1].number if self._messages else 0
-        message = Message(number=last + 1, text=text, images=images, time=time.time())
+        message = InboxMessage(number=last + 1, text=text, images=images, time=time.time())
         self._append(message, durable=True)
         self._messages.append(message)
         return message
 
     @property
-    def next(self) -> Message | None:
+    def next(self) -> InboxMessage | None:
         """The first that was not taken."""
         return next((message for message in self._messages if message.number > self.taken), None)
 
@@ -100,7 +100,7 @@ class Inbox:
             self.finished = self.taken
             self._append(InboxPosition(taken=self.taken, finished=self.taken))
 
-    def _append(self, entry: Message | InboxPosition, *, durable: bool = False) -> None:
+    def _append(self, entry: InboxMessage | InboxPosition, *, durable: bool = False) -> None:
         """Behind whatever an append that failed has left of its line."""
         line = msgspec.json.encode(entry) + b"\n"
         fd = open_to_append(self._path, os.O_RDWR)

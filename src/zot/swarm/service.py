@@ -34,8 +34,7 @@ Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
 class SwarmService:
-    """``starter`` is the configuration of the run that starts workers, read again for each; ``heard`` is told what was
-    subscribed to; ``spawn`` starts a task that belongs to whoever holds this."""
+    """``starter`` returns the starting run's configuration; ``heard`` receives events; ``spawn`` starts a task."""
 
     def __init__(self, starter: Callable[[], RunConfig], spawn: Spawn, heard: Callable[[Event], None]) -> None:
         self._starter = starter
@@ -99,8 +98,7 @@ class SwarmService:
         await (await self._joined()).request(command)
 
     async def subscribe(self, worker: str = "", *, past: bool = False, off: bool = False) -> None:
-        """``heard`` is told all that this worker says, or without one what changes about any of them; with ``past``,
-        all it said before it was told when this returns."""
+        """Sends this worker's events to ``heard``, or changes of all workers; with ``past`` also earlier ones."""
         id = self.named(worker).id if worker else ""
         if not id:
             self._all = not off

@@ -17,8 +17,8 @@ from zot.agent.settings import Settings
 from zot.agent.tools.registry import SWARM, SWARM_NAMES
 from zot.core.permission_modes import MODES, Mode, parse_mode, wider
 from zot.errors import UsageError
-from zot.swarm.engines.engine import Credential
-from zot.swarm.worker_records import READ_ONLY, RETRIES, TIMEOUT_S, Limits, WorkerRecord, WorkerSpec
+from zot.swarm.engines.engine import WorkerKey
+from zot.swarm.worker_records import READ_ONLY, RETRIES, TIMEOUT_S, WorkerLimits, WorkerRecord, WorkerSpec
 from zot.system.files import zot_home
 from zot.wire.swarm_frames import SwarmStart
 
@@ -49,7 +49,7 @@ def conversation_config(conversation: Conversation) -> RunConfig:
     return config
 
 
-def prepare_worker(starter: RunConfig, request: SwarmStart) -> tuple[WorkerSpec, Credential | None]:
+def prepare_worker(starter: RunConfig, request: SwarmStart) -> tuple[WorkerSpec, WorkerKey | None]:
     """The specification of a worker and the key only its starter has.
 
     Raises UsageError for a request that is wrong or asks for more than the starter has, NotLoggedIn when there is no
@@ -79,7 +79,7 @@ def worker_spec(starter: RunConfig, request: SwarmStart) -> WorkerSpec:
         cwd=cwd,
         mode=mode,
         session=request.session or starter.session,
-        limits=Limits(
+        limits=WorkerLimits(
             max_steps=request.max_steps,
             max_cost=config.max_cost,
             timeout_s=TIMEOUT_S if request.timeout_s is None else request.timeout_s,
@@ -250,7 +250,7 @@ def _absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
 class WorkerCredential(msgspec.Struct, frozen=True, kw_only=True):
     provider: str
     model: str
-    credential: Credential | None = None
+    credential: WorkerKey | None = None
 
 
 def resolve_worker_credential(
@@ -281,5 +281,5 @@ def resolve_worker_credential(
     return WorkerCredential(
         provider=name,
         model=resolved.model.id,
-        credential=Credential(provider=name, value=found.key) if found is not None and carried else None,
+        credential=WorkerKey(provider=name, value=found.key) if found is not None and carried else None,
     )

@@ -77,8 +77,7 @@ async def merge_workers(
 
 
 async def mergeable(home: Path, cwd: Path) -> tuple[list[WorkerRecord], list[str]]:
-    """The workers of the repository ``cwd`` lies in that have done what they were told and have something to merge, in
-    the order they ended; and what is to be said about the others of it."""
+    """Finished workers of the repository of ``cwd`` with changes, in the order they ended; and notes on the others."""
     top = (await find_repository(cwd)).top
     chosen: list[WorkerRecord] = []
     told: list[str] = []
@@ -107,8 +106,7 @@ async def mergeable(home: Path, cwd: Path) -> tuple[list[WorkerRecord], list[str
 
 
 async def repair(home: Path, worker: WorkerRecord, into: str = "", config: RunConfig | None = None) -> tuple[str, ...]:
-    """Give a conflict back to its worker, which is continued if need be; the files it has to mend. ``config`` is the
-    worker's, with a key that its home does not have."""
+    """Returns a conflict to its worker, which is continued if needed; the files to repair."""
     files = await return_conflict(merge_source(worker), into)
     async with client.connect_or_start(home) as swarm:
         info = (await swarm.get(worker.id)).worker
@@ -122,8 +120,7 @@ async def repair(home: Path, worker: WorkerRecord, into: str = "", config: RunCo
 
 
 async def return_conflict(source: MergeSource, into: str = "") -> tuple[str, ...]:
-    """Merge the repository's present state into the worker's tree, with markers where both changed: the files with
-    markers. From then on its work is counted from there. GitFailed when there is no conflict any more."""
+    """Merges the repository's state into the worker's tree with conflict markers; the files that have some."""
     repository = await find_repository(source.tree.repository)
     async with merge_lock(source.directory.parent), scratch_repository(repository, source.directory) as work:
         target = await find_target(work, into)

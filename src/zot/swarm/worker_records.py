@@ -26,7 +26,7 @@ MOST_AT_ONCE = 4
 NOTHING_USED = UsageTotals(input=0, output=0, reasoning=None, cache_read=0, cache_write=0, cost_usd=0.0)
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class WorkerLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """0 is none."""
 
     max_steps: int = 0
@@ -46,7 +46,7 @@ class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     write: bool = False
     include_dirty: bool = False
     config: RunConfig
-    limits: Limits = Limits()
+    limits: WorkerLimits = WorkerLimits()
     engine: str = "local"  # or "ray", "ray://HOST:PORT"
     swarm: str = ""
     key: str = ""
@@ -94,8 +94,7 @@ class WorkerRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 def decode_record(data: bytes) -> WorkerRecord:
-    """A record of this or an older version: those recorded the flags of a worker one by one. MsgspecError when it is
-    damaged."""
+    """A record of this or an older version, which had flags. MsgspecError if it is damaged."""
     record = msgspec.json.decode(data, type=dict[str, Any])
     order = msgspec.convert(record.get("order"), dict[str, Any])
     if "config" not in order:
@@ -131,12 +130,11 @@ class _Flags(msgspec.Struct, frozen=True, kw_only=True):
     jail: bool = False
     permission_mode: str = ""
     extensions: bool = True
-    limits: Limits = Limits()
+    limits: WorkerLimits = WorkerLimits()
 
 
 class SupervisorConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What a supervisor is told by standard input. ``patience_s``: so long a worker at work may be silent before it is
-    asked whether it is there; ``idle_s``: so long one without work keeps its process."""
+    """The supervisor's input. Workers silent for ``patience_s`` are pinged, idle for ``idle_s`` stopped."""
 
     home: str
     lent: dict[str, str] = {}  # keys by provider, for workers of the last supervisor that go on

@@ -91,8 +91,7 @@ class WorkerStore:
             return []
 
     def remove(self, id: str) -> tuple[str, ...]:
-        """It is nobody's place any more at once, also when this is killed half way; what could not go is told. Takes
-        along what an earlier removal has left."""
+        """Deletes the directory, renamed first in case of a kill; returns what could not be deleted."""
         place = self.of(id).directory
         try:
             os.replace(place, self.agents / f"{_GONE}{id}-{secrets.token_hex(4)}")

@@ -132,9 +132,7 @@ def nearest(rgb: Rgb) -> int:
 
 
 def tint(rgb: Rgb, ground: Rgb, background: Background, depth: Depth, *, strong: bool = False) -> Colour:
-    """A background in the tone of a colour on which text stays readable.
-
-    The 256 colours have no faint tones: there it is the darkest or lightest that still has the tone."""
+    """A readable background in the tone of a colour; of the 256 colours the darkest or lightest in that tone."""
     pure = [max(channel - 0.7 * min(rgb), 0) for channel in rgb]
     if depth == "256":
         low, high = (0, 0x87 if strong else 0x5F) if background == "dark" else (0xAF if strong else 0xD7, 0xFF)

@@ -183,8 +183,7 @@ def counted(lines: Sequence[DiffLine]) -> tuple[int, int]:
 
 
 def render(lines: Sequence[DiffLine], theme: Theme, code: Highlighter, language: str, width: int) -> list[str]:
-    """Changed lines stand on a tint, the words that changed on a stronger one, code keeps its colours. A line that does
-    not fit goes on behind a mark in the next rows: a change at its end is as visible as any."""
+    """Rows of a diff. A long line continues in the next rows, so that a change at its end is visible."""
     digits = max(3, *(len(str(line.number)) for line in lines)) if lines else 3
     plain = [line.text.expandtabs(4) for line in lines]
     styled = code.lines("\n".join(plain), language) if language and plain else plain

@@ -63,8 +63,7 @@ class Pattern:
         return all(word.stands_in(lower) is not None for word in self._words)
 
     def has_letters(self) -> Callable[[str], object]:
-        """Tells whether the letters are in order in a text of lower case, which costs a fraction of ranking it. Of one
-        word it is the reader itself: whoever asks about each of many files pays for no call around it."""
+        """A fast test whether the letters are in order in a lower-case text."""
         if len(self._words) == 1:
             return self._words[0].reader.match
         return lambda lower: all(word.in_order(lower) for word in self._words)

@@ -185,8 +185,7 @@ class KeyDecoder:
         return [Key("reply", match.group(1) + match.group(2))]
 
     def _without_end(self, end: int, breaks: str) -> list[Key] | None:
-        """A sequence that reaches to ``end`` and does not end there: it may go on, another one breaks it off, or no
-        terminal says this, and what follows its introducer is read on."""
+        """A sequence without an end: it may continue, be cut by another, or be no sequence at all."""
         if end == len(self._text) <= _LONGEST:
             return None
         self._text = self._text[end if self._text[end : end + 1] in breaks else 2 :]

@@ -45,8 +45,7 @@ class LiveRegion:
     def frame(
         self, settled: Sequence[str], live: Sequence[str], cursor: FramePosition | None, columns: int, height: int
     ) -> str:
-        """The bytes of one frame; empty when nothing changed. ``live`` rows fit ``columns``, ``cursor`` is in them;
-        without one, the terminal's own is hidden and parked."""
+        """The bytes of one frame; empty if nothing changed. Without ``cursor`` the terminal's is hidden and parked."""
         rows = list(live[-max(height - 1, 1) :]) or [""]
         if cursor is not None:
             cursor = FramePosition(min(max(cursor.row - (len(live) - len(rows)), 0), len(rows) - 1), cursor.column)
@@ -129,7 +128,7 @@ class LiveRegion:
         self._rows, self._cursor, self._size, self._hidden = [], FramePosition(0, 0), (0, 0), False
 
 
-class Settled:
+class SettledBlocks:
     """Finished blocks on their way into the terminal's own scrollback. Each row is handed out once and then forgotten.
 
     Between two blocks stands exactly one blank row; a block that renders to nothing leaves no trace. A block may arrive
@@ -181,10 +180,7 @@ def trim(rows: Sequence[str]) -> Sequence[str]:
 
 
 class Alternate:
-    """The alternate screen, for something to read that needs all of it; what was on the terminal is untouched below.
-
-    ``frame`` enters it when needed; ``leave`` is empty when it was never entered.
-    """
+    """The alternate screen. ``frame`` enters it if needed; ``leave`` is empty if it was never entered."""
 
     def __init__(self) -> None:
         self.on = False

@@ -45,7 +45,7 @@ class Painter(msgspec.Struct, frozen=True):
         return cls(theme, Inline(theme, links=links), Highlighter(theme), images)
 
 
-class Block(msgspec.Struct, frozen=True):
+class MarkdownBlock(msgspec.Struct, frozen=True):
     """Source lines of one block; ``gap``: blank lines stood before it."""
 
     kind: str
@@ -60,7 +60,7 @@ def render(text: str, painter: Painter, width: int, *, nested: int = 0) -> list[
 
 
 def _rendered(
-    found: Sequence[Block], painter: Painter, width: int, nested: int = 0, *, begun: bool = False
+    found: Sequence[MarkdownBlock], painter: Painter, width: int, nested: int = 0, *, begun: bool = False
 ) -> list[str]:
     """``begun``: rows stand above these."""
     rows: list[str] = []
@@ -89,16 +89,16 @@ def _bounded(lines: list[str]) -> list[str]:
 # --- finding blocks
 
 
-def blocks(lines: Sequence[str], header: tuple[str, ...] = (), *, gap: bool = False) -> list[Block]:
+def blocks(lines: Sequence[str], header: tuple[str, ...] = (), *, gap: bool = False) -> list[MarkdownBlock]:
     """``header``: of the table whose rows the first lines are. ``gap``: a blank line stood before them."""
-    found: list[Block] = []
+    found: list[MarkdownBlock] = []
     i = 0
     while i < len(lines):
         if not lines[i].strip():
             gap, i = True, i + 1
             continue
         kind, end, closed = _block_at(lines, i, len(lines), header)
-        block = Block(kind, (*header, *lines[i:end]), gap, closed)
+        block = MarkdownBlock(kind, (*header, *lines[i:end]), gap, closed)
         found.append(block)
         header = _carried_header(block, lines, end, len(lines))
         gap, i = False, end
@@ -154,7 +154,7 @@ def _is_quote(line: str) -> bool:
     return _QUOTE.match(line) is not None
 
 
-def _carried_header(block: Block, lines: Sequence[str], end: int, stop: int) -> tuple[str, ...]:
+def _carried_header(block: MarkdownBlock, lines: Sequence[str], end: int, stop: int) -> tuple[str, ...]:
     """A table too large for one block goes on in the next, under the same header."""
     goes_on = block.kind == "table" and end < stop and lines[end].strip() and _is_row(lines[end])
     return block.lines[:2] if goes_on else ()
@@ -173,7 +173,7 @@ def _begins(lines: Sequence[str], i: int, stop: int) -> bool:
 # --- rendering blocks
 
 
-def render_block(block: Block, painter: Painter, width: int, nested: int = 0) -> list[str]:
+def render_block(block: MarkdownBlock, painter: Painter, width: int, nested: int = 0) -> list[str]:
     """``nested``: how many quotes it stands in."""
     match block.kind:
         case "code":
@@ -200,7 +200,7 @@ def _paragraph(lines: Sequence[str], painter: Painter, width: int) -> list[str]:
     return [row for line in closed_lines(painter.inline.render(text)) for row in wrap(line.lstrip(" "), width)]
 
 
-def _item(block: Block, painter: Painter, width: int) -> list[str]:
+def _item(block: MarkdownBlock, painter: Painter, width: int) -> list[str]:
     match = _ITEM.fullmatch(block.lines[0])
     assert match is not None
     marker = match["marker"]
@@ -217,26 +217,26 @@ def _item(block: Block, painter: Painter, width: int) -> list[str]:
     return rows
 
 
-def _quote(block: Block, painter: Painter, width: int, nested: int) -> list[str]:
+def _quote(block: MarkdownBlock, painter: Painter, width: int, nested: int) -> list[str]:
     if width < 4 or nested >= _NESTED_QUOTES:  # no room for another bar; this also ends a quote nested without end
         return _paragraph([line.lstrip("> ") for line in block.lines], painter, width)
     bar = painter.theme.paint("quote", "┃ ")
     return [bar + row for row in render(unquoted(block), painter, width - 2, nested=nested + 1)]
 
 
-def _code(block: Block, painter: Painter, width: int) -> list[str]:
+def _code(block: MarkdownBlock, painter: Painter, width: int) -> list[str]:
     opening = _FENCE.fullmatch(block.lines[0])
     assert opening is not None
     lines = block.lines[1:-1] if block.closed else block.lines[1:]
     return code_rows(lines, opening["language"], len(opening["indent"]), painter, width)
 
 
-def unquoted(block: Block) -> str:
+def unquoted(block: MarkdownBlock) -> str:
     """What stands in a quote."""
     return "\n".join(_QUOTE.sub("", line, count=1) for line in block.lines)
 
 
-def item_of(block: Block) -> tuple[int, str, list[str]]:
+def item_of(block: MarkdownBlock) -> tuple[int, str, list[str]]:
     """How far an item of a list stands to the right, its marker, and its lines."""
     match = _ITEM.fullmatch(block.lines[0])
     assert match is not None
@@ -244,7 +244,7 @@ def item_of(block: Block) -> tuple[int, str, list[str]]:
     return cells(match["indent"].expandtabs(4)), match["marker"], [first, *block.lines[1:]]
 
 
-def code_of(block: Block) -> tuple[str, str]:
+def code_of(block: MarkdownBlock) -> tuple[str, str]:
     """Language and text of a code block, without its fence and indentation."""
     opening = _FENCE.fullmatch(block.lines[0])
     assert opening is not None
@@ -340,7 +340,7 @@ class MarkdownStream:
                 self._code = _OpenCode(fence["marks"], fence["language"], len(fence["indent"]), [])
                 return at + 1, self._spaced([], begun=True)
             return at, []
-        block = Block(kind, (*self._header, *self._lines[at:end]), closed=closed)
+        block = MarkdownBlock(kind, (*self._header, *self._lines[at:end]), closed=closed)
         self._header = _carried_header(block, self._lines, end, stop)
         return end, self._spaced(render_block(block, painter, width))
 

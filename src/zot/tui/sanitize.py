@@ -122,9 +122,7 @@ def _clean(text: str) -> tuple[str, str]:
 
 
 def excerpt(text: str, *, lines: int, characters: int) -> tuple[str, str]:
-    """The beginning within both limits, and what to say about the rest: nothing when it is all there.
-
-    Shorten before you sanitize: a sequence that is cut in two is then dropped."""
+    """The beginning within both limits, and a note on the rest. Cut first, then sanitize."""
     kept = "\n".join(text[:characters].split("\n", lines)[:lines])
     left = len(text) - len(kept)
     if left <= 0:

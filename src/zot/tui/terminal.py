@@ -116,9 +116,7 @@ class Terminal:
         self.write(told + ("\x07" if self.bell == "on" else ""))
 
     def copy(self, text: str) -> bool:
-        """Ask the terminal to put a text into its clipboard (OSC 52); False where it is known to be dropped.
-
-        Nobody answers: whether it was taken is not known."""
+        """Sets the terminal's clipboard (OSC 52); False if it is known to ignore that. There is no reply."""
         from base64 import b64encode
 
         data = b64encode(text.encode("utf-8", "replace")).decode()

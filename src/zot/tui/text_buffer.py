@@ -93,7 +93,7 @@ class TextBuffer:
         self._splice(start, end_of(start, removed), inserted)
         self.cursor = after
         if removed or inserted:
-            self._undo.add(Edit(start, removed, inserted, before, after), typed=typed)
+            self._undo.add(BufferEdit(start, removed, inserted, before, after), typed=typed)
 
     def reset(self, units: Sequence[str] = ()) -> None:
         """A new text with nothing to undo."""
@@ -146,7 +146,7 @@ class TextBuffer:
         return start, removed, inserted, cursor
 
 
-class Edit(NamedTuple):
+class BufferEdit(NamedTuple):
     """At ``start``, ``removed`` gave way to ``inserted``; the cursor went from ``before`` to ``after``."""
 
     start: Position
@@ -160,30 +160,30 @@ class UndoStack:
     """What was changed, to be taken back and done again. Typing is one change per word, anything else one each."""
 
     def __init__(self) -> None:
-        self._done: list[Edit] = []
-        self._undone: list[Edit] = []
+        self._done: list[BufferEdit] = []
+        self._undone: list[BufferEdit] = []
         self._open = False  # whether the next typed character may join the last change
 
     def pause(self) -> None:
         """The cursor went elsewhere: what is typed next is a change of its own."""
         self._open = False
 
-    def add(self, edit: Edit, *, typed: bool = False) -> None:
+    def add(self, edit: BufferEdit, *, typed: bool = False) -> None:
         self._undone.clear()
         if typed and self._open and _continues(self._done[-1], edit):
             last = self._done.pop()
-            edit = Edit(last.start, last.removed, [*last.inserted, *edit.inserted], last.before, edit.after)
+            edit = BufferEdit(last.start, last.removed, [*last.inserted, *edit.inserted], last.before, edit.after)
         self._done.append(edit)
         del self._done[:-_MOST_CHANGES]
         self._open = typed
 
-    def undo(self) -> Edit | None:
+    def undo(self) -> BufferEdit | None:
         return self._move(self._done, self._undone)
 
-    def redo(self) -> Edit | None:
+    def redo(self) -> BufferEdit | None:
         return self._move(self._undone, self._done)
 
-    def _move(self, source: list[Edit], target: list[Edit]) -> Edit | None:
+    def _move(self, source: list[BufferEdit], target: list[BufferEdit]) -> BufferEdit | None:
         self._open = False
         if not source:
             return None
@@ -191,7 +191,7 @@ class UndoStack:
         return target[-1]
 
 
-def _continues(last: Edit, edit: Edit) -> bool:
+def _continues(last: BufferEdit, edit: BufferEdit) -> bool:
     """Typed right behind the last change, and not the beginning of a new word."""
     if edit.removed or last.after != edit.start or not last.inserted or not edit.inserted:
         return False

@@ -16,7 +16,7 @@ TAB = "    "
 Span = tuple[int, int]
 
 
-class Window(NamedTuple):
+class TextWindow(NamedTuple):
     """``rows`` as (line, first unit, last unit + 1); the cursor's row among them and its cell."""
 
     rows: list[tuple[int, int, int]]
@@ -146,7 +146,7 @@ class Scroll:
     def __init__(self) -> None:
         self._top = (0, 0)  # line and row of it
 
-    def window(self, buffer: TextBuffer, width: int, height: int) -> Window:
+    def window(self, buffer: TextBuffer, width: int, height: int) -> TextWindow:
         """At most ``height`` rows around the cursor; looks at no more lines than it shows."""
         row, cell = place_of(buffer, buffer.cursor, width)
         cursor = (buffer.cursor.line, row)
@@ -157,7 +157,7 @@ class Scroll:
         self._top = top
         rows = _down(buffer, width, top, height)
         first = rows_of(buffer.lines[cursor[0]], width)[row]
-        return Window(rows, rows.index((cursor[0], *first)), cell)
+        return TextWindow(rows, rows.index((cursor[0], *first)), cell)
 
 
 def _up(buffer: TextBuffer, width: int, at: tuple[int, int], steps: int) -> tuple[int, int]:

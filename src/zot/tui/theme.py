@@ -162,8 +162,7 @@ class Theme:
         return self._sgr[key]
 
     def tint(self, role: str, *, strong: bool = False) -> str:
-        """The opening sequence of a background in the tone of a role: its own role ``…_bg`` or ``…_word_bg``, else
-        made from its colour. Empty where only the terminal knows what the colour looks like."""
+        """The SGR of a background for a role: its own ``…_bg`` role, or a tint of its colour, or nothing."""
         own = f"{role}_word_bg" if strong else f"{role}_bg"
         if self.colours.get(own) is not None:
             return self.sgr(own)

@@ -80,8 +80,7 @@ def clusters(plain: str) -> Iterator[tuple[str, int]]:
 
 
 def _measured(cluster: str) -> int:
-    """A mark has no width of its own, a wide character has its width in any company, and what should not have come
-    together (a letter and a skin tone) is as wide as its parts."""
+    """Width of a cluster: marks have none, wide characters theirs, odd pairs the sum of their parts."""
     from wcwidth import wcswidth, wcwidth
 
     size = max(wcswidth(cluster), *map(wcwidth, cluster))
@@ -189,9 +188,7 @@ def pad(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int, indent: str = "") -> list[str]:
-    """One logical line as rows of at most ``width`` cells; rows after the first begin with ``indent``.
-
-    Breaks at spaces; a word wider than a row is split where it stands, but not before a mark that closes something."""
+    """One line as rows of ``width`` cells, later ones with ``indent``; breaks at spaces, splits longer words."""
     width = max(width, 1)
     if cells(indent) > width - 2:  # no room beside it for a wide character
         indent = ""
@@ -212,8 +209,7 @@ def wrap(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def broken(text: str, width: int) -> list[str]:
-    """One line as rows of at most ``width`` cells, broken where a row is full and nowhere else: joined, they are the
-    line. For code, whose spaces count."""
+    """One line as rows of ``width`` cells, broken only where full, for code."""
     width = max(width, 1)
     if cells(text) <= width:
         return [text]
@@ -286,8 +282,7 @@ class _Wrapping:
             self._put(piece, size)
 
     def _carried(self, first: int, size: int) -> list[str]:
-        """The end of the row that goes down with a closing mark of this size: the character before it, or more where
-        that is such a mark too. Nothing when the row would be left empty or the next one be too short for it."""
+        """Characters that move to the next row with a closing mark; none if a row would be empty or too full."""
         start = len(self._row) - 1
         while start > first and (self._row[start] in _CLOSING or self._row[start].startswith("\x1b")):
             start -= 1

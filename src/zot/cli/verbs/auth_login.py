@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Literal
 
 from zot.agent.tools.workspace import Workspace
-from zot.cli.arguments import Arguments
+from zot.cli.arguments import ParsedArguments
 from zot.cli.output import show, tell
 from zot.cli.verbs.auth import AuthContext, tell_of_environment
 from zot.errors import NotLoggedIn, ProviderError, UsageError, ZotError
@@ -34,7 +34,7 @@ Way = Literal["stdin", "key", "page", "browser", "device"]
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
-def log_in(desk: AuthContext, arguments: Arguments) -> int:
+def log_in(desk: AuthContext, arguments: ParsedArguments) -> int:
     provider = named_provider(desk.catalog, arguments.words[0])
     login = _Login(desk, provider, arguments.values.get("--account", ""), arguments.seconds("--timeout", LIFE_S))
     way = _way(arguments, provider.oauth)
@@ -46,7 +46,7 @@ def log_in(desk: AuthContext, arguments: Arguments) -> int:
         raise ZotError(f"nobody logged in within {login.wait_s:g} s; nothing was stored") from None
 
 
-def _way(arguments: Arguments, oauth: OAuthSettings | None) -> Way:
+def _way(arguments: ParsedArguments, oauth: OAuthSettings | None) -> Way:
     """What was typed, or what is sensible: a configured OAuth client first, then a key."""
     typed = [name for name in ("--key-stdin", "--browser", "--device") if arguments.has(name)]
     if len(typed) > 1:

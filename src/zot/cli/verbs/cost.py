@@ -13,7 +13,7 @@ import msgspec
 
 from zot import __version__
 from zot.agent.settings import Settings
-from zot.cli.arguments import Arguments, parse
+from zot.cli.arguments import ParsedArguments, parse
 from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.core.session.prune import age_seconds
@@ -132,7 +132,7 @@ def _share(usage: Usage) -> str:
 # --- one session
 
 
-def _explain(arguments: Arguments) -> int:
+def _explain(arguments: ParsedArguments) -> int:
     home = zot_home()
     store = SessionStore(home, Path(os.getcwd()), __version__)
     named = arguments.word(0)

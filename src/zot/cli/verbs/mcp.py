@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from zot.agent.settings import Settings
 from zot.agent.tools.workspace import Workspace
-from zot.cli.arguments import Arguments, parse, verb_of
+from zot.cli.arguments import ParsedArguments, parse, verb_of
 from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import ConfigError, NotThere, UsageError, ZotError, nearest
@@ -79,7 +79,7 @@ def run(argv: list[str]) -> int:
 # --- looking
 
 
-def _list(desk: McpContext, arguments: Arguments) -> int:
+def _list(desk: McpContext, arguments: ParsedArguments) -> int:
     if arguments.has("--json"):
         rows = [{**config.as_json(entry), "state": desk.state(entry)} for entry in desk.entries.values()]
         show_spelled(json.dumps({"servers": rows}))
@@ -98,7 +98,7 @@ def _what(desk: McpContext, entry: ServerConfig) -> str:
     return entry.shown(values=not desk.may_run(entry))
 
 
-def _get(desk: McpContext, arguments: Arguments) -> int:
+def _get(desk: McpContext, arguments: ParsedArguments) -> int:
     entry = desk.named(arguments.words[0])
     listed = recall(desk.home, entry)
     if arguments.has("--json"):
@@ -120,7 +120,7 @@ def _get(desk: McpContext, arguments: Arguments) -> int:
 # --- changing
 
 
-def _add(desk: McpContext, arguments: Arguments) -> int:
+def _add(desk: McpContext, arguments: ParsedArguments) -> int:
     name, *rest = arguments.words
     if not rest:
         raise UsageError("what runs is missing: an address, or a command behind --")
@@ -156,7 +156,7 @@ def _pair(text: str, between: str, switch: str) -> tuple[str, str]:
     return name.strip(), value.strip() if between == ":" else value
 
 
-def _remove(desk: McpContext, arguments: Arguments) -> int:
+def _remove(desk: McpContext, arguments: ParsedArguments) -> int:
     entry = desk.named(arguments.words[0])
     config.take(Path(entry.file), entry.name)
     forget(desk.home, entry)
@@ -166,7 +166,7 @@ def _remove(desk: McpContext, arguments: Arguments) -> int:
     return 0
 
 
-def _import(desk: McpContext, arguments: Arguments) -> int:
+def _import(desk: McpContext, arguments: ParsedArguments) -> int:
     from zot.features.mcp.config_import import SOURCES, find_all
     from zot.system.files import user_home
 
@@ -195,7 +195,7 @@ def _import(desk: McpContext, arguments: Arguments) -> int:
     return 0
 
 
-def _trust(desk: McpContext, arguments: Arguments) -> int:
+def _trust(desk: McpContext, arguments: ParsedArguments) -> int:
     wanted = [desk.named(name) for name in arguments.words] or [e for e in desk.entries.values() if needs_trust(e)]
     for entry in wanted:
         if not needs_trust(entry):
@@ -208,14 +208,14 @@ def _trust(desk: McpContext, arguments: Arguments) -> int:
     return 0
 
 
-def _untrust(desk: McpContext, arguments: Arguments) -> int:
+def _untrust(desk: McpContext, arguments: ParsedArguments) -> int:
     for name in arguments.words:
         known = desk.trust.untrust(desk.cwd, "mcp", name)
         tell(f"{name} is no longer trusted here" if known else f"{name} was not trusted here")
     return 0
 
 
-def _login(desk: McpContext, arguments: Arguments) -> int:
+def _login(desk: McpContext, arguments: ParsedArguments) -> int:
     entry = desk.named(arguments.words[0])
     _require_trust(desk, entry)
     from zot.frontends.console import run_loop
@@ -223,7 +223,7 @@ def _login(desk: McpContext, arguments: Arguments) -> int:
     return run_loop(run_login(desk.home, desk.cwd, entry, arguments.seconds("--timeout", 600)))
 
 
-def _logout(desk: McpContext, arguments: Arguments) -> int:
+def _logout(desk: McpContext, arguments: ParsedArguments) -> int:
     entry = desk.named(arguments.words[0])
     from zot.features.mcp.oauth import log_out
     from zot.provider.auth.auth_store import AuthStore
@@ -243,7 +243,7 @@ def _require_trust(desk: McpContext, entry: ServerConfig) -> None:
 # --- trying
 
 
-def _test(desk: McpContext, arguments: Arguments) -> int:
+def _test(desk: McpContext, arguments: ParsedArguments) -> int:
     entry = desk.named(arguments.words[0])
     _require_trust(desk, entry)
     return asyncio.run(_try(desk.home, desk.cwd, entry))
@@ -301,7 +301,7 @@ async def _try(home: Path, cwd: Path, entry: ServerConfig) -> int:
     return 0
 
 
-_Command = Callable[[McpContext, Arguments], int]
+_Command = Callable[[McpContext, ParsedArguments], int]
 _VERBS: dict[str, tuple[_Command, int, int | None]] = {
     "list": (_list, 0, 0),
     "get": (_get, 1, 1),

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from zot.cli.arguments import Arguments, parse, verb_of
+from zot.cli.arguments import ParsedArguments, parse, verb_of
 from zot.cli.output import ask, show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError, ZotError, nearest
@@ -37,7 +37,7 @@ def run(argv: list[str]) -> int:
 # --- installing
 
 
-def _install(arguments: Arguments) -> int:
+def _install(arguments: ParsedArguments) -> int:
     values = arguments.values
     source = read_source(arguments.words[0], values.get("--ref", ""), values.get("--subdir", ""))
     home = zot_home()
@@ -94,7 +94,7 @@ def _put(home: Path, staged: Path, source: ExtensionSource, commit: str, manifes
 # --- looking
 
 
-def _list(arguments: Arguments) -> int:
+def _list(arguments: ParsedArguments) -> int:
     plugins = load_all(zot_home())
     if arguments.has("--json"):
         show_spelled(json.dumps({"plugins": [_as_json(plugin) for plugin in plugins]}))
@@ -120,7 +120,7 @@ def _state(plugin: LoadedPlugin) -> str:
     return "on" if plugin.row.enabled else "off"
 
 
-def _doctor(arguments: Arguments) -> int:
+def _doctor(arguments: ParsedArguments) -> int:
     """1 when something keeps a plugin from being used."""
     wanted = [_named(name) for name in arguments.words] or load_all(zot_home())
     for plugin in wanted:
@@ -148,7 +148,7 @@ def _named(name: str) -> LoadedPlugin:
     return plugins[name]
 
 
-def _remove(arguments: Arguments) -> int:
+def _remove(arguments: ParsedArguments) -> int:
     home = zot_home()
     for name in arguments.words:
         plugin = _named(name)
@@ -159,7 +159,7 @@ def _remove(arguments: Arguments) -> int:
     return 0
 
 
-def _switch(arguments: Arguments, *, on: bool) -> int:
+def _switch(arguments: ParsedArguments, *, on: bool) -> int:
     for name in arguments.words:
         plugin = _named(name)
         with index_file(zot_home()).edit() as index:
@@ -168,7 +168,7 @@ def _switch(arguments: Arguments, *, on: bool) -> int:
     return 0
 
 
-_Command = Callable[[Arguments], int]
+_Command = Callable[[ParsedArguments], int]
 _VERBS: dict[str, tuple[_Command, int, int | None, str]] = {
     "list": (_list, 0, 0, ""),
     "install": (_install, 1, 1, "a path or a git URL"),

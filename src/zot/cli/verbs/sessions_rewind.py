@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from zot.cli.arguments import Arguments
+from zot.cli.arguments import ParsedArguments
 from zot.cli.output import ask, show, show_path, tell
 from zot.core.session.fork import fork_at, source_of
 from zot.core.session.store import SessionStore
@@ -47,7 +47,7 @@ class RewindOptions(msgspec.Struct, frozen=True):
     sure: bool
 
 
-def rewind(store: SessionStore, path: Path, arguments: Arguments) -> int:
+def rewind(store: SessionStore, path: Path, arguments: ParsedArguments) -> int:
     wanted = _wanted(arguments)
     meta = source_of(path).meta
     place = ChangeStorePaths(zot_home())
@@ -82,7 +82,7 @@ def rewind(store: SessionStore, path: Path, arguments: Arguments) -> int:
     return status
 
 
-def _wanted(arguments: Arguments) -> RewindOptions:
+def _wanted(arguments: ParsedArguments) -> RewindOptions:
     to, undo = arguments.values.get("--to"), arguments.has("--undo")
     if to is not None and (not to.isdecimal() or to == "0"):
         raise UsageError(f'--to takes the number of a prompt, from 1, not "{to}"')

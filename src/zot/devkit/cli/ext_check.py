@@ -17,7 +17,7 @@ import msgspec
 from zot.cli.arguments import parse
 from zot.cli.verb_table import options
 from zot.devkit.conformance.checks import ALL
-from zot.devkit.conformance.results import Check, ConformanceReport, Result
+from zot.devkit.conformance.results import Check, CheckResult, ConformanceReport
 from zot.devkit.conformance.runner import check_extension
 from zot.frontends.console import run_loop
 from zot.system.temp_files import scratch_directory
@@ -95,7 +95,7 @@ def lines(report: ConformanceReport, seconds: float) -> Iterator[str]:
     yield f"{', '.join(f'{number} {told}' for told, number in counts.items())} in {seconds:.1f} s"
 
 
-def _record(check: Check, result: Result) -> dict[str, Any]:
+def _record(check: Check, result: CheckResult) -> dict[str, Any]:
     extra = {"evidence": result.evidence, "line": result.line, "more": result.more}
     return {
         "id": check.id,

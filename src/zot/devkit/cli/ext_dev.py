@@ -90,8 +90,7 @@ Marks = dict[str, tuple[int, int]]
 
 
 class Watch:
-    """Reports changed files of an extension once writing has stopped. Its data files are not watched: a program that
-    stores state beside itself would be restarted again and again."""
+    """Reports changed files once writing has stopped; data files are not watched, or it would restart forever."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -313,8 +312,7 @@ class _Life:
 
 
 class PromptLoop:
-    """Runs ``zot -p`` with the extension again at every change and shows the frames; ``words`` are its other
-    arguments."""
+    """Runs ``zot -p`` with the extension at every change and shows its frames."""
 
     def __init__(
         self, directory: Path, scratch: Path, words: list[str], tell: Callable[[str], None], *, once: bool = False

@@ -79,7 +79,7 @@ class FrameDifference(msgspec.Struct, frozen=True):
     got: str
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class ReplayOutcome(msgspec.Struct, frozen=True):
     compared: int
     difference: FrameDifference | None = None
 
@@ -101,7 +101,7 @@ def frames_of(recorded: list[Recorded], name: str) -> list[Recorded]:
 
 async def replay(
     recorded: list[Recorded], manifest: Manifest, place: RunPaths, *, wait: float = 10.0, exact: bool = False
-) -> Outcome:
+) -> ReplayOutcome:
     """``wait`` is how long a recorded frame may be missing before that is the difference."""
     async with started(manifest, place, "replay") as host:
         player = _Player(host, wait, exact)
@@ -120,7 +120,7 @@ class _Player:
         self._ids: dict[str, str] = {}  # the child's own: recorded -> now
         self._paths: dict[str, str] = {}  # recorded -> now
 
-    async def play(self, recorded: list[Recorded]) -> Outcome:
+    async def play(self, recorded: list[Recorded]) -> ReplayOutcome:
         compared = 0
         for number, traced in recorded:
             if traced.direction == "out":
@@ -128,14 +128,14 @@ class _Player:
                 continue
             compared += 1
             if difference := await self._expect(number, traced.line):
-                return Outcome(compared, difference)
+                return ReplayOutcome(compared, difference)
         await self._host.until(lambda: len(self._host.transcript.received) > self._seen, _EXTRA_WAIT)
         self._collect()
         if not self._unmatched:
-            return Outcome(compared, None)
+            return ReplayOutcome(compared, None)
         extra = self._unmatched[0]
         what = f"after the end: {_name(extra)}"
-        return Outcome(compared, FrameDifference(recorded[-1][0], what, "", "", _text(extra)))
+        return ReplayOutcome(compared, FrameDifference(recorded[-1][0], what, "", "", _text(extra)))
 
     # --- the host's side
 

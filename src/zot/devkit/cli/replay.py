@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from zot.cli.arguments import Arguments, parse
+from zot.cli.arguments import ParsedArguments, parse
 from zot.cli.verb_table import options
 from zot.errors import UsageError
 from zot.features.recording.reader import Recording, read_recording
@@ -52,7 +52,7 @@ def run(argv: list[str]) -> int:
 # --- showing
 
 
-def _show(recording: Recording, typed: Arguments) -> int:
+def _show(recording: Recording, typed: ParsedArguments) -> int:
     from zot.devkit.replay.player import show
 
     if recording.damage:
@@ -83,7 +83,7 @@ def _step() -> bool:
 # --- verifying
 
 
-def _verify(recording: Recording, typed: Arguments) -> int:
+def _verify(recording: Recording, typed: ParsedArguments) -> int:
     from zot.devkit.replay.verify import Live, verify
     from zot.system.temp_files import scratch_directory
 

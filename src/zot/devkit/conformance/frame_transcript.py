@@ -86,7 +86,7 @@ def name_of(frame: Asking) -> str:
     return frame.event if isinstance(frame, EventIntercept) else frame.name
 
 
-class Transcript:
+class FrameTranscript:
     def __init__(self, label: str) -> None:
         self.label = label
         self.lines: list[TranscriptLine] = []

@@ -26,8 +26,7 @@ _RESTART_S = max(limits.RESTART_DELAYS) + 4.0
 
 
 class Conductor:
-    """A ``Sink`` for the recorder of the second run. ``triggers`` are by type of line; ``passed_over`` says
-    which types of lines are not compared."""
+    """A ``Sink`` of the second run. ``triggers`` are by line type; ``passed_over`` types are not compared."""
 
     def __init__(self, lines: Sequence[Line], comparison: Comparison, passed_over: Callable[[str], bool]) -> None:
         self._lines = [line for line in lines if not passed_over(line.type)]
@@ -165,8 +164,7 @@ class Conductor:
     # --- the end
 
     async def watch(self, idle: Callable[[], bool]) -> None:
-        """A run that stands still differs: what is under the cursor does not come. Counted in looks, not in seconds: a
-        machine may be busy with something else."""
+        """A run that makes no progress differs. Counted in looks, since the machine may be busy."""
         still, before = 0, -1
         while not self.over.done():
             await asyncio.sleep(_LOOK_S)

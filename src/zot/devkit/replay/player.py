@@ -21,7 +21,7 @@ from zot.frontends.terminal.screen.transcript import Transcript
 from zot.frontends.terminal.screen.ui_services import ScreenServices
 from zot.system.plural import counted
 from zot.tui.colour import background_of, depth_of
-from zot.tui.live_region import Settled
+from zot.tui.live_region import SettledBlocks
 from zot.tui.markdown import Painter
 from zot.tui.theme import built_in
 
@@ -143,7 +143,7 @@ class _PrintingDesk:
     """What a transcript needs of the terminal's desk, where rows are only ever printed."""
 
     def __init__(self, columns: int, *, colours: bool) -> None:
-        self.settled = Settled()
+        self.settled = SettledBlocks()
         self.columns = columns
         self.height = _ROWS
         self.colours = colours

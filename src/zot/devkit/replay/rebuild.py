@@ -93,7 +93,7 @@ def _why_not(recording: Recording) -> str:
     return "it breaks off before the run began" if not recording.ended else "it does not say what the run began with"
 
 
-class Setup:
+class RecordedSetup:
     """The line of a recording that says what the run began with."""
 
     def __init__(self, recording: Recording) -> None:
@@ -161,7 +161,7 @@ class ReplayedAgent(RecordedAgent):
 
 
 def rebuilt_agent(
-    setup: Setup, conductor: Conductor, recorder: Recorder, live: Workspace | None
+    setup: RecordedSetup, conductor: Conductor, recorder: Recorder, live: Workspace | None
 ) -> tuple[ReplayedAgent, list[Tool]]:
     """The agent and its own tools; ``live`` is where tools run for real."""
     state, people = setup.get("state", dict[str, Any]), RecordedPeople(conductor)
@@ -246,7 +246,7 @@ class _ReplayedShortPrompt:
         return ""
 
 
-def _system(setup: Setup, is_short: Callable[[], bool]) -> Callable[..., str]:
+def _system(setup: RecordedSetup, is_short: Callable[[], bool]) -> Callable[..., str]:
     parts = setup.get("system", dict[str, Any])
     if "text" in parts:
         return lambda *_: str(parts["text"])
@@ -270,7 +270,7 @@ def _system(setup: Setup, is_short: Callable[[], bool]) -> Callable[..., str]:
 
 
 def made_tools(
-    setup: Setup, recorded: Iterable[dict[str, Any]], conductor: Conductor, live: Workspace | None
+    setup: RecordedSetup, recorded: Iterable[dict[str, Any]], conductor: Conductor, live: Workspace | None
 ) -> list[Tool]:
     """A stand-in for each tool that is not in an extension's process."""
     shell = setup.get("bash", dict[str, Any])
@@ -297,7 +297,7 @@ class RecordedHost(ExtensionHost):
     """The real host over recorded processes."""
 
     def __init__(
-        self, setup: Setup, recording: Recording, conductor: Conductor, home: Path, agent: RecordedAgent
+        self, setup: RecordedSetup, recording: Recording, conductor: Conductor, home: Path, agent: RecordedAgent
     ) -> None:
         surface = SilentSurface()
         surface.interactive = bool(setup.fields.get("interactive"))
@@ -366,7 +366,7 @@ class RecordedHost(ExtensionHost):
         return cast("JsonLineProcess", process)
 
 
-def _present(setup: Setup, agent: RecordedAgent) -> Present:
+def _present(setup: RecordedSetup, agent: RecordedAgent) -> Present:
     first = setup.fields.get("state", {}).get("model", {}).get("id")
     provider = str(setup.fields.get("provider", "")) if agent.model.id == first else agent.model.provider
     return Present(

@@ -17,7 +17,7 @@ from zot.core.agent import FirstCall
 from zot.core.events import Diagnostic, Done, Error, ModelChanged, Notice, SessionEnded, SessionFault, SessionStarted
 from zot.devkit.replay.comparison import Comparison, Difference
 from zot.devkit.replay.driver import Conductor
-from zot.devkit.replay.rebuild import RecordedHost, Setup, apply_state, made_tools, rebuilt_agent
+from zot.devkit.replay.rebuild import RecordedHost, RecordedSetup, apply_state, made_tools, rebuilt_agent
 from zot.devkit.replay.recorded_world import RecordedPeople, frame_of
 from zot.errors import ConfigError, ZotError
 from zot.features.extensions.host import ExtensionHost
@@ -70,7 +70,7 @@ async def verify(recording: Recording, scratch: Path, live: Live) -> Verified:
 
 class _SecondRun:
     def __init__(self, recording: Recording, scratch: Path, live: Live) -> None:
-        self._setup = Setup(recording)
+        self._setup = RecordedSetup(recording)
         self._comparison = Comparison(live=live.tools or live.extensions)
         home = scratch / "home"
         make_private_dir(home)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from zot.local_model.coaching.file_knowledge import Step, history_of, is_test, listed_files
-from zot.local_model.coaching.next_step import BUILT_IN, Edit, lead
+from zot.local_model.coaching.next_step import BUILT_IN, NextEdit, lead
 from zot.local_model.coaching.prompts import for_step, own_instructions
 from zot.local_model.coaching.task import CoachingTask, read_task
 from zot.provider.dialects.grammar.schema_rules import json_text
@@ -40,7 +40,7 @@ def advise(request: Request) -> Advice:
         return Advice(prompt=move, instructions=own, earlier=history.earlier, temperature=move.temperature)
     watch = _Watch(task, listed, tools)
     notes = tuple([watch.note(step) for step in history.steps])
-    if isinstance(move, Edit):
+    if isinstance(move, NextEdit):
         return Advice(only=("edit",), files={move.path: history.files[move.path]}, final=False, notes=notes)
     if move is not None:
         prompt = for_step(task.text, move.tool, [value for values in move.choices.values() for value in values])

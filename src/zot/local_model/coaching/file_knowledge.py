@@ -155,7 +155,7 @@ class RunHistory(msgspec.Struct, frozen=True):
         return missing or any(said in self.output[-500:] for said in ("Ran 0 tests", "no tests ran", "NO TESTS RAN"))
 
 
-class History(msgspec.Struct):
+class TaskHistory(msgspec.Struct):
     """``files`` hold what is known of files now, ``before`` what they held when they were first seen in this prompt,
     ``tries`` how often each was written or edited, ``refused`` the calls that a guard or the user did not
     allow or that could not be carried out."""
@@ -185,14 +185,14 @@ class History(msgspec.Struct):
         return [run for run in self.runs if run.command == command]
 
 
-def history_of(messages: Sequence[Message]) -> History:
+def history_of(messages: Sequence[Message]) -> TaskHistory:
     places = [number for number, message in enumerate(messages) if message.role == "user"]
     start = places[-1] if places else 0
     if not messages:
-        return History()
+        return TaskHistory()
     earlier = _exchange(messages[places[-2] : start]) if len(places) > 1 else ("", "")
     files = known_files(steps_of(messages[:start]))
-    told = History(prompt=messages[start].text(), earlier=earlier, files=files, before=dict(files))
+    told = TaskHistory(prompt=messages[start].text(), earlier=earlier, files=files, before=dict(files))
     for step in steps_of(messages[start:]):
         told.steps.append(step)
         name, failed = step.call.name, step.result.is_error

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from zot.local_model.coaching.file_knowledge import History, RunHistory, broken, is_test
+from zot.local_model.coaching.file_knowledge import RunHistory, TaskHistory, broken, is_test
 from zot.local_model.coaching.prompts import for_answer, for_command, for_file, for_report, shown_output
 from zot.local_model.coaching.task import CoachingTask
 from zot.provider.dialects.grammar.turn_advice import FreshPrompt
@@ -34,28 +34,28 @@ _CODE = frozenset(
 _TEST_COMMANDS = (("package.json", "npm test"), ("Cargo.toml", "cargo test"), ("go.mod", "go test ./..."))
 
 
-class Call(msgspec.Struct, frozen=True):
+class NextCall(msgspec.Struct, frozen=True):
     """A call of this tool, with one of these values for each argument that is named."""
 
     tool: str
     choices: dict[str, tuple[str, ...]] = {}
 
 
-class Edit(msgspec.Struct, frozen=True):
+class NextEdit(msgspec.Struct, frozen=True):
     """A line of this file, with what is indented below it, is replaced, in sight of all that was done."""
 
     path: str
 
 
-Move = Call | Edit | FreshPrompt | None
+Move = NextCall | NextEdit | FreshPrompt | None
 
 
-def lead(task: CoachingTask, history: History, listed: Sequence[str], tools: frozenset[str]) -> Move:
+def lead(task: CoachingTask, history: TaskHistory, listed: Sequence[str], tools: frozenset[str]) -> Move:
     return _Lead(task, history, listed, tools).move()
 
 
 class _Lead:
-    def __init__(self, task: CoachingTask, history: History, listed: Sequence[str], tools: frozenset[str]) -> None:
+    def __init__(self, task: CoachingTask, history: TaskHistory, listed: Sequence[str], tools: frozenset[str]) -> None:
         self._task = task
         self._history = history
         self._tools = tools
@@ -72,7 +72,7 @@ class _Lead:
         task = self._task
         if "bash" in self._tools and not task.changes and (command := self._to_run()):
             if not (runs := self._history.runs_of(command)):
-                return self._once(Call("bash", {"command": (command,)}))
+                return self._once(NextCall("bash", {"command": (command,)}))
             if self._task.asks:
                 return for_answer(self._task.text, _outputs(runs[-1:]))
             return self._report()
@@ -115,7 +115,7 @@ class _Lead:
     def _question(self) -> Move:
         history = self._history
         if unread := self._unread(self._named):
-            return self._once(Call("read", {"path": unread}))
+            return self._once(NextCall("read", {"path": unread}))
         if not self._named and (move := self._search()):
             return move
         if not self._named and not history.found:
@@ -127,7 +127,7 @@ class _Lead:
             if not likely:
                 return None
             if len(history.read) < MOST_READ and (unread := self._unread(likely)):
-                return self._once(Call("read", {"path": unread[:1]}))
+                return self._once(NextCall("read", {"path": unread[:1]}))
         contents = {path: history.files[path] for path in history.read if path in history.files}
         return for_answer(self._task.text, {**contents, **_matches(history)})
 
@@ -140,11 +140,11 @@ class _Lead:
         left = [word for word in self._task.search_words if re.escape(word) not in searched and word not in searched]
         if not hits and left:
             pattern = re.escape(left[0]).replace("\\ ", " ").replace("\\-", "-").replace('\\"', '"')
-            return self._once(Call("grep", {"pattern": (pattern,)}))
+            return self._once(NextCall("grep", {"pattern": (pattern,)}))
         if hits and not self._task.where:
             places = list(dict.fromkeys(line.partition(":")[0] for text in hits.values() for line in text.split("\n")))
             if unread := self._unread(places[:2]):
-                return self._once(Call("read", {"path": unread}))
+                return self._once(NextCall("read", {"path": unread}))
         return None
 
     # --- changes
@@ -155,13 +155,13 @@ class _Lead:
             return None
         others = [path for path in (*self._named, *self._tests(targets)) if path not in targets]
         if unread := self._unread(others):
-            return self._once(Call("read", {"path": unread[:1]}))
+            return self._once(NextCall("read", {"path": unread[:1]}))
         check = self._check(targets) if "bash" in self._tools else ""
         runs = [run for run in self._history.runs_of(check) if not run.says_nothing] if check else []
         if check and self._wants_run(check, runs):
-            return self._once(Call("bash", {"command": (check,)}))
+            return self._once(NextCall("bash", {"command": (check,)}))
         if unread := self._unread(targets, also=targets):  # last: what was read last is what such a model thinks of
-            return self._once(Call("read", {"path": unread[:1]}))
+            return self._once(NextCall("read", {"path": unread[:1]}))
         last = runs[-1] if runs else None
         if last is not None and not last.failed and last.changes == self._history.changes > 0:
             return self._report(last)
@@ -193,7 +193,7 @@ class _Lead:
         if len(text) > LARGEST or text.count("\n") > LONGEST or fenced:
             return None  # piece by piece, by the model itself
         if tries == BY_LINE and failing is not None and "edit" in self._tools and not self._history.is_changed(path):
-            return Edit(path)
+            return NextEdit(path)
         return self._write(path, tries, failing)
 
     def _write(self, path: str, tries: int, failing: RunHistory | None) -> FreshPrompt:
@@ -215,8 +215,7 @@ class _Lead:
         return not self._history.is_changed(path) or bool(broken(path, text)) or not self._has_names(path, text)
 
     def _has_names(self, path: str, text: str) -> bool:
-        """What the task spells out as a name or quotes is expected in what it asks for, though not where it is mended,
-        taken away or spread over several files."""
+        """Names that the task quotes must be in the file, unless it mends, removes or has several targets."""
         if self._task.mends or self._task.removes or len(self._targets()) > 1:
             return True
         names = [word for word in self._task.literal_words if word not in path]
@@ -292,7 +291,7 @@ class _Lead:
         found = dict.fromkeys(path for path in paths if path not in seen and (path in self._listed or path in also))
         return tuple(found)
 
-    def _once(self, call: Call) -> Move:
+    def _once(self, call: NextCall) -> Move:
         """Unless it was made again and again: then the model goes on by itself."""
         same = [
             step
@@ -307,7 +306,7 @@ def _outputs(runs: Sequence[RunHistory]) -> dict[str, str]:
     return {f"`{run.command}` {'fails' if run.failed else 'prints'}": shown_output(run.output) for run in runs}
 
 
-def _matches(history: History) -> dict[str, str]:
+def _matches(history: TaskHistory) -> dict[str, str]:
     """What searches found, by what they looked for."""
     return {
         f"Lines with {step.args.get('pattern')}": step.text.strip()

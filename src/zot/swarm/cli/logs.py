@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from zot.cli.arguments import Arguments, parse
+from zot.cli.arguments import ParsedArguments, parse
 from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import ZotError
@@ -28,7 +28,7 @@ def run(verb: str, argv: list[str]) -> int:
     return run_loop(_logs(arguments) if verb == "logs" else _attach(arguments.words[0]))
 
 
-async def _logs(arguments: Arguments) -> int:
+async def _logs(arguments: ParsedArguments) -> int:
     home = zot_home()
     worker = client.load_worker(home, arguments.words[0])
     as_json = arguments.has("--json")

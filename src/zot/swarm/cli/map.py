@@ -13,13 +13,23 @@ from typing import Any
 
 import msgspec
 
-from zot.cli.arguments import Arguments, parse
+from zot.cli.arguments import ParsedArguments, parse
 from zot.cli.output import draw_over, show_path, tell
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError, in_words
 from zot.frontends.console import run_loop
 from zot.swarm.cli.main import amount, request, starter
-from zot.swarm.fanout.map import MapRun, Plan, Progress, Result, Results, check_task, items_of, keep_plan, kept_plan
+from zot.swarm.fanout.map import (
+    ItemResult,
+    MapPlan,
+    MapProgress,
+    MapRun,
+    Results,
+    check_task,
+    items_of,
+    keep_plan,
+    kept_plan,
+)
 from zot.system.files import decode_object, zot_home
 from zot.system.safe_open import read_whole
 
@@ -57,7 +67,7 @@ def run(verb: str, argv: list[str]) -> int:
     return 0 if work.progress.done == len(plan.items) else 1
 
 
-def _how_to_go_on(arguments: Arguments) -> str:
+def _how_to_go_on(arguments: ParsedArguments) -> str:
     output = arguments.values.get("--output")
     words = ["zot", "swarm", "map", "--resume", *(("--output", output) if output else ()), arguments.words[0]]
     import shlex
@@ -68,7 +78,7 @@ def _how_to_go_on(arguments: Arguments) -> str:
 # --- what is asked for
 
 
-def _plan(home: Path, arguments: Arguments, output: Path, *, again: bool) -> tuple[Plan, Any]:
+def _plan(home: Path, arguments: ParsedArguments, output: Path, *, again: bool) -> tuple[MapPlan, Any]:
     from zot.agent.settings import Settings
     from zot.swarm.worker_config import prepare_worker
 
@@ -94,7 +104,7 @@ def _plan(home: Path, arguments: Arguments, output: Path, *, again: bool) -> tup
         ), credential
     each = msgspec.structs.replace(request(arguments, task), max_cost=amount(arguments, "--max-cost-each"), session="")
     spec, credential = prepare_worker(starter(arguments), each)
-    return Plan(
+    return MapPlan(
         swarm=f"map-{os.urandom(4).hex()}",
         items=items,
         task=task,
@@ -112,7 +122,7 @@ def _retries(typed: str) -> int:
     return int(typed)
 
 
-def _items(list_: str, old: Plan | None) -> tuple[str, ...]:
+def _items(list_: str, old: MapPlan | None) -> tuple[str, ...]:
     if list_ == "-":
         return old.items if old is not None else items_of(sys.stdin.read())
     try:
@@ -143,19 +153,19 @@ def _schema(typed: str) -> dict[str, Any]:
 class _Line:
     """On a terminal one line that is written over; else a line for each item."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: MapPlan) -> None:
         self._plan = plan
         self._is_live = sys.stderr.isatty()
         self._drawn_at = 0.0
         self._width = 0
 
-    def told(self, progress: Progress) -> None:
+    def told(self, progress: MapProgress) -> None:
         now = time.monotonic()
         if self._is_live and now - self._drawn_at >= _REDRAW_S:
             self._drawn_at = now
             self._width = draw_over(_words(progress, self._plan), self._width)
 
-    def finished(self, result: Result) -> None:
+    def finished(self, result: ItemResult) -> None:
         if self._is_live and result.status == "done":
             return
         self.end()
@@ -171,7 +181,7 @@ class _Line:
             self._width = draw_over("", self._width)
 
 
-def _words(progress: Progress, plan: Plan) -> str:
+def _words(progress: MapProgress, plan: MapPlan) -> str:
     parts = [f"{progress.done} of {progress.total} done"]
     if progress.failed:
         parts.append(f"{progress.failed} failed")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from zot.cli.arguments import Arguments, parse
+from zot.cli.arguments import ParsedArguments, parse
 from zot.cli.output import draw_over, show, show_bytes, show_path, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import UsageError, ZotError
@@ -40,7 +40,7 @@ def run(verb: str, argv: list[str]) -> int:
 # --- looking
 
 
-def _diff(arguments: Arguments) -> int:
+def _diff(arguments: ParsedArguments) -> int:
     async def look() -> int:
         worker = await worker_operations.get_worker(zot_home(), arguments.words[0])
         if worker.tree is None:
@@ -63,7 +63,7 @@ def _tell_left(name: str, left: tuple[str, ...]) -> None:
 # --- merging
 
 
-def _merge(arguments: Arguments) -> int:
+def _merge(arguments: ParsedArguments) -> int:
     every = arguments.has("--all")
     if every == bool(arguments.words):
         raise UsageError("name a worker, or --all")
@@ -75,7 +75,7 @@ def _merge(arguments: Arguments) -> int:
     return run_loop(_merged(arguments, every))
 
 
-async def _patched(arguments: Arguments) -> int:
+async def _patched(arguments: ParsedArguments) -> int:
     if len(arguments.words) != 1:
         raise UsageError("--patch is for one worker")
     worker = await worker_operations.get_worker(zot_home(), arguments.words[0])
@@ -92,7 +92,7 @@ async def _patched(arguments: Arguments) -> int:
     return 0
 
 
-async def _merged(arguments: Arguments, every: bool) -> int:
+async def _merged(arguments: ParsedArguments, every: bool) -> int:
     from zot.swarm.git.merge import TIMEOUT_S, CommandCheck
 
     home = zot_home()
@@ -111,7 +111,7 @@ async def _merged(arguments: Arguments, every: bool) -> int:
     seconds = duration("--check-timeout", values["--check-timeout"]) if "--check-timeout" in values else TIMEOUT_S
     check = CommandCheck(values["--check"], seconds) if "--check" in values else None
     how = "no-ff" if arguments.has("--no-ff") else "squash"
-    line = _Line(len(workers))
+    line = _MergeLine(len(workers))
     report = await worker_operations.merge_workers(
         home, workers, how=how, into=values.get("--into", ""), check=check, told=line.told
     )
@@ -132,7 +132,7 @@ async def _merged(arguments: Arguments, every: bool) -> int:
     return 0 if outcomes <= {"merged", "nothing"} else 1
 
 
-class _Line:
+class _MergeLine:
     """Who is being merged, where a person waits for several."""
 
     def __init__(self, count: int) -> None:
@@ -189,7 +189,7 @@ def _indented(text: str) -> None:
 # --- clearing up
 
 
-def _rm(arguments: Arguments) -> int:
+def _rm(arguments: ParsedArguments) -> int:
     async def remove() -> int:
         home = zot_home()
         for word in arguments.words:
@@ -202,7 +202,7 @@ def _rm(arguments: Arguments) -> int:
     return run_loop(remove())
 
 
-def _prune(arguments: Arguments) -> int:
+def _prune(arguments: ParsedArguments) -> int:
     typed = arguments.values.get("--older")
     seconds = duration("--older", typed) if typed else 0.0
     gone, told = run_loop(worker_operations.prune(zot_home(), older_s=seconds, force=arguments.has("--force")))
@@ -214,7 +214,7 @@ def _prune(arguments: Arguments) -> int:
     return 0
 
 
-_Verb = tuple[Callable[[Arguments], int], int, int | None]
+_Verb = tuple[Callable[[ParsedArguments], int], int, int | None]
 _VERBS: dict[str, _Verb] = {
     "diff": (_diff, 1, 1),
     "merge": (_merge, 0, None),

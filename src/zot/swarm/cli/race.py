@@ -10,7 +10,7 @@ import os
 
 import msgspec
 
-from zot.cli.arguments import Arguments, parse
+from zot.cli.arguments import ParsedArguments, parse
 from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import UsageError
@@ -50,7 +50,7 @@ def run(verb: str, argv: list[str]) -> int:
     return 0 if tries[0].passed else 1
 
 
-async def _raced(arguments: Arguments, count: int, task: str) -> list[Try]:
+async def _raced(arguments: ParsedArguments, count: int, task: str) -> list[Try]:
     from zot.swarm.worker_config import prepare_worker
 
     values = arguments.values

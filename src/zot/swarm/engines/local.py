@@ -12,9 +12,11 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 
+from zot.agent.config import RunConfig
 from zot.errors import EngineFault, in_words
-from zot.swarm.engines.engine import AttemptStatus, LaunchSpec
+from zot.swarm.engines.engine import AttemptStatus, LaunchSpec, WorkerKey
 from zot.swarm.worker_env import AGENT_VARIABLE, worker_argv, worker_environment
 from zot.swarm.worker_records import WorkerRecord
 from zot.system.process_table import is_running, started
@@ -29,37 +31,47 @@ _UNREAD = 32 * 1024 * 1024  # of what it was sent and does not take
 _LONGEST_LINE = 4 * MAX_LINE
 
 
+async def spawn_worker(
+    config: RunConfig, key: WorkerKey | None, directory: Path, environment: dict[str, str], log: int
+) -> tuple[ProcessTree, asyncio.WriteTransport, asyncio.StreamReader]:
+    """Starts a ``zot rpc`` in ``directory``: its process, input and output. ``log`` receives stderr and is closed."""
+    child_in, stdin = os.pipe()
+    stdout, child_out = os.pipe()
+    try:
+        with worker_argv((sys.executable, "-m", "zot"), config, key) as (argv, descriptors):
+            tree = spawn(
+                argv,
+                cwd=directory,
+                env=environment,
+                stdin=child_in,
+                stdout=child_out,
+                stderr=log,
+                pass_fds=descriptors,
+            )
+    except BaseException:
+        os.close(stdin)
+        os.close(stdout)
+        raise
+    finally:
+        for fd in (child_in, child_out, log):
+            os.close(fd)
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=_CHUNK)
+    try:
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(stdout, "rb", 0))
+        writer, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(stdin, "wb", 0))
+    except BaseException:
+        tree.kill()
+        raise
+    return tree, writer, reader
+
+
 class LocalEngine:
     async def start(self, job: LaunchSpec) -> LocalAttempt:
         try:
-            child_in, stdin = os.pipe()
-            stdout, child_out = os.pipe()
-            log = -1
-            try:
-                log = open_to_append(job.directory / "log.txt")
-                with worker_argv((sys.executable, "-m", "zot"), job.config, job.credential) as (argv, descriptors):
-                    tree = spawn(
-                        argv,
-                        cwd=job.directory,
-                        env=worker_environment(job.worker, job.environment),
-                        stdin=child_in,
-                        stdout=child_out,
-                        stderr=log,
-                        pass_fds=descriptors,
-                    )
-            except BaseException:
-                os.close(stdin)
-                os.close(stdout)
-                raise
-            finally:
-                for fd in (child_in, child_out, log):
-                    if fd >= 0:
-                        os.close(fd)
-            loop = asyncio.get_running_loop()
-            reader = asyncio.StreamReader(limit=_CHUNK)
-            await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(stdout, "rb", 0))
-            writer, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(stdin, "wb", 0))
-            return LocalAttempt(job, tree, writer, reader)
+            log = open_to_append(job.directory / "log.txt")
+            environment = worker_environment(job.worker, job.environment)
+            return LocalAttempt(job, *await spawn_worker(job.config, job.credential, job.directory, environment, log))
         except OSError as error:
             raise EngineFault(f"the worker cannot be started: {in_words(error)}") from error
 

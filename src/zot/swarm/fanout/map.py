@@ -19,7 +19,7 @@ from zot.agent.config import RunConfig
 from zot.errors import EngineFault, GitFailed, UsageError, ZotError, in_words
 from zot.features.json_schema import misfit
 from zot.swarm import client
-from zot.swarm.engines.engine import Credential
+from zot.swarm.engines.engine import WorkerKey
 from zot.swarm.git import worktrees
 from zot.swarm.worker_config import worker_spec
 from zot.system.files import write_atomic
@@ -30,7 +30,7 @@ from zot.wire.swarm_frames import SwarmBudget, SwarmStart, SwarmUpdate, WorkerIn
 _LARGEST = 1 << 30
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ItemResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """``value`` is what a schema asked for; ``files`` how many files its worker changed on ``branch``."""
 
     item: str
@@ -49,7 +49,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Results:
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.rows: dict[str, Result] = {}
+        self.rows: dict[str, ItemResult] = {}
 
     def begin(self, *, again: bool) -> None:
         """A new file; or with ``again`` one that is there, without what failed."""
@@ -73,14 +73,14 @@ class Results:
             if not line.strip():
                 continue
             try:
-                row = msgspec.json.decode(line, type=Result)
+                row = msgspec.json.decode(line, type=ItemResult)
             except (msgspec.MsgspecError, UnicodeError) as error:
                 if number == len(lines):  # it was being written
                     continue
                 raise ZotError(f"{self.path}, line {number}: {error}; mend it, or name another --output") from error
             self.rows.setdefault(row.item, row)
 
-    def add(self, row: Result) -> None:
+    def add(self, row: ItemResult) -> None:
         """On disk when this returns; an item that is there is not added again."""
         if row.item in self.rows:
             return
@@ -102,9 +102,8 @@ RESTARTS = 2
 KILLED = "the swarm's supervisor was killed; its workers go on under a new one"
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a fan-out was started with, kept so that it can be gone on with. ``order`` is what every worker gets;
-    ``schema`` is empty when answers may be anything."""
+class MapPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a map was started with, saved so that it can be resumed. Empty ``schema``: any answer."""
 
     swarm: str
     items: tuple[str, ...]
@@ -153,7 +152,7 @@ def read_answer(schema: dict[str, Any], answer: str) -> Any:
     raise ValueError(trouble)
 
 
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
+class MapProgress(msgspec.Struct, frozen=True, kw_only=True):
     """``left_s`` is None while nothing can be said about it."""
 
     total: int
@@ -177,11 +176,11 @@ class MapRun:
     def __init__(
         self,
         home: Path,
-        plan: Plan,
+        plan: MapPlan,
         results: Results,
-        credential: Credential | None = None,
-        told: Callable[[Progress], None] = lambda progress: None,
-        finished: Callable[[Result], None] = lambda result: None,
+        credential: WorkerKey | None = None,
+        told: Callable[[MapProgress], None] = lambda progress: None,
+        finished: Callable[[ItemResult], None] = lambda result: None,
         noted: Callable[[str], None] = lambda note: None,
     ) -> None:
         self._home = home
@@ -253,7 +252,7 @@ class MapRun:
                 if tries <= self._plan.retries:
                     self._waiting.append((item, tries + 1))
                     continue
-                self._record(Result(item=item, status="failed", error=str(error), tries=tries))
+                self._record(ItemResult(item=item, status="failed", error=str(error), tries=tries))
                 continue
             self._jobs[info.id] = _Job(item, tries)
             for note in info.notes:
@@ -283,7 +282,7 @@ class MapRun:
                 return
         files, branch = await self._changed(info)
         self._record(
-            Result(
+            ItemResult(
                 item=job.item,
                 status="done",
                 answer=answer,
@@ -324,9 +323,11 @@ class MapRun:
             self._waiting.append((job.item, job.tries + 1))
         else:
             cost, tries = info.usage.cost_usd, job.tries
-            self._record(Result(item=job.item, status="failed", error=reason, worker=info.id, tries=tries, cost=cost))
+            self._record(
+                ItemResult(item=job.item, status="failed", error=reason, worker=info.id, tries=tries, cost=cost)
+            )
 
-    def _record(self, result: Result) -> None:
+    def _record(self, result: ItemResult) -> None:
         self._results.add(result)
         self._ended_now += 1
         self._finished(result)
@@ -335,12 +336,12 @@ class MapRun:
         self._told(self.progress)
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> MapProgress:
         rows = self._results.rows.values()
         done = sum(row.status == "done" for row in rows)
         left = len(self._plan.items) - len(rows)
         pace = (time.monotonic() - self._begun) / self._ended_now if self._ended_now else None
-        return Progress(
+        return MapProgress(
             total=len(self._plan.items),
             done=done,
             failed=len(rows) - done,
@@ -359,18 +360,18 @@ def plan_file(home: Path, output: Path) -> Path:
     return home / "swarm" / "maps" / f"{sha256(str(output).encode()).hexdigest()[:16]}.json"
 
 
-def keep_plan(home: Path, output: Path, plan: Plan) -> None:
+def keep_plan(home: Path, output: Path, plan: MapPlan) -> None:
     from zot.system.files import write_atomic
 
     write_atomic(plan_file(home, output), msgspec.json.encode(plan))
 
 
-def kept_plan(home: Path, output: Path) -> Plan:
+def kept_plan(home: Path, output: Path) -> MapPlan:
     """ZotError when there is none to go on with."""
     from zot.system.safe_open import read_whole
 
     try:
-        return msgspec.json.decode(read_whole(plan_file(home, output), 1 << 28), type=Plan)
+        return msgspec.json.decode(read_whole(plan_file(home, output), 1 << 28), type=MapPlan)
     except FileNotFoundError as error:
         raise ZotError(f"there is nothing to go on with: no fan-out wrote {output}") from error
     except (OSError, msgspec.MsgspecError) as error:

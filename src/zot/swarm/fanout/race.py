@@ -9,7 +9,7 @@ import msgspec
 
 from zot.errors import EngineFault, ZotError
 from zot.swarm import client
-from zot.swarm.engines.engine import Credential
+from zot.swarm.engines.engine import WorkerKey
 from zot.swarm.fanout.map import KILLED, RECONNECTIONS, RESTARTS
 from zot.swarm.git.merge import Check
 from zot.swarm.git.safe_git import find_repository, scratch_repository
@@ -39,11 +39,10 @@ async def race(
     *,
     max_cost: float = 0.0,
     check: Check | None = None,
-    credential: Credential | None = None,
+    credential: WorkerKey | None = None,
     told: Callable[[str], None] = lambda line: None,
 ) -> list[Try]:
-    """All tries, those that passed first, each kind from the cheapest to the dearest. A supervisor that is killed
-    meanwhile is replaced: the tries go on from where they were, and none is started twice."""
+    """All attempts, passed ones first, each group by cost. A killed supervisor is replaced; no attempt starts twice."""
     running = _Race(count, msgspec.structs.replace(order, once=True, restarts=order.restarts or RESTARTS), told)
     for _ in range(RECONNECTIONS):
         try:
@@ -71,7 +70,7 @@ class _Race:
         self._known: dict[str, WorkerInfo] = {}
         self._notes: set[str] = set()
 
-    async def run(self, swarm: client.SupervisorClient, credential: Credential | None) -> list[WorkerInfo]:
+    async def run(self, swarm: client.SupervisorClient, credential: WorkerKey | None) -> list[WorkerInfo]:
         """Until all have ended; EngineFault when the supervisor is gone before."""
         await swarm.subscribe()
         there = {info.key: info for info in await swarm.list(all=True, swarm=self._order.swarm)}

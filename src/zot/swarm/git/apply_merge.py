@@ -26,7 +26,7 @@ _LARGEST_JOURNAL = 256 << 20
 _GONE = ""
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class MergeChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """``before`` and ``after`` are what ``state`` says of the file; empty when there is none."""
 
     path: str
@@ -35,11 +35,10 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class MergeJournal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """``reference`` is a branch that moves first, from ``old`` to ``new``; without it no commit is made. ``entries`` is
-    what the index gets, in the words of ``update-index --index-info``."""
+    """``reference`` moves first, from ``old`` to ``new``; ``entries`` are for ``update-index --index-info``."""
 
     top: str
-    changes: tuple[Change, ...]
+    changes: tuple[MergeChange, ...]
     reference: str = ""
     old: str = ""
     new: str = ""
@@ -124,7 +123,7 @@ def prepare(directory: Path, journal: MergeJournal, fresh: Path) -> None:
 
 def apply_files(directory: Path, journal: MergeJournal) -> None:
     """Every file becomes what the journal says. When one cannot, those before it go back, and nothing has changed."""
-    done: list[tuple[int, Change]] = []
+    done: list[tuple[int, MergeChange]] = []
     try:
         for number, change in _ordered(journal.changes):
             if _change(journal.top, change, directory / PLACE / "new" / str(number)):
@@ -140,7 +139,7 @@ def apply_files(directory: Path, journal: MergeJournal) -> None:
 
 def _taken_back(directory: Path, journal: MergeJournal, number: int) -> bool:
     change = journal.changes[number]
-    back = Change(path=change.path, before=change.after, after=change.before)
+    back = MergeChange(path=change.path, before=change.after, after=change.before)
     try:
         _change(journal.top, back, directory / PLACE / "old" / str(number))
     except (GitFailed, OSError):
@@ -177,14 +176,14 @@ def pending_journals(agents: Path, top: str) -> list[tuple[Path, MergeJournal]]:
     return found
 
 
-def _ordered(changes: Sequence[Change]) -> list[tuple[int, Change]]:
+def _ordered(changes: Sequence[MergeChange]) -> list[tuple[int, MergeChange]]:
     """What goes makes room first: a file may become a directory, and the other way round."""
     numbered = list(enumerate(changes))
     gone = [pair for pair in numbered if not pair[1].after]
     return [*sorted(gone, key=lambda pair: pair[1].path, reverse=True), *(pair for pair in numbered if pair[1].after)]
 
 
-def _change(top: str, change: Change, content: Path) -> bool:
+def _change(top: str, change: MergeChange, content: Path) -> bool:
     """Whether there was something to do."""
     target = os.path.join(top, check_path(change.path))
     if blocked := obstacle(top, change.path):
@@ -210,7 +209,7 @@ def _change(top: str, change: Change, content: Path) -> bool:
     return True
 
 
-def _put_file(target: str, change: Change, data: bytes) -> None:
+def _put_file(target: str, change: MergeChange, data: bytes) -> None:
     is_program = change.after.startswith("program ")
     if change.before.startswith(("file ", "program ")):
         replace_file(Path(target), data, follow=False)

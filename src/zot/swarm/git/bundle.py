@@ -112,8 +112,7 @@ def _beside(tree: WorktreeRecord) -> Path:
 
 
 class NodeTree:
-    """A checkout on a node, in ``tree`` below a private directory, and beside it a desk that borrows the checkout's
-    objects and nothing else of its ``.git``."""
+    """A checkout on a node, and a scratch repository that borrows only its objects."""
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / "tree"

@@ -62,8 +62,7 @@ class MergeSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MergeResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one worker's changes. ``files`` are those it changes, or that were in the way; ``said`` is by the
-    check; ``left`` tells what is in its tree and no part of this."""
+    """``files`` changed or were in the way; ``said`` is the check's output; ``left`` is not part of the merge."""
 
     worker: str
     name: str
@@ -75,8 +74,7 @@ class MergeResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MergeReport(msgspec.Struct, frozen=True, kw_only=True):
-    """``files`` are those that changed in the working tree or on the branch ``into``; ``commit`` is the one made, if
-    any; ``finished`` tells of earlier merges that were killed."""
+    """``files`` changed on ``into``; ``commit`` was made, if any; ``finished`` are earlier merges that were killed."""
 
     into: str
     rows: tuple[MergeResult, ...]
@@ -104,8 +102,7 @@ async def merge(
     check: Check | None = None,
     told: Callable[[str], None] = lambda name: None,
 ) -> MergeReport:
-    """All of them, in this order. GitFailed when not even the target is fit; else the report has a row for each.
-    ``told`` hears whose turn it is."""
+    """Merges all in this order. GitFailed if the target cannot be used. ``told`` receives progress."""
     repository = await find_repository(sources[0].tree.repository)
     directory = sources[0].directory
     async with merge_lock(directory.parent):
@@ -132,8 +129,7 @@ async def merge(
 async def _tips(
     work: ScratchRepository, sources: Sequence[MergeSource]
 ) -> tuple[dict[str, str], dict[str, tuple[str, ...]], dict[str, MergeResult]]:
-    """Of each worker the commit with all of its work, and what that does not have; one whose tree is of no use is left
-    out."""
+    """The commit with each worker's work, and what it lacks; workers without a usable tree are skipped."""
     tips: dict[str, str] = {}
     left: dict[str, tuple[str, ...]] = {}
     refused: dict[str, MergeResult] = {}
@@ -167,8 +163,7 @@ class _Course:
         self._makes_commits = how == "no-ff" or not target.top
 
     async def begin(self, sources: Sequence[MergeSource]) -> None:
-        """From what is there: the target's commit, with the uncommitted changes that workers took along and that are
-        still as they were."""
+        """Starts from the target's commit with the uncommitted changes that workers began with."""
         self._start = self.tree = await self._work.line("rev-parse", f"{self._target.commit}^{{tree}}")
         if self._target.top and not self._makes_commits:
             trees = [source.tree for source in sources]
@@ -290,7 +285,7 @@ async def _land_files(
     fresh.mkdir()
     await work.git("checkout-index", "-z", "--stdin", f"--prefix={fresh}/", given=given, index=index, top=str(fresh))
     changes = [
-        apply_merge.Change(path=path, before=before[path], after=apply_merge.state(os.path.join(fresh, path)))
+        apply_merge.MergeChange(path=path, before=before[path], after=apply_merge.state(os.path.join(fresh, path)))
         for path in files
         if path not in there and entries.get(path, ("",))[0] != "160000"
     ]

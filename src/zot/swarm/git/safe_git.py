@@ -116,8 +116,7 @@ def _outside() -> dict[str, str]:
 
 
 class ScratchRepository:
-    """``place`` is a git directory of ours. What it makes is kept in the repository, or, when it only ``looks``, in a
-    directory that goes with the desk."""
+    """``place`` is zot's git directory. With ``looks``, new objects stay in it and are deleted with it."""
 
     def __init__(self, repository: Repository, place: Path, *, looks: bool) -> None:
         self.repository = repository
@@ -161,8 +160,7 @@ class ScratchRepository:
         return os.fsdecode(await self.git(*words, given=given, index=index, top=top)).strip()
 
     async def copy_index(self, source: Path, target: Path, otherwise: str) -> None:
-        """An index to work with, as ``source`` is now. Where that cannot be used, because it is missing, damaged or
-        in two parts, one of the commit ``otherwise``."""
+        """A copy of the index ``source``; if it is missing, damaged or split, an index of ``otherwise``."""
         with suppress(OSError):
             copy_with_time(source, target)
             if (await self.try_git("ls-files", "--unmerged", index=target)).code == 0:
@@ -192,8 +190,7 @@ class ScratchRepository:
         return out.decode().strip()
 
     async def import_commit(self, objects: str, commit: str, known: str) -> bool:
-        """Copy a commit, and all it needs beyond ``known``, from another directory of objects; False when it is not
-        there or not sound."""
+        """Copies a commit and what it needs beyond ``known``; False if it is missing or invalid."""
         elsewhere = {**self._environment, "GIT_OBJECT_DIRECTORY": objects}
         elsewhere["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted_path(self.repository.objects)
         argv = [self._git, "--no-pager", "pack-objects", "--revs", "--stdout", "-q"]
@@ -354,8 +351,7 @@ def _signed(author: tuple[str, str]) -> dict[str, str]:
 async def _run(
     argv: Sequence[str], environment: Mapping[str, str], cwd: str | os.PathLike[str], given: bytes = b""
 ) -> GitResult:
-    """One git, to its end, ended when nobody waits for it any more. In a group of its own, where the keyboard's signals
-    do not reach it, but in our session: what is in another is taken for something that a command left behind."""
+    """One git process, ended on cancellation; its own group, but our session, so that it is no orphan."""
     pipe = asyncio.subprocess.PIPE
     try:
         child = await asyncio.create_subprocess_exec(

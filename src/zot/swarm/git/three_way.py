@@ -36,8 +36,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         return {path: known.get(path) or work.row(None) for path in paths}
 
     async def differs(self, work: ScratchRepository, tree: str, paths: Sequence[str]) -> list[str]:
-        """Which of these files are not as in ``tree``. Those whose time and size git's index knows are believed, so
-        that nothing has to be filtered; the rest is read."""
+        """Files that differ from ``tree``. Time and size in the index are trusted, so that no filter runs."""
         index = await _own_index(work, self)
         wanted = await work.entries(tree)
         known = await _listed(work, index)
@@ -203,8 +202,7 @@ async def changed(work: ScratchRepository, old: str, new: str) -> tuple[str, ...
 async def unchanged_edits(
     work: ScratchRepository, target: Target, trees: Iterable[WorktreeRecord]
 ) -> tuple[dict[str, str], str]:
-    """Uncommitted changes of the user that a worker began with and that are unchanged: each path with its entry, and
-    the target's tree with them in it."""
+    """The user's uncommitted changes that a worker began with and that are unchanged, and a tree with them."""
     wanted: dict[str, set[str]] = {}
     for tree in trees:
         if tree.first:

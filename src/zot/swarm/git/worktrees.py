@@ -70,8 +70,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def create(cwd: Path, directory: Path, name: str, worker: str, *, include_dirty: bool = False) -> CreatedWorktree:
-    """A tree in ``directory``, the worker's own, for work in the repository that ``cwd`` lies in. GitFailed with one
-    line when that cannot be; then nothing is left of it."""
+    """A worktree in ``directory`` for the repository of ``cwd``. After GitFailed nothing is left."""
     await check_version()
     repository = await find_repository(cwd)
     path = directory / TREE
@@ -109,8 +108,7 @@ async def create(cwd: Path, directory: Path, name: str, worker: str, *, include_
 
 @contextmanager
 def _announced(directory: Path, repository: Repository, branch: str) -> Generator[None]:
-    """Whoever comes after a kill knows which repository may have a branch too many. It stays for as long as there is no
-    record of the worker."""
+    """Names the repository, so that a branch left by a kill is found. Exists until the worker has a record."""
     making = directory / MAKING
     try:
         write_new(making, os.fsencode(f"{repository.top}\0{branch}"))
@@ -193,8 +191,7 @@ async def _fill(work: ScratchRepository, tree: WorktreeRecord, commit: str) -> N
 
 
 async def _taken_along(work: ScratchRepository, base: str) -> str:
-    """A commit of what is uncommitted in the origin, with the files that are new and not ignored; empty when that is
-    nothing. The user's index is only copied."""
+    """A commit of the origin's uncommitted and new files; empty if there are none."""
     index = work.place / "index"
     await work.copy_index(Path(work.repository.own) / "index", index, base)
     taken = await snapshot(work, index, work.repository.top)
@@ -304,8 +301,7 @@ _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=a
 
 
 async def commit_all(work: ScratchRepository, tree: WorktreeRecord, message: str, now: Snapshot | None = None) -> str:
-    """The commit that holds all of a worker's work, on its branch in the user's repository: its own commits, as far as
-    they are sound, and what was not committed in the swarm's name. ``now`` is what is in its tree, if that is known."""
+    """A commit with all of a worker's work on its branch: its valid commits, and the rest in the swarm's name."""
     now = now or await snapshot_worktree(work, tree)
     start = tree.first or tree.base
     reference = f"refs/heads/{tree.branch}"
@@ -385,8 +381,7 @@ def _text(path: Path, within: Path) -> str:
 
 
 async def put(work: ScratchRepository, tree: WorktreeRecord, head: str, whole: str) -> None:
-    """The tree holds what ``whole`` does and stands on ``head``: work that was done elsewhere. A tree that is gone
-    stays so, and its branch has all of it."""
+    """Sets the tree to ``whole`` on ``head``. A tree that is gone stays so; its branch has the work."""
     there = os.path.isdir(tree.path) and not os.path.islink(tree.path)
     reference = f"refs/heads/{tree.branch}"
     if there:
@@ -412,8 +407,7 @@ async def remove(tree: WorktreeRecord) -> tuple[str, ...]:
 
 
 async def remove_unfinished(directory: Path, taken: Container[str]) -> None:
-    """What is left of a tree whose maker was killed, and its branch; branches that are ``taken`` stay. GitFailed when
-    that cannot be done now."""
+    """Removes what a killed ``create`` left, and its branch unless ``taken``."""
     remove_tree(directory / TREE)
     try:
         top, _, branch = os.fsdecode(read_whole(directory / MAKING, _LARGEST_POINTER)).partition("\0")

@@ -17,7 +17,7 @@ from typing import Literal
 
 import msgspec
 
-from zot.swarm.worker_records import Limits
+from zot.swarm.worker_records import WorkerLimits
 from zot.system.files import make_private_dir, write_atomic
 from zot.system.safe_open import open_to_append, read_whole
 
@@ -148,7 +148,7 @@ class CallRequest(msgspec.Struct, kw_only=True, eq=False):
     swarm: str
     provider: str
     usd: float
-    own: Limits
+    own: WorkerLimits
     spent: float
     steps: int
     answer: Callable[[str], None]
@@ -265,8 +265,7 @@ class SharedBudget:
         self.grant_waiting(now)
 
     def grant_waiting(self, now: float) -> None:
-        """Answer everybody who can be answered now, in the order they came. Of those who wait for the same, the first
-        one holds up the others: with thousands of them, nobody has to look at each."""
+        """Answers waiting requests in order; the first that must wait for a resource holds up those behind it."""
         held_up: set[tuple[str, str, bool]] = set()
         while heads := [(queue[0].number, key) for key, queue in self._waiting.items() if key not in held_up]:
             key = min(heads)[1]
@@ -301,8 +300,7 @@ class SharedBudget:
         now: float,
         swarm: str = "",
     ) -> None:
-        """What a granted call came to. One that was granted by somebody else, while there was no supervisor, is only
-        booked."""
+        """The cost of a granted call. A call granted without a supervisor is only recorded."""
         call = self._calls.pop(id, None)
         if call is None:
             self._book(swarm, id, usd, now)

@@ -91,8 +91,7 @@ class SupervisorRuntimeDir:
 
     @property
     def is_orphaned(self) -> bool:
-        """Whether the home of the one that published itself is gone, or belongs to another one by now: somebody removed
-        it, and nobody can find this one any more."""
+        """True if the home was removed or has another supervisor, so that no client can find this one."""
         if self._own is None:
             return False
         last = self.last()

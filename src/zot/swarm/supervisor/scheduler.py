@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 
 class RunRequest(NamedTuple):
-    """``writes`` is the directory it may change and share with others; empty when it has one of its own, or only
-    reads."""
+    """``writes`` is the shared directory it may change; empty if it has its own or only reads."""
 
     worker: str
     swarm: str = ""
@@ -57,8 +56,7 @@ class Scheduler:
             _less(self._written, wish.writes)
 
     def next_runnable(self) -> list[str]:
-        """Those that may run from now on. One that has to wait holds up nobody behind it but those who would write in
-        the same directory."""
+        """Workers that may run now. A waiting one holds up only writers of the same directory."""
         admitted: list[RunRequest] = []
         written = set(self._written)
         has_room = {swarm for swarm in self._asking if self._has_room(swarm)}

@@ -19,7 +19,7 @@ import msgspec
 
 from zot.errors import NotThere, ZotError, in_words
 from zot.swarm.client import NOT_THERE
-from zot.swarm.engines.engine import Credential
+from zot.swarm.engines.engine import WorkerKey
 from zot.swarm.supervisor.runtime_dir import SupervisorInfo, SupervisorRuntimeDir
 from zot.swarm.supervisor.supervisor import LINGER_S, Supervisor
 from zot.swarm.worker_env import AGENT_VARIABLE
@@ -36,7 +36,7 @@ _decode = msgspec.json.Decoder(AnyCommand).decode
 _encode = msgspec.json.Encoder().encode
 
 
-class Client:
+class ClientConnection:
     """One connection. Each of its commands is done when the one before it is answered, but for those that take long."""
 
     def __init__(self, supervisor: Supervisor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -45,7 +45,7 @@ class Client:
         self._writer = writer
         self.updates = False
         self.subscribed: set[str] = set()
-        self.lent: dict[str, Credential] = {}
+        self.lent: dict[str, WorkerKey] = {}
         self.environment: dict[str, str] = {}
 
     def send(self, line: bytes) -> None:
@@ -121,7 +121,7 @@ async def _serve(task: SupervisorConfig, runtime_dir: SupervisorRuntimeDir) -> N
 
         async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             if _is_ours(writer.get_extra_info("socket")):
-                await Client(supervisor, reader, writer).serve()
+                await ClientConnection(supervisor, reader, writer).serve()
             else:
                 writer.close()
 

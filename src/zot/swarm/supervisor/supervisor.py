@@ -19,7 +19,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import msgspec
 
 from zot.errors import UsageError, ZotError
-from zot.swarm.engines.engine import Credential, Engine
+from zot.swarm.engines.engine import Engine, WorkerKey
 from zot.swarm.engines.local import LocalEngine, kill_orphans
 from zot.swarm.event_log import EventLog, last_answer, recorded
 from zot.swarm.inbox import Inbox
@@ -50,12 +50,12 @@ LINGER_S = 1.0  # after the last worker has ended and the last client has left
 _encode = msgspec.json.Encoder().encode
 
 
-class Client(Protocol):
+class ConnectedClient(Protocol):
     """One who asks and listens. ``updates``: to what changes about any worker; ``subscribed``: to all these say."""
 
     updates: bool
     subscribed: set[str]
-    lent: dict[str, Credential]
+    lent: dict[str, WorkerKey]
     environment: dict[str, str]
 
     def send(self, line: bytes) -> None: ...
@@ -72,12 +72,12 @@ class DetachedEngine(Protocol):
 class Supervisor:
     def __init__(self, task: SupervisorConfig, group: asyncio.TaskGroup) -> None:
         self._group = group
-        self._lent = {name: Credential(provider=name, value=value) for name, value in task.lent.items()}
+        self._lent = {name: WorkerKey(provider=name, value=value) for name, value in task.lent.items()}
         self._loop = asyncio.get_running_loop()
         self._places = WorkerStore(Path(task.home))
         self._controllers: dict[str, WorkerController] = {}
         self._scheduler = Scheduler(task.most)
-        self._clients: set[Client] = set()
+        self._clients: set[ConnectedClient] = set()
         self._engines: dict[str, Engine] = {}
         self._unsaved: dict[str, WorkerController] = {}
         self._untold: dict[str, WorkerController] = {}
@@ -91,7 +91,7 @@ class Supervisor:
         for budget in self.budget.budgets():
             self._scheduler.most_of[budget.swarm] = budget.max_agents
         self.unneeded = asyncio.Event()
-        self._doers: dict[type, Callable[[Client, Any], Any]] = {
+        self._doers: dict[type, Callable[[ConnectedClient, Any], Any]] = {
             SetCredential: self._lend,
             RecordMerge: self._note,
             StartWorker: self._start,
@@ -152,7 +152,7 @@ class Supervisor:
         else:
             _close_record(place, worker, "lost", "the supervisor was killed, and its workers with it")
 
-    def _take(self, worker: WorkerRecord, place: WorkerDir, credential: Credential | None = None) -> WorkerController:
+    def _take(self, worker: WorkerRecord, place: WorkerDir, credential: WorkerKey | None = None) -> WorkerController:
         controller = self._controllers[worker.id] = WorkerController(worker, place, self, credential)
         self._keep_looking()
         return controller
@@ -291,28 +291,28 @@ class Supervisor:
 
     # --- clients
 
-    def join(self, client: Client) -> None:
+    def join(self, client: ConnectedClient) -> None:
         self._clients.add(client)
 
-    def leave(self, client: Client) -> None:
+    def leave(self, client: ConnectedClient) -> None:
         self._clients.discard(client)
         self._note_need()
 
-    async def dispatch(self, client: Client, command: AnyCommand) -> Any:
+    async def dispatch(self, client: ConnectedClient, command: AnyCommand) -> Any:
         """The data of the answer; ZotError or OSError says why there is none."""
         done = self._doers[type(command)](client, command)
         return await done if asyncio.iscoroutine(done) else done
 
-    def _lend(self, client: Client, command: SetCredential) -> None:
+    def _lend(self, client: ConnectedClient, command: SetCredential) -> None:
         client.lent.pop(command.provider, None)  # a key that was typed for another address must not stay
         if command.value:
-            client.lent[command.provider] = Credential(provider=command.provider, value=command.value)
+            client.lent[command.provider] = WorkerKey(provider=command.provider, value=command.value)
         client.environment = command.environment or client.environment
         if command.most and command.most != self._scheduler.most:
             self._scheduler.most = command.most
             self._admit_soon()
 
-    def _list(self, client: Client, command: swarm_frames.SwarmList) -> swarm_frames.SwarmWorkers:
+    def _list(self, client: ConnectedClient, command: swarm_frames.SwarmList) -> swarm_frames.SwarmWorkers:
         everyone = self._everyone() if command.all else [controller.worker for controller in self._controllers.values()]
         workers = tuple(
             worker_info(worker)
@@ -322,14 +322,14 @@ class Supervisor:
         )
         return swarm_frames.SwarmWorkers(workers=workers)
 
-    def _send(self, client: Client, command: swarm_frames.SwarmSend) -> None:
+    def _send(self, client: ConnectedClient, command: swarm_frames.SwarmSend) -> None:
         self._living(command.worker).accept(command.text, command.images)
 
-    def _approve(self, client: Client, command: swarm_frames.SwarmApprove) -> None:
+    def _approve(self, client: ConnectedClient, command: swarm_frames.SwarmApprove) -> None:
         approval = rpc_frames.Approve(request_id=command.request_id, decision=command.decision, reason=command.reason)
         self._living(command.worker).approve(approval)
 
-    def _refuse_git(self, client: Client, command: AnyCommand) -> None:
+    def _refuse_git(self, client: ConnectedClient, command: AnyCommand) -> None:
         raise UsageError("whoever asks does that itself: git is not the supervisor's business")
 
     def _everyone(self) -> list[WorkerRecord]:
@@ -343,7 +343,7 @@ class Supervisor:
             return controller.worker
         return find_worker(typed, self._everyone())
 
-    def _get(self, client: Client, command: swarm_frames.SwarmGet) -> swarm_frames.SwarmWorker:
+    def _get(self, client: ConnectedClient, command: swarm_frames.SwarmGet) -> swarm_frames.SwarmWorker:
         worker = self._meant(command.worker)
         controller, place = self._controllers.get(worker.id), self._places.of(worker.id)
         inbox = controller.inbox if controller is not None else Inbox(place.inbox)
@@ -359,10 +359,10 @@ class Supervisor:
 
     # --- starting and ending workers
 
-    def _refuse_start(self, client: Client, command: AnyCommand) -> None:
+    def _refuse_start(self, client: ConnectedClient, command: AnyCommand) -> None:
         raise UsageError("this zot is older than the supervisor of its workers; start it again")
 
-    async def _start(self, client: Client, command: StartWorker) -> swarm_frames.SwarmStarted:
+    async def _start(self, client: ConnectedClient, command: StartWorker) -> swarm_frames.SwarmStarted:
         self._starts += 1
         try:
             return swarm_frames.SwarmStarted(worker=worker_info((await self._started(client, command.spec)).worker))
@@ -370,7 +370,7 @@ class Supervisor:
             self._starts -= 1
             self._note_need()
 
-    async def _started(self, client: Client, order: WorkerSpec) -> WorkerController:
+    async def _started(self, client: ConnectedClient, order: WorkerSpec) -> WorkerController:
         taken = {controller.worker.name for controller in self._controllers.values()} | self._names
         if order.name:
             check_name(order.name, taken)
@@ -404,7 +404,7 @@ class Supervisor:
         finally:
             self._names.discard(name)
 
-    def _resume(self, client: Client, command: swarm_frames.SwarmResume) -> swarm_frames.SwarmStarted:
+    def _resume(self, client: ConnectedClient, command: swarm_frames.SwarmResume) -> swarm_frames.SwarmStarted:
         worker = self._meant(command.worker)
         if worker.id in self._controllers:
             raise UsageError(f"{worker.name} lives already: it is {worker.status}")
@@ -419,14 +419,14 @@ class Supervisor:
         self.request_slot(controller)
         return swarm_frames.SwarmStarted(worker=worker_info(controller.worker))
 
-    async def _stop(self, client: Client, command: swarm_frames.SwarmStop) -> swarm_frames.SwarmWorkers:
+    async def _stop(self, client: ConnectedClient, command: swarm_frames.SwarmStop) -> swarm_frames.SwarmWorkers:
         controllers = list(self._controllers.values()) if command.all else [self._living(command.worker)]
         async with asyncio.TaskGroup() as group:
             for controller in controllers:
                 group.create_task(controller.stop("somebody stopped it"))
         return swarm_frames.SwarmWorkers(workers=tuple(worker_info(controller.worker) for controller in controllers))
 
-    def _open_budget(self, client: Client, command: swarm_frames.SwarmBudget) -> None:
+    def _open_budget(self, client: ConnectedClient, command: swarm_frames.SwarmBudget) -> None:
         if not command.swarm:
             raise UsageError("a budget needs the name of a swarm")
         self.budget.open(
@@ -442,7 +442,7 @@ class Supervisor:
         self._scheduler.most_of[command.swarm] = command.max_agents
         self._admit_soon()
 
-    def _note(self, client: Client, command: RecordMerge) -> None:
+    def _note(self, client: ConnectedClient, command: RecordMerge) -> None:
         worker = self._meant(command.worker)
         controller = self._controllers.get(worker.id)
         if controller is not None and (command.forget or worker.status != "idle"):
@@ -452,7 +452,7 @@ class Supervisor:
         elif command.merged:
             self._places.of(worker.id).save(msgspec.structs.replace(worker, merged=command.merged))
 
-    def _subscribe(self, client: Client, command: swarm_frames.SwarmSubscribe) -> None:
+    def _subscribe(self, client: ConnectedClient, command: swarm_frames.SwarmSubscribe) -> None:
         if not command.worker:
             client.updates = not command.off
             return
@@ -478,8 +478,7 @@ def _close_record(place: WorkerDir, worker: WorkerRecord, status: Literal["done"
 
 
 async def _tree(order: WorkerSpec, place: WorkerDir, name: str) -> tuple[WorktreeRecord, tuple[str, ...]]:
-    """A worktree of its own, and what is missing in it, which goes into the log as well; ZotError with one line when
-    there can be none."""
+    """Creates the worktree; its notes also go to the log."""
     from zot.swarm.git import worktrees  # those who only read need none
 
     made = await worktrees.create(Path(order.cwd), place.directory, name, place.id, include_dirty=order.include_dirty)

@@ -15,9 +15,9 @@ from typing import Any, Protocol, cast
 import msgspec
 
 from zot.errors import EngineFault, UsageError, ZotError, in_words
-from zot.swarm.engines.engine import Attempt, Credential, Engine, LaunchSpec
+from zot.swarm.engines.engine import Attempt, Engine, LaunchSpec, WorkerKey
 from zot.swarm.event_log import PIECES, EventLog, type_of
-from zot.swarm.inbox import Inbox, Message, said_in
+from zot.swarm.inbox import Inbox, InboxMessage, said_in
 from zot.swarm.supervisor.budget import CallRequest, SharedBudget
 from zot.swarm.supervisor.scheduler import RunRequest
 from zot.swarm.worker_config import launch_config
@@ -50,8 +50,7 @@ def _doing(call: Any) -> str:
 
 
 class WorkerOwner(Protocol):
-    """What the supervisor does for a worker. ``patience_s``: so long a worker at work may be silent before it is asked
-    whether it is there; ``idle_s``: so long one without work keeps its process."""
+    """The supervisor. A worker silent for ``patience_s`` is pinged; one idle for ``idle_s`` loses its process."""
 
     budget: SharedBudget
     patience_s: float
@@ -75,7 +74,7 @@ class WorkerController:
         worker: WorkerRecord,
         place: WorkerDir,
         owner: WorkerOwner,
-        credential: Credential | None = None,
+        credential: WorkerKey | None = None,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self.worker = worker
@@ -93,7 +92,7 @@ class WorkerController:
         self._attempt: Attempt | None = None
         self._begun = asyncio.Event()  # an attempt is there, or could not be made
         self._begun.set()
-        self._given: Message | None = None  # what it was sent and has not taken
+        self._given: InboxMessage | None = None  # what it was sent and has not taken
         self._busy = False
         self._sending = asyncio.Lock()
         self._quiet = asyncio.Event()  # it is at work on nothing

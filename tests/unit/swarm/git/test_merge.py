@@ -321,7 +321,7 @@ async def test_a_merge_killed_in_the_middle_is_finished_by_the_next(
     (Path(tree.path) / "old/gone.txt").unlink()
     before, whole, steps = users(repo), apply_merge._change, iter(range(100))
 
-    def change(top: str, change: apply_merge.Change, content: Path) -> bool:
+    def change(top: str, change: apply_merge.MergeChange, content: Path) -> bool:
         if next(steps) == after:
             raise Killed
         return whole(top, change, content)
@@ -358,7 +358,7 @@ async def test_what_cannot_be_written_is_taken_back(
     (Path(tree.path) / "old/gone.txt").unlink()
     before, whole = everything(repo), apply_merge._put_file
 
-    def put_file(target: str, change: apply_merge.Change, data: bytes) -> None:
+    def put_file(target: str, change: apply_merge.MergeChange, data: bytes) -> None:
         if target.endswith("d.txt"):
             raise OSError(28, "No space left on device", target)
         whole(target, change, data)

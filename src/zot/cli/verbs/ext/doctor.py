@@ -29,8 +29,7 @@ _LAST_LINES = 5
 
 
 def run(argv: list[str]) -> int:
-    """A path is loaded as if given with ``--ext``. Everything else is loaded too, because it may be in the way, and is
-    not told when something is named."""
+    """Loads a path as with ``--ext``, and everything else; reports only what was named."""
     words = parse(argv, options("ext doctor"), least=0, most=1000).words
     names = {item.name for item in all_installed() for word in words if word in (item.name, item.directory.name)}
     known = {word for item in all_installed() for word in (item.name, item.directory.name)}

@@ -33,7 +33,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     driver: str
 
 
-class Call(msgspec.Struct, frozen=True, array_like=True):
+class BridgeCall(msgspec.Struct, frozen=True, array_like=True):
     """From the engine: a method of the keeper. ``acknowledge`` is for the bridge itself."""
 
     id: int
@@ -114,7 +114,7 @@ class _Bridge:
         calls = BackgroundTasks()
         try:
             while data := await read_frame(reader):
-                call = msgspec.msgpack.decode(data, type=Call)
+                call = msgspec.msgpack.decode(data, type=BridgeCall)
                 if call.word == "acknowledge":
                     worker, attempt, number = call.given
                     self._acknowledged[worker] = (attempt, number)
@@ -123,7 +123,7 @@ class _Bridge:
         finally:
             listening.cancel()
 
-    async def _answer(self, call: Call) -> None:
+    async def _answer(self, call: BridgeCall) -> None:
         """Every word may be said twice: whoever did it already knows."""
         from zot.swarm.engines.ray.actors import reason_of
 

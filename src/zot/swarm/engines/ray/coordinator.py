@@ -41,7 +41,7 @@ MOST_BUNDLES = 512 << 20  # bytes of trees for workers to begin from; then those
 _LOST = "the node or the process it ran on was lost"
 
 
-class Host(Protocol):
+class HostHandle(Protocol):
     """A ``WorkerHost``, wherever it is. Any of these raises HostGone."""
 
     def begin(self, data: bytes, bundle: Any, secret: bytes) -> Awaitable[bytes]:
@@ -72,7 +72,7 @@ class HostGone(Exception):
 class Held:
     """One attempt of a worker, as the keeper knows it."""
 
-    def __init__(self, begin: Begin, host: Host) -> None:
+    def __init__(self, begin: Begin, host: HostHandle) -> None:
         self.worker, self.number, self.swarm = begin.worker, begin.attempt, begin.swarm
         self.host = host
         self.steps_left = begin.steps_left
@@ -124,11 +124,10 @@ class Allowance:
 
 
 class ClusterCoordinator:
-    """``make`` makes a host for a worker; ``leave`` ends this keeper's process; ``share`` puts a bundle where hosts
-    can get it, for as long as what it returns is held."""
+    """``make`` creates a host, ``leave`` ends this process, ``share`` puts a bundle where hosts can read it."""
 
     def __init__(
-        self, make: Callable[[str], Host], leave: Callable[[], None], share: Callable[[bytes], Any] = bytes
+        self, make: Callable[[str], HostHandle], leave: Callable[[], None], share: Callable[[bytes], Any] = bytes
     ) -> None:
         self._make, self._leave, self._share = make, leave, share
         self._held: dict[str, Held] = {}
@@ -194,8 +193,7 @@ class ClusterCoordinator:
     # --- attempts
 
     async def begin(self, driver: str, data: bytes, secret: bytes) -> bytes:
-        """Begin an attempt, on the worker's host if that one lives. Empty, and nothing has begun, when its bundle is
-        not here any more."""
+        """Begins an attempt on the worker's host; empty, without a start, if its bundle is gone."""
         self._check(driver)
         begin = decode_begin(data)
         before = self._held.get(begin.worker)

@@ -26,8 +26,8 @@ import zot
 from zot.agent.config import RunConfig
 from zot.errors import EngineFault, GitFailed, UsageError, ZotError, in_words
 from zot.provider.providers import credential_variables
-from zot.swarm.engines.engine import AttemptStatus, Credential, LaunchSpec
-from zot.swarm.engines.ray.bridge import Call, Said, Setup, framed, read_frame
+from zot.swarm.engines.engine import AttemptStatus, LaunchSpec, WorkerKey
+from zot.swarm.engines.ray.bridge import BridgeCall, Said, Setup, framed, read_frame
 from zot.swarm.engines.ray.frames import Batch, Begin, Over, decode_batch, decode_begun, encode
 from zot.swarm.git.bundle import TreeBundle, apply_received, bundled, receive, seen_from
 from zot.swarm.supervisor.budget import RemainingBudget
@@ -83,7 +83,7 @@ def _missing() -> str:
 class RayEngine:
     def __init__(self, address: str = "") -> None:
         self._address = address
-        self._bridge: _Bridge | None = None
+        self._bridge: _BridgeClient | None = None
         self._joining = asyncio.Lock()
         self._packing = asyncio.Lock()
 
@@ -145,7 +145,7 @@ class RayEngine:
         if self._bridge is not None:
             await self._bridge.close()
 
-    async def _joined(self) -> _Bridge:
+    async def _joined(self) -> _BridgeClient:
         async with self._joining:
             if self._bridge is None or not self._bridge.alive:
                 if find_spec("ray") is None:
@@ -161,10 +161,10 @@ class RayEngine:
                     except OSError as error:
                         why = f"the Ray cluster at {self._address} cannot be reached: {in_words(error)}"
                         raise EngineFault(why) from None
-                self._bridge = await _Bridge.join(self._address)
+                self._bridge = await _BridgeClient.join(self._address)
             return self._bridge
 
-    async def _sent_ahead(self, bridge: _Bridge, tree: WorktreeRecord, seen: TreeBundle) -> None:
+    async def _sent_ahead(self, bridge: _BridgeClient, tree: WorktreeRecord, seen: TreeBundle) -> None:
         """The bundle goes to the cluster once, for all workers that begin from the same."""
         async with self._packing:
             if not await bridge.call("has", seen.key):
@@ -185,7 +185,7 @@ class _BundleGone(EngineFault):
 class RayAttempt:
     """One ``zot rpc`` on some node. Batches that arrive are written down before their lines are read."""
 
-    def __init__(self, bridge: _Bridge, job: LaunchSpec, tree: WorktreeRecord) -> None:
+    def __init__(self, bridge: _BridgeClient, job: LaunchSpec, tree: WorktreeRecord) -> None:
         self.worker, self.number = job.worker, job.attempt
         self._bridge, self._job, self._tree = bridge, job, tree
         self._arrived: asyncio.Queue[Batch] = asyncio.Queue()
@@ -228,8 +228,7 @@ class RayAttempt:
             raise EngineFault(f"{self.worker} runs no more")
 
     async def stop(self, grace: float) -> None:
-        """When the cluster does not answer, it is told to end as soon as it does: the next attempt has a higher
-        number."""
+        """If the cluster does not answer, the attempt ends when it does: the next one has a higher number."""
         if self._status.code is None:
             with suppress(EngineFault):
                 await self._bridge.call("stop", self.worker, self.number, grace)
@@ -271,7 +270,7 @@ class RayAttempt:
         return ""
 
 
-class _Bridge:
+class _BridgeClient:
     """The process that joined the cluster, and whom its frames are for."""
 
     def __init__(self, process: Process) -> None:
@@ -284,7 +283,7 @@ class _Bridge:
         self._gone = ""
 
     @classmethod
-    async def join(cls, address: str) -> _Bridge:
+    async def join(cls, address: str) -> _BridgeClient:
         """EngineFault, in one line, when that does not succeed within a minute."""
         home = f"{os.uname().nodename}:{os.getuid()}:{zot_home().resolve()}"
         namespace = f"zot-3-{hashlib.sha256(home.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
@@ -341,7 +340,7 @@ class _Bridge:
         self._asked[id] = future
         patience = _BEGIN_S if word == "begin" else _CALL_S
         try:
-            self._write(framed(Call(id, word, list(given))))
+            self._write(framed(BridgeCall(id, word, list(given))))
             async with asyncio.timeout(patience):
                 return await future
         except TimeoutError:
@@ -351,7 +350,7 @@ class _Bridge:
 
     def acknowledge(self, attempt: RayAttempt, number: int) -> None:
         if not self._gone:
-            self._write(framed(Call(0, "acknowledge", [attempt.worker, attempt.number, number])))
+            self._write(framed(BridgeCall(0, "acknowledge", [attempt.worker, attempt.number, number])))
 
     def forget(self, attempt: RayAttempt) -> None:
         if self.attempts.get((attempt.worker, attempt.number)) is attempt:
@@ -431,7 +430,7 @@ class _Bridge:
 # --- what an attempt takes along
 
 
-def _begin(job: LaunchSpec, tree: WorktreeRecord, carried: TreeBundle, credential: Credential | None) -> Begin:
+def _begin(job: LaunchSpec, tree: WorktreeRecord, carried: TreeBundle, credential: WorkerKey | None) -> Begin:
     """Places of this machine become those of the node; of the session whole lines only."""
     from zot.agent.settings import Settings
 
@@ -466,9 +465,8 @@ def _begin(job: LaunchSpec, tree: WorktreeRecord, carried: TreeBundle, credentia
     )
 
 
-def _own_credential(config: RunConfig) -> Credential | None:
-    """The credential of this home for the worker's provider: the home on the node is empty. EngineFault for a login,
-    which nobody there could keep fresh."""
+def _own_credential(config: RunConfig) -> WorkerKey | None:
+    """This home's credential for the worker. EngineFault for an OAuth login, which a node cannot refresh."""
     from zot.agent.model_resolver import Query, resolve
     from zot.agent.settings import Settings
     from zot.provider.auth.auth_store import AuthStore
@@ -484,7 +482,7 @@ def _own_credential(config: RunConfig) -> Credential | None:
         return None  # the worker says what is missing
     if found.credential.method == "oauth":
         raise EngineFault(f"a login for {found.provider.name} stays on this machine: a worker on a cluster needs a key")
-    return Credential(provider=found.provider.id, value=found.credential.key)
+    return WorkerKey(provider=found.provider.id, value=found.credential.key)
 
 
 def _read(path: Path, limit: int) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from zot.agent.config import RunConfig
-from zot.swarm.engines.engine import Credential
+from zot.swarm.engines.engine import WorkerKey
 from zot.swarm.git.bundle import TreeBundle
 
 VERSION = 2
@@ -46,8 +46,7 @@ class Over(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """What is new of an attempt: lines numbered from ``first``, bytes of the session from ``session_at``, with
-    ``session_whole`` all there are, more of its log, and its tree if that changed."""
+    """New lines from ``first``, session bytes from ``session_at``, log, and the tree if it changed."""
 
     worker: str
     attempt: int
@@ -104,8 +103,8 @@ def decode_taken(data: bytes) -> Taken:
     return msgspec.msgpack.decode(data, type=Taken)
 
 
-def decode_credential(data: bytes) -> Credential | None:
-    return msgspec.msgpack.decode(data, type=Credential) if data else None
+def decode_credential(data: bytes) -> WorkerKey | None:
+    return msgspec.msgpack.decode(data, type=WorkerKey) if data else None
 
 
 def decode_batch(data: bytes) -> Batch:

@@ -10,7 +10,6 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 from collections import deque
 from contextlib import suppress
@@ -20,7 +19,8 @@ import msgspec
 
 import zot
 from zot.errors import EngineFault, GitFailed, in_words
-from zot.swarm.engines.engine import Credential
+from zot.swarm.engines.engine import WorkerKey
+from zot.swarm.engines.local import spawn_worker
 from zot.swarm.engines.ray.frames import (
     Batch,
     Begin,
@@ -33,11 +33,11 @@ from zot.swarm.engines.ray.frames import (
     encode,
 )
 from zot.swarm.git.bundle import NodeTree, TreeBundle
-from zot.swarm.worker_env import worker_argv, worker_environment
+from zot.swarm.worker_env import worker_environment
 from zot.system.background_tasks import BackgroundTasks
 from zot.system.files import make_private_dir, write_atomic
 from zot.system.process_table import MARK_VARIABLE, started
-from zot.system.processes import ProcessTree, spawn
+from zot.system.processes import ProcessTree
 from zot.system.safe_open import create, reading
 from zot.system.secret_variables import looks_like_secret
 from zot.wire.line_splitter import Lines
@@ -99,8 +99,7 @@ class WorkerHost:
             return encode(attempt.begun)
 
     async def poll(self, attempt: int, taken: bytes) -> bytes:
-        """What is new since then, as soon as there is something, or nothing after a while. Empty when there is no such
-        attempt here: this host was restarted, or has a newer one."""
+        """News since then, or nothing after a timeout. Empty if this host does not have the attempt."""
         if (current := self._current(attempt)) is None:
             return b""
         return encode(await current.poll(decode_taken(taken)))
@@ -128,7 +127,7 @@ class WorkerHost:
 class NodeAttempt:
     """One ``zot rpc``, its directory, and what it said that nobody has taken yet."""
 
-    def __init__(self, begin: Begin, credential: Credential | None) -> None:
+    def __init__(self, begin: Begin, credential: WorkerKey | None) -> None:
         self.number = begin.attempt
         self.begun = Begun(pid=0, started=0, node=socket.gethostname())
         self._begin = begin
@@ -183,30 +182,15 @@ class NodeAttempt:
             cwd=str(cwd if cwd.is_dir() else self._tree.path),
             session_file=str(self._session),
         )
-        loop = asyncio.get_running_loop()
-        (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
-        log = create(self._log)
-        try:
-            with worker_argv((sys.executable, "-m", "zot"), config, self._credential) as (argv, descriptors):
-                self._child = spawn(
-                    argv,
-                    cwd=self._directory,
-                    env=_environment(self._begin, self._directory),
-                    stdin=in_read,
-                    stdout=out_write,
-                    stderr=log,
-                    pass_fds=descriptors,
-                )
-        except BaseException:
-            os.close(in_write)
-            os.close(out_read)
-            raise
-        finally:
-            for fd in (in_read, out_write, log):
-                os.close(fd)
-        self._stdin, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(in_write, "wb", 0))
-        reader = asyncio.StreamReader()
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(out_read, "rb", 0))
+        kept = {
+            name: value
+            for name, value in worker_environment(self._begin.worker).items()
+            if not name.startswith(("RAY_", "GIT_")) and not looks_like_secret(name)
+        }
+        env = {**kept, **self._begin.environment, "ZOT_HOME": str(self._directory / "home")}
+        self._child, self._stdin, reader = await spawn_worker(
+            config, self._credential, self._directory, env, create(self._log)
+        )
         self.begun = Begun(pid=self._child.pid, started=started(self._child.pid), node=self.begun.node)
         self._tasks.start(self._read(reader))
         self._tasks.start(self._watch())
@@ -231,8 +215,7 @@ class NodeAttempt:
         return batch
 
     def _news_since(self, taken: Taken) -> Batch:
-        """What the session says was done, and what is noted down for good, wait for a look at the tree: whoever
-        continues this elsewhere must not believe in files that were lost."""
+        """Claims about files wait for a snapshot of the tree, so that a continued attempt finds the files."""
         at, session, whole, is_all = self._session_since(taken.session)
         is_seen = is_all and self._seen_results == self._results
         lines: list[bytes] = []
@@ -401,17 +384,6 @@ def _grown(path: Path, at: int, most: int) -> tuple[int, bytes, bool]:
             return at, file.read(most), whole
     except OSError:
         return at, b"", False
-
-
-def _environment(begin: Begin, directory: Path) -> dict[str, str]:
-    """The node's, without Ray's variables and without anything that looks like a key: neither is the worker's. To it
-    comes what travelled with the worker."""
-    kept = {
-        name: value
-        for name, value in worker_environment(begin.worker).items()
-        if not name.startswith(("RAY_", "GIT_")) and not looks_like_secret(name)
-    }
-    return {**kept, **begin.environment, "ZOT_HOME": str(directory / "home")}
 
 
 class _Room:
