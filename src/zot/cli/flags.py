@@ -366,11 +366,7 @@ FLAGS: tuple[Flag, ...] = (
         kind=PERMISSION_MODES,
     ),
     Flag(
-        ("--no-yolo",),
-        "permission_mode",
-        WORK,
-        "ask before tool calls; denied where nobody can answer",
-        store=ASK_EACH,
+        ("--no-yolo",), "permission_mode", WORK, "ask before tool calls; denied where nobody can answer", store=ASK_EACH
     ),
     Flag(
         ("--permission-limit",),
@@ -461,10 +457,7 @@ FLAGS: tuple[Flag, ...] = (
     ),
     Flag(("--no-mcp",), "no_mcp", EXT, "no MCP servers but those of --mcp-config"),
     Flag(
-        ("--trust-project",),
-        "trust_project",
-        EXT,
-        "trust this project's extensions and MCP servers, for this run only",
+        ("--trust-project",), "trust_project", EXT, "trust this project's extensions and MCP servers, for this run only"
     ),
     Flag(("--stats",), "stats", MISC, "with -p: write token counts and time to this file", "FILE", _text, kind="file"),
     Flag(

@@ -268,10 +268,7 @@ VERBS: tuple[Verb, ...] = (
         "mcp import",
         "[claude|codex|vscode|cursor]",
         "copy the servers that other programs have configured into your own file",
-        (
-            Switch("--dry-run", "show what would be copied"),
-            Switch("--force", "replace servers of the same name"),
-        ),
+        (Switch("--dry-run", "show what would be copied"), Switch("--force", "replace servers of the same name")),
         (TEXT,),
         "A project's .mcp.json needs no import: zot reads it.",
     ),
@@ -384,10 +381,7 @@ VERBS: tuple[Verb, ...] = (
         "swarm wait",
         "WORKER…",
         "wait until it is done and print what it said last",
-        (
-            Switch("--timeout", "give up waiting after this: 90s, 15m, 2h", "TIME"),
-            Switch("--json", "for a program"),
-        ),
+        (Switch("--timeout", "give up waiting after this: 90s, 15m, 2h", "TIME"), Switch("--json", "for a program")),
         (WORKER,),
         f"{_WORKER}\nThe exit status is 0 when it did what it was told, else 1.",
     ),

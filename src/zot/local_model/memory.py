@@ -39,7 +39,15 @@ def threads() -> int:
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if usable <= _FEW:
         return usable
-    return max(_FEW, min(usable, _physical_cores() or usable // 2))
+    cores: set[tuple[str, str]] = set()
+    socket = ""
+    for line in _lines("/proc/cpuinfo"):
+        name, _, value = line.partition(":")
+        if name.strip() == "physical id":
+            socket = value.strip()
+        elif name.strip() == "core id":
+            cores.add((socket, value.strip()))
+    return max(_FEW, min(usable, len(cores) or usable // 2))
 
 
 def _machine() -> int:
@@ -62,18 +70,6 @@ def _container() -> int:
 def _own_limit() -> int:
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     return -1 if limit == resource.RLIM_INFINITY else limit
-
-
-def _physical_cores() -> int:
-    cores: set[tuple[str, str]] = set()
-    socket = ""
-    for line in _lines("/proc/cpuinfo"):
-        name, _, value = line.partition(":")
-        if name.strip() == "physical id":
-            socket = value.strip()
-        elif name.strip() == "core id":
-            cores.add((socket, value.strip()))
-    return len(cores)
 
 
 def _lines(path: str | Path) -> list[str]:

@@ -185,12 +185,7 @@ class SwarmService:
             conflicts = tuple(conflict.path for conflict in row.conflicts)
             mending = await self.repair(worker.id, command.into) if conflicts and command.repair else ()
             return frames.SwarmMerged(
-                into=report.into,
-                files=report.files,
-                conflicts=conflicts,
-                said=row.said,
-                left=row.left,
-                mending=mending,
+                into=report.into, files=report.files, conflicts=conflicts, said=row.said, left=row.left, mending=mending
             )
         if row.outcome == "uncommitted":
             raise ZotError(f"you have uncommitted changes in {', '.join(row.files)}; commit or stash them first")

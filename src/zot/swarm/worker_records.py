@@ -17,7 +17,6 @@ Status = Literal["queued", "running", "waiting", "idle", "done", "failed", "stop
 Mode = Literal["shared", "worktree"]
 
 LIVE: frozenset[Status] = frozenset({"queued", "running", "waiting", "idle"})  # somebody has to look after it
-ENDED: frozenset[Status] = frozenset({"done", "failed", "stopped"})
 
 TIMEOUT_S = 3600.0
 RETRIES = 2  # of a model call, unless the starter says otherwise

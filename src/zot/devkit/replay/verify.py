@@ -286,7 +286,16 @@ class _SecondRun:
             case "model":
                 agent.replace_model(agent.client, _converted(line, "model", Model))
             case "child":
-                self._make_child(agent, line)
+                fields = line.fields
+                names = cast("list[str]", fields.get("tools") or [])
+                known = {tool.name: tool for tool in (*self._own_tools, *agent.tools)}
+                child = agent.beside(
+                    messages=_converted(line, "messages", tuple[Message, ...] | None) or (),
+                    tools=[known[name] for name in names if name in known],
+                    system=str(fields.get("system", "")),
+                )
+                child.goes_on = True
+                self._agents[int(fields.get("number", 0))] = cast("RecordedAgent", child)
             case "tools":
                 specs = _converted(line, "tools", list[dict[str, Any]], [])
                 self._own_tools = made_tools(self._setup, specs, self.conductor, self._workspace)
@@ -319,18 +328,6 @@ class _SecondRun:
             first_call=_converted(line, "first_call", FirstCall | None),
             instead=bool(fields.get("instead")),
         )
-
-    def _make_child(self, agent: RecordedAgent, line: Line) -> None:
-        fields = line.fields
-        names = cast("list[str]", fields.get("tools") or [])
-        known = {tool.name: tool for tool in (*self._own_tools, *agent.tools)}
-        child = agent.beside(
-            messages=_converted(line, "messages", tuple[Message, ...] | None) or (),
-            tools=[known[name] for name in names if name in known],
-            system=str(fields.get("system", "")),
-        )
-        child.goes_on = True
-        self._agents[int(fields.get("number", 0))] = cast("RecordedAgent", child)
 
     async def _reload(self) -> None:
         if self._host is None:

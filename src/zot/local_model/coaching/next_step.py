@@ -77,7 +77,17 @@ class _Lead:
                 return for_answer(self._task.text, _outputs(runs[-1:]))
             return self._report()
         if "bash" in self._tools and (task.handles or (task.counts and task.only_asks)):
-            return self._by_command()
+            runs = self._history.runs
+            good = [
+                run
+                for run in runs
+                if not run.failed
+                and (not self._task.asks or re.sub(r"^\$ .*|\[exit .*", "", run.output, flags=re.MULTILINE).strip())
+            ]
+            if not good and len(runs) < MOST_COMMANDS:
+                known = _outputs([run for run in runs[-1:] if run.failed])
+                return for_command(self._task.text, self._names, known, warmth=WARMTH[min(len(runs), 4)])
+            return for_answer(self._task.text, _outputs(good or runs[-1:])) if self._task.asks else self._report()
         if task.only_asks:
             return self._question()
         return self._change() if task.changes else None
@@ -95,20 +105,6 @@ class _Lead:
 
     def _runner(self, path: str) -> str:
         return _RUNNERS.get(path.rpartition(".")[2], "")
-
-    def _by_command(self) -> Move:
-        """Small models cannot count, but know commands that do."""
-        runs = self._history.runs
-        good = [
-            run
-            for run in runs
-            if not run.failed
-            and (not self._task.asks or re.sub(r"^\$ .*|\[exit .*", "", run.output, flags=re.MULTILINE).strip())
-        ]
-        if not good and len(runs) < MOST_COMMANDS:
-            known = _outputs([run for run in runs[-1:] if run.failed])
-            return for_command(self._task.text, self._names, known, warmth=WARMTH[min(len(runs), 4)])
-        return for_answer(self._task.text, _outputs(good or runs[-1:])) if self._task.asks else self._report()
 
     # --- questions
 

@@ -96,11 +96,7 @@ def _plan(home: Path, arguments: ParsedArguments, output: Path, *, again: bool) 
         given = msgspec.structs.replace(starter(arguments), provider=old.order.provider)
         _, credential = prepare_worker(given, old.order_for(items[0]))
         return msgspec.structs.replace(
-            old,
-            items=items,
-            task=task,
-            max_agents=most,
-            max_cost=amount(arguments, "--max-cost") or old.max_cost,
+            old, items=items, task=task, max_agents=most, max_cost=amount(arguments, "--max-cost") or old.max_cost
         ), credential
     each = msgspec.structs.replace(request(arguments, task), max_cost=amount(arguments, "--max-cost-each"), session="")
     spec, credential = prepare_worker(starter(arguments), each)

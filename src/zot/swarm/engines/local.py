@@ -40,13 +40,7 @@ async def spawn_worker(
     try:
         with worker_argv((sys.executable, "-m", "zot"), config, key) as (argv, descriptors):
             tree = spawn(
-                argv,
-                cwd=directory,
-                env=environment,
-                stdin=child_in,
-                stdout=child_out,
-                stderr=log,
-                pass_fds=descriptors,
+                argv, cwd=directory, env=environment, stdin=child_in, stdout=child_out, stderr=log, pass_fds=descriptors
             )
     except BaseException:
         os.close(stdin)

@@ -17,7 +17,7 @@ from typing import Literal
 
 import msgspec
 
-from zot.errors import GitFailed, NotThere
+from zot.errors import GitFailed
 from zot.swarm.git import apply_merge
 from zot.swarm.git.excluded_files import excluded_from_merge, named
 from zot.swarm.git.safe_git import Repository, ScratchRepository, find_repository, scratch_repository
@@ -369,11 +369,6 @@ async def has_unmerged(tree: WorktreeRecord) -> bool:
             return False
     record = merged_record(Path(tree.path).parent)
     return record is None or record.tree != now
-
-
-def check_same_repository(sources: Sequence[MergeSource]) -> None:
-    if len({source.tree.repository for source in sources}) > 1:
-        raise NotThere("these workers are of several repositories; merge those of one at a time")
 
 
 TIMEOUT_S = 1800.0

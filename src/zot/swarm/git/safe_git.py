@@ -21,7 +21,6 @@ from zot.system.safe_open import create, read_beginning, read_whole
 from zot.system.temp_files import held_directory, temporary_name
 
 OLDEST = (2, 38)  # which can merge without a working tree
-LARGEST_OUTPUT = 256 << 20
 _LARGEST_INDEX = 256 << 20
 _PATIENCE_S = 600.0
 # How files lie in a working tree: none of these names a program.
@@ -123,7 +122,22 @@ class ScratchRepository:
         self.place = place
         self._is_long = repository.format != "sha1"
         self._git = git_program()
-        self._environment = _clean_environment(repository, place, looks=looks)
+        kept = {
+            name: value for name, value in os.environ.items() if name in ("PATH", "TMPDIR", "TZ", "LD_LIBRARY_PATH")
+        }
+        self._environment = {
+            **kept,
+            **_QUIET,
+            "HOME": os.fspath(place / "home"),
+            "XDG_CONFIG_HOME": os.fspath(place / "home"),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "GIT_DIR": os.fspath(place),
+            "GIT_OBJECT_DIRECTORY": repository.objects,
+        }
+        if looks:
+            self._environment["GIT_OBJECT_DIRECTORY"] = os.fspath(place / "objects")
+            self._environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted_path(repository.objects)
         _lay(place, repository)
 
     async def git(
@@ -281,7 +295,14 @@ def _lay(place: Path, repository: Repository) -> None:
         lines += ["[extensions]", f"\tobjectformat = {repository.format}"]
     write_new(place / "config", "\n".join([*lines, ""]).encode())
     write_new(place / "HEAD", b"ref: refs/heads/none\n")
-    write_new(place / "info" / "exclude", b"\n".join(_ignored(repository)))
+    own = repository.settings.get("core.excludesfile", "")
+    configured = os.environ.get("XDG_CONFIG_HOME") or os.fspath(user_home() / ".config")
+    personal = os.path.expanduser(own) if own else os.path.join(configured, "git", "ignore")
+    found: list[bytes] = []
+    for path in (personal, os.path.join(repository.common, "info", "exclude")):
+        with suppress(OSError):
+            found.append(read_beginning(path, 1 << 20))
+    write_new(place / "info" / "exclude", b"\n".join(found))
     with suppress(FileNotFoundError):
         write_new(place / "shallow", read_whole(os.path.join(repository.common, "shallow")))
 
@@ -305,36 +326,6 @@ def own_config(repository: Repository) -> bytes:
 
 def _quoted(value: str) -> str:
     return re.sub(r'["\\\n]', "", value)
-
-
-def _ignored(repository: Repository) -> list[bytes]:
-    """What the user and this repository want ignored beside what ``.gitignore`` says."""
-    own = repository.settings.get("core.excludesfile", "")
-    configured = os.environ.get("XDG_CONFIG_HOME") or os.fspath(user_home() / ".config")
-    personal = os.path.expanduser(own) if own else os.path.join(configured, "git", "ignore")
-    found: list[bytes] = []
-    for path in (personal, os.path.join(repository.common, "info", "exclude")):
-        with suppress(OSError):
-            found.append(read_beginning(path, 1 << 20))
-    return found
-
-
-def _clean_environment(repository: Repository, place: Path, *, looks: bool) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "TMPDIR", "TZ", "LD_LIBRARY_PATH")}
-    environment = {
-        **kept,
-        **_QUIET,
-        "HOME": os.fspath(place / "home"),
-        "XDG_CONFIG_HOME": os.fspath(place / "home"),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": "/dev/null",
-        "GIT_DIR": os.fspath(place),
-        "GIT_OBJECT_DIRECTORY": repository.objects,
-    }
-    if looks:
-        environment["GIT_OBJECT_DIRECTORY"] = os.fspath(place / "objects")
-        environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted_path(repository.objects)
-    return environment
 
 
 def _quoted_path(path: str) -> str:

@@ -360,20 +360,18 @@ def head_of(directory: Path) -> str:
         for _ in range(5):
             if not said.startswith("ref: "):
                 break
-            said = _reference(directory, said[5:].strip())
+            name = said[5:].strip()
+            if not name.startswith("refs/") or ".." in name:
+                said = ""
+            else:
+                try:
+                    said = _text(directory / name, directory)
+                except OSError:
+                    packed = _text(directory / "packed-refs", directory).splitlines()
+                    said = next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
     except OSError:
         return ""
     return said if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", said) else ""
-
-
-def _reference(directory: Path, name: str) -> str:
-    if not name.startswith("refs/") or ".." in name:
-        return ""
-    try:
-        return _text(directory / name, directory)
-    except OSError:
-        packed = _text(directory / "packed-refs", directory).splitlines()
-        return next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
 
 
 def _text(path: Path, within: Path) -> str:

@@ -71,7 +71,15 @@ class SupervisorRuntimeDir:
         """A socket in a new private directory; ZotError when no place takes one."""
         self.sweep()
         why = ""
-        for base in _bases():
+        found: list[str] = []
+        for place in (os.environ.get("XDG_RUNTIME_DIR", ""), os.environ.get("TMPDIR", ""), "/tmp"):
+            with suppress(OSError):
+                if os.path.isabs(place) and len(os.fsencode(place)) + 30 < _LONGEST:
+                    info = os.stat(place)
+                    ours = info.st_uid == os.geteuid() and not info.st_mode & 0o022
+                    if stat.S_ISDIR(info.st_mode) and (ours or info.st_mode & stat.S_ISVTX):
+                        found.append(place)
+        for base in found:
             directory = os.path.join(base, _PREFIX + os.urandom(6).hex())
             listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             try:
@@ -115,16 +123,3 @@ class SupervisorRuntimeDir:
 def _remove_socket(running: SupervisorInfo) -> None:
     if Path(running.socket).parent.name.startswith(_PREFIX):
         rmtree(Path(running.socket).parent, ignore_errors=True)
-
-
-def _bases() -> list[str]:
-    """Where a private directory may be made, the best first."""
-    found: list[str] = []
-    for place in (os.environ.get("XDG_RUNTIME_DIR", ""), os.environ.get("TMPDIR", ""), "/tmp"):
-        with suppress(OSError):
-            if os.path.isabs(place) and len(os.fsencode(place)) + 30 < _LONGEST:
-                info = os.stat(place)
-                ours = info.st_uid == os.geteuid() and not info.st_mode & 0o022
-                if stat.S_ISDIR(info.st_mode) and (ours or info.st_mode & stat.S_ISVTX):
-                    found.append(place)
-    return found

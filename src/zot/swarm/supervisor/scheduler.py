@@ -80,14 +80,6 @@ class Scheduler:
         if wish.writes:
             self._written[wish.writes] += 1
 
-    def why_waiting(self, worker: str) -> str:
-        wish = self._waiting.get(worker)
-        if wish is None:
-            return ""
-        if wish.writes and any(other.writes == wish.writes for other in self._running.values()):
-            return f"another worker writes in {wish.writes}"
-        return "queued"
-
     def _has_room(self, swarm: str) -> bool:
         if own := self.most_of.get(swarm, 0):
             return self._at_work[swarm] < own

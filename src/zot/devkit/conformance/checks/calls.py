@@ -32,11 +32,7 @@ CHECKS = (
         "without arguments the key args is absent",
     ),
     Check(
-        "commands-action",
-        "7.2",
-        (55,),
-        "the action is one the protocol knows",
-        f"the actions are {', '.join(ACTIONS)}",
+        "commands-action", "7.2", (55,), "the action is one the protocol knows", f"the actions are {', '.join(ACTIONS)}"
     ),
     Check(
         "commands-payload",
@@ -115,10 +111,7 @@ def _missing(answer: CommandResponse) -> str:
 
 async def check_tools(run: ExtensionRun) -> None:
     for tool in run.callable_tools:
-        calls = {
-            "tools-answered": tool_call(tool),
-            "tools-empty-args": ToolCall(id=new_id(), name=tool.name, args={}),
-        }
+        calls = {"tools-answered": tool_call(tool), "tools-empty-args": ToolCall(id=new_id(), name=tool.name, args={})}
         for id, asked in calls.items():
             question = await run.answered(asked, id, run.times.tool)
             if question is not None and isinstance(question.answer, ToolResult):

@@ -69,13 +69,7 @@ CHECKS = (
         "hello carries the name of the manifest",
         'send {"type":"hello","name":NAME} with the same NAME as in extension.json',
     ),
-    Check(
-        "handshake-hello-once",
-        "6.1",
-        (29,),
-        "hello is sent once",
-        "send hello at the start of the process only",
-    ),
+    Check("handshake-hello-once", "6.1", (29,), "hello is sent once", "send hello at the start of the process only"),
     Check(
         "handshake-ready",
         "6.3",

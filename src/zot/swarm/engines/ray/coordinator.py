@@ -16,16 +16,7 @@ from typing import Any, Protocol
 import msgspec
 
 from zot.errors import EngineFault
-from zot.swarm.engines.ray.frames import (
-    VERSION,
-    Batch,
-    Begin,
-    Over,
-    Taken,
-    decode_batch,
-    decode_begin,
-    encode,
-)
+from zot.swarm.engines.ray.frames import VERSION, Batch, Begin, Over, Taken, decode_batch, decode_begin, encode
 from zot.swarm.supervisor.budget import RemainingBudget
 from zot.system.background_tasks import BackgroundTasks
 from zot.wire.rpc_frames import Permit, PermitRequest, PermitSettled

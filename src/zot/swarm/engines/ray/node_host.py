@@ -177,10 +177,7 @@ class NodeAttempt:
         if isinstance(script, str):
             script = script.replace("{directory}", str(self._directory)).replace("{tree}", str(self._tree.path))
         config = msgspec.structs.replace(
-            given,
-            script=script,
-            cwd=str(cwd if cwd.is_dir() else self._tree.path),
-            session_file=str(self._session),
+            given, script=script, cwd=str(cwd if cwd.is_dir() else self._tree.path), session_file=str(self._session)
         )
         kept = {
             name: value
