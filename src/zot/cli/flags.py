@@ -135,7 +135,7 @@ class Flags:
 
 
 def _key_from(fd: int) -> str:
-    """What somebody who started zot wrote into a pipe for it; no other process can see it there."""
+    """The key from a pipe, which no other process can read."""
     import os  # few start zot so
 
     pieces: list[bytes] = []

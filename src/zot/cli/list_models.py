@@ -39,7 +39,7 @@ def run() -> int:
 
 
 def usable_providers(catalog: Catalog, home: Path) -> set[str]:
-    """Those with a credential, and those that need none; nobody is asked, and no key command is run."""
+    """Providers with a credential or without need of one; runs no key command."""
     from zot.agent.settings import Settings
     from zot.provider.auth.auth_store import AuthStore
     from zot.provider.auth.credential_lookup import has_credential

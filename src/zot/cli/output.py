@@ -10,7 +10,7 @@ from zot.system.visible_text import spelled
 
 
 def tell(text: str) -> None:
-    """One line for a person, on stderr; where nobody reads it, what it is about is done all the same."""
+    """One line on stderr; a closed stderr is no error."""
     with suppress(OSError):
         sys.stderr.write(f"{_encodable(spelled(text), sys.stderr)}\n")
         sys.stderr.flush()

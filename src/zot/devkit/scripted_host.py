@@ -86,7 +86,7 @@ class ScriptHost:
         self.started = time.monotonic()
         self.exit_code: int | None = None
         self.stdout_closed = False
-        self.flooded = False  # it said more than anybody can read; the rest is not looked at
+        self.flooded = False  # it sent too many lines; the rest is ignored
         self.stderr = stderr
         self._tree = tree
         self._stdout = stdout
@@ -341,7 +341,7 @@ class ScriptHost:
             listener(line)
 
     def wake(self) -> None:
-        """Let whoever waits look again."""
+        """Wakes waiting callers."""
         self._news.set()
         self._news = asyncio.Event()
 

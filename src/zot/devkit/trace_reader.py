@@ -185,7 +185,7 @@ class Typed:
         line = "-"
         while line:
             line = sys.stdin.readline()
-            with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+            with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self._add, line)
 
     def _add(self, line: str) -> None:

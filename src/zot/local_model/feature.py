@@ -95,7 +95,7 @@ _LARGER = {
 
 def shortcomings(model: Model) -> Iterator[str]:
     if model.tool_calls:
-        return  # whoever holds it by a grammar has allowed for both
+        return  # constrained by a grammar, which handles both
     if 0 < model.context_window < SMALL_WINDOW:
         larger = _LARGER.get(model.provider, "start its server with a larger one")
         yield (
@@ -137,7 +137,7 @@ async def held_if_unable(resolved: Resolved, services: Services) -> Resolved | N
     try:
         ability = await _ability(endpoint, resolved.model.id, services)
     except (ProviderError, OSError, TimeoutError):
-        return None  # whoever cannot be asked will say so when the prompt comes
+        return None  # an unreachable server is reported with the prompt
     if ability.calls is not False or not ability.grammar:
         return None
     model = msgspec.structs.replace(resolved.model, tool_calls="grammar")

@@ -14,7 +14,7 @@ _FEW = 4  # so many threads or fewer are all used: on small machines half of the
 
 
 def free_memory() -> int:
-    """Bytes a new process may take without pushing others out; -1 when nobody knows."""
+    """Bytes a new process may use without swapping; -1 if unknown."""
     limits = [amount for amount in (_machine(), _container(), _own_limit()) if amount >= 0]
     return min(limits, default=-1)
 

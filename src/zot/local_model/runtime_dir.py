@@ -69,7 +69,7 @@ class ServerRuntimeDir:
         return is_held(self.directory / "server.lock")
 
     def server_lock(self) -> int:
-        """The lock a server holds from its birth, as a descriptor it inherits; -1 when somebody has it."""
+        """The server's lock, as a descriptor it inherits; -1 if it is taken."""
         return held_from_birth(self.directory / "server.lock")
 
     def publish(self, running: ServerInfo) -> None:

@@ -19,7 +19,7 @@ from zot.system.files import find_program
 from zot.system.temp_files import scratch_directory
 
 API = "grammar"  # its models cannot call tools by themselves
-FIRST = "small"  # what to install when nobody said which
+FIRST = "small"  # installed by default
 
 
 class ModelSelection(msgspec.Struct, frozen=True):

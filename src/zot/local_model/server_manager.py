@@ -105,7 +105,7 @@ class LocalServerManager:
         return False
 
     def release(self) -> None:
-        """This zot needs it no more; it ends if nobody else does."""
+        """Releases the server; it exits if no other process uses it."""
         if self._lease is not None:
             self._lease.release()
             self._lease = None

@@ -63,7 +63,7 @@ def main() -> None:
     except Exception as error:
         print(f"zot: {error}", file=sys.stderr, flush=True)
         os._exit(1)
-    with suppress(OSError):  # whoever started it may be gone
+    with suppress(OSError):  # the starter may have exited
         os.write(1, b"ready\n")
         os.close(1)
     while True:
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def _serve(task: LocalServerConfig) -> tuple[str, object]:
-    """The address it answers at, once the weights are loaded. The system chooses the port, so nobody can be first."""
+    """Loads the weights and returns the address. The system chooses the port."""
     runtime: Any = import_module("xllamacpp")  # it tells no types
     parameters = runtime.CommonParams()
     parameters.model.path = task.path

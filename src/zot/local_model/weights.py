@@ -20,7 +20,7 @@ _BESIDE = 400_000_000  # what a model needs beside its weights: the window, the 
 
 
 class Address(msgspec.Struct, frozen=True, tag_field="kind", tag="address"):
-    """A file somebody serves."""
+    """A file at an address."""
 
     url: str
 

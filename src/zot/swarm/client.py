@@ -270,7 +270,7 @@ async def connect(home: Path, credential: WorkerKey | None = None) -> Supervisor
 
 
 async def _joined(runtime_dir: SupervisorRuntimeDir) -> SupervisorClient | None:
-    """One that ends in this moment greets nobody."""
+    """None if it is not running or is just exiting (it sends no greeting)."""
     running = runtime_dir.running()
     if running is None:
         return None
@@ -285,7 +285,7 @@ async def _joined(runtime_dir: SupervisorRuntimeDir) -> SupervisorClient | None:
 
 
 async def _start(home: Path, runtime_dir: SupervisorRuntimeDir, lock: int, credential: WorkerKey | None) -> None:
-    """In a session of its own, away from the keyboard's signals, without anybody's keys."""
+    """Starts it in its own session, without the keyboard's signals and without keys."""
     tried = {name: os.environ.get(f"ZOT_SWARM_{name.upper()}", "") for name in ("patience_s", "idle_s")}  # by tests
     given = {name: float(value) for name, value in tried.items() if value}
     lent = _keys_of_the_living(home) | ({credential.provider: credential.value} if credential is not None else {})
@@ -320,7 +320,7 @@ def _keys_of_the_living(home: Path) -> dict[str, str]:
     for worker in WorkerStore(home).all():
         name = worker.spec.config.provider
         if worker.status in LIVE and name and name not in found:
-            from zot.swarm.worker_config import resolve_worker_credential  # most find nobody left
+            from zot.swarm.worker_config import resolve_worker_credential  # rarely needed
 
             with suppress(ZotError):
                 credential = resolve_worker_credential(worker.spec.config, home).credential
@@ -329,7 +329,7 @@ def _keys_of_the_living(home: Path) -> dict[str, str]:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """Ours, without anybody's keys: those of providers that are configured here do not count as well."""
+    """Our environment without keys, including those of configured providers."""
     from zot.provider.catalog import Catalog  # only who starts something needs it
 
     return strip_keys(os.environ, Catalog(home).providers().values())
@@ -359,7 +359,7 @@ def _complaint(runtime_dir: SupervisorRuntimeDir) -> str:
     return "it said nothing"
 
 
-# --- the records, whoever holds them at this moment
+# --- records, with or without a supervisor
 
 
 async def workers(home: Path, *, all: bool = False, problems: list[str] | None = None) -> tuple[WorkerInfo, ...]:
@@ -372,7 +372,7 @@ async def workers(home: Path, *, all: bool = False, problems: list[str] | None =
 
 
 def load_worker(home: Path, typed: str) -> WorkerRecord:
-    """The record of who is meant, as it is on disk; NotThere when it is nobody."""
+    """The worker's record on disk; NotThere if there is none."""
     return find_worker(typed, WorkerStore(home).all())
 
 

@@ -64,7 +64,7 @@ class Inbox:
                 self.taken, self.finished = max(self.taken, entry.taken), max(self.finished, entry.finished)
 
     def accept(self, text: str, images: tuple[Image, ...] = ()) -> InboxMessage:
-        """Keep a message; OSError when it cannot be kept, and nobody is told that it was."""
+        """Stores a message; OSError if that fails, without an acknowledgement."""
         last = self._messages[-1].number if self._messages else 0
         message = InboxMessage(number=last + 1, text=text, images=images, time=time.time())
         self._append(message, durable=True)
@@ -117,7 +117,7 @@ class Inbox:
 
 
 def said_in(session: Path, text: str) -> int:
-    """How often a session has this as what somebody said."""
+    """How often a session has this text as a user message."""
     from zot.core.session.resume import replay  # only for one that goes on
     from zot.core.session.session_file import read_lines
 

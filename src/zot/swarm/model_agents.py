@@ -114,7 +114,7 @@ class ModelSwarm:
         except TimeoutError:
             late = [self._agents[id].name for id in found if not is_over(self._agents[id])]
             note = f"\n[still at work after {seconds} s: {', '.join(late)}]\n"
-        finally:  # whoever is not done yet is told of later
+        finally:  # unfinished agents are reported later
             self._batch = [id for id in before if id not in found or not is_over(self._agents[id])]
             self._done.set()
         return await self._told([id for id in found if is_over(self._agents[id])]) + note
@@ -179,7 +179,7 @@ class ModelSwarm:
     async def _looked_at(self, id: str) -> SwarmWorker:
         try:
             return await self._service.get(id)
-        except ZotError as error:  # somebody removed it
+        except ZotError as error:  # it was removed
             return SwarmWorker(worker=self._agents[id], answer=f"(nothing more is known: {error})")
 
 

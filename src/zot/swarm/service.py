@@ -152,7 +152,7 @@ class SwarmService:
         return recorded(self.home, self.named(worker).id).worker
 
     def named(self, typed: str) -> WorkerRecord:
-        """The record of who is meant; NotThere when it is nobody."""
+        """The worker's record; NotThere if there is none."""
         return client.load_worker(self.home, typed)
 
     # --- what became of its work
@@ -245,7 +245,7 @@ class SwarmService:
 
 
 def recorded(home: Path, id: str) -> SwarmWorker:
-    """A worker as it is on disk; nobody looks after it."""
+    """A worker from its record, without a supervisor."""
     place = WorkerStore(home).of(id)
     worker = place.load()
     answer = last_answer(place.events) or worker.answer

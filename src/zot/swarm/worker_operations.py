@@ -36,7 +36,7 @@ AT_WORK = ("queued", "running", "waiting")
 
 
 async def get_worker(home: Path, typed: str) -> WorkerRecord:
-    """Who is meant, as it is at this moment; NotThere when it is nobody."""
+    """The worker with its present state; NotThere if there is none."""
     return await _as_it_is(home, client.load_worker(home, typed))
 
 
@@ -181,7 +181,7 @@ async def write_patch(worker: WorkerRecord, path: Path) -> bool:
 
 
 class UnmergedChanges(ZotError):
-    """Somebody who knows that it is lost may remove it all the same."""
+    """The worker has changes that are not merged; ``force`` removes it anyway."""
 
 
 async def remove_worker(home: Path, worker: WorkerRecord, *, force: bool = False) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from zot.wire.swarm_frames import SwarmCommand
 Status = Literal["queued", "running", "waiting", "idle", "done", "failed", "stopped", "lost"]
 Mode = Literal["shared", "worktree"]
 
-LIVE: frozenset[Status] = frozenset({"queued", "running", "waiting", "idle"})  # somebody has to look after it
+LIVE: frozenset[Status] = frozenset({"queued", "running", "waiting", "idle"})  # a supervisor must watch it
 
 TIMEOUT_S = 3600.0
 RETRIES = 2  # of a model call, unless the starter says otherwise
@@ -166,7 +166,7 @@ class StartWorker(Command, frozen=True, kw_only=True, tag="swarm_start_worker"):
 
 
 class RecordMerge(Command, frozen=True, kw_only=True, tag="swarm_note"):
-    """Whoever merged or removes a worker says so: the record is the supervisor's to write."""
+    """Records a merge, or the removal, of a worker."""
 
     worker: str
     merged: str = ""

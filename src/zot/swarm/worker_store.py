@@ -41,7 +41,7 @@ class WorkerDir:
 
     @property
     def is_unfinished(self) -> bool:
-        """There is no record yet, and nobody ever worked here."""
+        """True if there is no record yet."""
         there = {name for name in (*_TRACES, MAKING, "tree") if os.path.lexists(self.directory / name)}
         return not there.intersection(_TRACES) and (MAKING in there or "tree" not in there)
 
@@ -145,7 +145,7 @@ def check_name(name: str, taken: Collection[str]) -> None:
 
 
 def find_worker(typed: str, workers: Iterable[WorkerRecord]) -> WorkerRecord:
-    """Who is meant; NotThere when it is nobody, or could be several."""
+    """The named worker; NotThere if there is none, or several."""
     known = list(workers)
     for worker in known:
         if worker.id == typed:

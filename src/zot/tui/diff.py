@@ -136,7 +136,7 @@ def numbered(rows: Sequence[str], starts: Sequence[tuple[int, int]]) -> list[Dif
 
 
 def unnumbered(rows: Sequence[str]) -> list[DiffLine]:
-    """The same rows where nobody knows any more which lines they were."""
+    """The same rows without line numbers."""
     return [DiffLine("", 0, row) if row == "..." else _numbered(row, 0, 0)[0] for row in rows]
 
 
@@ -170,7 +170,7 @@ def _unified(rows: Sequence[str]) -> Iterator[DiffLine]:
 
 def _numbered(row: str, old: int, new: int) -> tuple[DiffLine, int, int]:
     sign, text = (row[:1] or " "), row[1:]
-    if sign not in _ROLES:  # of a session that somebody else wrote
+    if sign not in _ROLES:  # from a foreign session
         return DiffLine("", 0, row), old, new
     if sign == "-":
         return DiffLine("-", old, text), old + 1, new

@@ -22,7 +22,7 @@ _CHUNK = 4096
 _ASPECT = 2.0
 _LARGEST = 20 * 1024 * 1024
 
-_ids = count(os.getpid() % 1_000_000 * 1_000 + 1)  # our own, so that nobody else's picture is replaced
+_ids = count(os.getpid() % 1_000_000 * 1_000 + 1)  # unique, so that no other picture is replaced
 
 
 class Picture(msgspec.Struct, frozen=True):

@@ -65,7 +65,7 @@ class Sanitizer:
 
 
 def sanitize(text: str) -> str:
-    """A whole text made safe to print; a style it leaves on ends with whoever prints it."""
+    """A whole text made safe to print; the caller resets a style that is left on."""
     if not _NEEDS_WORK.search(text):
         return text
     safe, rest = _clean(text)

@@ -152,7 +152,7 @@ class Terminal:
     def read(self) -> bytes:
         """What was typed; empty when nothing was, or the terminal is gone."""
         try:
-            if not select.select([self._in], [], [], 0)[0]:  # somebody else read it
+            if not select.select([self._in], [], [], 0)[0]:  # another process read it
                 return b""
             data = os.read(self._in, 1 << 16)
         except InterruptedError:

@@ -30,7 +30,7 @@ class Token(str):
 
 
 class BufferLine(list[str]):
-    """The units of one line. ``layout`` belongs to whoever lays the line out."""
+    """The units of one line. ``layout`` belongs to the layout code."""
 
     layout: tuple[int, list[tuple[int, int]]] | None = None
 

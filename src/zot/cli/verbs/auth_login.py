@@ -191,7 +191,7 @@ class _Login:
 
             async def pasted() -> str:
                 typed = await lines.next()
-                if typed is None:  # nobody can paste any more: the browser may still come
+                if typed is None:  # stdin is closed: the browser may still answer
                     await asyncio.Future[None]()
                 return typed or ""
 

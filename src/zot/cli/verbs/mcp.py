@@ -94,7 +94,7 @@ def _list(desk: McpContext, arguments: ParsedArguments) -> int:
 
 
 def _what(desk: McpContext, entry: ServerConfig) -> str:
-    """In full where somebody has to decide about it; else without what may be secret."""
+    """In full for a decision; otherwise without possible secrets."""
     return entry.shown(values=not desk.may_run(entry))
 
 
@@ -143,7 +143,7 @@ def _add(desk: McpContext, arguments: ParsedArguments) -> int:
     if config.has(path, name) and not arguments.has("--force"):
         raise NotThere(f"{path} has a server {name} already; --force replaces it")
     config.put(path, name, fields)
-    if arguments.has("--project"):  # whoever typed it has seen it
+    if arguments.has("--project"):  # the user has just typed it
         desk.trust.trust(desk.cwd, "mcp", name, entry.content())
     tell(f"added {name} to {path}; `zot mcp test {name}` tries it")
     return 0
@@ -320,7 +320,7 @@ _VERBS: dict[str, tuple[_Command, int, int | None]] = {
 
 
 async def run_login(home: Path, cwd: Path, entry: ServerConfig, seconds: float) -> int:
-    """The exit code; ZotError says why nobody is logged in."""
+    """The exit code; ZotError if the login failed."""
     from zot.features.login.browser import has_browser, open_in_browser
     from zot.features.mcp.oauth import log_in
     from zot.provider.http.pool import HttpPool
@@ -342,7 +342,7 @@ async def run_login(home: Path, cwd: Path, entry: ServerConfig, seconds: float) 
 
         async def pasted() -> str:
             typed = await lines.next()
-            if typed is None:  # nobody can paste any more: the browser may still come
+            if typed is None:  # stdin is closed: the browser may still answer
                 await asyncio.Future[None]()
             return typed or ""
 
@@ -372,7 +372,7 @@ async def run_login(home: Path, cwd: Path, entry: ServerConfig, seconds: float) 
 
 
 async def _challenge(server: object) -> str | None:
-    """What the server says to somebody who is not logged in; None when it does not mind."""
+    """The server's challenge without a login; None if it needs none."""
     from zot.features.mcp.server import Server
 
     assert isinstance(server, Server)

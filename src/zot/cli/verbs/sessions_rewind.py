@@ -122,7 +122,7 @@ def _go_back(
     cwd: str,
 ) -> int:
     with _held(store, path, place, cwd) as keeping:
-        now = plan(events, point.key, place.objects)  # again: somebody took his time to answer
+        now = plan(events, point.key, place.objects)  # again: the user may have taken long to answer
         conflicts = now.conflicts
         try:
             report = carry_out(keeping, [*now.doable, *(conflicts if wanted.overwrite else [])])

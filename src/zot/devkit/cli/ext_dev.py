@@ -159,7 +159,7 @@ class DevLoop:
 
             def read() -> None:
                 while line := sys.stdin.readline():
-                    with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+                    with suppress(RuntimeError):  # the loop is closed
                         loop.call_soon_threadsafe(self._typed.append, line)
 
             threading.Thread(target=read, daemon=True).start()

@@ -1,4 +1,4 @@
-"""``zot replay FILE``: a recorded run, shown as it was, or with ``--verify`` run once more and compared."""
+"""``zot replay FILE``: shows a recorded run, or with ``--verify`` runs it again and compares."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class Conductor:
                 trigger = self.triggers.get(line.type)
                 if trigger is None or not trigger(line) or self._at == before:
                     break
-        except Exception as error:  # a line that nobody can act upon: told here, and not to whoever emitted an event
+        except Exception as error:  # reported here, not to the emitter of an event
             number, name = (line.number, name_of(line.fields)) if (line := self.line) is not None else (0, "")
             self.fail(Difference(number, name, "", "" if line is None else gist(line.fields), f"{error}"))
         finally:
@@ -110,7 +110,7 @@ class Conductor:
             self.over.set_result(None)
 
     def advance_soon(self) -> None:
-        """Somebody came whom the line under the cursor may be for."""
+        """A new waiter: the line under the cursor may be for it."""
         asyncio.get_running_loop().call_soon(self.advance)
 
     def pass_on(self) -> bool:
@@ -131,7 +131,7 @@ class Conductor:
         return False
 
     def wake(self, *key: Hashable) -> bool:
-        """Whoever waits for this line gets it; if nobody does yet, it will when somebody comes."""
+        """Gives this line to its waiter, now or when it comes."""
         waiter, line = self._waiting.get(key), self.line
         if waiter is not None and not waiter.done() and line is not None:
             waiter.set_result(line)
@@ -155,7 +155,7 @@ class Conductor:
         return key in self._waiting
 
     async def caught_up(self) -> None:
-        """Until nothing that somebody else did stands under the cursor: it came before what follows here."""
+        """Waits until the cursor has passed inputs from outside, which came first."""
         looks = 0
         while self._held == self._at and self.line is not None:
             looks += 1

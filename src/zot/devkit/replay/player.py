@@ -30,7 +30,7 @@ _ROWS = 24
 _PLAIN_COLUMNS = 100
 _LONGEST_S = 3600.0
 _LONGEST_TOLD_S = 1e9
-_LONGEST_IDLE_S = 2.0  # while nothing runs: somebody thought about what to type
+_LONGEST_IDLE_S = 2.0  # while nothing runs: the user was typing
 # What a line that makes no sense ends in.
 STRANGE = (msgspec.ValidationError, TypeError, ValueError, KeyError, AttributeError, OverflowError)
 _Known = events.ShownEvent | events.RecordedEvent | events.LifecycleEvent
@@ -48,7 +48,7 @@ class Shown:
     def __init__(self, columns: int, *, colours: bool) -> None:
         self._desk = _PrintingDesk(columns, colours=colours)
         self._transcript = Transcript(cast("ScreenServices", self._desk), Notes(), Activity(), lambda: False)
-        self._held = False  # somebody looks at the text before it is shown
+        self._held = False  # an interceptor sees the text before it is shown
         self._others: set[int] = set()
         self._stopped = ""  # by whom the run was stopped, until it has ended
 
@@ -61,7 +61,7 @@ class Shown:
         self._transcript.mark("◇", text)
 
     def hear(self, line: Line) -> None:
-        """One line; what nobody would have seen leaves no trace, and neither does what makes no sense."""
+        """Shows one line; invisible and invalid ones are skipped."""
         if line.agent > 1:
             self._beside(line)
             return

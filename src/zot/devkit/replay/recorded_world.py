@@ -113,7 +113,7 @@ class RecordedTool:
 
 
 class RecordedPeople:
-    """What the gate was told: what a call is, which rules there were, and what somebody answered."""
+    """The recorded input of the gate: classification, rules and answers."""
 
     def __init__(self, conductor: Conductor) -> None:
         self._conductor = conductor

@@ -35,7 +35,7 @@ from zot.wire import limits
 _Told = Diagnostic | Done | Error | ModelChanged | Notice | SessionEnded | SessionFault | SessionStarted
 _OF_EXTENSIONS = frozenset({"frame", "gone", "exit"})
 _SILENT = frozenset({"header", "setup", "command", "about"})
-_OF_PEOPLE = ("panel_key", "panel_close")  # frames that begin with a key somebody pressed
+_OF_PEOPLE = ("panel_key", "panel_close")  # frames that begin with a key press
 _WITH_EXTENSIONS_S = limits.INTERCEPT_REPLY + limits.READY_GRACE + 4.0  # nothing of theirs takes longer unseen
 
 

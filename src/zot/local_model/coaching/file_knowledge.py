@@ -222,7 +222,7 @@ def _exchange(messages: Sequence[Message]) -> tuple[str, str]:
 
 
 def broken(path: str, text: str) -> str:
-    """Why a file is not what its name says; empty where it is, or where nobody can tell."""
+    """Why a file does not parse as its name says; empty if it does or cannot be checked."""
     ending = path.rpartition(".")[2]
     if len(text) > _LARGEST_PARSED or ending not in ("py", "json", "toml"):
         return ""

@@ -68,7 +68,7 @@ class _Lead:
         if len(self._history.steps) >= MOST_STEPS or len(self._history.refused) > 1 or self._task.is_long:
             return None
         if self._tools - BUILT_IN and not self._named:
-            return None  # a tool of somebody else may be what the task is about
+            return None  # the task may be about another tool
         task = self._task
         if "bash" in self._tools and not task.changes and (command := self._to_run()):
             if not (runs := self._history.runs_of(command)):

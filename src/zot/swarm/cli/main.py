@@ -129,7 +129,7 @@ def request(arguments: ParsedArguments, task: str) -> SwarmStart:
 
 
 def amount(arguments: ParsedArguments, switch: str, *, whole: bool = False) -> float:
-    """Above 0; 0 when it was not typed. Nobody who types a limit of nothing wants to have none."""
+    """Above 0; 0 if it was not typed. A typed 0 is an error."""
     typed = arguments.values.get(switch)
     if typed is None:
         return 0.0

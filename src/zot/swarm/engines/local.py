@@ -127,7 +127,7 @@ class LocalAttempt:
 
 _ROUNDS = 100
 _PAUSE_S = 0.05
-_POLITE = 20  # rounds before anybody is killed: the watching shell is at work
+_POLITE = 20  # rounds before processes are killed: the watching shell does it first
 
 
 async def kill_orphans(workers: Sequence[WorkerRecord]) -> None:

@@ -262,7 +262,7 @@ class MapRun:
         self._tell()
 
     async def _settle(self, swarm: client.SupervisorClient, info: WorkerInfo) -> None:
-        """A worker has nothing to do any more: written down, asked once more, or tried again."""
+        """A worker is done: record its answer, ask again, or retry the item."""
         job = self._jobs[info.id]
         if info.status not in ("done", "idle"):
             del self._jobs[info.id]

@@ -61,7 +61,7 @@ async def race(
 
 
 class _Race:
-    """The tries of a race, whoever looks after them. Each is known by its number."""
+    """The attempts of a race, by number."""
 
     def __init__(self, count: int, order: WorkerSpec, told: Callable[[str], None]) -> None:
         self._count = count

@@ -155,7 +155,7 @@ def finish(directory: Path) -> None:
 
 
 def resume(directory: Path, journal: MergeJournal) -> tuple[str, ...]:
-    """Do what a killed merge had not done yet; files that somebody changed since are left, and named."""
+    """Finishes a killed merge; returns the files that changed since and are left alone."""
     left: list[str] = []
     for number, change in _ordered(journal.changes):
         try:

@@ -159,7 +159,7 @@ class NodeTree:
 
 
 def _laid(own: Path, carried: TreeBundle) -> Repository:
-    """A directory of git with nothing in it but the branch: what ``git init`` makes, without anybody's templates."""
+    """A directory of git with nothing in it but the branch: like ``git init`` without templates."""
     for name in ("objects", "info", f"refs/heads/{os.path.dirname(carried.branch)}"):
         make_private_dir(own / name)
     wide = len(carried.head) == 64

@@ -17,7 +17,7 @@ from zot.system.temp_files import held_directory, temporary_name
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """``top`` is the user's working tree, empty for a branch that nobody has checked out."""
+    """``top`` is the user's working tree, empty for a branch that is not checked out."""
 
     name: str
     reference: str

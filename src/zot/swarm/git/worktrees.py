@@ -154,7 +154,7 @@ def own_git(tree: WorktreeRecord) -> Path:
 
 
 def init_git_dir(repository: Repository, tree: WorktreeRecord, commit: str) -> None:
-    """A directory of git with nothing in it but the branch: no hooks, no remotes, nobody's templates."""
+    """A directory of git with nothing in it but the branch: no hooks, remotes or templates."""
     own = own_git(tree)
     own.mkdir()
     for name in ("objects/info", "objects/pack", "info", f"refs/heads/{os.path.dirname(tree.branch)}"):
@@ -258,7 +258,7 @@ async def snapshot_worktree(work: ScratchRepository, tree: WorktreeRecord) -> Sn
 
 
 def _check_rules(top: str) -> None:
-    """git opens these files in every directory, and would wait for a pipe until somebody writes to it."""
+    """git opens these files in every directory, and would block on a named pipe."""
     waiting = [top]
     while waiting:
         with suppress(OSError), os.scandir(waiting.pop()) as entries:

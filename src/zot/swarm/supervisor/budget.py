@@ -123,7 +123,7 @@ class BudgetJournal:
 
 PAUSE_S = 5.0  # when a provider does not say for how long
 LONGEST_PAUSE_S = 300.0
-KEPT_S = 30 * 86400.0  # a budget that nobody has used for so long, and no worker belongs to, is forgotten
+KEPT_S = 30 * 86400.0  # an unused budget without workers is deleted after this
 FIRST_ASKING = 64  # a thousand that ask in the moment they start are refused, all but those the provider has room for
 _UNKNOWN = (
     "no price is known for {}, so the cost limit of the swarm {} cannot be held; write priceInput and priceOutput"
@@ -140,7 +140,7 @@ class RemainingBudget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallRequest(msgspec.Struct, kw_only=True, eq=False):
-    """A model call somebody wants to make. ``own`` are the limits of the worker and ``spent``, ``steps`` what it has
+    """A requested model call. ``own`` are the limits of the worker and ``spent``, ``steps`` what it has
     used; ``patient_s`` is how long it will wait by itself after it was granted. ``answer`` hears "", or why not."""
 
     id: str
@@ -153,7 +153,7 @@ class CallRequest(msgspec.Struct, kw_only=True, eq=False):
     steps: int
     answer: Callable[[str], None]
     patient_s: float = 0.0
-    unpriced: str = ""  # the model, when nobody knows what it costs
+    unpriced: str = ""  # the model, if its price is unknown
     number: int = 0  # in the order they came
     is_gone: bool = False
 
@@ -286,7 +286,7 @@ class SharedBudget:
                 self._grant(call)
 
     def next_look(self, now: float) -> float | None:
-        """Seconds until somebody who waits may go, when nothing else happens before; None when only that helps."""
+        """Seconds until a waiting call may be granted; None if only another event can do that."""
         heads = [queue[0] for queue in self._waiting.values()]
         pauses = [self._provider(call.provider).until - call.patient_s - now for call in heads]
         return min((pause for pause in pauses if pause > 0), default=None)
@@ -429,7 +429,7 @@ class SharedBudget:
                     account.age_before = max(account.age_before, entry.age)
         for account in self._accounts.values():
             account.spent = account.settled
-        for entry in self._open.values():  # whoever was granted it is gone with the supervisor, or says so
+        for entry in self._open.values():  # unsettled calls count as spent
             self._account(entry.swarm).spent += entry.usd
             self._unsettled[entry.call] = entry.usd
         if self._journal.is_damaged:

@@ -54,7 +54,7 @@ class SupervisorRuntimeDir:
         return is_held(self.directory / "supervisor.lock")
 
     def lifetime_lock(self) -> int:
-        """The lock a supervisor holds from its birth, as a descriptor it inherits; -1 when somebody has it."""
+        """The supervisor's lock, as a descriptor it inherits; -1 if it is taken."""
         make_private_dir(self.directory)
         return held_from_birth(self.directory / "supervisor.lock")
 

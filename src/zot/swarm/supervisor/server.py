@@ -56,7 +56,7 @@ class ClientConnection:
             self._writer.write(line + b"\n")
 
     def send_event(self, wrapped: bytes, line: bytes) -> None:
-        """Somebody who reads slowly goes without the pieces."""
+        """A slow client does not receive partial events."""
         if self._writer.transport.get_write_buffer_size() < _SLOW or b"_delta" not in line[:40]:
             self.send(wrapped)
 
@@ -127,7 +127,7 @@ async def _serve(task: SupervisorConfig, runtime_dir: SupervisorRuntimeDir) -> N
 
         server = await asyncio.start_unix_server(meet, sock=listening, limit=_CHUNK)
         runtime_dir.publish(SupervisorInfo(pid=os.getpid(), socket=listening.getsockname(), started=time.time()))
-        with suppress(OSError):  # whoever started it may be gone
+        with suppress(OSError):  # the starter may have exited
             os.write(1, b"ready\n")
             os.dup2(2, 1)  # left free, a client's socket would get the number, and whatever is printed
         group.create_task(_leave_if_lost(runtime_dir, task.patience_s / 4))
@@ -140,7 +140,7 @@ async def _serve(task: SupervisorConfig, runtime_dir: SupervisorRuntimeDir) -> N
 
 
 async def _until_unneeded(supervisor: Supervisor, runtime_dir: SupervisorRuntimeDir) -> None:
-    """Under the lock that everybody takes who would start one: nobody finds it and loses it again."""
+    """Under the startup lock, so that no client connects to a supervisor that exits."""
     while True:
         await supervisor.unneeded.wait()
         supervisor.unneeded.clear()
@@ -154,7 +154,7 @@ async def _until_unneeded(supervisor: Supervisor, runtime_dir: SupervisorRuntime
 
 
 async def _leave_if_lost(runtime_dir: SupervisorRuntimeDir, every_s: float) -> None:
-    """A home that was removed takes its workers along: nobody could stop them any more, or see what they did."""
+    """Ends the workers of a removed home: no client could stop them."""
     while True:
         await asyncio.sleep(every_s)
         if runtime_dir.is_orphaned:
@@ -171,7 +171,7 @@ def _terminate() -> None:
 
 
 def _is_ours(connection: socket.socket) -> bool:
-    """The directory keeps others out; the kernel says it once more where it can."""
+    """The directory is private; the kernel confirms the user where it can."""
     peer = getattr(socket, "SO_PEERCRED", None)
     if peer is None:
         return True

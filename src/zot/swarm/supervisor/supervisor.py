@@ -259,7 +259,7 @@ class Supervisor:
         self._keep_looking()
 
     def schedule_budget_check(self) -> None:
-        """Somebody may go when a pause is over."""
+        """A waiting call may be granted when a pause ends."""
         now = self._loop.time()
         self.budget.grant_waiting(now)
         if self._budget_timer is not None:
@@ -338,7 +338,7 @@ class Supervisor:
         return [living[worker.id].worker if worker.id in living else worker for worker in self._places.all()]
 
     def _meant(self, typed: str) -> WorkerRecord:
-        """NotThere when it is nobody, or could be several."""
+        """NotThere if there is none, or several."""
         if (controller := self._controllers.get(typed)) is not None:
             return controller.worker
         return find_worker(typed, self._everyone())
@@ -467,7 +467,7 @@ class Supervisor:
 
 
 def _close_record(place: WorkerDir, worker: WorkerRecord, status: Literal["done", "lost"], reason: str) -> None:
-    """Of a worker nobody looked after when it ended."""
+    """Of a worker that ended without a supervisor."""
     ended = {"type": "agent_stopped", "status": status, "reason": reason, "attempt": worker.attempt}
     log = EventLog(place.events)
     with suppress(OSError):

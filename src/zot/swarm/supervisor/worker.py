@@ -82,8 +82,8 @@ class WorkerController:
         self.inbox = Inbox(place.inbox)
         self.credential = credential
         self.answer = ""
-        self.environment: dict[str, str] = {}  # of whoever started it
-        self.stays = False  # somebody wants to tell it more, whatever its order says
+        self.environment: dict[str, str] = {}  # the starter's
+        self.stays = False  # a client sends more messages, although ``once``
         self.over = asyncio.Event()  # it has ended
         self._owner = owner
         self._wall = wall
@@ -138,7 +138,7 @@ class WorkerController:
         return RunRequest(self.id, order.swarm, writes)
 
     def accept(self, text: str, images: tuple[wire.Image, ...] = ()) -> None:
-        """Keep a message for it; OSError when that cannot be, UsageError when nobody will read it."""
+        """Stores a message; OSError if that fails, UsageError if the worker takes no more."""
         if self._ending is not None:
             raise UsageError(f"{self.worker.name} is ending; `zot swarm resume {self.id}` when it has ended")
         self.inbox.accept(text, images)
@@ -297,7 +297,7 @@ class WorkerController:
             self._end("failed", died.reason)
 
     def _die(self, reason: str) -> None:
-        """Killed in the middle of something: begun again if it may be, else left to whoever resumes it."""
+        """Its process died: restart it if allowed, else mark it as lost."""
         if self.worker.attempt <= self.worker.spec.restarts:
             self._set(status="queued", activity=f"begins again: {reason}")
             self._owner.release_slot(self)
@@ -375,7 +375,7 @@ class WorkerController:
     def _hear(self, line: bytes) -> None:
         kind = type_of(line)
         self._heard_at, self._pinged = self._loop.time(), False
-        self._log.append(line, kind)  # first: whoever is told of it may look there
+        self._log.append(line, kind)  # first: subscribers may read the log
         if kind not in PIECES:
             self._understand(kind, line)
         if kind not in (b"response", b"permit_request", b"permit_settled"):
@@ -427,7 +427,7 @@ class WorkerController:
         error = self._error
         self._rest()
         if self._ending is not None:
-            return  # whoever ends it waits for this moment
+            return  # its stop is waiting for this
         if error is not None:
             limited = bool(self._refused) or error.code == "cost_limit"
             self._end_attempt("stopped" if limited else "failed", self._refused or error.message)

@@ -112,7 +112,7 @@ def _program(manifest: Manifest) -> str:
 
 
 def _more_asked(item: Installed, new: Manifest) -> list[str]:
-    """What it would get that nobody granted it."""
+    """Permissions it would get that were not granted."""
     known = LockFile(zot_home()).of(item.directory.name)
     if known is not None:
         granted = known.granted if known.confined else None

@@ -110,7 +110,7 @@ def check(run: ExtensionRun) -> None:
                     evidence = f"tool {tool.name}: {key} {value!r} is not known"
                     run.verdicts.failed("registration-tool-options", evidence, encode(tool).rstrip())
         run.verdicts.passed("registration-schemas", "registration-tool-options")
-    # An event that never comes harms nobody, and a newer host may send it; a lost interception protects nobody.
+    # An event that never comes is harmless, and a newer host may send it; a lost interception guards nothing.
     _known(run, "registration-events", run.subscribed, (*CLASSIC_EVENTS, *LATER_EVENTS), run.verdicts.warned)
     _known(run, "registration-intercept", run.intercepts, INTERCEPTS, run.verdicts.failed)
     if run.is_guard and "tool_call" not in run.intercepts:

@@ -115,7 +115,7 @@ def check_notes(run: ExtensionRun) -> None:
     for line in run.host.transcript.received:
         match line.frame:
             case Notify(level=level, message=message) if level not in LEVELS or not message:
-                # Shown as info, or not at all: no harm to anybody but the note.
+                # Shown as info, or not at all: only the note suffers.
                 problem = "an empty message" if level in LEVELS else f"unknown level {level!r}"
                 run.verdicts.warned("notes-level", problem, line.data, line.t)
             case Notify():

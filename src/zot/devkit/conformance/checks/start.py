@@ -89,7 +89,7 @@ _LATE = 3.0  # one that is merely slow must not be told that it waits for the ho
 
 
 async def check_handshake(run: ExtensionRun) -> None:
-    """Greets it; afterwards ``run.usable`` says whether there is somebody to talk to."""
+    """Greets it and sets ``run.usable``."""
     host, verdicts = run.host, run.verdicts
     hello = await host.hello(run.times.hello)
     received = run.host.transcript.received

@@ -124,7 +124,7 @@ class _Bridge:
             listening.cancel()
 
     async def _answer(self, call: BridgeCall) -> None:
-        """Every word may be said twice: whoever did it already knows."""
+        """Every command may arrive twice; the receiver ignores the second."""
         from zot.swarm.engines.ray.actors import reason_of
 
         faults: Any = import_module("ray.exceptions")
@@ -159,7 +159,7 @@ class _Bridge:
 
 
 def _write(out: int, said: Said) -> None:
-    """A pipe nobody reads any more is the end: the engine is gone."""
+    """A broken pipe means that the engine is gone."""
     data = memoryview(framed(said))
     try:
         while data:

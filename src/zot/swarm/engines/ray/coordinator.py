@@ -27,7 +27,7 @@ ABANDONED_S = 86_400.0
 LINGER_S = 60.0  # with nothing to keep
 RESTART_S = 90.0  # for a host that does not answer to come back
 _TRY_AGAIN_S = 0.5
-_MOST_HELD = 32 << 20  # bytes of one worker nobody has acknowledged: then its host is not asked for more
+_MOST_HELD = 32 << 20  # unacknowledged bytes of one worker: then its host is not polled
 MOST_BUNDLES = 512 << 20  # bytes of trees for workers to begin from; then those used longest ago go
 _LOST = "the node or the process it ran on was lost"
 
@@ -133,7 +133,7 @@ class ClusterCoordinator:
     # --- the driver
 
     async def hello(self, driver: str) -> int:
-        """Whoever says it last is the driver, and gets again what nobody acknowledged."""
+        """The last caller is the driver; it receives unacknowledged batches again."""
         self._driver, self._heard = driver, _now()
         for held in self._held.values():
             held.told = 0
@@ -175,7 +175,7 @@ class ClusterCoordinator:
         return self._bundle(key) is not None
 
     def _bundle(self, key: str) -> Any:
-        """What is shared under this key, None when it is not here; whoever asks is about to use it."""
+        """The bundle of this key, or None; counts as a use."""
         if key not in self._bundles:
             return None
         self._bundles[key] = found = self._bundles.pop(key)
@@ -279,7 +279,7 @@ class ClusterCoordinator:
     # --- what hosts say
 
     async def _pump(self, held: Held) -> None:
-        """Ask one host for news until its attempt is over, or nobody knows it there any more."""
+        """Polls one host until its attempt is over or unknown."""
         silent_since = 0.0
         while not held.over:
             while held.size > _MOST_HELD:
@@ -331,7 +331,7 @@ class ClusterCoordinator:
             held.told = held.count
         return found
 
-    # --- permits, while nobody else can give them
+    # --- permits, while there is no driver
 
     @property
     def _is_away(self) -> bool:
@@ -359,7 +359,7 @@ class ClusterCoordinator:
     # --- its own life
 
     async def _watch(self) -> None:
-        """Whether somebody is there, and anything left to keep."""
+        """Watches for a missing driver and for the end of all attempts."""
         while True:
             await asyncio.sleep(1.0)
             silent = _now() - self._heard

@@ -122,7 +122,7 @@ class RayEngine:
         return attempt
 
     async def rejoin(self, job: LaunchSpec) -> RayAttempt | None:
-        """The attempt of that number, if the cluster still has it or its end; None when it has to be begun anew."""
+        """The attempt of that number, if the cluster still has it or its end; None if it must be started again."""
         if job.tree is None:
             return None
         bridge = await self._joined()
@@ -249,7 +249,7 @@ class RayAttempt:
         self._over.set()
 
     async def _write_down(self, batch: Batch) -> str:
-        """On this disk, before anybody hears of it; what went wrong, in words."""
+        """Writes a batch to this disk before it is delivered; returns the error, if any."""
         try:
             if batch.tree is not None:  # before the session that speaks of it
                 await receive(self._tree, self.worker, batch.tree)
@@ -415,7 +415,7 @@ class _BridgeClient:
             future.set_result(value)
 
     def _end(self, why: str) -> None:
-        """Once: nobody waits any longer for what cannot come."""
+        """Once: fails all pending calls."""
         if self._gone:
             return
         self._gone = why

@@ -38,7 +38,7 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Over(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt has ended. ``lost``: nobody saw how, because the node or the host is gone."""
+    """An attempt has ended. ``lost``: the node or the host is gone."""
 
     code: int
     reason: str = ""

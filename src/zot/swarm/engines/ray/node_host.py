@@ -50,7 +50,7 @@ _RESULT = b'{"type":"tool_result"'
 _CLAIMS = (b"tool_outcome", b"tool_result")  # in a session: that something was done
 _HELD_BACK = (b'{"type":"user_message"', b'{"type":"done"')  # what others note down for good
 _LARGEST_GROWTH = 64 << 20
-_MOST_HELD = 4 << 20  # bytes of lines nobody has taken: then the child has to wait
+_MOST_HELD = 4 << 20  # bytes of untaken lines: then the child has to wait
 _MOST_AT_ONCE = 1 << 20
 _CHUNK = 64 * 1024
 _LAST_WORDS = 300
@@ -125,7 +125,7 @@ class WorkerHost:
 
 
 class NodeAttempt:
-    """One ``zot rpc``, its directory, and what it said that nobody has taken yet."""
+    """One ``zot rpc``, its directory and its untaken output."""
 
     def __init__(self, begin: Begin, credential: WorkerKey | None) -> None:
         self.number = begin.attempt
