@@ -23,7 +23,7 @@ from tests.fakes.model_server import FakeModelServer, Say, SeenRequest, Silent, 
 from zot.agent.config import RunConfig
 from zot.frontends.terminal.swarm.dashboard import SwarmList
 from zot.swarm.client import SupervisorClient, connect_or_start
-from zot.swarm.engines.engine import Credential
+from zot.swarm.engines.engine import WorkerKey
 from zot.swarm.git.worktrees import create
 from zot.swarm.worker_config import worker_spec
 from zot.tui.live_region import LiveRegion
@@ -162,7 +162,7 @@ async def start(swarm: SupervisorClient, cwd: Path, task: str, name: str = "") -
     command = SwarmStart(
         task=task, cwd=str(cwd), mode="shared", provider="anthropic", model="claude-sonnet-4-5", once=True, swarm=name
     )
-    return (await swarm.start(worker_spec(RunConfig(), command), Credential(provider="anthropic", value="bench"))).id
+    return (await swarm.start(worker_spec(RunConfig(), command), WorkerKey(provider="anthropic", value="bench"))).id
 
 
 async def asked(server: FakeModelServer, count: int) -> None:

@@ -21,7 +21,7 @@ from zot.devkit.replay.player import STRANGE, Shown
 from zot.features.recording.reader import decoded_line
 from zot.features.skills import discovery
 from zot.frontends.terminal.editor.file_picker import PathMatcher
-from zot.local_model import gguf
+from zot.local_model import weights
 from zot.provider.recording_script import turns_of
 from zot.system.checksummed_lines import read_sealed
 from zot.tui import theme_file
@@ -211,5 +211,5 @@ WEIGHTS = (
     "GGUF general.architecture general.name .context_length \x08\0\0\0 \x04\0\0\0 \x09\0\0\0 \xff\xff",
 )
 def _weights(data: bytes, rng: random.Random) -> None:
-    header = gguf.header_of(data)
+    header = weights.header_of(data)
     holds(header.window >= 0, "a window is a number of tokens", header)

@@ -16,11 +16,11 @@ from simulation import virtual_clock
 from simulation.provider import FakeProvider, Terms
 from simulation.workers import FakeEngine, script_for
 from zot.agent.config import RunConfig
-from zot.swarm.engines.engine import Credential, Engine
-from zot.swarm.supervisor.internal_frames import StartWorker, SupervisorConfig
+from zot.swarm.engines.engine import Engine, WorkerKey
 from zot.swarm.supervisor.supervisor import Supervisor
 from zot.swarm.supervisor.worker import WorkerController
 from zot.swarm.worker_config import worker_spec
+from zot.swarm.worker_records import StartWorker, SupervisorConfig
 from zot.wire.swarm_frames import SwarmBudget, SwarmStart
 
 SWARM = "simulated"
@@ -88,7 +88,7 @@ class Nobody:
     def __init__(self) -> None:
         self.updates = False
         self.subscribed: set[str] = set()
-        self.lent: dict[str, Credential] = {}
+        self.lent: dict[str, WorkerKey] = {}
         self.environment: dict[str, str] = {}
 
     def send(self, line: bytes) -> None: ...

@@ -27,7 +27,7 @@ from tests.unit.swarm.repositories import git, repository
 from zot.agent.config import RunConfig
 from zot.errors import ZotError
 from zot.swarm.client import SupervisorClient, connect_or_start
-from zot.swarm.engines.engine import Credential
+from zot.swarm.engines.engine import WorkerKey
 from zot.swarm.supervisor.runtime_dir import SupervisorRuntimeDir
 from zot.swarm.worker_config import worker_spec
 from zot.swarm.worker_records import WorkerSpec
@@ -132,7 +132,7 @@ async def test_every_task_ends_once_whatever_is_killed(home: Path, nodes: FakeNo
         async with connect_or_start(home) as swarm:
             await swarm.subscribe()
             await swarm.request(SwarmBudget(swarm="all", max_cost=_BUDGET_USD, max_agents=COUNT))
-            credential = Credential(provider="here", value=KEY)
+            credential = WorkerKey(provider="here", value=KEY)
             infos = [await swarm.start(order(repo, nodes, n, swarm="all"), credential) for n in range(COUNT)]
             numbers = {info.id: number for number, info in enumerate(infos)}
             told = await _send_to_all(swarm, numbers)
@@ -228,7 +228,7 @@ async def test_a_budget_that_is_too_small_for_all_of_them_holds(home: Path, node
     repo, count, limit = repository(tmp_path / "repo"), 6, 12 * _CALL_USD
     with FakeModelServer([scripted], repeat=True) as server:
         use_server(home, server)
-        credential = Credential(provider="here", value=KEY)
+        credential = WorkerKey(provider="here", value=KEY)
         async with connect_or_start(home) as swarm:
             await swarm.subscribe()
             await swarm.request(SwarmBudget(swarm="small", max_cost=limit, max_agents=count))
@@ -248,7 +248,7 @@ async def test_workers_go_on_while_the_supervisor_is_away(home: Path, nodes: Fak
     repo = repository(tmp_path / "repo")
     with FakeModelServer([scripted], repeat=True) as server:
         use_server(home, server)
-        credential = Credential(provider="here", value=KEY)
+        credential = WorkerKey(provider="here", value=KEY)
         async with connect_or_start(home) as swarm:
             ids = {(await swarm.start(order(repo, nodes, n, restarts=0), credential)).id for n in range(2)}
             await _all_at_work(home, ids)

@@ -27,7 +27,7 @@ from zot import sdk
 from zot.local_model.client import LocalClient
 from zot.local_model.runtime_dir import ServerInfo, room_for
 from zot.local_model.selection import API
-from zot.local_model.server_manager import Runtime
+from zot.local_model.server_manager import LocalServerManager
 from zot.local_model.weights import Chosen
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.http.pool import HttpPool
@@ -258,7 +258,7 @@ def test_a_server_nobody_asks_ends_and_is_started_again(tmp_path: Path, monkeypa
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     async def use() -> list[ServerInfo]:
-        runtime = Runtime(Chosen("tiny", MODEL), idle_s=0.5)
+        runtime = LocalServerManager(Chosen("tiny", MODEL), idle_s=0.5)
         first = await runtime.ensure()
         assert await runtime.is_gone(first, within=60)
         second = await runtime.ensure()
@@ -276,7 +276,7 @@ def test_who_is_cancelled_while_it_loads_leaves_no_second_server(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     async def use() -> None:
-        runtime, other = Runtime(Chosen("tiny", MODEL)), Runtime(Chosen("tiny", MODEL))
+        runtime, other = LocalServerManager(Chosen("tiny", MODEL)), LocalServerManager(Chosen("tiny", MODEL))
         starting = asyncio.ensure_future(runtime.ensure())
         while not runtime.room.is_alive():  # noqa: ASYNC110
             await asyncio.sleep(0)

@@ -9,7 +9,7 @@ import msgspec
 from zot.errors import UsageError, nearest
 
 
-class Arguments(msgspec.Struct, frozen=True):
+class ParsedArguments(msgspec.Struct, frozen=True):
     """``values`` has the last value of each switch, ``every`` all of them in their order."""
 
     words: tuple[str, ...]
@@ -51,7 +51,7 @@ def verb_of(group: str, argv: Sequence[str], verbs: Collection[str]) -> tuple[st
 
 def parse(
     argv: list[str], options: Mapping[str, bool], *, least: int = 0, most: int | None = None, what: str = ""
-) -> Arguments:
+) -> ParsedArguments:
     """``options`` says of each switch whether it takes a value; ``what`` names the word that may be missing."""
     words: list[str] = []
     values: dict[str, str] = {}
@@ -78,4 +78,4 @@ def parse(
         raise UsageError(f"{what} is missing")
     if most is not None and len(words) > most:
         raise UsageError(f'unexpected argument "{words[most]}"')
-    return Arguments(tuple(words), values, every)
+    return ParsedArguments(tuple(words), values, every)

@@ -1,7 +1,6 @@
-"""What can come next on a command line: from the tables of flags and verbs, and from what this machine has.
+"""Completion candidates for shells, from the tables of flags and verbs and from local state; starts nothing.
 
-The shells' scripts ask here (``zot completions --line``, ``--words``); nothing is started, contacted or written. Names
-that came from outside are offered only when a shell takes every character of them as it is.
+Outside names are offered only if a shell takes each of their characters literally.
 """
 
 from __future__ import annotations
@@ -35,27 +34,18 @@ class _Switch(NamedTuple):
 def complete(words: Sequence[str]) -> Candidates:
     """``words`` are those after ``zot``, the last one as far as it is typed."""
     *before, typed = words or [""]
-    path, rest = _verb(before)
+    names = {length: " ".join(before[:length]) for length in (1, 2) if len(before) >= length}
+    length = next((length for length in (2, 1) if length in names and verb_table.verb_of(names[length])), 0)
+    path, rest = names.get(length), before[length:]
     if path is None or path == "rpc":
-        return _offer(_run_switches(), rest, typed, "" if path or before else "verbs", ())
+        switches = {name: _Switch(flag.read is not None, flag.kind, flag.help) for flag in FLAGS for name in flag.names}
+        return _offer(switches, rest, typed, "" if path or before else "verbs", ())
     if children := verb_table.below(path):
         rows = [(child.path.split()[-1], child.about) for child in children]
         default = _verb_switches(f"{path} list") if path in ("auth", "local", "mcp", "sessions") else {}
         return _switches(default, typed) if typed.startswith("-") else _words(typed, rows)
     row = verb_table.verb_of(path)
     return _offer(_verb_switches(path), rest, typed, "kinds", row.kinds if row else ())
-
-
-def _verb(before: Sequence[str]) -> tuple[str | None, Sequence[str]]:
-    """The verb that was typed, if the first word is one, and what follows it."""
-    for length in (2, 1):
-        if len(before) >= length and verb_table.verb_of(" ".join(before[:length])):
-            return " ".join(before[:length]), before[length:]
-    return None, before
-
-
-def _run_switches() -> dict[str, _Switch]:
-    return {name: _Switch(flag.read is not None, flag.kind, flag.help) for flag in FLAGS for name in flag.names}
 
 
 def _verb_switches(path: str) -> dict[str, _Switch]:
@@ -112,17 +102,12 @@ def _values(kind: str | tuple[str, ...], typed: str, given: dict[str, str]) -> C
     if kind in (verb_table.FILE, verb_table.DIR):
         return Candidates("files" if kind == verb_table.FILE else "dirs", typed, [])
     if kind == verb_table.TOOLS:
-        return _list(typed, TOOL_NAMES)
+        head, comma, _ = typed.rpartition(",")
+        taken = head.split(",")
+        return _words(typed, [(f"{head}{comma}{name}", "") for name in TOOL_NAMES if name not in taken])
     if isinstance(kind, tuple):
         return _words(typed, [(choice, "") for choice in kind])
     return _words(typed, _here(kind, given))
-
-
-def _list(typed: str, names: Sequence[str]) -> Candidates:
-    """Names separated by commas: the last one is completed, those before it are not offered again."""
-    head, comma, _ = typed.rpartition(",")
-    taken = head.split(",")
-    return _words(typed, [(f"{head}{comma}{name}", "") for name in names if name not in taken])
 
 
 def _words(typed: str, rows: Sequence[tuple[str, str]] | Iterator[tuple[str, str]]) -> Candidates:
@@ -145,7 +130,13 @@ def _here(kind: str, given: dict[str, str]) -> Iterator[tuple[str, str]]:
     if kind in (verb_table.MODEL, verb_table.PROVIDER):
         yield from _catalog(home, kind, given.get("--provider", ""))
     elif kind == verb_table.SESSION:
-        yield from _sessions(home, Path(given.get("--cwd", ".")))
+        from zot import __version__
+        from zot.core.session.store import SessionStore
+
+        yield from (
+            (found.id[:8], found.label)
+            for found in SessionStore(home, Path(given.get("--cwd", ".")), __version__).summaries()
+        )
     elif kind == verb_table.EXTENSION:
         from zot.features.extensions.install.installed import all_installed
 
@@ -190,11 +181,3 @@ def _catalog(home: Path, kind: str, provider: str) -> Iterator[tuple[str, str]]:
     else:
         rows = (row for row in catalog.rows() if provider in ("", row.provider))
         yield from ((row.id, f"{row.provider}: {row.name or row.id}") for row in rows)
-
-
-def _sessions(home: Path, cwd: Path) -> Iterator[tuple[str, str]]:
-    """As ``zot sessions`` prints them: the beginning of the id, with the title."""
-    from zot import __version__
-    from zot.core.session.store import SessionStore
-
-    yield from ((found.id[:8], found.label) for found in SessionStore(home, cwd, __version__).summaries())

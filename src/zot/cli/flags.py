@@ -1,11 +1,12 @@
-"""The command line as data: one table of flags serves the parser, ``--help`` and the reference page.
+"""The table of flags, for the parser, ``--help`` and the reference page.
 
-Parsing is by hand because the rules are not argparse's: a value flag takes the next argument whatever it
-looks like, flags and words may be mixed, and the last occurrence wins (docs/decisions/001-flag-parser.md).
-Nothing here imports a mode, a provider or msgspec: ``--version`` and ``--help`` stay cheap.
+A value flag takes the next argument whatever it is, and the last occurrence wins (docs/decisions/001-flag-parser.md).
+It imports no mode, provider or msgspec, so ``--version`` and ``--help`` start fast.
 """
 
 from __future__ import annotations
+
+import sys
 
 from zot.errors import UsageError
 
@@ -27,8 +28,7 @@ ASK_EACH = "ask each"  # what `--no-yolo` stands for where no person sits in fro
 
 
 class Flags:
-    """What was typed, never written again. Attributes are the ``dest`` names of the table; absent ones hold their
-    default."""
+    """Typed flags, read-only; attributes are the ``dest`` names, with their defaults."""
 
     mode: str = ""  # "print", "json", "stream", "rpc"; empty means interactive, or print with piped stdin
     help: bool = False
@@ -125,7 +125,7 @@ class Flags:
             "trust_project": self.trust_project,
             "ext_trace": self.ext_trace,
             "record": self.record,
-            "argv": _command_line() if self.record else (),
+            "argv": tuple(sys.argv[1:]) if self.record else (),
             "keep_session": not self.no_session,
             "session": self.session,
             "session_file": self.session_file,
@@ -135,7 +135,7 @@ class Flags:
 
 
 def _key_from(fd: int) -> str:
-    """What somebody who started zot wrote into a pipe for it; no other process can see it there."""
+    """The key from a pipe, which no other process can read."""
     import os  # few start zot so
 
     pieces: list[bytes] = []
@@ -146,12 +146,6 @@ def _key_from(fd: int) -> str:
     except OSError as error:
         raise UsageError(f"--api-key-fd {fd}: cannot be read: {error.strerror}") from error
     return b"".join(pieces).decode("utf-8", "replace").strip()
-
-
-def _command_line() -> tuple[str, ...]:
-    import sys  # only for a recording
-
-    return tuple(sys.argv[1:])
 
 
 class Flag:
@@ -372,11 +366,7 @@ FLAGS: tuple[Flag, ...] = (
         kind=PERMISSION_MODES,
     ),
     Flag(
-        ("--no-yolo",),
-        "permission_mode",
-        WORK,
-        "ask before tool calls; denied where nobody can answer",
-        store=ASK_EACH,
+        ("--no-yolo",), "permission_mode", WORK, "ask before tool calls; denied where nobody can answer", store=ASK_EACH
     ),
     Flag(
         ("--permission-limit",),
@@ -467,10 +457,7 @@ FLAGS: tuple[Flag, ...] = (
     ),
     Flag(("--no-mcp",), "no_mcp", EXT, "no MCP servers but those of --mcp-config"),
     Flag(
-        ("--trust-project",),
-        "trust_project",
-        EXT,
-        "trust this project's extensions and MCP servers, for this run only",
+        ("--trust-project",), "trust_project", EXT, "trust this project's extensions and MCP servers, for this run only"
     ),
     Flag(("--stats",), "stats", MISC, "with -p: write token counts and time to this file", "FILE", _text, kind="file"),
     Flag(
@@ -506,31 +493,25 @@ def parse(argv: Sequence[str]) -> Flags:
         elif argument == "-" or not argument.startswith("-"):
             words.append(argument)
         elif argument not in IGNORED:
-            _take(typed, argument, rest)
+            name, equals, inline = argument.partition("=") if argument.startswith("--") else (argument, "", "")
+            flag = _BY_NAME.get(name)
+            if flag is None:
+                from zot.errors import nearest  # only for a command line that is wrong anyway
+
+                close = nearest(name, _BY_NAME) if name.startswith("--") else ""
+                raise UsageError(f'unknown flag "{name}"' + (f"; did you mean {close}?" if close else ""))
+            if flag.read is None:
+                if equals and inline != flag.inline:
+                    raise UsageError(
+                        f"{name}={inline}: only {name}={flag.inline}" if flag.inline else f"{name} takes no value"
+                    )
+                typed[flag.dest] = inline if equals else flag.store
+            else:
+                value = inline if equals else next(rest, None)
+                if value is None:
+                    raise UsageError(f"{name} needs a value: {name} {flag.value}")
+                parsed = flag.read(name, value)
+                typed[flag.dest] = (*typed.get(flag.dest, ()), parsed) if flag.repeat else parsed
     if typed.get("stats") and typed.get("mode") != "print":
         raise UsageError("--stats works with -p only")
     return Flags({**typed, "words": tuple(words)})
-
-
-def _take(typed: dict[str, Any], argument: str, rest: Any) -> None:
-    name, equals, inline = argument.partition("=") if argument.startswith("--") else (argument, "", "")
-    flag = _BY_NAME.get(name)
-    if flag is None:
-        raise UsageError(f'unknown flag "{name}"' + _meant(name))
-    if flag.read is None:
-        if equals and inline != flag.inline:
-            raise UsageError(f"{name}={inline}: only {name}={flag.inline}" if flag.inline else f"{name} takes no value")
-        typed[flag.dest] = inline if equals else flag.store
-        return
-    value = inline if equals else next(rest, None)
-    if value is None:
-        raise UsageError(f"{name} needs a value: {name} {flag.value}")
-    parsed = flag.read(name, value)
-    typed[flag.dest] = (*typed.get(flag.dest, ()), parsed) if flag.repeat else parsed
-
-
-def _meant(name: str) -> str:
-    from zot.errors import nearest  # only for a command line that is wrong anyway
-
-    close = nearest(name, _BY_NAME) if name.startswith("--") else ""
-    return f"; did you mean {close}?" if close else ""

@@ -62,11 +62,10 @@ def sections() -> list[tuple[str, list[tuple[str, str]]]]:
     for flag in FLAGS:
         rows = sections.setdefault(flag.section, list(above.get(flag.section, ())))
         rows.append((flag.label, flag.help))
-    return [*sections.items(), ("Verbs, each with a page of its own (zot VERB --help)", _verbs())]
-
-
-def _verbs() -> list[tuple[str, str]]:
-    return [(verb.usage, verb.about) for verb in below("")]
+    return [
+        *sections.items(),
+        ("Verbs, each with a page of its own (zot VERB --help)", [(verb.usage, verb.about) for verb in below("")]),
+    ]
 
 
 def _rows(rows: list[tuple[str, str]], columns: int, paint: _Paint) -> list[str]:
@@ -120,26 +119,18 @@ def _lines(verb: Verb) -> Iterator[str]:
         yield from ("", "For authors:", *list(_table(authors))[1:])
     yield from _table([(switch.label, switch.about) for switch in verb.switches])
     if verb.path == "rpc":
-        yield from _table(_rpc_flags())
+        without = {"resume", "list_models", "stats", "theme", "help", "version"}  # they need a screen or a prompt
+        yield from _table(
+            [(flag.label, flag.help) for flag in FLAGS if flag.section != MODES and flag.dest not in without]
+        )
     if verb.aliases:
         yield from ("", f"Also: zot {verb.path.split()[0]} {', '.join(verb.aliases)}")
     if verb.more:
         yield ""
-        yield from _wrapped(verb.more)
+        from textwrap import wrap
 
-
-def _rpc_flags() -> list[tuple[str, str]]:
-    """The flags of a run that mean something without a screen and without a prompt."""
-
-    without = {"resume", "list_models", "stats", "theme", "help", "version"}
-    return [(flag.label, flag.help) for flag in FLAGS if flag.section != MODES and flag.dest not in without]
-
-
-def _wrapped(text: str) -> Iterator[str]:
-    from textwrap import wrap
-
-    for paragraph in text.split("\n"):
-        yield from wrap(paragraph, _WIDTH, break_on_hyphens=False)
+        for paragraph in verb.more.split("\n"):
+            yield from wrap(paragraph, _WIDTH, break_on_hyphens=False)
 
 
 def _short(command: Verb) -> str:

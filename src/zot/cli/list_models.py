@@ -39,7 +39,7 @@ def run() -> int:
 
 
 def usable_providers(catalog: Catalog, home: Path) -> set[str]:
-    """Those with a credential, and those that need none; nobody is asked, and no key command is run."""
+    """Providers with a credential or without need of one; runs no key command."""
     from zot.agent.settings import Settings
     from zot.provider.auth.auth_store import AuthStore
     from zot.provider.auth.credential_lookup import has_credential
@@ -71,15 +71,11 @@ def _fields(row: Model, usable: Collection[str]) -> list[str]:
 
 
 def _line(fields: list[str], cut: bool) -> str:
-    cells = [
-        fit(_plain(text), width, right=right, cut=cut) for text, (_, width, right) in zip(fields, _COLUMNS, strict=True)
+    cells = [  # names come from servers and files: control characters must not reach the terminal
+        fit("".join(c if c.isprintable() else "�" for c in text), width, right=right, cut=cut)
+        for text, (_, width, right) in zip(fields, _COLUMNS, strict=True)
     ]
     return "  ".join(cells).rstrip()
-
-
-def _plain(text: str) -> str:
-    """Names come from servers and files: nothing in them may drive the terminal."""
-    return "".join(c if c.isprintable() else "�" for c in text)
 
 
 def fit(text: str, width: int, *, right: bool = False, cut: bool = True) -> str:

@@ -1,8 +1,4 @@
-"""From argv to a mode: verbs first, then flags, then the mode they ask for. Modes load behind this door.
-
-Every expected failure ends here as one ``zot:`` line on stderr and exit code 1; 2 is for something named by hand that
-is not there.
-"""
+"""From argv to a verb or a mode. Expected errors become one ``zot:`` line and exit code 1, or 2 for a missing thing."""
 
 from __future__ import annotations
 
@@ -14,10 +10,8 @@ from zot.system.process_setup import claim, open_missing_streams, rest
 
 TYPE_CHECKING = False  # importing `typing` for it would cost more than all of this
 if TYPE_CHECKING:
-    from pathlib import Path
     from typing import NoReturn
 
-    from zot.features.extensions.loader.discovery import DiscoveredExtension
 
 VERBS = {
     "auth": "zot.cli.verbs.auth",
@@ -43,7 +37,10 @@ def run(argv: list[str]) -> int:
     """The exit code of one command line."""
     try:
         if sys.stdout is None and argv[:1] != ["rpc"]:  # pyright: ignore[reportUnnecessaryComparison]  `zot >&-`
-            _fail_to_write()
+            import os
+
+            open_missing_streams(os.O_RDONLY)  # printing to it fails like any other write
+            sys.stdout = os.fdopen(1, "w", closefd=False)
         code = _dispatch(argv)
         if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]  `zot rpc >&-` has none
             sys.stdout.flush()  # what cannot be written is told here, not by Python while it shuts down
@@ -54,21 +51,26 @@ def run(argv: list[str]) -> int:
         _silence_stdout()
         return 141
     except (ZotError, OSError, ExceptionGroup) as error:
-        return _fail(error, argv)
+        from zot.frontends.console import say
 
+        text = _explain(error, argv)
+        code = 2 if isinstance(error, NotThere) else 1
+        say(text)
+        if isinstance(error, OutputFailed) or not _is_json_run(argv):
+            return code
+        from zot.frontends.headless.json_mode import write_failure
 
-def _fail_to_write() -> None:
-    """A stream that cannot be written, in place of none: printing to it is an error like any other."""
-    import os
-
-    open_missing_streams(os.O_RDONLY)
-    sys.stdout = os.fdopen(1, "w", closefd=False)
+        return write_failure(text, code)
 
 
 def _dispatch(argv: list[str]) -> int:
     word = argv[0] if argv else ""
     if word in VERBS:
-        return 0 if _helped(argv) else _verb(word, argv[1:])
+        if _helped(argv):
+            return 0
+        from importlib import import_module
+
+        return import_module(VERBS[word]).run(argv[1:])
     if word == "help" and (len(argv) == 1 or argv[1] in (*VERBS, "rpc")):  # `zot help me …` is a prompt
         argv = [*argv[1:3], "--help"]
         return _dispatch(argv)
@@ -91,12 +93,6 @@ def _helped(argv: list[str]) -> bool:
     text = page_asked_for(argv)
     sys.stdout.write(text)
     return bool(text)
-
-
-def _verb(word: str, argv: list[str]) -> int:
-    from importlib import import_module
-
-    return import_module(VERBS[word]).run(argv)
 
 
 def _flags(flags: Flags) -> int:
@@ -137,42 +133,6 @@ def _mode(flags: Flags) -> int:
         leave(run_headless(config, mode, flags.prompt, stats=flags.stats, resume=flags.resume))
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         raise ZotError('the interactive mode needs a terminal; for pipes and files use zot -p "PROMPT"')
-    return _terminal(flags)
-
-
-def _check_theme(flags: Flags) -> None:
-    """NotThere if --theme names no theme, in every mode. A missing theme of the settings or of ZOT_THEME is no error:
-    it may have been removed with an extension. Extensions are read only if no other theme has the name."""
-    from zot.frontends.terminal.themes import Themes
-    from zot.system.files import zot_home
-
-    home = zot_home()
-    if Themes(home).has(flags.theme):
-        return
-    themes = Themes(home, _extensions(flags, home))
-    if not themes.has(flags.theme):
-        names = ", ".join(choice.label for choice in themes.choices())
-        raise NotThere(f"--theme {flags.theme}: there is no such theme; there are {names}, or the path of a .json file")
-
-
-def _extensions(flags: Flags, home: Path) -> list[DiscoveredExtension]:
-    from pathlib import Path
-
-    from zot.agent.build import working_directory
-    from zot.features.extensions.loader.discovery import discover
-    from zot.features.extensions.loader.extension_trust import ExtensionTrust
-
-    return discover(
-        explicit=[Path(path) for path in flags.ext],
-        cwd=working_directory(flags.cwd),
-        home=home,
-        scan=not flags.no_ext,
-        trust=ExtensionTrust(home),
-        trust_project=flags.trust_project,
-    ).entries
-
-
-def _terminal(flags: Flags) -> int:
     from zot.frontends.terminal.lifecycle import run
     from zot.frontends.terminal.options import TerminalOptions
 
@@ -186,6 +146,36 @@ def _terminal(flags: Flags) -> int:
             resume=flags.resume and not flags.session and not flags.continue_,
         )
     )
+
+
+def _check_theme(flags: Flags) -> None:
+    """NotThere if --theme names no theme. Extensions are read only if no other theme has the name."""
+    from zot.frontends.terminal.themes import Themes
+    from zot.system.files import zot_home
+
+    home = zot_home()
+    if Themes(home).has(flags.theme):
+        return
+    from pathlib import Path
+
+    from zot.agent.build import working_directory
+    from zot.features.extensions.loader.discovery import discover
+    from zot.features.extensions.loader.extension_trust import ExtensionTrust
+
+    themes = Themes(
+        home,
+        discover(
+            explicit=[Path(path) for path in flags.ext],
+            cwd=working_directory(flags.cwd),
+            home=home,
+            scan=not flags.no_ext,
+            trust=ExtensionTrust(home),
+            trust_project=flags.trust_project,
+        ).entries,
+    )
+    if not themes.has(flags.theme):
+        names = ", ".join(choice.label for choice in themes.choices())
+        raise NotThere(f"--theme {flags.theme}: there is no such theme; there are {names}, or the path of a .json file")
 
 
 def _rpc(given: Flags | str) -> int:
@@ -218,20 +208,6 @@ def leave(code: int) -> NoReturn:
         if stream is not None:  # pyright: ignore[reportUnnecessaryComparison]  `zot >&-` has none
             stream.flush()
     os._exit(code)
-
-
-def _fail(error: ZotError | OSError | ExceptionGroup[Exception], argv: list[str]) -> int:
-    """Report the error on stderr, and with --json on stdout also; the exit code."""
-    from zot.frontends.console import say
-
-    text = _explain(error, argv)
-    code = 2 if isinstance(error, NotThere) else 1
-    say(text)
-    if isinstance(error, OutputFailed) or not _is_json_run(argv):
-        return code
-    from zot.frontends.headless.json_mode import write_failure
-
-    return write_failure(text, code)
 
 
 def _is_json_run(argv: list[str]) -> bool:

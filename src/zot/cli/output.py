@@ -1,8 +1,4 @@
-"""What the verbs print and ask: one line at a time, with every name from outside spelled out.
-
-A file, an extension or a session may be called anything, and people decide by what they read here: nothing is dropped,
-and nothing drives the terminal.
-"""
+"""Output and questions of verbs, with control characters in outside names spelled out."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ from zot.system.visible_text import spelled
 
 
 def tell(text: str) -> None:
-    """One line for a person, on stderr; where nobody reads it, what it is about is done all the same."""
+    """One line on stderr; a closed stderr is no error."""
     with suppress(OSError):
         sys.stderr.write(f"{_encodable(spelled(text), sys.stderr)}\n")
         sys.stderr.flush()

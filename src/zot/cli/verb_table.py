@@ -1,7 +1,7 @@
-"""The verbs as data: one table serves ``zot VERB --help``, the parser, the completions, the reference and the man page.
+"""The table of verbs, for ``zot VERB --help``, parser, completions, reference and man page.
 
-A row names what follows the verb and its switches; ``kind`` says what a word can be, for completions. Nothing here
-imports a verb: which module runs one stands beside the doors (``main.VERBS``, ``ext.door.VERBS``).
+``kind`` says what a word can be, for completions. The modules of verbs are in ``main.VERBS`` and
+``ext.dispatch.VERBS``.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ class Switch:
 
 
 class Verb:
-    """``path`` is what is typed after ``zot``; ``kinds`` says of each word after it what it can be, the last one of all
-    that follow."""
+    """``path`` follows ``zot``; ``kinds`` says what each word can be, the last one of all that follow."""
 
     def __init__(
         self,
@@ -269,10 +268,7 @@ VERBS: tuple[Verb, ...] = (
         "mcp import",
         "[claude|codex|vscode|cursor]",
         "copy the servers that other programs have configured into your own file",
-        (
-            Switch("--dry-run", "show what would be copied"),
-            Switch("--force", "replace servers of the same name"),
-        ),
+        (Switch("--dry-run", "show what would be copied"), Switch("--force", "replace servers of the same name")),
         (TEXT,),
         "A project's .mcp.json needs no import: zot reads it.",
     ),
@@ -385,10 +381,7 @@ VERBS: tuple[Verb, ...] = (
         "swarm wait",
         "WORKER…",
         "wait until it is done and print what it said last",
-        (
-            Switch("--timeout", "give up waiting after this: 90s, 15m, 2h", "TIME"),
-            Switch("--json", "for a program"),
-        ),
+        (Switch("--timeout", "give up waiting after this: 90s, 15m, 2h", "TIME"), Switch("--json", "for a program")),
         (WORKER,),
         f"{_WORKER}\nThe exit status is 0 when it did what it was told, else 1.",
     ),

@@ -1,8 +1,4 @@
-"""A host played by script: starts an extension as the real host does and exchanges exact bytes with it.
-
-The child gets its manifest directory as working directory, the environment without credentials, and a group of its
-own. Everything sent and received is kept in a ``Transcript``; nothing is repaired, nothing is forgiven.
-"""
+"""A host played by script: starts an extension as the real host does and exchanges exact bytes with it."""
 
 from __future__ import annotations
 
@@ -21,7 +17,7 @@ import msgspec
 from zot import __version__
 from zot.agent.settings import Settings
 from zot.agent.tools.workspace import Workspace
-from zot.devkit.conformance.frame_transcript import Asking, Question, Transcript, TranscriptLine
+from zot.devkit.conformance.frame_transcript import Asking, FrameTranscript, Question, TranscriptLine
 from zot.errors import ExtensionError
 from zot.features.child_process import stream
 from zot.features.extensions.loader.manifest import Manifest
@@ -85,12 +81,12 @@ class ScriptHost:
         self.jail = jail
         self.manifest = manifest
         self.place = place
-        self.transcript = Transcript(label)
+        self.transcript = FrameTranscript(label)
         self.listeners: list[Listener] = []
         self.started = time.monotonic()
         self.exit_code: int | None = None
         self.stdout_closed = False
-        self.flooded = False  # it said more than anybody can read; the rest is not looked at
+        self.flooded = False  # it sent too many lines; the rest is ignored
         self.stderr = stderr
         self._tree = tree
         self._stdout = stdout
@@ -120,13 +116,10 @@ class ScriptHost:
         self._keep(line)
         for byte in line:
             self._outbox.put_nowait(bytes([byte]))
-            await self._taken()
-
-    async def _taken(self) -> None:
-        waited = 0.0
-        while self.alive and (not self._outbox.empty() or self._unread()) and waited < _TAKEN_WITHIN:
-            await asyncio.sleep(_LOOK_AGAIN)
-            waited += _LOOK_AGAIN
+            waited = 0.0
+            while self.alive and (not self._outbox.empty() or self._unread()) and waited < _TAKEN_WITHIN:
+                await asyncio.sleep(_LOOK_AGAIN)
+                waited += _LOOK_AGAIN
 
     def _unread(self) -> int:
         """Bytes in the pipe that the child has not read yet."""
@@ -348,7 +341,7 @@ class ScriptHost:
             listener(line)
 
     def wake(self) -> None:
-        """Let whoever waits look again."""
+        """Wakes waiting callers."""
         self._news.set()
         self._news = asyncio.Event()
 

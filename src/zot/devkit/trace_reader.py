@@ -16,7 +16,7 @@ from typing import Any, cast
 import msgspec
 
 from zot.devkit.conformance.extension_run import new_id
-from zot.devkit.conformance.frame_transcript import Asking, TranscriptLine, kind_of
+from zot.devkit.conformance.frame_transcript import Asking, kind_of
 from zot.devkit.scripted_host import RunPaths, ScriptHost, started
 from zot.errors import BadFrame, ConfigError, ExtensionError
 from zot.features.extensions.loader.manifest import Manifest
@@ -48,7 +48,7 @@ def read_frames(path: Path) -> Iterator[tuple[int, TracedFrame]]:
 def _frame_of(path: Path, number: int, line: bytes) -> TracedFrame | None:
     """None for the other records of a recording, and for a last line that was cut."""
     try:
-        if msgspec.json.decode(line, type=_Kind).type not in ("", "frame"):
+        if msgspec.json.decode(line, type=_RecordKind).type not in ("", "frame"):
             return None
         return msgspec.json.decode(line, type=TracedFrame)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -57,7 +57,7 @@ def _frame_of(path: Path, number: int, line: bytes) -> TracedFrame | None:
         raise ConfigError(f"{path}: line {number} is neither of a trace nor of a recording: {error}") from error
 
 
-class _Kind(msgspec.Struct, frozen=True):
+class _RecordKind(msgspec.Struct, frozen=True):
     type: str = ""
 
 
@@ -95,7 +95,8 @@ def summary_of(traced: TracedFrame) -> str:
         words.append(f"after {traced.latency * 1000:.1f} ms")
     if traced.pending:
         words.append(f"[{len(traced.pending)} open]")
-    return " ".join((*words, f"({_size(len(line))})"))
+    size = f"{len(line)} B" if len(line) < 10_000 else f"{len(line) / 1024:.0f} KiB"
+    return " ".join((*words, f"({size})"))
 
 
 def _type_and_fields(traced: TracedFrame) -> list[str]:
@@ -116,10 +117,6 @@ def _cut(text: str) -> str:
     return text if len(text) <= _SUMMARY else f"{text[: _SUMMARY - 1]}…"
 
 
-def _size(size: int) -> str:
-    return f"{size} B" if size < 10_000 else f"{size / 1024:.0f} KiB"
-
-
 # An extension started by hand: frames are shown as they pass, lines from stdin become frames. Its state goes to a
 # scratch directory; at the end of stdin zot waits for open questions, then shuts it down.
 
@@ -136,18 +133,19 @@ class LiveTrace:
     async def run(self) -> int:
         """The exit status: 1 when it did not start, or did not end when asked."""
         async with started(self._manifest, self._place, "trace") as host:
-            host.listeners.append(lambda line: self._passed(host, line))
+            frame, name = self._log.frame, self._manifest.name
+            host.listeners.append(
+                lambda line: self._show(frame(line.t - host.started, name, line.direction, line.data))
+            )
             greeted = await host.shake_hands(limits.HELLO_DEADLINE)
             if greeted is not None:
                 await self._serve(host)
             took = await host.end()
-        self._tell_log()
+        if self._place.log.exists():
+            os.write(2, read_beginning(self._place.log))
         if greeted is None:
             raise ExtensionError(f"{self._manifest.name} did not say hello")
         return 0 if took is not None else 1
-
-    def _passed(self, host: ScriptHost, line: TranscriptLine) -> None:
-        self._show(self._log.frame(line.t - host.started, self._manifest.name, line.direction, line.data))
 
     async def _serve(self, host: ScriptHost) -> None:
         typed = Typed(host)
@@ -168,11 +166,6 @@ class LiveTrace:
             host.note_question(frame)
         host.send_bytes(typed.encode() + b"\n" if typed.startswith("{") else encode(frame))
 
-    def _tell_log(self) -> None:
-        """What it wrote to its stderr goes to ours."""
-        if self._place.log.exists():
-            os.write(2, read_beginning(self._place.log))
-
 
 class Typed:
     """Lines of stdin, read in a thread that may be left waiting: a dead extension or Ctrl-C ends the run at once."""
@@ -192,7 +185,7 @@ class Typed:
         line = "-"
         while line:
             line = sys.stdin.readline()
-            with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+            with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self._add, line)
 
     def _add(self, line: str) -> None:

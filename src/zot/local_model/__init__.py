@@ -1,5 +1,4 @@
-"""A model that runs on this machine: weights that are fetched once, and a server of our own that zot processes share.
+"""A model on this machine: downloaded weights and a server that zot processes share.
 
-Nothing here is imported by a run that talks to somebody else, and nothing here imports the runtime: that is done in
-the server's process alone (``serving``).
+Only the server's process imports the runtime (``server_process``).
 """

@@ -1,6 +1,6 @@
-"""The client of a model on this machine: makes sure that its server runs, then talks to it as to any other.
+"""Client of a local model: starts its server if needed, then sends requests to it.
 
-A server that died is started again before the next request; an answer it died in is told to be broken off.
+A server that died is started again for the next request; the answer it died in is reported as interrupted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 from zot.agent.model_resolver import Resolved
 from zot.errors import BadRequest, TransportFailed, ZotError
 from zot.local_model.runtime_dir import ServerInfo
-from zot.local_model.server_manager import Runtime
+from zot.local_model.server_manager import LocalServerManager
 from zot.local_model.weights import Chosen, chosen
 from zot.provider.dialects import dialect_for
 from zot.provider.dialects.dialect import Endpoint
@@ -29,7 +29,7 @@ class LocalClient:
     """A ``Client``. ``endpoint`` has everything but the address and the key, which a server brings."""
 
     def __init__(self, model: Chosen, api: str, endpoint: Endpoint, pool: HttpPool) -> None:
-        self._runtime = Runtime(model)
+        self._runtime = LocalServerManager(model)
         self._dialect = dialect_for(api)
         self._endpoint = endpoint
         self._pool = pool
@@ -50,8 +50,12 @@ class LocalClient:
 
     async def _answers(self, request: Request) -> AsyncGenerator[StreamEvent]:
         for left in reversed(range(_STARTS)):
-            server = await self._running()
-            client = self._client(server)
+            try:
+                server = await self._runtime.ensure()
+            except ZotError as error:
+                raise BadRequest(f"{self.name}: {error}", provider=self.name) from error
+            endpoint = msgspec.structs.replace(self._endpoint, base_url=f"{server.address}/v1", api_key=server.key)
+            client = HttpClient(self.name, self._dialect, endpoint, self._pool)
             begun = False
             try:
                 async with aclosing(client.stream(request)) as events:
@@ -75,16 +79,6 @@ class LocalClient:
 
     async def aclose(self) -> None:
         self._runtime.release()
-
-    async def _running(self) -> ServerInfo:
-        try:
-            return await self._runtime.ensure()
-        except ZotError as error:
-            raise BadRequest(f"{self.name}: {error}", provider=self.name) from error
-
-    def _client(self, running: ServerInfo) -> HttpClient:
-        endpoint = msgspec.structs.replace(self._endpoint, base_url=f"{running.address}/v1", api_key=running.key)
-        return HttpClient(self.name, self._dialect, endpoint, self._pool)
 
     async def _told(self, error: TransportFailed, server: ServerInfo) -> TransportFailed:
         """The same error, unless the server is gone: then that is the reason."""

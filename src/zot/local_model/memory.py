@@ -1,7 +1,4 @@
-"""How much memory is free here and how many cores there are, as far as the system tells.
-
-A container's limit and one set with ``ulimit -v`` count as much as the machine's own.
-"""
+"""Free memory, including container and ``ulimit -v`` limits, and the number of cores."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ _FEW = 4  # so many threads or fewer are all used: on small machines half of the
 
 
 def free_memory() -> int:
-    """Bytes a new process may take without pushing others out; -1 when nobody knows."""
+    """Bytes a new process may use without swapping; -1 if unknown."""
     limits = [amount for amount in (_machine(), _container(), _own_limit()) if amount >= 0]
     return min(limits, default=-1)
 
@@ -42,7 +39,15 @@ def threads() -> int:
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if usable <= _FEW:
         return usable
-    return max(_FEW, min(usable, _physical_cores() or usable // 2))
+    cores: set[tuple[str, str]] = set()
+    socket = ""
+    for line in _lines("/proc/cpuinfo"):
+        name, _, value = line.partition(":")
+        if name.strip() == "physical id":
+            socket = value.strip()
+        elif name.strip() == "core id":
+            cores.add((socket, value.strip()))
+    return max(_FEW, min(usable, len(cores) or usable // 2))
 
 
 def _machine() -> int:
@@ -65,18 +70,6 @@ def _container() -> int:
 def _own_limit() -> int:
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     return -1 if limit == resource.RLIM_INFINITY else limit
-
-
-def _physical_cores() -> int:
-    cores: set[tuple[str, str]] = set()
-    socket = ""
-    for line in _lines("/proc/cpuinfo"):
-        name, _, value = line.partition(":")
-        if name.strip() == "physical id":
-            socket = value.strip()
-        elif name.strip() == "core id":
-            cores.add((socket, value.strip()))
-    return len(cores)
 
 
 def _lines(path: str | Path) -> list[str]:

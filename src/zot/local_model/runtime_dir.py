@@ -1,7 +1,6 @@
-"""Who holds a server: files and locks in one private directory for each model, so that no zot needs to ask another.
+"""Runtime directory of a model server: lock files show that the server and its users are alive.
 
-The server holds ``server.lock`` as long as it lives. Each user holds a file of its own below ``users``; the kernel lets
-go of both, however a process ends. Starting a server, and a server's decision to end, happen under ``start.lock``.
+The kernel releases the locks when a process ends. Start and exit decisions are made under ``start.lock``.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ class ServerRuntimeDir:
         return is_held(self.directory / "server.lock")
 
     def server_lock(self) -> int:
-        """The lock a server holds from its birth, as a descriptor it inherits; -1 when somebody has it."""
+        """The server's lock, as a descriptor it inherits; -1 if it is taken."""
         return held_from_birth(self.directory / "server.lock")
 
     def publish(self, running: ServerInfo) -> None:

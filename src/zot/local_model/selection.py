@@ -1,19 +1,25 @@
-"""Which model on this machine is meant, and what is missing before it can be used: weights, or the runtime."""
+"""Chooses the local model of a run; offers and installs one, with its runtime, if there is none."""
 
 from __future__ import annotations
 
+import os
+import shlex
+from collections.abc import Callable
+from importlib import invalidate_caches
+
 import msgspec
 
-from zot.errors import NotThere
-from zot.local_model.gguf import read_header
-from zot.local_model.memory import ENOUGH_FOR_MEDIUM, free_memory
-from zot.local_model.server_manager import missing_runtime
-from zot.local_model.weights import Chosen, chosen, installed, is_path, known
+from zot.errors import NotThere, ZotError
+from zot.local_model.memory import ENOUGH_FOR_MEDIUM, amount, free_memory
+from zot.local_model.server_manager import how_to_install_runtime, missing_runtime
+from zot.local_model.weights import Chosen, chosen, installed, is_path, known, place_of, read_header
 from zot.provider.installed_models import embedded_model
 from zot.provider.model import Model
+from zot.system.files import find_program
+from zot.system.temp_files import scratch_directory
 
 API = "grammar"  # its models cannot call tools by themselves
-FIRST = "small"  # what to install when nobody said which
+FIRST = "small"  # installed by default
 
 
 class ModelSelection(msgspec.Struct, frozen=True):
@@ -56,3 +62,65 @@ def _ready(model: Chosen, notice: str = "") -> ModelSelection:
     header = read_header(model.path)
     row = embedded_model(model.name, header.window) if header.window else embedded_model(model.name)
     return ModelSelection(row, missing_runtime(), notice)
+
+
+_RUNTIME_BYTES = 34_000_000
+
+
+class InstallOffer(msgspec.Struct, frozen=True):
+    """``model`` is what ``--model`` takes; ``download`` is 0 when nothing has to be fetched."""
+
+    model: str
+    title: str
+    download: int = 0
+    command: str = ""  # that fetches the runtime first
+
+    @property
+    def detail(self) -> str:
+        if not self.download:
+            return "no key, nothing leaves this machine"
+        return f"{amount(self.download)} once, no key, then offline; good for small tasks"
+
+
+def offer() -> InstallOffer:
+    """What to offer on this machine now."""
+    table, command = known(), how_to_install_runtime() if missing_runtime() else ""
+    here = default()
+    name = here.name if here is not None else FIRST
+    row = table.get(name)
+    bytes = (0 if here is not None or row is None else row.bytes) + (_RUNTIME_BYTES if command else 0)
+    return InstallOffer(name, row.title if row is not None else name, bytes, command)
+
+
+async def install(
+    offer: InstallOffer,
+    *,
+    tell: Callable[[str], None],
+    complain: Callable[[str], None],
+    show: Callable[[str], None],
+    proxy: str = "",
+) -> None:
+    """Downloads what the offer needs; after a ZotError the downloaded part stays for the next attempt.
+
+    ``complain`` receives each failed source, ``show`` the progress of the download."""
+    from zot.local_model.download import SourceFailed, fetch
+    from zot.local_model.package_source import run_quietly
+
+    if offer.command:
+        tell(f"$ {offer.command}")
+        words = shlex.split(offer.command)
+        program = words[0] if os.sep in words[0] else find_program(words[0])
+        if program is None:
+            raise ZotError(f"{offer.command}: there is no {words[0]} on PATH")
+        with scratch_directory("runtime") as place:
+            try:
+                code, reason = await run_quietly([program, *words[1:]], place)
+            except SourceFailed as error:
+                raise ZotError(f"{offer.command}: {error}") from error
+        if code:
+            raise ZotError(f"{offer.command}: {reason or f'exit code {code}'}")
+        invalidate_caches()  # so that what was just installed can be found
+    if offer.model in (table := known()) and not place_of(offer.model).is_file():
+        weights = table[offer.model]
+        tell(f"{weights.title} by {weights.by}, licence {weights.licence}")
+        await fetch(weights, place_of(offer.model), tell=complain, show=show, proxy=proxy)

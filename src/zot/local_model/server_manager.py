@@ -1,7 +1,4 @@
-"""A server for a model: the one that runs already, or else a new one, which other zot processes will then use too.
-
-The server is a process of its own. When it dies, zot does not; whoever asks next starts another one.
-"""
+"""Finds or starts the server of a model; other zot processes use the same one."""
 
 from __future__ import annotations
 
@@ -16,11 +13,10 @@ from importlib.util import find_spec
 import msgspec
 
 from zot.errors import ZotError, in_words
-from zot.local_model.gguf import read_header
 from zot.local_model.memory import check_memory, threads
 from zot.local_model.runtime_dir import Lease, ServerInfo, ServerRuntimeDir, room_for
 from zot.local_model.server_process import LocalServerConfig
-from zot.local_model.weights import Chosen, known
+from zot.local_model.weights import Chosen, known, read_header
 from zot.provider.installed_models import WINDOW
 from zot.provider.providers import credential_variables
 from zot.system import process_setup
@@ -48,7 +44,7 @@ def how_to_install_runtime() -> str:
     return with_extra("local", "xllamacpp")
 
 
-class Runtime:
+class LocalServerManager:
     """What one zot has to do with one model's server. Nothing is started before ``ensure``."""
 
     def __init__(self, model: Chosen, *, idle_s: float = IDLE_S) -> None:
@@ -71,30 +67,27 @@ class Runtime:
         """A server that answers. ZotError when there can be none; its text is one line that says why."""
         try:
             async with asyncio.timeout(_PATIENCE_S):
-                return await self._found_or_started()
+                room = self.room
+                self._reap()
+                if self._lease is None:
+                    self._lease = room.register()
+                self._lease.note_use()
+                while True:
+                    with room.starting() as ours:
+                        # Without that lock, what is told of the last server could be taken for the one that begins.
+                        if ours and (running := room.running()):
+                            self._lease.note_use()
+                            return running
+                        if ours and (lock := room.server_lock()) >= 0:
+                            try:
+                                return await self._start(room, lock)
+                            finally:
+                                os.close(lock)
+                    await asyncio.sleep(_LOOK_S)
         except TimeoutError as error:
             raise ZotError(f"{self.model.name}: its server did not start in {_PATIENCE_S:g} s") from error
         except OSError as error:
             raise ZotError(f"{self.model.name}: its server cannot be shared: {in_words(error)}") from error
-
-    async def _found_or_started(self) -> ServerInfo:
-        room = self.room
-        self._reap()
-        if self._lease is None:
-            self._lease = room.register()
-        self._lease.note_use()
-        while True:
-            with room.starting() as ours:
-                # Without that lock, what is told of the last server could be taken for the one that begins.
-                if ours and (running := room.running()):
-                    self._lease.note_use()
-                    return running
-                if ours and (lock := room.server_lock()) >= 0:
-                    try:
-                        return await self._start(room, lock)
-                    finally:
-                        os.close(lock)
-            await asyncio.sleep(_LOOK_S)
 
     def note_use(self) -> None:
         """It is being used now, or was until now."""
@@ -112,7 +105,7 @@ class Runtime:
         return False
 
     def release(self) -> None:
-        """This zot needs it no more; it ends if nobody else does."""
+        """Releases the server; it exits if no other process uses it."""
         if self._lease is not None:
             self._lease.release()
             self._lease = None
@@ -125,7 +118,9 @@ class Runtime:
             raise ZotError(missing)
         header = read_header(self.model.path)
         check_memory(self.model.name, self.model.memory)
-        self._check_size()
+        row = known().get(self.model.name)
+        if row is not None and self.model.path.stat().st_size != row.bytes:  # cut off since it was checked
+            raise ZotError(f"{self.model.path} is damaged: zot local install {row.name} fetches it again")
         task = LocalServerConfig(
             room=str(room.directory),
             model=self.model.name,
@@ -148,12 +143,6 @@ class Runtime:
             raise ZotError(self._why_not(room, child))
         return running
 
-    def _check_size(self) -> None:
-        """What the table pins is looked at again: a disk may have lost the end of it since it was checked."""
-        row = known().get(self.model.name)
-        if row is not None and self.model.path.stat().st_size != row.bytes:
-            raise ZotError(f"{self.model.path} is damaged: zot local install {row.name} fetches it again")
-
     def _why_not(self, room: ServerRuntimeDir, child: subprocess.Popen[bytes]) -> str:
         with suppress(subprocess.TimeoutExpired):
             child.wait(timeout=5)
@@ -161,7 +150,14 @@ class Runtime:
         text = ""
         with suppress(OSError):
             text = read_beginning(room.log).decode("utf-8", "replace")
-        reason = _complaint(text) or _ending(child.returncode)
+        code = child.returncode
+        ended = f"its server ended with code {code}"
+        if code is not None and code < 0:
+            ended = f"its server was ended by signal {-code}" + (", as when memory runs out" if code == -9 else "")
+        errors = [line.partition(" E ")[2].strip() for line in text.splitlines() if " E " in line]
+        telling = [said for line in errors if (said := line.partition("error loading model: ")[2])]
+        own = [line.removeprefix("zot: ") for line in text.splitlines() if line.startswith("zot: ")]
+        reason = (telling or errors or own or [""])[0][:_LONGEST_REASON] or ended
         return f"{self.model.name} could not be started: {reason} (all it said: {room.log})"
 
     def _reap(self) -> None:
@@ -197,17 +193,3 @@ def _started(room: ServerRuntimeDir, task: LocalServerConfig, lock: int) -> subp
     with suppress(BrokenPipeError), child.stdin:
         child.stdin.write(msgspec.json.encode(task))
     return child
-
-
-def _complaint(log: str) -> str:
-    """What went wrong, out of the runtime's log: what it says about the file, else its last error."""
-    errors = [line.partition(" E ")[2].strip() for line in log.splitlines() if " E " in line]
-    telling = [said for line in errors if (said := line.partition("error loading model: ")[2])]
-    own = [line.removeprefix("zot: ") for line in log.splitlines() if line.startswith("zot: ")]
-    return (telling or errors or own or [""])[0][:_LONGEST_REASON]
-
-
-def _ending(code: int | None) -> str:
-    if code is not None and code < 0:
-        return f"its server was ended by signal {-code}" + (", as when memory runs out" if code == -9 else "")
-    return f"its server ended with code {code}"

@@ -1,8 +1,7 @@
-"""The server's process: loads the weights, answers on loopback, and ends when nobody needs it any more.
+"""The server's process: loads the weights, answers on loopback, exits when unused.
 
-It is the only place that imports the runtime. Its task, with the key, comes by standard input. It ends when the last
-zot that uses it has ended, however that went, and when for a while none of them asked anything. The lock that shows
-that it lives is a descriptor it was born with.
+It alone imports the runtime. Its configuration, with the key, comes from standard input; it inherits its lock as a file
+descriptor.
 """
 
 from __future__ import annotations
@@ -46,7 +45,15 @@ class LocalServerConfig(msgspec.Struct, frozen=True, kw_only=True):
 def main() -> None:
     task = msgspec.json.decode(sys.stdin.buffer.read(), type=LocalServerConfig)
     room = ServerRuntimeDir(Path(task.room))
-    _stand_back()
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda _number, _frame: os._exit(0))
+    with suppress(OSError, ValueError):  # no core dump: it would contain prompts
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    with suppress(OSError):  # the first process to be killed when memory runs out
+        fd = open_to_overwrite("/proc/self/oom_score_adj")
+        os.write(fd, _FIRST_TO_GO)
+        os.close(fd)
     try:
         address, server = _serve(task)
         running = ServerInfo(
@@ -56,27 +63,22 @@ def main() -> None:
     except Exception as error:
         print(f"zot: {error}", file=sys.stderr, flush=True)
         os._exit(1)
-    with suppress(OSError):  # whoever started it may be gone
+    with suppress(OSError):  # the starter may have exited
         os.write(1, b"ready\n")
         os.close(1)
-    _until_unneeded(room, task, running, server)
-
-
-def _stand_back() -> None:
-    """Deaf to the keyboard, no image of what people asked on the disk, and the first to go when memory ends."""
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda _number, _frame: os._exit(0))
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    with suppress(OSError):
-        fd = open_to_overwrite("/proc/self/oom_score_adj")
-        os.write(fd, _FIRST_TO_GO)
-        os.close(fd)
+    while True:
+        time.sleep(_LOOK_S)
+        if _is_needed(room, task, running):
+            continue
+        with room.starting() as ours:
+            # A zot that comes in this moment has registered before it asks for the lock, and is seen now.
+            if ours and not _is_needed(room, task, running):
+                room.withdraw()
+                os._exit(0 if server else 1)
 
 
 def _serve(task: LocalServerConfig) -> tuple[str, object]:
-    """The address it answers at, once the weights are loaded. The system chooses the port, so nobody can be first."""
+    """Loads the weights and returns the address. The system chooses the port."""
     runtime: Any = import_module("xllamacpp")  # it tells no types
     parameters = runtime.CommonParams()
     parameters.model.path = task.path
@@ -98,19 +100,6 @@ def _serve(task: LocalServerConfig) -> tuple[str, object]:
     if not address.startswith("http://127.0.0.1:"):
         raise ZotError(f"the server answers at {address}, not on loopback")
     return address, server
-
-
-def _until_unneeded(room: ServerRuntimeDir, task: LocalServerConfig, running: ServerInfo, server: object) -> None:
-    """``server`` lives as long as somebody holds it."""
-    while True:
-        time.sleep(_LOOK_S)
-        if _is_needed(room, task, running):
-            continue
-        with room.starting() as ours:
-            # A zot that comes in this moment has registered before it asks for the lock, and is seen now.
-            if ours and not _is_needed(room, task, running):
-                room.withdraw()
-                os._exit(0 if server else 1)
 
 
 def _is_needed(room: ServerRuntimeDir, task: LocalServerConfig, running: ServerInfo) -> bool:

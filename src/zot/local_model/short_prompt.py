@@ -1,7 +1,6 @@
-"""The system prompt of a small model on this machine: a few lines, for each token of it costs such a machine time.
+"""The system prompt of a small local model, below 600 tokens with six tools.
 
-With six tools and their format it stays below 600 tokens. What the directory holds is told, because such a model
-guesses names instead of looking; of the project's instructions only the beginning of the nearest file fits.
+It lists the directory, since such a model guesses names, and the beginning of the nearest context file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The door to the supervisor, for the command line, the terminal, RPC and the SDK: find it, or start it, and ask.
+"""Client of the supervisor: finds or starts it, sends commands, receives events (``zot.wire.swarm_frames``).
 
-Commands and events are those of ``zot.wire.swarm_frames``. Somebody who only looks starts no supervisor, unless the
-last one was killed and left workers whose records say that they run: then the next one has to say what became of them.
+Reading starts no supervisor, unless a killed one left workers recorded as running.
 """
 
 from __future__ import annotations
@@ -19,11 +18,18 @@ from typing import Any
 import msgspec
 
 from zot.errors import EngineFault, NotThere, UsageError, ZotError, in_words
-from zot.swarm.engines.engine import Credential
-from zot.swarm.supervisor.internal_frames import RecordMerge, SetCredential, StartWorker, SupervisorConfig
+from zot.swarm.engines.engine import WorkerKey
 from zot.swarm.supervisor.runtime_dir import SupervisorRuntimeDir
 from zot.swarm.worker_env import AGENT_VARIABLE, strip_keys
-from zot.swarm.worker_records import LIVE, WorkerRecord, WorkerSpec
+from zot.swarm.worker_records import (
+    LIVE,
+    RecordMerge,
+    SetCredential,
+    StartWorker,
+    SupervisorConfig,
+    WorkerRecord,
+    WorkerSpec,
+)
 from zot.swarm.worker_store import WorkerStore, find_worker, worker_info
 from zot.system import process_setup
 from zot.system.daemon_locks import says_it_is_ready
@@ -78,7 +84,12 @@ class SupervisorClient:
         try:
             if self._listening.done():
                 raise _gone()
-            self._writer.write(_line(msgspec.structs.replace(command, id=id)))
+            try:
+                line = msgspec.json.encode(msgspec.structs.replace(command, id=id)) + b"\n"
+            except UnicodeEncodeError as error:
+                why = "a worker can only be told text in UTF-8, and work where the path is such a text"
+                raise UsageError(why) from error
+            self._writer.write(line)
             with suppress(ConnectionError):
                 await self._writer.drain()
             response = await answer
@@ -90,14 +101,14 @@ class SupervisorClient:
         kind = _DATA.get(response.command)
         return None if kind is None else msgspec.convert(response.data, kind)
 
-    async def start(self, order: WorkerSpec, credential: Credential | None = None) -> WorkerInfo:
+    async def start(self, order: WorkerSpec, credential: WorkerKey | None = None) -> WorkerInfo:
         """Start a worker; it is recorded when this returns. ``credential`` is for this worker's provider."""
         if os.environ.get(AGENT_VARIABLE):
             raise UsageError("a worker of a swarm starts no workers itself")
         await self._lend(order.config.provider, credential)
         return (await self.request(StartWorker(spec=order))).worker
 
-    async def resume(self, worker: str, credential: Credential | None = None) -> WorkerInfo:
+    async def resume(self, worker: str, credential: WorkerKey | None = None) -> WorkerInfo:
         if os.environ.get(AGENT_VARIABLE):
             raise UsageError("a worker of a swarm starts no workers itself")
         await self._lend(load_worker(self._home, worker).spec.config.provider, credential)
@@ -161,7 +172,7 @@ class SupervisorClient:
         self._listening.cancel()
         await asyncio.wait([self._listening])
 
-    async def _lend(self, provider: str, credential: Credential | None) -> None:
+    async def _lend(self, provider: str, credential: WorkerKey | None) -> None:
         if self._environment is None:
             ours = _environment(self._home).items()
             self._environment = {name: value for name, value in ours if _is_text(name) and _is_text(value)}
@@ -176,7 +187,14 @@ class SupervisorClient:
             while chunk := await self._reader.read(_CHUNK):
                 for line in lines.feed(chunk):
                     if line:
-                        self._hear(line)
+                        if line.startswith(b'{"type":"swarm_'):
+                            with suppress(msgspec.MsgspecError):  # of a newer zot
+                                self._events.put_nowait(_event(line))
+                        else:
+                            response = _response(line)
+                            answer = self._waiting.get(response.id)
+                            if answer is not None and not answer.done():
+                                answer.set_result(response)
         except ConnectionError:
             pass
         finally:
@@ -184,23 +202,6 @@ class SupervisorClient:
             for answer in self._waiting.values():
                 if not answer.done():
                     answer.set_exception(_gone())
-
-    def _hear(self, line: bytes) -> None:
-        if line.startswith(b'{"type":"swarm_'):
-            with suppress(msgspec.MsgspecError):  # of a newer zot
-                self._events.put_nowait(_event(line))
-            return
-        response = _response(line)
-        answer = self._waiting.get(response.id)
-        if answer is not None and not answer.done():
-            answer.set_result(response)
-
-
-def _line(command: rpc_frames.Command) -> bytes:
-    try:
-        return msgspec.json.encode(command) + b"\n"
-    except UnicodeEncodeError as error:
-        raise UsageError("a worker can only be told text in UTF-8, and work where the path is such a text") from error
 
 
 def _is_text(value: str) -> bool:
@@ -221,9 +222,8 @@ def _gone() -> EngineFault:
 
 
 @asynccontextmanager
-async def connect_or_start(home: Path, credential: Credential | None = None) -> AsyncGenerator[SupervisorClient]:
-    """A connection to the supervisor of this home, which is started when there is none. ``credential`` is for workers
-    that the last one left."""
+async def connect_or_start(home: Path, credential: WorkerKey | None = None) -> AsyncGenerator[SupervisorClient]:
+    """Connects to the supervisor of this home, or starts one; ``credential`` is for workers of a killed one."""
     swarm = await connect(home, credential)
     try:
         yield swarm
@@ -246,7 +246,7 @@ def supervisor_running(home: Path) -> bool:
     return SupervisorRuntimeDir(home).is_alive() or any(worker.status in LIVE for worker in WorkerStore(home).all())
 
 
-async def connect(home: Path, credential: Credential | None = None) -> SupervisorClient:
+async def connect(home: Path, credential: WorkerKey | None = None) -> SupervisorClient:
     """ZotError when there can be none; its text is one line that says why."""
     runtime_dir = SupervisorRuntimeDir(home)
     try:
@@ -270,7 +270,7 @@ async def connect(home: Path, credential: Credential | None = None) -> Superviso
 
 
 async def _joined(runtime_dir: SupervisorRuntimeDir) -> SupervisorClient | None:
-    """One that ends in this moment greets nobody."""
+    """None if it is not running or is just exiting (it sends no greeting)."""
     running = runtime_dir.running()
     if running is None:
         return None
@@ -284,8 +284,8 @@ async def _joined(runtime_dir: SupervisorRuntimeDir) -> SupervisorClient | None:
     return None
 
 
-async def _start(home: Path, runtime_dir: SupervisorRuntimeDir, lock: int, credential: Credential | None) -> None:
-    """In a session of its own, away from the keyboard's signals, without anybody's keys."""
+async def _start(home: Path, runtime_dir: SupervisorRuntimeDir, lock: int, credential: WorkerKey | None) -> None:
+    """Starts it in its own session, without the keyboard's signals and without keys."""
     tried = {name: os.environ.get(f"ZOT_SWARM_{name.upper()}", "") for name in ("patience_s", "idle_s")}  # by tests
     given = {name: float(value) for name, value in tried.items() if value}
     lent = _keys_of_the_living(home) | ({credential.provider: credential.value} if credential is not None else {})
@@ -315,13 +315,12 @@ def _most(home: Path) -> int:
 
 
 def _keys_of_the_living(home: Path) -> dict[str, str]:
-    """For workers the last supervisor left in the middle: it held their keys in memory, and whoever is here may have
-    the same ones."""
+    """Keys for running workers of a killed supervisor, which had them only in memory."""
     found: dict[str, str] = {}
     for worker in WorkerStore(home).all():
         name = worker.spec.config.provider
         if worker.status in LIVE and name and name not in found:
-            from zot.swarm.credentials import resolve_worker_credential  # most find nobody left
+            from zot.swarm.worker_config import resolve_worker_credential  # rarely needed
 
             with suppress(ZotError):
                 credential = resolve_worker_credential(worker.spec.config, home).credential
@@ -330,7 +329,7 @@ def _keys_of_the_living(home: Path) -> dict[str, str]:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """Ours, without anybody's keys: those of providers that are configured here do not count as well."""
+    """Our environment without keys, including those of configured providers."""
     from zot.provider.catalog import Catalog  # only who starts something needs it
 
     return strip_keys(os.environ, Catalog(home).providers().values())
@@ -360,7 +359,7 @@ def _complaint(runtime_dir: SupervisorRuntimeDir) -> str:
     return "it said nothing"
 
 
-# --- the records, whoever holds them at this moment
+# --- records, with or without a supervisor
 
 
 async def workers(home: Path, *, all: bool = False, problems: list[str] | None = None) -> tuple[WorkerInfo, ...]:
@@ -373,7 +372,7 @@ async def workers(home: Path, *, all: bool = False, problems: list[str] | None =
 
 
 def load_worker(home: Path, typed: str) -> WorkerRecord:
-    """The record of who is meant, as it is on disk; NotThere when it is nobody."""
+    """The worker's record on disk; NotThere if there is none."""
     return find_worker(typed, WorkerStore(home).all())
 
 

@@ -1,5 +1,4 @@
-"""``events.jsonl``: what a worker said, for whoever comes later. Pieces of answers, arguments and output are left out:
-the whole of each follows. When it gets too large, it begins anew, and the last one stays beside it."""
+"""``events.jsonl``: the events of a worker without partial ones; rotated when it is too large."""
 
 from __future__ import annotations
 

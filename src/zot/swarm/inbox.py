@@ -1,8 +1,7 @@
-"""What a worker was told: ``inbox.jsonl`` has every message that was acknowledged, and how far the worker has come.
+"""``inbox.jsonl``: messages to a worker, and how many of them the worker has taken and finished.
 
-A message is there before whoever sent it hears so. It is *given* to a worker in its turn, *taken* when the worker has
-it in its session, and *finished* when the worker is done with it. What was taken and not finished is what it was
-interrupted in; what was not taken is said to the next attempt.
+A message is stored before it is acknowledged, *taken* when it is in the worker's session, *finished* when answered. An
+attempt continues the one that was taken and not finished.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from zot.wire.rpc_frames import Image
 _LARGEST = 1 << 30
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True, tag="message", omit_defaults=True):
+class InboxMessage(msgspec.Struct, frozen=True, kw_only=True, tag="message", omit_defaults=True):
     """``number`` counts from 1; the first is the task."""
 
     number: int
@@ -36,7 +35,7 @@ class InboxPosition(msgspec.Struct, frozen=True, kw_only=True, tag="mark", omit_
     finished: int = 0
 
 
-_decode = msgspec.json.Decoder(Message | InboxPosition).decode
+_decode = msgspec.json.Decoder(InboxMessage | InboxPosition).decode
 
 
 class Inbox:
@@ -44,12 +43,9 @@ class Inbox:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._messages: list[Message] = []
+        self._messages: list[InboxMessage] = []
         self.taken = self.finished = 0
         self.problem = ""
-        self._read()
-
-    def _read(self) -> None:
         try:
             data = read_whole(self._path, _LARGEST)
         except FileNotFoundError:
@@ -62,21 +58,21 @@ class Inbox:
             except (msgspec.MsgspecError, UnicodeError):
                 self.problem = f"{self._path}: a line is damaged and passed over"  # one that was never acknowledged
                 continue
-            if isinstance(entry, Message):
+            if isinstance(entry, InboxMessage):
                 self._messages.append(entry)
             elif entry is not None:
                 self.taken, self.finished = max(self.taken, entry.taken), max(self.finished, entry.finished)
 
-    def accept(self, text: str, images: tuple[Image, ...] = ()) -> Message:
-        """Keep a message; OSError when it cannot be kept, and nobody is told that it was."""
+    def accept(self, text: str, images: tuple[Image, ...] = ()) -> InboxMessage:
+        """Stores a message; OSError if that fails, without an acknowledgement."""
         last = self._messages[-1].number if self._messages else 0
-        message = Message(number=last + 1, text=text, images=images, time=time.time())
+        message = InboxMessage(number=last + 1, text=text, images=images, time=time.time())
         self._append(message, durable=True)
         self._messages.append(message)
         return message
 
     @property
-    def next(self) -> Message | None:
+    def next(self) -> InboxMessage | None:
         """The first that was not taken."""
         return next((message for message in self._messages if message.number > self.taken), None)
 
@@ -104,7 +100,7 @@ class Inbox:
             self.finished = self.taken
             self._append(InboxPosition(taken=self.taken, finished=self.taken))
 
-    def _append(self, entry: Message | InboxPosition, *, durable: bool = False) -> None:
+    def _append(self, entry: InboxMessage | InboxPosition, *, durable: bool = False) -> None:
         """Behind whatever an append that failed has left of its line."""
         line = msgspec.json.encode(entry) + b"\n"
         fd = open_to_append(self._path, os.O_RDWR)
@@ -121,7 +117,7 @@ class Inbox:
 
 
 def said_in(session: Path, text: str) -> int:
-    """How often a session has this as what somebody said."""
+    """How often a session has this text as a user message."""
     from zot.core.session.resume import replay  # only for one that goes on
     from zot.core.session.session_file import read_lines
 

@@ -1,7 +1,6 @@
-"""The agents a model has started: what its tools do, and the one message that tells it how all of them ended.
+"""Agents that a model started with its tools, and the message with their results.
 
-Agents that were started while others still ran belong to the same batch; when the last of a batch is done, what each
-answered is put into the conversation as if it had been typed. One the model has waited for is not told of again.
+Agents started while others run form a batch; its results go into the conversation when the last one ends.
 """
 
 from __future__ import annotations
@@ -100,7 +99,11 @@ class ModelSwarm:
 
     async def agent_wait(self, args: dict[str, Any]) -> str:
         arguments = Arguments("agent_wait", args)
-        found = self._meant(args.get("ids"))
+        given = args.get("ids")
+        ids = list(map(str, cast("list[object]", given))) if isinstance(given, list) and given else list(self._agents)
+        if not ids:
+            raise ToolError("agent_wait: you have started no agent")
+        found = [self._own(id) for id in ids]
         seconds = arguments.integer("timeout") or PATIENCE_S
         before, self._batch = self._batch, [id for id in self._batch if id not in found]
         note = ""
@@ -111,16 +114,10 @@ class ModelSwarm:
         except TimeoutError:
             late = [self._agents[id].name for id in found if not is_over(self._agents[id])]
             note = f"\n[still at work after {seconds} s: {', '.join(late)}]\n"
-        finally:  # whoever is not done yet is told of later
+        finally:  # unfinished agents are reported later
             self._batch = [id for id in before if id not in found or not is_over(self._agents[id])]
             self._done.set()
         return await self._told([id for id in found if is_over(self._agents[id])]) + note
-
-    def _meant(self, given: object) -> list[str]:
-        ids = list(map(str, cast("list[object]", given))) if isinstance(given, list) and given else list(self._agents)
-        if not ids:
-            raise ToolError("agent_wait: you have started no agent")
-        return [self._own(id) for id in ids]
 
     async def agent_send(self, args: dict[str, Any]) -> str:
         arguments = Arguments("agent_send", args)
@@ -182,7 +179,7 @@ class ModelSwarm:
     async def _looked_at(self, id: str) -> SwarmWorker:
         try:
             return await self._service.get(id)
-        except ZotError as error:  # somebody removed it
+        except ZotError as error:  # it was removed
             return SwarmWorker(worker=self._agents[id], answer=f"(nothing more is known: {error})")
 
 

@@ -1,7 +1,6 @@
-"""A running zot and its swarm: what the terminal, RPC, the SDK and the model's tools hold to deal with workers.
+"""Swarm access for the terminal, RPC, SDK and model tools: connects on first use and reconnects.
 
-It connects when it is first needed. Only starting or continuing a worker starts a supervisor; when one was killed, the
-next is joined and listened to again, so whoever subscribed hears how it went on.
+Only starting or continuing a worker starts a supervisor.
 """
 
 from __future__ import annotations
@@ -35,8 +34,7 @@ Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
 class SwarmService:
-    """``starter`` is the configuration of the run that starts workers, read again for each; ``heard`` is told what was
-    subscribed to; ``spawn`` starts a task that belongs to whoever holds this."""
+    """``starter`` returns the starting run's configuration; ``heard`` receives events; ``spawn`` starts a task."""
 
     def __init__(self, starter: Callable[[], RunConfig], spawn: Spawn, heard: Callable[[Event], None]) -> None:
         self._starter = starter
@@ -66,7 +64,7 @@ class SwarmService:
 
     async def resume(self, worker: str) -> WorkerInfo:
         """Its session goes on; the task is not said again."""
-        from zot.swarm.credentials import resolve_worker_credential
+        from zot.swarm.worker_config import resolve_worker_credential
 
         by = self._starter()
         config = with_key_of(by, self.named(worker).spec.config)
@@ -100,8 +98,7 @@ class SwarmService:
         await (await self._joined()).request(command)
 
     async def subscribe(self, worker: str = "", *, past: bool = False, off: bool = False) -> None:
-        """``heard`` is told all that this worker says, or without one what changes about any of them; with ``past``,
-        all it said before it was told when this returns."""
+        """Sends this worker's events to ``heard``, or changes of all workers; with ``past`` also earlier ones."""
         id = self.named(worker).id if worker else ""
         if not id:
             self._all = not off
@@ -155,7 +152,7 @@ class SwarmService:
         return recorded(self.home, self.named(worker).id).worker
 
     def named(self, typed: str) -> WorkerRecord:
-        """The record of who is meant; NotThere when it is nobody."""
+        """The worker's record; NotThere if there is none."""
         return client.load_worker(self.home, typed)
 
     # --- what became of its work
@@ -170,7 +167,7 @@ class SwarmService:
 
     async def merge(self, command: frames.SwarmMerge) -> frames.SwarmMerged:
         from zot.swarm import worker_operations
-        from zot.swarm.git.check_command import TIMEOUT_S, CommandCheck
+        from zot.swarm.git.merge import TIMEOUT_S, CommandCheck
         from zot.swarm.git.worktrees import left_behind
 
         worker = await worker_operations.get_worker(self.home, command.worker)
@@ -188,12 +185,7 @@ class SwarmService:
             conflicts = tuple(conflict.path for conflict in row.conflicts)
             mending = await self.repair(worker.id, command.into) if conflicts and command.repair else ()
             return frames.SwarmMerged(
-                into=report.into,
-                files=report.files,
-                conflicts=conflicts,
-                said=row.said,
-                left=row.left,
-                mending=mending,
+                into=report.into, files=report.files, conflicts=conflicts, said=row.said, left=row.left, mending=mending
             )
         if row.outcome == "uncommitted":
             raise ZotError(f"you have uncommitted changes in {', '.join(row.files)}; commit or stash them first")
@@ -234,19 +226,16 @@ class SwarmService:
         async with self._opening:
             if self._swarm is None or self._swarm.is_closed:
                 self._swarm = await client.connect(self.home)
-                await self._subscribe_again(self._swarm)
+                if self._all:
+                    await self._swarm.subscribe()
+                for id in self._ones:
+                    await self._swarm.subscribe(id)
                 self._spawn(self._listen(self._swarm))
             return self._swarm
 
     async def _waiting_room(self) -> SupervisorClient | None:
         """A connection of its own, because events have one reader."""
         return await client.connect(self.home) if client.supervisor_running(self.home) else None
-
-    async def _subscribe_again(self, swarm: SupervisorClient) -> None:
-        if self._all:
-            await swarm.subscribe()
-        for id in self._ones:
-            await swarm.subscribe(id)
 
     async def _listen(self, swarm: SupervisorClient) -> None:
         async for event in swarm.events():
@@ -256,7 +245,7 @@ class SwarmService:
 
 
 def recorded(home: Path, id: str) -> SwarmWorker:
-    """A worker as it is on disk; nobody looks after it."""
+    """A worker from its record, without a supervisor."""
     place = WorkerStore(home).of(id)
     worker = place.load()
     answer = last_answer(place.events) or worker.answer

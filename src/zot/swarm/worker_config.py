@@ -1,27 +1,29 @@
-"""Derives the configuration of a worker from the one of the run that starts it.
+"""Derives a worker's configuration from that of the run that starts it, and its credential.
 
-Limits only narrow: a worker gets the starter's model, address, tools, permissions, jail, extensions and prompts, or
-less. A request for more is refused with an error that names the limit. Every front end that starts workers uses this.
+Limits only narrow; a request for more is refused with an error that names the limit.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from zot.agent.config import RunConfig
+from zot.agent.settings import Settings
 from zot.agent.tools.registry import SWARM, SWARM_NAMES
 from zot.core.permission_modes import MODES, Mode, parse_mode, wider
 from zot.errors import UsageError
-from zot.swarm.worker_records import READ_ONLY, RETRIES, TIMEOUT_S, Limits, WorkerRecord, WorkerSpec
+from zot.swarm.engines.engine import WorkerKey
+from zot.swarm.worker_records import READ_ONLY, RETRIES, TIMEOUT_S, WorkerLimits, WorkerRecord, WorkerSpec
+from zot.system.files import zot_home
 from zot.wire.swarm_frames import SwarmStart
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.swarm.engines.engine import Credential
 
 
 def conversation_config(conversation: Conversation) -> RunConfig:
@@ -47,13 +49,12 @@ def conversation_config(conversation: Conversation) -> RunConfig:
     return config
 
 
-def prepare_worker(starter: RunConfig, request: SwarmStart) -> tuple[WorkerSpec, Credential | None]:
+def prepare_worker(starter: RunConfig, request: SwarmStart) -> tuple[WorkerSpec, WorkerKey | None]:
     """The specification of a worker and the key only its starter has.
 
     Raises UsageError for a request that is wrong or asks for more than the starter has, NotLoggedIn when there is no
     credential: the worker could only fail.
     """
-    from zot.swarm.credentials import resolve_worker_credential  # reads settings, catalog and credentials
 
     order = worker_spec(starter, request)
     found = resolve_worker_credential(order.config, starter.home, starter.environ)
@@ -78,7 +79,7 @@ def worker_spec(starter: RunConfig, request: SwarmStart) -> WorkerSpec:
         cwd=cwd,
         mode=mode,
         session=request.session or starter.session,
-        limits=Limits(
+        limits=WorkerLimits(
             max_steps=request.max_steps,
             max_cost=config.max_cost,
             timeout_s=TIMEOUT_S if request.timeout_s is None else request.timeout_s,
@@ -99,7 +100,7 @@ def derive_worker_config(starter: RunConfig, request: SwarmStart) -> RunConfig:
     if starter.base_url and not same:
         raise UsageError(f"cannot use provider {provider}: this run is limited to --base-url {starter.base_url}")
     script = request.script or (starter.script if same else "")
-    jail = _jail(starter, request)
+    jail = "on" if request.mode == "worktree" or request.jail else starter.jail
     asks = request.ask or starter.ask_each
     return msgspec.structs.replace(
         starter,
@@ -223,11 +224,6 @@ def _parse_mode(text: str) -> Mode:
     return mode
 
 
-def _jail(starter: RunConfig, request: SwarmStart) -> str:
-    """In a worktree always one without the network; else the starter's, or the one that was asked for."""
-    return "on" if request.mode == "worktree" or request.jail else starter.jail
-
-
 def _check_place(starter: RunConfig, cwd: str, repository: str, *, writes: bool) -> None:
     """A jailed run starts workers only inside its jail: a worker's jail begins at its own directory."""
     place = repository or cwd
@@ -249,3 +245,41 @@ def _is_below(path: str, places: tuple[str, ...]) -> bool:
 def _absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
     """Typed relative to the starter's directory; a worker runs in another one."""
     return tuple(os.path.abspath(os.path.expanduser(path)) for path in paths)
+
+
+class WorkerCredential(msgspec.Struct, frozen=True, kw_only=True):
+    provider: str
+    model: str
+    credential: WorkerKey | None = None
+
+
+def resolve_worker_credential(
+    config: RunConfig, home: Path | None = None, environ: Mapping[str, str] | None = None
+) -> WorkerCredential:
+    """The worker's model, and its key if the home does not store it (typed, or in the environment).
+
+    NotLoggedIn if there is no credential: the worker could only fail."""
+    from zot.agent.model_resolver import Query, require_credential, resolve
+    from zot.provider.auth.auth_store import AuthStore
+    from zot.provider.catalog import Catalog
+
+    home = home or zot_home()
+    settings, catalog = Settings(home), Catalog(home)
+    store = AuthStore(home, keyring=settings.values.credential_store == "keyring")
+    query = Query(
+        provider=config.provider,
+        model=config.model,
+        api_key=config.api_key,
+        base_url=config.base_url,
+        insecure=config.insecure,
+        script=config.script,
+    )
+    resolved = resolve(query, settings, catalog, store, os.environ if environ is None else environ)
+    require_credential(resolved)
+    found, name = resolved.credential, resolved.provider.id
+    carried = found is not None and found.method == "apikey" and found.source in ("flag", "env") and bool(found.key)
+    return WorkerCredential(
+        provider=name,
+        model=resolved.model.id,
+        credential=WorkerKey(provider=name, value=found.key) if found is not None and carried else None,
+    )

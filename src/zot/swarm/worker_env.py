@@ -1,7 +1,4 @@
-"""What a worker's process inherits: its configuration and key through a pipe, and an environment without keys.
-
-Only the worker's process has the read end of the pipe, so that the key is in no argument, environment or file.
-"""
+"""A worker's process environment without keys; configuration and key go through a pipe."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ import msgspec
 from zot.agent.config import RunConfig
 from zot.errors import UsageError
 from zot.provider.providers import Provider, credential_variables
-from zot.swarm.engines.engine import Credential
+from zot.swarm.engines.engine import WorkerKey
 from zot.system.jail.policy import ENVIRONMENT
 from zot.system.process_table import MARK_VARIABLE
 from zot.system.secret_variables import looks_like_secret, matches
@@ -40,10 +37,9 @@ _SHORTEST_KEY = 8  # a shorter one may be part of anything
 
 @contextmanager
 def worker_argv(
-    program: Sequence[str], config: RunConfig, credential: Credential | None
+    program: Sequence[str], config: RunConfig, credential: WorkerKey | None
 ) -> Generator[tuple[list[str], tuple[int, ...]]]:
-    """The command line of a worker and the descriptor to pass to it. Start the process inside the block: the
-    configuration is written when the block ends, by a thread, because a pipe may hold less than a system prompt."""
+    """Argv and descriptor of a worker; start it inside the block. A thread writes the configuration to the pipe."""
     if credential is not None and credential.provider == config.provider:
         config = msgspec.structs.replace(config, api_key=credential.value)
     read_end, write_end = os.pipe()
@@ -79,14 +75,13 @@ def worker_environment(worker: str, given: Mapping[str, str] | None = None) -> d
 
 
 def strip_keys(environment: Mapping[str, str], providers: Iterable[Provider] = ()) -> dict[str, str]:
-    """Without any key zot knows, those of ``providers`` included, and without the mark by which whoever started us
-    finds what it started."""
+    """Without keys, including those of ``providers``, and without the mark of our own starter."""
     hidden = {*credential_variables(providers), MARK_VARIABLE, AGENT_VARIABLE}
     return {name: value for name, value in environment.items() if name not in hidden}
 
 
 def portable_environment(
-    environment: Mapping[str, str], passthrough: Collection[str] = (), credential: Credential | None = None
+    environment: Mapping[str, str], passthrough: Collection[str] = (), credential: WorkerKey | None = None
 ) -> dict[str, str]:
     """The variables that go with a worker to another machine: those that mean the same there, and those the user named.
     Never a secret: an environment can be read on its node. ``passthrough`` are names and patterns the user gave,
@@ -101,7 +96,7 @@ def portable_environment(
     }
 
 
-def _is_secret(name: str, value: str, credential: Credential | None) -> bool:
+def _is_secret(name: str, value: str, credential: WorkerKey | None) -> bool:
     """By its name, or because an address with a password, or the worker's own key, is in it."""
     key = credential.value if credential is not None else ""
     has_key = len(key) >= _SHORTEST_KEY and key in value

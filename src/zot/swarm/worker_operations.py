@@ -1,7 +1,4 @@
-"""Merge, repair, remove and prune workers; used by CLI, terminal, RPC and SDK.
-
-Git runs here, in the client's process; the supervisor only learns what has to be in the records.
-"""
+"""Merge, repair, remove and prune workers; used by CLI, terminal, RPC and SDK. Git runs in the client's process."""
 
 from __future__ import annotations
 
@@ -16,9 +13,8 @@ from zot.agent.config import RunConfig
 from zot.errors import GitFailed, ZotError
 from zot.swarm import client
 from zot.swarm.git.merge import Check, How, MergeReport, MergeSource, has_unmerged, merge, merge_lock
-from zot.swarm.git.merge_target import Target, find_target
 from zot.swarm.git.safe_git import ScratchRepository, copy_with_time, find_repository, scratch_repository
-from zot.swarm.git.three_way import changes_merged, unchanged_edits
+from zot.swarm.git.three_way import Target, changes_merged, find_target, unchanged_edits
 from zot.swarm.git.worktrees import (
     INDEX,
     ONTO,
@@ -40,7 +36,7 @@ AT_WORK = ("queued", "running", "waiting")
 
 
 async def get_worker(home: Path, typed: str) -> WorkerRecord:
-    """Who is meant, as it is at this moment; NotThere when it is nobody."""
+    """The worker with its present state; NotThere if there is none."""
     return await _as_it_is(home, client.load_worker(home, typed))
 
 
@@ -81,8 +77,7 @@ async def merge_workers(
 
 
 async def mergeable(home: Path, cwd: Path) -> tuple[list[WorkerRecord], list[str]]:
-    """The workers of the repository ``cwd`` lies in that have done what they were told and have something to merge, in
-    the order they ended; and what is to be said about the others of it."""
+    """Finished workers of the repository of ``cwd`` with changes, in the order they ended; and notes on the others."""
     top = (await find_repository(cwd)).top
     chosen: list[WorkerRecord] = []
     told: list[str] = []
@@ -111,13 +106,12 @@ async def mergeable(home: Path, cwd: Path) -> tuple[list[WorkerRecord], list[str
 
 
 async def repair(home: Path, worker: WorkerRecord, into: str = "", config: RunConfig | None = None) -> tuple[str, ...]:
-    """Give a conflict back to its worker, which is continued if need be; the files it has to mend. ``config`` is the
-    worker's, with a key that its home does not have."""
+    """Returns a conflict to its worker, which is continued if needed; the files to repair."""
     files = await return_conflict(merge_source(worker), into)
     async with client.connect_or_start(home) as swarm:
         info = (await swarm.get(worker.id)).worker
         if info.status != "idle":
-            from zot.swarm.credentials import resolve_worker_credential
+            from zot.swarm.worker_config import resolve_worker_credential
 
             credential = resolve_worker_credential(config or worker.spec.config, home).credential
             await swarm.resume(worker.id, credential)
@@ -126,8 +120,7 @@ async def repair(home: Path, worker: WorkerRecord, into: str = "", config: RunCo
 
 
 async def return_conflict(source: MergeSource, into: str = "") -> tuple[str, ...]:
-    """Merge the repository's present state into the worker's tree, with markers where both changed: the files with
-    markers. From then on its work is counted from there. GitFailed when there is no conflict any more."""
+    """Merges the repository's state into the worker's tree with conflict markers; the files that have some."""
     repository = await find_repository(source.tree.repository)
     async with merge_lock(source.directory.parent), scratch_repository(repository, source.directory) as work:
         target = await find_target(work, into)
@@ -142,7 +135,14 @@ async def return_conflict(source: MergeSource, into: str = "") -> tuple[str, ...
         words = ("read-tree", "-m", "-u", "--no-recurse-submodules", now.tree, merged)
         await work.git(*words, index=now.index, top=source.tree.path)
         files = tuple(conflict.path for conflict in conflicts)
-        await _count_from(work, source, tip, onto, files)
+        index = work.place / "index-of-onto"
+        await work.git("read-tree", onto, index=index)
+        words = ("update-index", "-q", "--ignore-submodules", "--refresh")
+        await work.git(*words, index=index, top=source.tree.path, codes=(0, 1))
+        (source.directory / INDEX).unlink(missing_ok=True)
+        copy_with_time(index, source.directory / INDEX)
+        reset_git_dir(work, source.tree, tip, index)
+        write_atomic(source.directory / ONTO, msgspec.json.encode(Onto(onto, files)))
         return files
 
 
@@ -155,19 +155,6 @@ async def _beginning(work: ScratchRepository, target: Target, source: MergeSourc
     if ours == tree:
         return target.commit, tree
     return await work.commit(ours, (target.commit,), f"With uncommitted changes in {len(taken)} files"), ours
-
-
-async def _count_from(
-    work: ScratchRepository, source: MergeSource, tip: str, onto: str, files: tuple[str, ...]
-) -> None:
-    index = work.place / "index-of-onto"
-    await work.git("read-tree", onto, index=index)
-    words = ("update-index", "-q", "--ignore-submodules", "--refresh")
-    await work.git(*words, index=index, top=source.tree.path, codes=(0, 1))
-    (source.directory / INDEX).unlink(missing_ok=True)
-    copy_with_time(index, source.directory / INDEX)
-    reset_git_dir(work, source.tree, tip, index)
-    write_atomic(source.directory / ONTO, msgspec.json.encode(Onto(onto, files)))
 
 
 def repair_prompt(files: tuple[str, ...]) -> str:
@@ -194,7 +181,7 @@ async def write_patch(worker: WorkerRecord, path: Path) -> bool:
 
 
 class UnmergedChanges(ZotError):
-    """Somebody who knows that it is lost may remove it all the same."""
+    """The worker has changes that are not merged; ``force`` removes it anyway."""
 
 
 async def remove_worker(home: Path, worker: WorkerRecord, *, force: bool = False) -> tuple[str, ...]:

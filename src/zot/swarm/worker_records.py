@@ -1,7 +1,6 @@
-"""The record of a worker: ``meta.json`` in its directory is one ``WorkerRecord``, written whole whenever it changes.
+"""A worker's record (``meta.json``), and the supervisor's commands that only zot itself sends.
 
-``WorkerSpec`` is what was asked for and never changes; the rest is its progress. Only the supervisor writes it while it
-runs; without a supervisor, the process that merges or removes the worker does.
+While a supervisor runs, only it writes records.
 """
 
 from __future__ import annotations
@@ -11,13 +10,13 @@ from typing import Any, Literal
 import msgspec
 
 from zot.agent.config import RunConfig
-from zot.wire.rpc_frames import UsageTotals
+from zot.wire.rpc_frames import Command, UsageTotals
+from zot.wire.swarm_frames import SwarmCommand
 
 Status = Literal["queued", "running", "waiting", "idle", "done", "failed", "stopped", "lost"]
 Mode = Literal["shared", "worktree"]
 
-LIVE: frozenset[Status] = frozenset({"queued", "running", "waiting", "idle"})  # somebody has to look after it
-ENDED: frozenset[Status] = frozenset({"done", "failed", "stopped"})
+LIVE: frozenset[Status] = frozenset({"queued", "running", "waiting", "idle"})  # a supervisor must watch it
 
 TIMEOUT_S = 3600.0
 RETRIES = 2  # of a model call, unless the starter says otherwise
@@ -26,7 +25,7 @@ MOST_AT_ONCE = 4
 NOTHING_USED = UsageTotals(input=0, output=0, reasoning=None, cache_read=0, cache_write=0, cost_usd=0.0)
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class WorkerLimits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """0 is none."""
 
     max_steps: int = 0
@@ -46,7 +45,7 @@ class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     write: bool = False
     include_dirty: bool = False
     config: RunConfig
-    limits: Limits = Limits()
+    limits: WorkerLimits = WorkerLimits()
     engine: str = "local"  # or "ray", "ray://HOST:PORT"
     swarm: str = ""
     key: str = ""
@@ -94,31 +93,28 @@ class WorkerRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 def decode_record(data: bytes) -> WorkerRecord:
-    """A record of this or an older version: those recorded the flags of a worker one by one. MsgspecError when it is
-    damaged."""
+    """A record of this or an older version, which had flags. MsgspecError if it is damaged."""
     record = msgspec.json.decode(data, type=dict[str, Any])
     order = msgspec.convert(record.get("order"), dict[str, Any])
     if "config" not in order:
-        order["config"] = msgspec.to_builtins(_older_config(order))
+        flags = msgspec.convert(order, _Flags)
+        only_reads = flags.mode == "shared" and not flags.write and flags.tools is None
+        order["config"] = msgspec.to_builtins(
+            RunConfig(
+                provider=flags.provider,
+                model=flags.model,
+                reasoning=flags.reasoning,
+                script=flags.script,
+                retries=RETRIES,
+                max_cost=flags.limits.max_cost,
+                tools=READ_ONLY if only_reads else flags.tools,
+                permission_mode=flags.permission_mode or ("ask" if flags.ask else ""),
+                ask_each=flags.ask and not flags.permission_mode,
+                jail="on" if flags.mode == "worktree" or flags.jail else "",
+                installed_extensions=flags.extensions,
+            )
+        )
     return msgspec.convert({**record, "order": order}, WorkerRecord)
-
-
-def _older_config(order: dict[str, Any]) -> RunConfig:
-    flags = msgspec.convert(order, _Flags)
-    only_reads = flags.mode == "shared" and not flags.write and flags.tools is None
-    return RunConfig(
-        provider=flags.provider,
-        model=flags.model,
-        reasoning=flags.reasoning,
-        script=flags.script,
-        retries=RETRIES,
-        max_cost=flags.limits.max_cost,
-        tools=READ_ONLY if only_reads else flags.tools,
-        permission_mode=flags.permission_mode or ("ask" if flags.ask else ""),
-        ask_each=flags.ask and not flags.permission_mode,
-        jail="on" if flags.mode == "worktree" or flags.jail else "",
-        installed_extensions=flags.extensions,
-    )
 
 
 class _Flags(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,4 +129,48 @@ class _Flags(msgspec.Struct, frozen=True, kw_only=True):
     jail: bool = False
     permission_mode: str = ""
     extensions: bool = True
-    limits: Limits = Limits()
+    limits: WorkerLimits = WorkerLimits()
+
+
+class SupervisorConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The supervisor's input. Workers silent for ``patience_s`` are pinged, idle for ``idle_s`` stopped."""
+
+    home: str
+    lent: dict[str, str] = {}  # keys by provider, for workers of the last supervisor that go on
+    most: int = MOST_AT_ONCE
+    patience_s: float = 120.0
+    idle_s: float = 600.0
+
+    def __repr__(self) -> str:
+        return f"SupervisorConfig({self.home!r})"
+
+
+class SetCredential(Command, frozen=True, kw_only=True, tag="swarm_lend"):
+    """For the workers this client starts or resumes, kept in memory as long as they live: the key of a provider, empty
+    if a worker finds its own, and the environment the client was called in, which has none. ``most`` is how many may
+    be at work at once, as the settings say by now."""
+
+    provider: str = ""
+    value: str = ""
+    most: int = 0
+    environment: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+
+    def __repr__(self) -> str:
+        return f"SetCredential({self.provider!r})"
+
+
+class StartWorker(Command, frozen=True, kw_only=True, tag="swarm_start_worker"):
+    """Start a worker from its specification, which the client derived from its own configuration."""
+
+    spec: WorkerSpec
+
+
+class RecordMerge(Command, frozen=True, kw_only=True, tag="swarm_note"):
+    """Records a merge, or the removal, of a worker."""
+
+    worker: str
+    merged: str = ""
+    forget: bool = False
+
+
+AnyCommand = SwarmCommand | SetCredential | StartWorker | RecordMerge

@@ -1,7 +1,6 @@
-"""Where workers are kept: ``$ZOT_HOME/swarm/agents/ID`` with ``meta.json``, inbox, event log, session and log.
+"""Worker directories (``$ZOT_HOME/swarm/agents/ID``); finds a worker by id, id prefix or name.
 
-A record that cannot be read is told and passed over, never repaired and never deleted: what a worker made may be behind
-it. Who is meant by what somebody typed is decided here: an id, a unique beginning of one, or a name.
+An unreadable record is reported and skipped, never repaired or deleted.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class WorkerDir:
 
     @property
     def is_unfinished(self) -> bool:
-        """There is no record yet, and nobody ever worked here."""
+        """True if there is no record yet."""
         there = {name for name in (*_TRACES, MAKING, "tree") if os.path.lexists(self.directory / name)}
         return not there.intersection(_TRACES) and (MAKING in there or "tree" not in there)
 
@@ -92,8 +91,7 @@ class WorkerStore:
             return []
 
     def remove(self, id: str) -> tuple[str, ...]:
-        """It is nobody's place any more at once, also when this is killed half way; what could not go is told. Takes
-        along what an earlier removal has left."""
+        """Deletes the directory, renamed first in case of a kill; returns what could not be deleted."""
         place = self.of(id).directory
         try:
             os.replace(place, self.agents / f"{_GONE}{id}-{secrets.token_hex(4)}")
@@ -147,7 +145,7 @@ def check_name(name: str, taken: Collection[str]) -> None:
 
 
 def find_worker(typed: str, workers: Iterable[WorkerRecord]) -> WorkerRecord:
-    """Who is meant; NotThere when it is nobody, or could be several."""
+    """The named worker; NotThere if there is none, or several."""
     known = list(workers)
     for worker in known:
         if worker.id == typed:
@@ -173,6 +171,7 @@ def find_worker(typed: str, workers: Iterable[WorkerRecord]) -> WorkerRecord:
 def worker_info(worker: WorkerRecord) -> WorkerInfo:
     """The row of a worker on the wire."""
     order = worker.spec
+    line = " ".join(worker.answer[: 4 * _LAST].split())
     return WorkerInfo(
         id=worker.id,
         name=worker.name,
@@ -195,13 +194,8 @@ def worker_info(worker: WorkerRecord) -> WorkerInfo:
         steps=worker.steps,
         usage=worker.usage,
         activity=worker.activity,
-        last=_first_line(worker.answer),
+        last=line if len(line) <= _LAST else f"{line[: _LAST - 1]}…",
         reason=worker.reason,
         merged=worker.merged,
         notes=worker.notes,
     )
-
-
-def _first_line(text: str) -> str:
-    line = " ".join(text[: 4 * _LAST].split())
-    return line if len(line) <= _LAST else f"{line[: _LAST - 1]}…"

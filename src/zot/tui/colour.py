@@ -1,7 +1,4 @@
-"""Colours as values: what they are called in a theme, how they are written to a terminal, how well they are read.
-
-What a terminal promises is read here too: how many colours it has, and whether it is dark or light.
-"""
+"""Colours: names in themes, SGR codes, contrast; the terminal's colour depth and background."""
 
 from __future__ import annotations
 
@@ -43,7 +40,8 @@ class Colour(msgspec.Struct, frozen=True):
         if depth == "none":
             return ""
         if self.ansi is not None:
-            return str(_as_background(self.ansi) if background else self.ansi)
+            has_background = 30 <= self.ansi <= 39 or 90 <= self.ansi <= 97
+            return str(self.ansi + 10 if background and has_background else self.ansi)
         if self.rgb is not None and depth == "true":
             return f"{48 if background else 38};2;{self.rgb[0]};{self.rgb[1]};{self.rgb[2]}"
         index = self.index if self.rgb is None else nearest(self.rgb)
@@ -67,10 +65,6 @@ class Colour(msgspec.Struct, frozen=True):
 
 
 DEFAULT = Colour()
-
-
-def _as_background(code: int) -> int:
-    return code + 10 if 30 <= code <= 39 or 90 <= code <= 97 else code
 
 
 def parse(value: Any, variables: Mapping[str, Any] | None = None) -> Colour | None:
@@ -138,9 +132,7 @@ def nearest(rgb: Rgb) -> int:
 
 
 def tint(rgb: Rgb, ground: Rgb, background: Background, depth: Depth, *, strong: bool = False) -> Colour:
-    """A background in the tone of a colour on which text stays readable.
-
-    The 256 colours have no faint tones: there it is the darkest or lightest that still has the tone."""
+    """A readable background in the tone of a colour; of the 256 colours the darkest or lightest in that tone."""
     pure = [max(channel - 0.7 * min(rgb), 0) for channel in rgb]
     if depth == "256":
         low, high = (0, 0x87 if strong else 0x5F) if background == "dark" else (0xAF if strong else 0xD7, 0xFF)

@@ -1,8 +1,6 @@
-"""The one door for text a person decides on: every character of it is in the rows, however long, and none is obeyed.
+"""Rows for text a user decides on: complete, folded, control characters spelled out in the warning colour.
 
-What approves something (a confirmation, a trust question, a removal) is shown through here; ``sanitize``, which drops,
-is for what nobody decides on. Rows are folded and never cut, the spaces at a fold stay, and what had to be spelled out
-stands in the colour of a warning.
+Text that nobody decides on goes through ``sanitize``, which drops them.
 """
 
 from __future__ import annotations
@@ -18,8 +16,7 @@ _SIGN = re.compile(rf"(⟨[^⟩]*⟩|{BREAK}|{TAB} *)")
 
 
 def decision_rows(text: str, role: str, theme: Theme, width: int, indent: str = "  ") -> list[str]:
-    """All of the text in rows of at most ``width`` cells, each line break a visible sign; rows that continue a line
-    begin with ``indent``."""
+    """All of the text in rows of ``width`` cells, with visible line breaks; continued rows begin with ``indent``."""
     lines = spelled_lines(text)
     ended = [line + BREAK for line in lines[:-1]] + lines[-1:]
     return [row for line in ended for row in painted(folded(line, width, len(indent)), role, theme, indent)]
@@ -32,9 +29,7 @@ def painted(rows: list[str], role: str, theme: Theme, indent: str = "") -> list[
 
 
 def folded(line: str, width: int, indented: int = 0) -> list[str]:
-    """One spelled line in rows of at most ``width`` cells, the later ones ``indented`` cells shorter.
-
-    It breaks at words where it can; joined, the rows are the line."""
+    """One spelled line in rows of ``width`` cells, later ones ``indented`` shorter; joined, they are the line."""
     narrow = is_narrow(line)
     if (len(line) if narrow else sum(map(_cells, line))) <= width:
         return [line]
@@ -50,9 +45,7 @@ def folded(line: str, width: int, indented: int = 0) -> list[str]:
 
 
 def _reach(line: str, start: int, room: int) -> int:
-    """Where the part ends that begins at ``start`` and takes at most ``room`` cells.
-
-    Counted by character, since a huge text has to be measured at once; a cluster never takes more."""
+    """The end of the part from ``start`` that fits ``room`` cells, counted by character for speed."""
     for end in range(start, len(line)):
         room -= _cells(line[end])
         if room < 0:

@@ -1,5 +1,4 @@
-"""Differences as rows one can review: sign and true line number in one coloured gutter, changed lines on a tint, what
-changed in them on a stronger one, code highlighted by language, and nothing cut."""
+"""Diffs as rows: gutter with sign and line number, tinted lines, changed words, highlighted code; nothing is cut."""
 
 from __future__ import annotations
 
@@ -137,7 +136,7 @@ def numbered(rows: Sequence[str], starts: Sequence[tuple[int, int]]) -> list[Dif
 
 
 def unnumbered(rows: Sequence[str]) -> list[DiffLine]:
-    """The same rows where nobody knows any more which lines they were."""
+    """The same rows without line numbers."""
     return [DiffLine("", 0, row) if row == "..." else _numbered(row, 0, 0)[0] for row in rows]
 
 
@@ -171,7 +170,7 @@ def _unified(rows: Sequence[str]) -> Iterator[DiffLine]:
 
 def _numbered(row: str, old: int, new: int) -> tuple[DiffLine, int, int]:
     sign, text = (row[:1] or " "), row[1:]
-    if sign not in _ROLES:  # of a session that somebody else wrote
+    if sign not in _ROLES:  # from a foreign session
         return DiffLine("", 0, row), old, new
     if sign == "-":
         return DiffLine("-", old, text), old + 1, new
@@ -184,8 +183,7 @@ def counted(lines: Sequence[DiffLine]) -> tuple[int, int]:
 
 
 def render(lines: Sequence[DiffLine], theme: Theme, code: Highlighter, language: str, width: int) -> list[str]:
-    """Changed lines stand on a tint, the words that changed on a stronger one, code keeps its colours. A line that does
-    not fit goes on behind a mark in the next rows: a change at its end is as visible as any."""
+    """Rows of a diff. A long line continues in the next rows, so that a change at its end is visible."""
     digits = max(3, *(len(str(line.number)) for line in lines)) if lines else 3
     plain = [line.text.expandtabs(4) for line in lines]
     styled = code.lines("\n".join(plain), language) if language and plain else plain

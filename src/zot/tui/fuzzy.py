@@ -1,7 +1,6 @@
-"""How well a text answers what was typed: the one ranking of commands, files and every list.
+"""Fuzzy ranking of commands, files and lists; a lower rank is better.
 
-Each typed word must stand in the text, or have its letters there in order; a lower rank is better. A text is read a
-fixed number of times from left to right, whatever it and the pattern hold.
+Each typed word must be in the text, or its letters in order. The time is linear in the text's length.
 """
 
 from __future__ import annotations
@@ -64,8 +63,7 @@ class Pattern:
         return all(word.stands_in(lower) is not None for word in self._words)
 
     def has_letters(self) -> Callable[[str], object]:
-        """Tells whether the letters are in order in a text of lower case, which costs a fraction of ranking it. Of one
-        word it is the reader itself: whoever asks about each of many files pays for no call around it."""
+        """A fast test whether the letters are in order in a lower-case text."""
         if len(self._words) == 1:
             return self._words[0].reader.match
         return lambda lower: all(word.in_order(lower) for word in self._words)
@@ -103,27 +101,20 @@ class _Word:
 
     def stands_in(self, lower: str) -> FuzzyMatch | None:
         at = lower.find(self._text)
-        if at < 0:
-            return self._across_punctuation(lower)
-        if at and lower[at - 1].isalnum() and (start := self._word_start(lower)) is not None:
-            at = start
+        if at < 0:  # across punctuation: ``opus46`` in ``opus-4-6``
+            if self._path or len(self._letters) > LONGEST:
+                return None
+            if self._joined is None:
+                self._joined = re.compile(r"[\W_]*+".join(f"({re.escape(letter)})" for letter in self._letters))
+            if (found := self._joined.search(lower)) is None:
+                return None
+            return FuzzyMatch(JOINED + min(found.start() + len(lower), _FINEST), _groups(found))
+        if at and lower[at - 1].isalnum() and (found := re.search(_BEGINNING + re.escape(self._text), lower)):
+            at = found.start()
         tier = INSIDE if at and lower[at - 1].isalnum() else WORD if at else BEGINS
         if len(self._text) == len(lower):
             tier = EQUAL
         return FuzzyMatch(tier + min(at + len(lower), _FINEST), range(at, at + len(self._text)))
-
-    def _word_start(self, lower: str) -> int | None:
-        found = re.search(_BEGINNING + re.escape(self._text), lower)
-        return None if found is None else found.start()
-
-    def _across_punctuation(self, lower: str) -> FuzzyMatch | None:
-        """``opus46`` in ``opus-4-6``."""
-        if self._path or len(self._letters) > LONGEST:
-            return None
-        if self._joined is None:
-            self._joined = re.compile(r"[\W_]*+".join(f"({re.escape(letter)})" for letter in self._letters))
-        found = self._joined.search(lower)
-        return None if found is None else FuzzyMatch(JOINED + min(found.start() + len(lower), _FINEST), _groups(found))
 
     def in_order(self, lower: str) -> bool:
         return self.reader.match(lower) is not None

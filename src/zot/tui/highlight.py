@@ -1,7 +1,6 @@
-"""Code in colours: text and a language become one styled line for each line of code. Never a background.
+"""Syntax highlighting: one styled line per line of code. pygments is loaded on first use.
 
-pygments is loaded at the first highlighted line. Results of small pieces are kept, because a screen asks again. Its
-patterns can take any time for a text made to that end, so they get a limited one; what takes longer is shown plain.
+Its time is limited, since a text can make its patterns slow; code that takes longer is shown plain.
 """
 
 from __future__ import annotations
@@ -12,9 +11,8 @@ from functools import lru_cache
 from typing import Any
 
 from zot.system.cpu_limit import TooSlow, cpu_limit
-from zot.tui import palette
 from zot.tui.colour import parse
-from zot.tui.theme import Theme
+from zot.tui.theme import STYLE_WORDS, SYNTAX, Theme
 from zot.tui.width import RESET
 
 _KEPT = 400_000  # characters of code whose colours are kept
@@ -50,7 +48,7 @@ _TOKENS = {
     "Generic.Deleted": "diff_remove",
     "Generic.Heading": "keyword",
 }
-_FOLLOWS = {role.key: role.follows for role in palette.SYNTAX}
+_FOLLOWS = {role.key: role.follows for role in SYNTAX}
 _ALIASES = {"sh": "bash", "zsh": "bash", "shell": "bash", "console": "console", "py": "python", "js": "javascript"}
 
 
@@ -91,7 +89,9 @@ class Highlighter:
         try:
             with cpu_limit(_SECONDS + _SECONDS_EACH * len(code)):
                 for token, text in lexer.get_tokens(code + "\n"):  # some languages know a line by its end
-                    opening = self._opening(token)
+                    if token not in self._openings:
+                        self._openings[token] = self._sgr(_role_of(token))
+                    opening = self._openings[token]
                     first, *rest = text.split("\n")
                     _put(rows[-1], opening, first)
                     for line in rest:
@@ -103,11 +103,6 @@ class Highlighter:
         wanted = code.count("\n") + 1
         lines = ["".join(parts) for parts in rows[:wanted]]
         return lines + [""] * (wanted - len(lines))
-
-    def _opening(self, token: Any) -> str:
-        if token not in self._openings:
-            self._openings[token] = self._sgr(_role_of(token))
-        return self._openings[token]
 
     def _sgr(self, role: str) -> str:
         if role.startswith("diff_"):  # as in the box of an edit
@@ -121,8 +116,8 @@ def style_sgr(theme: Theme, style: str) -> str:
     """``bold #81a1c1`` as an opening sequence."""
     codes: list[str] = []
     for word in style.split():
-        if word in palette.STYLE_WORDS:
-            codes.append(palette.STYLE_WORDS[word])
+        if word in STYLE_WORDS:
+            codes.append(STYLE_WORDS[word])
         elif (found := parse(word)) is not None and (code := found.sgr(theme.depth)):
             codes.append(code)
     return f"\x1b[{';'.join(codes)}m" if codes else ""

@@ -1,8 +1,7 @@
-"""Images in the terminal where it can show them, and always a caption that says what they are.
+"""Images in the terminal, if it supports them, with a caption.
 
-Rows are reserved first and the picture is drawn over them without moving the cursor, so that a picture is a block like
-any other: printed once, scrolled by the terminal, never drawn over. Only PNG goes to kitty as it is; other formats are
-converted when pillow is installed, else the caption stands alone.
+Rows are reserved and the picture is drawn over them, so it scrolls like text. Other formats than PNG need pillow for
+kitty.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _CHUNK = 4096
 _ASPECT = 2.0
 _LARGEST = 20 * 1024 * 1024
 
-_ids = count(os.getpid() % 1_000_000 * 1_000 + 1)  # our own, so that nobody else's picture is replaced
+_ids = count(os.getpid() % 1_000_000 * 1_000 + 1)  # unique, so that no other picture is replaced
 
 
 class Picture(msgspec.Struct, frozen=True):
@@ -84,7 +83,8 @@ def picture(
 ) -> Picture:
     """One image in ``columns`` cells, ``indent`` from the left edge; just the caption where it cannot be drawn."""
     size = dimensions(data)
-    caption = _caption(mime, data, size)
+    pixels = f", {size[0]}×{size[1]} px" if size else ""
+    caption = f"[{mime}{pixels}, {max(len(data) / 1024, 0.1):.1f} KB]"
     png = as_png(data, mime) if using == "kitty" else data
     if not using or size is None or png is None or len(data) > _LARGEST:
         return Picture([caption])
@@ -93,11 +93,6 @@ def picture(
     # Up to the first reserved row, draw, and back: the rows are there before the picture is.
     up = f"\x1b[{rows}A\r" + (f"\x1b[{indent}C" if indent else "")
     return Picture([*[""] * rows, caption], f"\x1b7{up}{drawing}\x1b8")
-
-
-def _caption(mime: str, data: bytes, size: tuple[int, int] | None) -> str:
-    pixels = f", {size[0]}×{size[1]} px" if size else ""
-    return f"[{mime}{pixels}, {max(len(data) / 1024, 0.1):.1f} KB]"
 
 
 def _kitty(png: bytes, columns: int, rows: int) -> str:

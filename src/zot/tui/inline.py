@@ -1,7 +1,6 @@
-"""Emphasis, code and links inside one paragraph. Words with underscores stay words; nothing inside code is touched.
+"""Inline Markdown: emphasis, code and links. Words with underscores stay words.
 
-The text comes from outside, so the time it takes grows with its length and with nothing else: where a mark may end is
-looked up once for the whole text, not searched again from each of a thousand beginnings, and styles nest only so deep.
+The time is linear in the text's length: ends of marks are looked up once, and nesting is limited.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class Style(NamedTuple):
     underline: bool = False
 
 
-class Span(NamedTuple):
+class InlineSpan(NamedTuple):
     """What begins at a mark: how its text is shown, and where the text behind it goes on."""
 
     kind: str
@@ -51,7 +50,7 @@ class Span(NamedTuple):
     url: str = ""
 
 
-def spans(text: str) -> Iterator[Span]:
+def spans(text: str) -> Iterator[InlineSpan]:
     """The text in pieces, for who shows it elsewhere: plain ones have the kind ``text``, those inside come unread."""
     scan = _Scan(text)
     done = position = 0
@@ -61,11 +60,11 @@ def spans(text: str) -> Iterator[Span]:
             position = found
             continue
         if mark.start() > done:
-            yield Span("text", text[done : mark.start()], mark.start())
+            yield InlineSpan("text", text[done : mark.start()], mark.start())
         yield found._replace(text=_trimmed(found.text)) if found.kind == "code" else found
         done = position = found.end
     if done < len(text):
-        yield Span("text", text[done:], len(text))
+        yield InlineSpan("text", text[done:], len(text))
 
 
 class Inline:
@@ -100,7 +99,7 @@ class Inline:
             parts.append(self._emit(text[done:], style))
         return "".join(parts)
 
-    def _span(self, span: Span, style: Style, depth: int) -> str:
+    def _span(self, span: InlineSpan, style: Style, depth: int) -> str:
         match span.kind:
             case "text":
                 return self._emit(span.text, style)
@@ -140,32 +139,34 @@ class _Scan:
         self._ends: dict[str, list[int]] = {}
         self._runs: dict[int, list[int]] | None = None  # where runs of so many backticks begin
 
-    def at(self, i: int) -> Span | int:
+    def at(self, i: int) -> InlineSpan | int:
         """What the mark at ``i`` begins; a number says that it begins nothing, and where to look on."""
         text = self._text
         match text[i]:
             case "\\":
                 escaped = text[i + 1 : i + 2]
-                return Span("text", escaped, i + 2) if escaped in _ESCAPED else i + 1
+                return InlineSpan("text", escaped, i + 2) if escaped in _ESCAPED else i + 1
             case "`":
                 return self._code(i)
             case "*":
                 return self._stars(i)
             case "_":
-                return self._underscores(i)
+                if i and (text[i - 1] == "_" or text[i - 1].isalnum()):
+                    return i + 1
+                return self._between(i, "__", "bold") if text.startswith("__", i) else self._between(i, "_", "italic")
             case "~":
                 return self._between(i, "~~", "strike")
             case "<":
                 auto = _AUTO.match(text, i)
-                return Span("link", auto[1], auto.end(), auto[1]) if auto else i + 1
+                return InlineSpan("link", auto[1], auto.end(), auto[1]) if auto else i + 1
             case "h":
                 bare = _BARE.match(text, i)
-                return Span("link", bare[0], bare.end(), bare[0]) if bare else i + 4
+                return InlineSpan("link", bare[0], bare.end(), bare[0]) if bare else i + 4
             case _:
                 link = _LINK.match(text, i)
-                return Span("link", link["label"], link.end(), link["url"]) if link else i + 1
+                return InlineSpan("link", link["label"], link.end(), link["url"]) if link else i + 1
 
-    def _code(self, i: int) -> Span | int:
+    def _code(self, i: int) -> InlineSpan | int:
         """A run of backticks ends at the next run of the same length, or of the next shorter one there is."""
         text = self._text
         if self._runs is None:
@@ -176,10 +177,10 @@ class _Scan:
         assert opening is not None
         for size in range(len(opening[0]), 0, -1):
             if (end := _first(self._runs.get(size, ()), opening.end())) >= 0:
-                return Span("code", text[i + size : end], end + size)
+                return InlineSpan("code", text[i + size : end], end + size)
         return opening.end()
 
-    def _stars(self, i: int) -> Span | int:
+    def _stars(self, i: int) -> InlineSpan | int:
         text = self._text
         if text.startswith("**", i):
             found = self._between(i, "**", "bold")
@@ -188,15 +189,9 @@ class _Scan:
             return found
         if text[i + 1 : i + 2].isspace() or (end := text.find("*", i + 2)) < 0 or text[end - 1].isspace():
             return i + 1
-        return Span("italic", text[i + 1 : end], end + 1)
+        return InlineSpan("italic", text[i + 1 : end], end + 1)
 
-    def _underscores(self, i: int) -> Span | int:
-        text = self._text
-        if i and (text[i - 1] == "_" or text[i - 1].isalnum()):
-            return i + 1
-        return self._between(i, "__", "bold") if text.startswith("__", i) else self._between(i, "_", "italic")
-
-    def _between(self, i: int, mark: str, kind: str) -> Span | int:
+    def _between(self, i: int, mark: str, kind: str) -> InlineSpan | int:
         """The text from the mark at ``i`` to where it ends; neither begins or ends with a space."""
         text = self._text
         start = i + len(mark)
@@ -206,7 +201,7 @@ class _Scan:
             places = (found.start() for found in _ENDS[mark].finditer(text))
             self._ends[mark] = [place for place in places if place and not text[place - 1].isspace()]
         end = _first(self._ends[mark], start + 1)
-        return Span(kind, text[start:end], end + len(mark)) if end >= 0 else i + 1
+        return InlineSpan(kind, text[start:end], end + len(mark)) if end >= 0 else i + 1
 
 
 def _first(places: list[int] | tuple[()], after: int) -> int:

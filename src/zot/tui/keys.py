@@ -1,9 +1,7 @@
-"""Bytes from a terminal become keys. Nothing a terminal sends is ever typed into the editor by mistake.
+"""Decodes terminal input into keys: ``a``, ``alt+enter``, ``ctrl+c``, ``up``, ``paste`` and ``reply`` (with text).
 
-A key has a name: ``a``, ``enter``, ``alt+enter``, ``ctrl+c``, ``shift+tab``, ``up``, ``paste`` (with its text), or
-``reply`` (an answer of the terminal to a question, with its body). Printable keys carry their character as text.
-Unknown sequences are swallowed whole; invalid UTF-8 becomes U+FFFD and costs no other key. A lone escape is known
-only by what does not follow: the caller calls ``flush`` when ``waiting`` and nothing came for 50 ms.
+Unknown sequences are dropped whole; invalid UTF-8 becomes U+FFFD. A lone escape is a key only if nothing follows: the
+caller calls ``flush`` when ``waiting`` and nothing came for 50 ms.
 """
 
 from __future__ import annotations
@@ -89,12 +87,25 @@ class KeyDecoder:
         pending, self._text = self._text, ""
         if pending == "\x1b":
             return [Key("esc")]
-        return [Key("esc"), Key("esc")] if pending == "\x1b\x1b" else _alt_pending(pending)
+        if pending == "\x1b\x1b":
+            return [Key("esc"), Key("esc")]
+        # ``ESC [`` and ``ESC O`` with nothing after them are alt with that character
+        return [Key(f"alt+{pending[1]}")] if len(pending) == 2 and pending[0] == "\x1b" else []
 
     def _step(self) -> list[Key] | None:
         """The keys at the front of the text; None when they are not complete."""
         if self._paste is not None:
-            return self._pasted()
+            end = self._text.find(_PASTE_END)
+            if end >= 0:
+                body, rest = self._text[:end], self._text[end + len(_PASTE_END) :]
+                key = self._end_paste(body)
+                self._text = rest
+                return [key]
+            keep = len(_PASTE_END) - 1  # the end mark may be cut in two
+            if len(self._text) > keep:
+                self._paste.append(self._text[:-keep])
+                self._text = self._text[-keep:]
+            return None
         if self._text[0] in "\x1b\x9b":
             return self._escape()
         if typed := _TYPED.match(self._text):  # many at once, where a paste is not bracketed
@@ -174,36 +185,16 @@ class KeyDecoder:
         return [Key("reply", match.group(1) + match.group(2))]
 
     def _without_end(self, end: int, breaks: str) -> list[Key] | None:
-        """A sequence that reaches to ``end`` and does not end there: it may go on, another one breaks it off, or no
-        terminal says this, and what follows its introducer is read on."""
+        """A sequence without an end: it may continue, be cut by another, or be no sequence at all."""
         if end == len(self._text) <= _LONGEST:
             return None
         self._text = self._text[end if self._text[end : end + 1] in breaks else 2 :]
         return []
 
-    def _pasted(self) -> list[Key] | None:
-        assert self._paste is not None
-        end = self._text.find(_PASTE_END)
-        if end >= 0:
-            body, rest = self._text[:end], self._text[end + len(_PASTE_END) :]
-            key = self._end_paste(body)
-            self._text = rest
-            return [key]
-        keep = len(_PASTE_END) - 1  # the end mark may be cut in two
-        if len(self._text) > keep:
-            self._paste.append(self._text[:-keep])
-            self._text = self._text[-keep:]
-        return None
-
     def _end_paste(self, body: str) -> Key:
         text = "".join([*(self._paste or ()), body])
         self._paste, self._text = None, ""
         return Key("paste", text)
-
-
-def _alt_pending(pending: str) -> list[Key]:
-    """``ESC [`` and ``ESC O`` with nothing after them are alt with that character."""
-    return [Key(f"alt+{pending[1]}")] if len(pending) == 2 and pending[0] == "\x1b" else []
 
 
 def _plain(character: str) -> list[Key]:

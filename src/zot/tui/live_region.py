@@ -1,14 +1,10 @@
-"""The bottom of the screen, the only part that is ever repainted, and what settles above it.
+"""The live region at the bottom of the main screen, the only part that is repainted.
 
-``LiveRegion.frame`` turns what should be shown into the bytes that get there from what is shown: settled rows are
-printed once where the region began and belong to the terminal from then on; of the region only rows that changed are
-written. It never clears the screen, addresses an absolute row or leaves the main screen, so what was on the terminal
-before stays, and the terminal scrolls, reflows and searches it as it does any text. ``Alternate`` is the other screen.
+``frame`` returns the bytes from the shown state to the wanted one: settled rows are printed once above, changed rows
+are rewritten. It never clears the screen or uses absolute rows, so the terminal scrolls and reflows as with any text.
 
-Everything hangs on finding the region's first row again from the cursor, and a resize moves rows before anybody is told
-of it. So a hidden cursor is parked on that row: whatever the terminal does to rows below it, there is nothing to count.
-A cursor that is shown stands in the editor, and the rows above it are counted as the terminal broke them, which holds
-while no frame was written for a width the terminal no longer had. Rows of the region never wrap, whatever the width.
+After a resize the region's first row must be found from the cursor. A hidden cursor is parked on that row; for a shown
+one the rows above are counted as the terminal broke them. Rows of the region never wrap.
 """
 
 from __future__ import annotations
@@ -49,8 +45,7 @@ class LiveRegion:
     def frame(
         self, settled: Sequence[str], live: Sequence[str], cursor: FramePosition | None, columns: int, height: int
     ) -> str:
-        """The bytes of one frame; empty when nothing changed. ``live`` rows fit ``columns``, ``cursor`` is in them;
-        without one, the terminal's own is hidden and parked."""
+        """The bytes of one frame; empty if nothing changed. Without ``cursor`` the terminal's is hidden and parked."""
         rows = list(live[-max(height - 1, 1) :]) or [""]
         if cursor is not None:
             cursor = FramePosition(min(max(cursor.row - (len(live) - len(rows)), 0), len(rows) - 1), cursor.column)
@@ -60,17 +55,14 @@ class LiveRegion:
         repaints = settled or resized
         body = self._repaint(settled, rows, columns) if repaints else self._difference(rows)
         self._rows, self._size = rows, (columns, height)
-        return f"{BEGIN}{body}{self._show(cursor)}{END}"
-
-    def _at(self, cursor: FramePosition | None) -> bool:
-        return self._hidden if cursor is None else not self._hidden and cursor == self._cursor
-
-    def _show(self, cursor: FramePosition | None) -> str:
         self._hidden = cursor is None
         target = cursor or FramePosition(0, 0)
         move = self._move_to(target.row) + (f"\x1b[{target.column}C" if target.column else "")
         self._cursor = target
-        return move if cursor is None else move + SHOW_CURSOR
+        return f"{BEGIN}{body}{move if cursor is None else move + SHOW_CURSOR}{END}"
+
+    def _at(self, cursor: FramePosition | None) -> bool:
+        return self._hidden if cursor is None else not self._hidden and cursor == self._cursor
 
     def _move_to(self, row: int) -> str:
         """To the first column of a row that exists."""
@@ -89,15 +81,12 @@ class LiveRegion:
         return f"{start}{_ERASE_BELOW}{above}{painted}"
 
     def _to_top(self, columns: int) -> str:
-        up = self._rows_above_cursor(columns)
-        return f"\r\x1b[{up}A" if up else "\r"
-
-    def _rows_above_cursor(self, columns: int) -> int:
-        """How far up the region begins, after the terminal broke its rows to the new width."""
         if not self.reflows or columns >= self._size[0]:
-            return self._cursor.row
-        broken = [max(-(-_cells(row) // columns), 1) for row in self._rows[: self._cursor.row + 1]]
-        return sum(broken[:-1]) + min(self._cursor.column // columns, broken[-1] - 1)
+            up = self._cursor.row
+        else:
+            broken = [max(-(-cells(row.replace(FILL, "")) // columns), 1) for row in self._rows[: self._cursor.row + 1]]
+            up = sum(broken[:-1]) + min(self._cursor.column // columns, broken[-1] - 1)
+        return f"\r\x1b[{up}A" if up else "\r"
 
     def _difference(self, rows: list[str]) -> str:
         parts: list[str] = []
@@ -139,11 +128,7 @@ class LiveRegion:
         self._rows, self._cursor, self._size, self._hidden = [], FramePosition(0, 0), (0, 0), False
 
 
-def _cells(row: str) -> int:
-    return cells(row.replace(FILL, ""))
-
-
-class Settled:
+class SettledBlocks:
     """Finished blocks on their way into the terminal's own scrollback. Each row is handed out once and then forgotten.
 
     Between two blocks stands exactly one blank row; a block that renders to nothing leaves no trace. A block may arrive
@@ -195,10 +180,7 @@ def trim(rows: Sequence[str]) -> Sequence[str]:
 
 
 class Alternate:
-    """The alternate screen, for something to read that needs all of it; what was on the terminal is untouched below.
-
-    ``frame`` enters it when needed; ``leave`` is empty when it was never entered.
-    """
+    """The alternate screen. ``frame`` enters it if needed; ``leave`` is empty if it was never entered."""
 
     def __init__(self) -> None:
         self.on = False

@@ -1,8 +1,7 @@
-"""Markdown as rows, block by block. The same code renders a finished text and one that is still arriving.
+"""Markdown as rows, block by block, for finished text and for streams.
 
-A stream settles a block as soon as the next one has begun, and the finished lines of a long open code block as they
-come; what is settled is never rendered again, so that cost per token does not grow with the answer. Nor does an answer
-without line breaks or blank lines change that: a very long line, and a very large block, is shown in parts.
+A stream settles a block when the next begins, and lines of a long code block as they come; settled rows are not
+rendered again, so the cost per token is constant. Very long lines and blocks are shown in parts.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class Painter(msgspec.Struct, frozen=True):
         return cls(theme, Inline(theme, links=links), Highlighter(theme), images)
 
 
-class Block(msgspec.Struct, frozen=True):
+class MarkdownBlock(msgspec.Struct, frozen=True):
     """Source lines of one block; ``gap``: blank lines stood before it."""
 
     kind: str
@@ -61,7 +60,7 @@ def render(text: str, painter: Painter, width: int, *, nested: int = 0) -> list[
 
 
 def _rendered(
-    found: Sequence[Block], painter: Painter, width: int, nested: int = 0, *, begun: bool = False
+    found: Sequence[MarkdownBlock], painter: Painter, width: int, nested: int = 0, *, begun: bool = False
 ) -> list[str]:
     """``begun``: rows stand above these."""
     rows: list[str] = []
@@ -90,16 +89,16 @@ def _bounded(lines: list[str]) -> list[str]:
 # --- finding blocks
 
 
-def blocks(lines: Sequence[str], header: tuple[str, ...] = (), *, gap: bool = False) -> list[Block]:
+def blocks(lines: Sequence[str], header: tuple[str, ...] = (), *, gap: bool = False) -> list[MarkdownBlock]:
     """``header``: of the table whose rows the first lines are. ``gap``: a blank line stood before them."""
-    found: list[Block] = []
+    found: list[MarkdownBlock] = []
     i = 0
     while i < len(lines):
         if not lines[i].strip():
             gap, i = True, i + 1
             continue
         kind, end, closed = _block_at(lines, i, len(lines), header)
-        block = Block(kind, (*header, *lines[i:end]), gap, closed)
+        block = MarkdownBlock(kind, (*header, *lines[i:end]), gap, closed)
         found.append(block)
         header = _carried_header(block, lines, end, len(lines))
         gap, i = False, end
@@ -112,7 +111,8 @@ def _block_at(lines: Sequence[str], i: int, stop: int, header: Sequence[str]) ->
     if header:
         return "table", max(_while(lines, i, stop, sum(map(len, header)), _is_row), i + 1), False
     if fence := _FENCE.fullmatch(line):
-        return _fence_end(lines, i, stop, fence["marks"])
+        end = next((at for at in range(i + 1, stop) if _closes(lines[at], fence["marks"])), stop)
+        return "code", min(end + 1, stop), end < stop
     if _HEADING.fullmatch(line):
         return "heading", i + 1, True
     if _RULE.fullmatch(line):
@@ -129,13 +129,6 @@ def _block_at(lines: Sequence[str], i: int, stop: int, header: Sequence[str]) ->
             break
         end += 1
     return kind, end, False
-
-
-def _fence_end(lines: Sequence[str], i: int, stop: int, marks: str) -> tuple[str, int, bool]:
-    for end in range(i + 1, stop):
-        if _closes(lines[end], marks):
-            return "code", end + 1, True
-    return "code", stop, False
 
 
 def _closes(line: str, marks: str) -> bool:
@@ -161,7 +154,7 @@ def _is_quote(line: str) -> bool:
     return _QUOTE.match(line) is not None
 
 
-def _carried_header(block: Block, lines: Sequence[str], end: int, stop: int) -> tuple[str, ...]:
+def _carried_header(block: MarkdownBlock, lines: Sequence[str], end: int, stop: int) -> tuple[str, ...]:
     """A table too large for one block goes on in the next, under the same header."""
     goes_on = block.kind == "table" and end < stop and lines[end].strip() and _is_row(lines[end])
     return block.lines[:2] if goes_on else ()
@@ -180,7 +173,7 @@ def _begins(lines: Sequence[str], i: int, stop: int) -> bool:
 # --- rendering blocks
 
 
-def render_block(block: Block, painter: Painter, width: int, nested: int = 0) -> list[str]:
+def render_block(block: MarkdownBlock, painter: Painter, width: int, nested: int = 0) -> list[str]:
     """``nested``: how many quotes it stands in."""
     match block.kind:
         case "code":
@@ -207,7 +200,7 @@ def _paragraph(lines: Sequence[str], painter: Painter, width: int) -> list[str]:
     return [row for line in closed_lines(painter.inline.render(text)) for row in wrap(line.lstrip(" "), width)]
 
 
-def _item(block: Block, painter: Painter, width: int) -> list[str]:
+def _item(block: MarkdownBlock, painter: Painter, width: int) -> list[str]:
     match = _ITEM.fullmatch(block.lines[0])
     assert match is not None
     marker = match["marker"]
@@ -224,26 +217,26 @@ def _item(block: Block, painter: Painter, width: int) -> list[str]:
     return rows
 
 
-def _quote(block: Block, painter: Painter, width: int, nested: int) -> list[str]:
+def _quote(block: MarkdownBlock, painter: Painter, width: int, nested: int) -> list[str]:
     if width < 4 or nested >= _NESTED_QUOTES:  # no room for another bar; this also ends a quote nested without end
         return _paragraph([line.lstrip("> ") for line in block.lines], painter, width)
     bar = painter.theme.paint("quote", "┃ ")
     return [bar + row for row in render(unquoted(block), painter, width - 2, nested=nested + 1)]
 
 
-def _code(block: Block, painter: Painter, width: int) -> list[str]:
+def _code(block: MarkdownBlock, painter: Painter, width: int) -> list[str]:
     opening = _FENCE.fullmatch(block.lines[0])
     assert opening is not None
     lines = block.lines[1:-1] if block.closed else block.lines[1:]
     return code_rows(lines, opening["language"], len(opening["indent"]), painter, width)
 
 
-def unquoted(block: Block) -> str:
+def unquoted(block: MarkdownBlock) -> str:
     """What stands in a quote."""
     return "\n".join(_QUOTE.sub("", line, count=1) for line in block.lines)
 
 
-def item_of(block: Block) -> tuple[int, str, list[str]]:
+def item_of(block: MarkdownBlock) -> tuple[int, str, list[str]]:
     """How far an item of a list stands to the right, its marker, and its lines."""
     match = _ITEM.fullmatch(block.lines[0])
     assert match is not None
@@ -251,7 +244,7 @@ def item_of(block: Block) -> tuple[int, str, list[str]]:
     return cells(match["indent"].expandtabs(4)), match["marker"], [first, *block.lines[1:]]
 
 
-def code_of(block: Block) -> tuple[str, str]:
+def code_of(block: MarkdownBlock) -> tuple[str, str]:
     """Language and text of a code block, without its fence and indentation."""
     opening = _FENCE.fullmatch(block.lines[0])
     assert opening is not None
@@ -324,7 +317,9 @@ class MarkdownStream:
         """Rows of what may still change."""
         self._gather()
         if self._code is not None:
-            return self._code_live(self._code, painter, width)
+            lines = self._lines[:-1] if _closes(self._lines[-1], self._code.marks) else self._lines
+            seen = [*self._code.context, *lines]
+            return code_rows(seen, self._code.language, self._code.indent, painter, width, skip=len(self._code.context))
         found = blocks(self._lines, self._header, gap=self._gap)
         return _rendered(found, painter, width, begun=self._any)
 
@@ -345,7 +340,7 @@ class MarkdownStream:
                 self._code = _OpenCode(fence["marks"], fence["language"], len(fence["indent"]), [])
                 return at + 1, self._spaced([], begun=True)
             return at, []
-        block = Block(kind, (*self._header, *self._lines[at:end]), closed=closed)
+        block = MarkdownBlock(kind, (*self._header, *self._lines[at:end]), closed=closed)
         self._header = _carried_header(block, self._lines, end, stop)
         return end, self._spaced(render_block(block, painter, width))
 
@@ -366,11 +361,6 @@ class MarkdownStream:
         rows = code_rows(seen, code.language, code.indent, painter, width, skip=len(code.context))
         self._code = None if end is not None else msgspec.structs.replace(code, context=_newest(seen, _CONTEXT))
         return last if end is None else last + 1, rows
-
-    def _code_live(self, code: _OpenCode, painter: Painter, width: int) -> list[str]:
-        lines = self._lines[:-1] if _closes(self._lines[-1], code.marks) else self._lines
-        seen = [*code.context, *lines]
-        return code_rows(seen, code.language, code.indent, painter, width, skip=len(code.context))
 
 
 class _OpenCode(msgspec.Struct, frozen=True):

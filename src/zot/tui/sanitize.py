@@ -1,8 +1,6 @@
-"""Nothing that came from a model, tool, file, extension or error may drive the user's terminal.
+"""Removes control sequences from text of models, tools, files and extensions.
 
-Colour and style (SGR) pass, but not the one that hides text, and they end with the text; every other escape sequence,
-control character and bidi override is removed. A sequence split over chunks is held until it is complete, so that no
-piece of it slips through. It drops what it removes: what a person decides on is shown by ``decide`` instead.
+SGR styles pass, except the hidden one, and end with the text. A sequence split over chunks waits until it is complete.
 """
 
 from __future__ import annotations
@@ -47,7 +45,8 @@ class Sanitizer:
         if not _NEEDS_WORK.search(text):
             return text
         safe, rest = _clean(text)
-        self.styled = _leaves_style(safe, self.styled)
+        last = safe.rfind("\x1b[")
+        self.styled = self.styled if last < 0 else not re.match(r"\x1b\[0*m", safe[last:])
         if rest:
             self._in_string = _STRING.match(rest) is not None
             self._hold(rest if self._in_string or len(rest) <= _LONGEST_STYLE else rest[:2])
@@ -66,7 +65,7 @@ class Sanitizer:
 
 
 def sanitize(text: str) -> str:
-    """A whole text made safe to print; a style it leaves on ends with whoever prints it."""
+    """A whole text made safe to print; the caller resets a style that is left on."""
     if not _NEEDS_WORK.search(text):
         return text
     safe, rest = _clean(text)
@@ -83,12 +82,6 @@ def exact_line(text: str) -> str:
     """The same with every space and tab it has; only what would begin another line is a space."""
     plain = re.sub(r"\x1b\[[0-9;:]*m", "", sanitize(text))
     return re.sub(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]", " ", plain)
-
-
-def _leaves_style(safe: str, before: bool) -> bool:
-    """Whether a style is on after a text that passed."""
-    last = safe.rfind("\x1b[")
-    return before if last < 0 else not re.match(r"\x1b\[0*m", safe[last:])
 
 
 def _without_conceal(sequence: str) -> str:
@@ -129,9 +122,7 @@ def _clean(text: str) -> tuple[str, str]:
 
 
 def excerpt(text: str, *, lines: int, characters: int) -> tuple[str, str]:
-    """The beginning within both limits, and what to say about the rest: nothing when it is all there.
-
-    Shorten before you sanitize: a sequence that is cut in two is then dropped."""
+    """The beginning within both limits, and a note on the rest. Cut first, then sanitize."""
     kept = "\n".join(text[:characters].split("\n", lines)[:lines])
     left = len(text) - len(kept)
     if left <= 0:

@@ -1,7 +1,6 @@
-"""A markdown table as rows: cells wrap, pipes stay aligned, and the widest column gives way first.
+"""Markdown tables as rows: cells wrap and the widest column shrinks first.
 
-A table has as many columns as its header. One that does not fit the screen even with the narrowest columns is no
-table there: its lines are shown as they are.
+A table that does not fit with the narrowest columns is shown as text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The terminal as a device: raw mode, size, what it can do, and its state restored on every way out.
+"""The terminal device: raw mode, size, capabilities; its state is restored on exit.
 
-Writing never blocks the program: output goes to a descriptor of our own, what the terminal does not take at once waits
-here, and ``congested`` tells painters to skip frames. A terminal that went away is told once through ``on_closed``.
+Writes never block: pending output is buffered, and ``congested`` makes painters skip frames.
 """
 
 from __future__ import annotations
@@ -63,7 +62,9 @@ class Terminal:
     @contextlib.contextmanager
     def raw(self) -> Generator[Terminal]:
         """Raw mode inside the block; the state before it is restored whatever happens."""
-        self._open()
+        with contextlib.suppress(OSError):  # a new description: the shell's stays blocking
+            self._out = os.open(os.ttyname(1), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+            self._own = True
         try:
             self.enter()
             yield self
@@ -73,25 +74,32 @@ class Terminal:
                 os.close(self._out)
             self._out, self._own = 1, False
 
-    def _open(self) -> None:
-        """A description of our own, so that making it non-blocking does not reach the shell that shares ours."""
-        with contextlib.suppress(OSError):
-            self._out = os.open(os.ttyname(1), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
-            self._own = True
-
     def enter(self) -> None:
         with contextlib.suppress(termios.error, OSError):
             # Continued without having left: what is set now is ours, not what was there before us.
             modes = self._modes if self._modes is not None else termios.tcgetattr(self._in)
             self._modes = modes
-            termios.tcsetattr(self._in, termios.TCSADRAIN, _raw_modes(modes))
+            iflag, oflag, cflag, lflag, ispeed, ospeed, cc = modes
+            iflag &= ~(termios.IGNBRK | termios.BRKINT | termios.PARMRK | termios.ISTRIP)
+            iflag &= ~(termios.INLCR | termios.IGNCR | termios.ICRNL | termios.IXON)
+            lflag &= ~(termios.ECHO | termios.ECHONL | termios.ICANON | termios.ISIG | termios.IEXTEN)
+            cflag = cflag & ~(termios.CSIZE | termios.PARENB) | termios.CS8
+            cc = list(cc)
+            cc[termios.VMIN], cc[termios.VTIME] = 1, 0
+            termios.tcsetattr(self._in, termios.TCSADRAIN, [iflag, oflag, cflag, lflag, ispeed, ospeed, cc])
         self.write(ENTER)
 
     def leave(self) -> None:
         """Give the terminal back as it was."""
         self.write(LEAVE + (RESTORE_TITLE if self._titled else ""))
         self._titled = False
-        self._flush()
+        deadline = time.monotonic() + _FLUSH_S  # a stopped terminal must not delay the exit
+        while self._waiting and not self.closed and time.monotonic() < deadline:
+            with contextlib.suppress(OSError, ValueError):
+                select.select([], [self._out], [], 0.1)
+            self._drain()
+        if self._loop is not None:
+            self._loop.remove_writer(self._out)
         if self._modes is not None:
             with contextlib.suppress(termios.error, OSError):
                 termios.tcsetattr(self._in, termios.TCSADRAIN, self._modes)
@@ -108,9 +116,7 @@ class Terminal:
         self.write(told + ("\x07" if self.bell == "on" else ""))
 
     def copy(self, text: str) -> bool:
-        """Ask the terminal to put a text into its clipboard (OSC 52); False where it is known to be dropped.
-
-        Nobody answers: whether it was taken is not known."""
+        """Sets the terminal's clipboard (OSC 52); False if it is known to ignore that. There is no reply."""
         from base64 import b64encode
 
         data = b64encode(text.encode("utf-8", "replace")).decode()
@@ -146,7 +152,7 @@ class Terminal:
     def read(self) -> bytes:
         """What was typed; empty when nothing was, or the terminal is gone."""
         try:
-            if not select.select([self._in], [], [], 0)[0]:  # somebody else read it
+            if not select.select([self._in], [], [], 0)[0]:  # another process read it
                 return b""
             data = os.read(self._in, 1 << 16)
         except InterruptedError:
@@ -186,16 +192,6 @@ class Terminal:
         if self._loop is not None:
             self._loop.remove_writer(self._out)
 
-    def _flush(self) -> None:
-        """Write what waits, but not for ever: a stopped terminal must not keep us alive."""
-        deadline = time.monotonic() + _FLUSH_S
-        while self._waiting and not self.closed and time.monotonic() < deadline:
-            with contextlib.suppress(OSError, ValueError):
-                select.select([], [self._out], [], 0.1)
-            self._drain()
-        if self._loop is not None:
-            self._loop.remove_writer(self._out)
-
     def _gone(self) -> None:
         self._waiting.clear()
         if not self.closed:
@@ -203,27 +199,11 @@ class Terminal:
             self.on_closed()
 
 
-def _raw_modes(modes: list[Any]) -> list[Any]:
-    """No echo, no line editing, no signals from keys; output is left alone, a child's text looks right."""
-    iflag, oflag, cflag, lflag, ispeed, ospeed, cc = modes
-    iflag &= ~(termios.IGNBRK | termios.BRKINT | termios.PARMRK | termios.ISTRIP)
-    iflag &= ~(termios.INLCR | termios.IGNCR | termios.ICRNL | termios.IXON)
-    lflag &= ~(termios.ECHO | termios.ECHONL | termios.ICANON | termios.ISIG | termios.IEXTEN)
-    cflag = cflag & ~(termios.CSIZE | termios.PARENB) | termios.CS8
-    cc = list(cc)
-    cc[termios.VMIN], cc[termios.VTIME] = 1, 0
-    return [iflag, oflag, cflag, lflag, ispeed, ospeed, cc]
-
-
 def _links(environ: Mapping[str, str], term: str) -> bool:
     """Whether OSC 8 links are understood; who skips them would leave the reader without the address."""
     if term in ("linux", "dumb", "") or environ.get("TERM_PROGRAM") == "Apple_Terminal" or environ.get("STY"):
         return False
-    return not environ.get("TMUX") or _tmux_version(environ) >= (3, 4)  # tmux drops them before 3.4
-
-
-def _tmux_version(environ: Mapping[str, str]) -> tuple[int, ...]:
-    """As tmux tells it (``3.3a``, ``next-3.5``); nothing when somebody else's name stands there."""
-    if environ.get("TERM_PROGRAM") != "tmux":
-        return ()
-    return tuple(map(int, re.findall(r"\d+", environ.get("TERM_PROGRAM_VERSION", ""))))
+    if not environ.get("TMUX"):
+        return True
+    version = environ.get("TERM_PROGRAM_VERSION", "") if environ.get("TERM_PROGRAM") == "tmux" else ""
+    return tuple(map(int, re.findall(r"\d+", version))) >= (3, 4)  # tmux drops them before 3.4

@@ -1,9 +1,7 @@
-"""Text being edited: lines of units and a cursor, what was changed and what was cut.
+"""Text being edited: lines of units, cursor, undo and cut text.
 
-A unit is what the cursor steps over: one user-perceived character (an emoji with its modifiers is one), or a ``Token``
-that stands for something longer. Every change is one ``replace``, so that every change can be undone. Neighbours that
-form one character once they touch become one unit. Lines are never changed in place, only exchanged: what was computed
-for one stays true.
+A unit is one user-perceived character or a ``Token`` for something longer. Every change is one ``replace``, so it can
+be undone. Lines are replaced, never changed, so they can be cache keys.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ class Token(str):
 
 
 class BufferLine(list[str]):
-    """The units of one line. ``layout`` belongs to whoever lays the line out."""
+    """The units of one line. ``layout`` belongs to the layout code."""
 
     layout: tuple[int, list[tuple[int, int]]] | None = None
 
@@ -95,7 +93,7 @@ class TextBuffer:
         self._splice(start, end_of(start, removed), inserted)
         self.cursor = after
         if removed or inserted:
-            self._undo.add(Edit(start, removed, inserted, before, after), typed=typed)
+            self._undo.add(BufferEdit(start, removed, inserted, before, after), typed=typed)
 
     def reset(self, units: Sequence[str] = ()) -> None:
         """A new text with nothing to undo."""
@@ -148,7 +146,7 @@ class TextBuffer:
         return start, removed, inserted, cursor
 
 
-class Edit(NamedTuple):
+class BufferEdit(NamedTuple):
     """At ``start``, ``removed`` gave way to ``inserted``; the cursor went from ``before`` to ``after``."""
 
     start: Position
@@ -162,30 +160,30 @@ class UndoStack:
     """What was changed, to be taken back and done again. Typing is one change per word, anything else one each."""
 
     def __init__(self) -> None:
-        self._done: list[Edit] = []
-        self._undone: list[Edit] = []
+        self._done: list[BufferEdit] = []
+        self._undone: list[BufferEdit] = []
         self._open = False  # whether the next typed character may join the last change
 
     def pause(self) -> None:
         """The cursor went elsewhere: what is typed next is a change of its own."""
         self._open = False
 
-    def add(self, edit: Edit, *, typed: bool = False) -> None:
+    def add(self, edit: BufferEdit, *, typed: bool = False) -> None:
         self._undone.clear()
         if typed and self._open and _continues(self._done[-1], edit):
             last = self._done.pop()
-            edit = Edit(last.start, last.removed, [*last.inserted, *edit.inserted], last.before, edit.after)
+            edit = BufferEdit(last.start, last.removed, [*last.inserted, *edit.inserted], last.before, edit.after)
         self._done.append(edit)
         del self._done[:-_MOST_CHANGES]
         self._open = typed
 
-    def undo(self) -> Edit | None:
+    def undo(self) -> BufferEdit | None:
         return self._move(self._done, self._undone)
 
-    def redo(self) -> Edit | None:
+    def redo(self) -> BufferEdit | None:
         return self._move(self._undone, self._done)
 
-    def _move(self, source: list[Edit], target: list[Edit]) -> Edit | None:
+    def _move(self, source: list[BufferEdit], target: list[BufferEdit]) -> BufferEdit | None:
         self._open = False
         if not source:
             return None
@@ -193,7 +191,7 @@ class UndoStack:
         return target[-1]
 
 
-def _continues(last: Edit, edit: Edit) -> bool:
+def _continues(last: BufferEdit, edit: BufferEdit) -> bool:
     """Typed right behind the last change, and not the beginning of a new word."""
     if edit.removed or last.after != edit.start or not last.inserted or not edit.inserted:
         return False

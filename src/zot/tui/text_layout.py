@@ -1,8 +1,6 @@
-"""Where the units of a text stand in a column of a given width: rows broken at spaces, by cells.
+"""Lays out text in rows of a given width: breaks at spaces, splits words wider than a row.
 
-A word that is wider than a row is split where it stands; a space that does not fit hangs over the edge. Every unit is
-in exactly one row, so that each place of the text has one cell and each cell one place. A line is laid out once and
-remembered until it changes or the width does.
+Every unit is in exactly one row; a space that does not fit hangs over the edge. Lines are cached.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ TAB = "    "
 Span = tuple[int, int]
 
 
-class Window(NamedTuple):
+class TextWindow(NamedTuple):
     """``rows`` as (line, first unit, last unit + 1); the cursor's row among them and its cell."""
 
     rows: list[tuple[int, int, int]]
@@ -148,21 +146,18 @@ class Scroll:
     def __init__(self) -> None:
         self._top = (0, 0)  # line and row of it
 
-    def window(self, buffer: TextBuffer, width: int, height: int) -> Window:
+    def window(self, buffer: TextBuffer, width: int, height: int) -> TextWindow:
         """At most ``height`` rows around the cursor; looks at no more lines than it shows."""
         row, cell = place_of(buffer, buffer.cursor, width)
         cursor = (buffer.cursor.line, row)
         top = min(self._top, cursor)
         top = max(top, _up(buffer, width, cursor, height - 1))
-        top = min(top, _up(buffer, width, _last(buffer, width), height - 1))
+        last = len(buffer.lines) - 1, len(rows_of(buffer.lines[-1], width)) - 1
+        top = min(top, _up(buffer, width, last, height - 1))
         self._top = top
         rows = _down(buffer, width, top, height)
         first = rows_of(buffer.lines[cursor[0]], width)[row]
-        return Window(rows, rows.index((cursor[0], *first)), cell)
-
-
-def _last(buffer: TextBuffer, width: int) -> tuple[int, int]:
-    return len(buffer.lines) - 1, len(rows_of(buffer.lines[-1], width)) - 1
+        return TextWindow(rows, rows.index((cursor[0], *first)), cell)
 
 
 def _up(buffer: TextBuffer, width: int, at: tuple[int, int], steps: int) -> tuple[int, int]:

@@ -1,8 +1,4 @@
-"""Where a motion leads, from a place in a text: plain functions that change nothing.
-
-A word is letters, digits, ``_`` and everything outside ASCII; a token is a word of its own. Motions by character and
-word run on over the ends of lines.
-"""
+"""Cursor motions as pure functions. A word is letters, digits, ``_`` and everything outside ASCII, or a token."""
 
 from __future__ import annotations
 

@@ -1,15 +1,13 @@
-"""A theme file: partial overrides of a built-in palette. A bad value costs its own key and nothing else, and a key
-nobody knows is named; those that begin with ``$`` or ``_`` are for other readers.
+"""Theme files: partial overrides of a built-in palette. A bad value affects only its key; unknown keys are reported.
 
-One set of overrides can stand at the top level, inside ``colors``, inside ``colors.dark`` and inside ``colors.light``;
-later sets win key by key. A theme never chooses its base palette, unless it says ``base`` outright. Spelling of keys is
-compared without case, ``_`` and ``-``.
+Overrides may be at the top level, in ``colors``, ``colors.dark`` or ``colors.light``; later ones win. Keys are compared
+without case, ``_`` and ``-``; those that begin with ``$`` or ``_`` are ignored.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,9 +15,22 @@ import msgspec
 
 from zot.errors import nearest
 from zot.system.safe_open import TooLarge, read_whole
-from zot.tui import colour, palette
+from zot.tui import colour
 from zot.tui.colour import Background, Colour, Depth
-from zot.tui.theme import GROUNDS, Spinner, Theme, built_in
+from zot.tui.theme import (
+    BACKGROUND_ROLES,
+    DERIVED,
+    GROUNDS,
+    ROLES,
+    SPINNER_FRAMES,
+    SPINNER_INTERVAL_MS,
+    SPINNER_MESSAGES,
+    STYLE_WORDS,
+    SYNTAX,
+    Spinner,
+    Theme,
+    built_in,
+)
 from zot.tui.width import cells
 
 LARGEST = 256 * 1024
@@ -88,16 +99,32 @@ class _Application:
         self._colours = dict(start.colours)
         self._syntax = dict(start.syntax)
         self._base_style = ""
-        self._frames = palette.SPINNER_FRAMES
-        self._messages = palette.SPINNER_MESSAGES
-        self._interval = palette.SPINNER_INTERVAL_MS
+        self._frames = SPINNER_FRAMES
+        self._messages = SPINNER_MESSAGES
+        self._interval = SPINNER_INTERVAL_MS
         self._variables = _object(file.raw.get("vars")) or {}
         self._problems: list[str] = []
         self._named: set[str] = set()
 
     def run(self) -> tuple[Theme, list[str]]:
-        for overrides in self._sets():
-            self._set(overrides)
+        raw = self._file.raw
+        colours = _object(raw.get("colors")) or {}
+        sets = [{k: v for k, v in raw.items() if k not in FILE_KEYS}]
+        sets.append({k: v for k, v in colours.items() if k not in ("dark", "light")})
+        other = "light" if self._ground == "dark" else "dark"
+        for holder in (raw, colours):
+            section = _object(holder.get(self._ground))
+            if section is None and self._ground not in colours and self._ground not in raw:
+                section = _object(holder.get(other))
+            sets.append(section or {})
+        for overrides in sets:
+            exact = {key: key for key in overrides if key in _READERS or key in _COLOUR_KEYS}
+            aliases = {key: known for key in overrides if key not in exact and (known := _KNOWN.get(_bare(key)))}
+            for key, known in (*aliases.items(), *exact.items()):  # where both are there, the table's spelling wins
+                self._key(key, known, overrides[key])
+            for key in overrides:
+                if key not in exact and key not in aliases:
+                    self._unknown(key, key, (*_KNOWN.values(), *FILE_KEYS))
         theme = Theme(
             self._colours,
             self._syntax,
@@ -109,28 +136,6 @@ class _Application:
         )
         return theme, self._problems
 
-    def _sets(self) -> list[dict[str, Any]]:
-        raw = self._file.raw
-        colours = _object(raw.get("colors")) or {}
-        sets = [{k: v for k, v in raw.items() if k not in FILE_KEYS}]
-        sets.append({k: v for k, v in colours.items() if k not in ("dark", "light")})
-        other = "light" if self._ground == "dark" else "dark"
-        for holder in (raw, colours):
-            section = _object(holder.get(self._ground))
-            if section is None and self._ground not in colours and self._ground not in raw:
-                section = _object(holder.get(other))
-            sets.append(section or {})
-        return sets
-
-    def _set(self, overrides: Mapping[str, Any]) -> None:
-        exact = {key: key for key in overrides if key in _READERS or key in _COLOUR_KEYS}
-        aliases = {key: known for key in overrides if key not in exact and (known := _KNOWN.get(_bare(key)))}
-        for key, known in (*aliases.items(), *exact.items()):  # where both are there, the table's spelling wins
-            self._key(key, known, overrides[key])
-        for key in overrides:
-            if key not in exact and key not in aliases:
-                self._unknown(key, key, (*_KNOWN.values(), *FILE_KEYS))
-
     def _key(self, key: str, known: str, value: Any) -> None:
         if known == "spinner" and (fields := _object(value)) is not None and fields.keys() & _SPINNER_PARTS:
             for name, part in fields.items():
@@ -139,7 +144,16 @@ class _Application:
                 else:
                     self._unknown(f"spinner.{name}", name, _SPINNER_PARTS)
         elif known in _COLOUR_KEYS:
-            self._colour(key, known, value)
+            parsed = colour.parse(value, self._variables)
+            if parsed is None:
+                self._wrong(key, value, "a colour")
+            elif known in ("background", "thinking_max") and parsed == colour.DEFAULT:
+                self._colours.pop(known, None)
+            else:
+                if known == "accent" and "code" not in self._named:
+                    self._colours.pop("code", None)  # follows the accent again
+                self._colours[known] = parsed
+                self._named.add(known)
         else:
             _READERS[known](self, key, value)
 
@@ -161,18 +175,6 @@ class _Application:
         close = nearest(_bare(key), spellings)
         meant = f"did you mean {spellings[close]}?" if close else "`zot docs themes` lists them"
         self._problems.append(f"{self._file.path}: {place[:60]} is not a theme key; {meant}")
-
-    def _colour(self, key: str, role: str, value: Any) -> None:
-        parsed = colour.parse(value, self._variables)
-        if parsed is None:
-            self._wrong(key, value, "a colour")
-        elif role in ("background", "thinking_max") and parsed == colour.DEFAULT:
-            self._colours.pop(role, None)
-        else:
-            if role == "accent" and "code" not in self._named:
-                self._colours.pop("code", None)  # follows the accent again
-            self._colours[role] = parsed
-            self._named.add(role)
 
     def _read_frames(self, key: str, value: Any) -> None:
         if value == []:
@@ -240,10 +242,10 @@ def _bare(key: str) -> str:
     return re.sub(r"[_-]", "", key.lower())
 
 
-_COLOUR_KEYS = frozenset({role.key for role in palette.ROLES} | palette.DERIVED.keys())
+_COLOUR_KEYS = frozenset({role.key for role in ROLES} | DERIVED.keys())
 _KNOWN = {_bare(key): key for key in (*_COLOUR_KEYS, *OTHER_KEYS)}
-_SYNTAX_KNOWN = {_bare(role.key): role.key for role in palette.SYNTAX} | {
-    _bare(role.short): role.key for role in palette.SYNTAX if role.short
+_SYNTAX_KNOWN = {_bare(role.key): role.key for role in SYNTAX} | {
+    _bare(role.short): role.key for role in SYNTAX if role.short
 }
 
 
@@ -268,7 +270,7 @@ def _is_message(text: str) -> bool:
 
 def _is_style(text: str) -> bool:
     words = text.split()
-    return bool(words) and all(word in palette.STYLE_WORDS or isinstance(colour.parse(word), Colour) for word in words)
+    return bool(words) and all(word in STYLE_WORDS or isinstance(colour.parse(word), Colour) for word in words)
 
 
 _FAINT = frozenset({"muted", "quote", "border", "diff_context", "note_info", "user"})
@@ -280,7 +282,7 @@ def faint_roles(theme: Theme) -> list[str]:
     own = theme.colour_of("background")
     ground = (own.approximate() if own else None) or GROUNDS[theme.background]
     found: list[str] = []
-    for key in sorted(_COLOUR_KEYS - palette.BACKGROUND_ROLES - {"thinking_max"}):
+    for key in sorted(_COLOUR_KEYS - BACKGROUND_ROLES - {"thinking_max"}):
         behind = _behind(theme, key, ground)
         shown = theme.colour_of(key)
         if shown == plain.colour_of(key) and behind == _behind(plain, key, GROUNDS[theme.background]):

@@ -1,8 +1,4 @@
-"""A tool call in rows: a glyph, one line that says what happened and how it went, and under it what is worth seeing.
-
-The glyph tells the state without any colour. Nothing is framed or padded: what is copied is clean, and a row that a
-narrower terminal breaks leaves no wreckage.
-"""
+"""Rows of a tool call: a glyph for its state, a summary line and a body. No frames or padding, so copies are clean."""
 
 from __future__ import annotations
 
@@ -30,7 +26,7 @@ GLYPHS = {
 Words = tuple[str, str]  # a text and the role it is painted in
 
 
-class Head(msgspec.Struct, frozen=True):
+class CallHead(msgspec.Struct, frozen=True):
     """``state`` is one of ``GLYPHS``, or a spinner's frame while the call runs. ``verb`` says what was done to
     ``subject``; ``outcome`` are the parts behind it, each after a dot; ``owner`` is an extension's name, ``changed``
     how many lines came and how many went. Where there is no room the end of a path stays, and the ``range`` behind it.
@@ -51,7 +47,7 @@ def body_width(width: int) -> int:
     return max(width - INDENT - _MARGIN, _NARROWEST)
 
 
-def head_row(theme: Theme, head: Head, width: int) -> str:
+def head_row(theme: Theme, head: CallHead, width: int) -> str:
     """One row: the subject gives way first, so that how it went can always be read."""
     room = max(width - _MARGIN, 1)
     glyph, role = GLYPHS.get(head.state, (head.state, "spinner"))
@@ -88,7 +84,7 @@ def counts(theme: Theme, added: int, removed: int) -> str:
     return " ".join(parts)
 
 
-def call_rows(theme: Theme, head: Head, body: Sequence[str], width: int) -> list[str]:
+def call_rows(theme: Theme, head: CallHead, body: Sequence[str], width: int) -> list[str]:
     """The head and its body, whose rows fit ``body_width``."""
     indent = " " * (INDENT if width >= INDENT + _NARROWEST else 0)
     return [head_row(theme, head, width), *(f"{indent}{row}" if row else row for row in body)]

@@ -1,8 +1,7 @@
-"""How many cells a text takes, and how to cut, pad and wrap it by cells.
+"""Width of text in cells; cut, pad and wrap by cells.
 
-A line is a string that may carry SGR colours and OSC 8 links; both take no room. Every row this module returns is
-closed: styles open at its end are reset and opened again on the next row. Clusters (emoji with modifiers, combining
-marks) are never broken, and a wide character never straddles an edge.
+A line may contain SGR styles and OSC 8 links. Styles open at the end of a row are reset and opened again on the next.
+Clusters are never broken.
 """
 
 from __future__ import annotations
@@ -81,8 +80,7 @@ def clusters(plain: str) -> Iterator[tuple[str, int]]:
 
 
 def _measured(cluster: str) -> int:
-    """A mark has no width of its own, a wide character has its width in any company, and what should not have come
-    together (a letter and a skin tone) is as wide as its parts."""
+    """Width of a cluster: marks have none, wide characters theirs, odd pairs the sum of their parts."""
     from wcwidth import wcswidth, wcwidth
 
     size = max(wcswidth(cluster), *map(wcwidth, cluster))
@@ -134,7 +132,9 @@ def cut(text: str, width: int, mark: str = "…") -> str:
         if cells(text) <= width:
             return text
     elif "\x1b7" not in text:  # an image takes as much text as it likes
-        text = _head(text, _CUT_FROM + 8 * width)
+        head = text[: _CUT_FROM + 8 * width]  # without a style cut in two
+        last = head.rfind("\x1b")
+        text = head if last < 0 or STYLE.match(head, last) else head[:last]
     mark = mark if cells(mark) <= width else ""
     room = width - cells(mark)
     kept: list[str] = []
@@ -146,13 +146,6 @@ def cut(text: str, width: int, mark: str = "…") -> str:
         styled = styled or piece.startswith("\x1b")
         kept.append(piece)
     return "".join(kept) + mark + (_end_of(_open_after(kept)) if styled else "")
-
-
-def _head(text: str, length: int) -> str:
-    """The beginning of a text, without a style that it would cut in two."""
-    head = text[:length]
-    last = head.rfind("\x1b")
-    return head if last < 0 or STYLE.match(head, last) else head[:last]
 
 
 def _open_after(pieces: list[str]) -> list[str]:
@@ -195,9 +188,7 @@ def pad(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int, indent: str = "") -> list[str]:
-    """One logical line as rows of at most ``width`` cells; rows after the first begin with ``indent``.
-
-    Breaks at spaces; a word wider than a row is split where it stands, but not before a mark that closes something."""
+    """One line as rows of ``width`` cells, later ones with ``indent``; breaks at spaces, splits longer words."""
     width = max(width, 1)
     if cells(indent) > width - 2:  # no room beside it for a wide character
         indent = ""
@@ -208,12 +199,17 @@ def wrap(text: str, width: int, indent: str = "") -> list[str]:
     rows = _Wrapping(width, indent).rows(text)
     if _SIMPLE.fullmatch(visible(text)) or all(cells(row) <= width for row in rows):
         return rows
-    return _stacked(visible(text), width)
+    rows = [""]
+    for cluster, _ in clusters(visible(text)):
+        if len(rows[-1]) < 8 * width and cells(rows[-1] + cluster) <= width:
+            rows[-1] += cluster
+        else:
+            rows.append(cluster if cells(cluster) <= width else "…")
+    return rows
 
 
 def broken(text: str, width: int) -> list[str]:
-    """One line as rows of at most ``width`` cells, broken where a row is full and nowhere else: joined, they are the
-    line. For code, whose spaces count."""
+    """One line as rows of ``width`` cells, broken only where full, for code."""
     width = max(width, 1)
     if cells(text) <= width:
         return [text]
@@ -234,17 +230,6 @@ def broken(text: str, width: int) -> list[str]:
     return [*rows, "".join(row) + _end_of(active)]
 
 
-def _stacked(plain: str, width: int) -> list[str]:
-    """Marks that joined what a wrap brought together made a row too wide: each row is measured as it grows."""
-    rows = [""]
-    for cluster, _ in clusters(plain):
-        if len(rows[-1]) < 8 * width and cells(rows[-1] + cluster) <= width:
-            rows[-1] += cluster
-        else:
-            rows.append(cluster if cells(cluster) <= width else "…")
-    return rows
-
-
 class _Wrapping:
     def __init__(self, width: int, indent: str) -> None:
         self._width = width
@@ -259,32 +244,27 @@ class _Wrapping:
     def rows(self, text: str) -> list[str]:
         for word in _WORD.findall(text):
             if word[0] == " ":
-                self._space(word)
+                if not self._done and not self._used:  # the line's own indentation stays
+                    indent = word[: self._width - 1]
+                    self._row.append(indent)
+                    self._used += len(indent)
+                else:
+                    self._gap = word
             else:
-                self._word(word, cells(word))
+                size = cells(word)
+                fresh = self._used <= (self._indent_cells if self._done else 0)
+                room = self._width - self._used - len(self._gap)
+                if size <= room:
+                    self._put(self._gap, len(self._gap))
+                    self._put(word, size)
+                elif size <= self._width - self._indent_cells and not fresh:
+                    self._break()
+                    self._put(word, size)
+                else:
+                    self._split(word)
+                self._gap = ""
         self._break(last=True)
         return self._done
-
-    def _space(self, spaces: str) -> None:
-        if not self._done and not self._used:  # the line's own indentation stays
-            spaces = spaces[: self._width - 1]
-            self._row.append(spaces)
-            self._used += len(spaces)
-        else:
-            self._gap = spaces
-
-    def _word(self, word: str, size: int) -> None:
-        fresh = self._used <= (self._indent_cells if self._done else 0)
-        room = self._width - self._used - len(self._gap)
-        if size <= room:
-            self._put(self._gap, len(self._gap))
-            self._put(word, size)
-        elif size <= self._width - self._indent_cells and not fresh:
-            self._break()
-            self._put(word, size)
-        else:
-            self._split(word)
-        self._gap = ""
 
     def _split(self, word: str) -> None:
         if self._used + len(self._gap) < self._width:
@@ -302,8 +282,7 @@ class _Wrapping:
             self._put(piece, size)
 
     def _carried(self, first: int, size: int) -> list[str]:
-        """The end of the row that goes down with a closing mark of this size: the character before it, or more where
-        that is such a mark too. Nothing when the row would be left empty or the next one be too short for it."""
+        """Characters that move to the next row with a closing mark; none if a row would be empty or too full."""
         start = len(self._row) - 1
         while start > first and (self._row[start] in _CLOSING or self._row[start].startswith("\x1b")):
             start -= 1

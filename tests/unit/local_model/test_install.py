@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from zot.errors import ZotError
-from zot.local_model.install import InstallOffer, install
+from zot.local_model.selection import InstallOffer, install
 
 
 async def installed(command: str) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 from zot.agent.config import NOBODY, FrontEnd, RunConfig
 from zot.errors import ZotError
 from zot.features.jail import feature
-from zot.local_model.safeguards import guard
+from zot.local_model.feature import guard
 
 JAIL = object()
 

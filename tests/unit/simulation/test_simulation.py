@@ -15,7 +15,7 @@ from simulation.page import Point, line, problems, table
 from simulation.provider import FakeProvider, Terms
 from simulation.run import Nobody, Outcome, SimulatedSupervisor, order_for, simulate
 from simulation.workers import FakeEngine, script_for
-from zot.swarm.supervisor.internal_frames import SupervisorConfig
+from zot.swarm.worker_records import SupervisorConfig
 from zot.wire.swarm_frames import SwarmList, SwarmSend
 
 

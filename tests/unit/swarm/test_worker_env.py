@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from zot.swarm.engines.engine import Credential
+from zot.swarm.engines.engine import WorkerKey
 from zot.swarm.worker_env import portable_environment
 
-KEY = Credential(provider="here", value="sk-of-this-worker")
+KEY = WorkerKey(provider="here", value="sk-of-this-worker")
 
 
 def test_what_means_the_same_elsewhere_travels_and_places_of_this_machine_stay() -> None:

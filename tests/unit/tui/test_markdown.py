@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from zot.tui import colour
 from zot.tui.colour import contrast
 from zot.tui.markdown import MarkdownStream, Painter, render
-from zot.tui.palette import SYNTAX
-from zot.tui.theme import built_in
+from zot.tui.theme import SYNTAX, built_in
 from zot.tui.width import cells, visible
 
 DARK = Painter.of(built_in("dark", "true"))

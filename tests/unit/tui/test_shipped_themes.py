@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from zot.tui import palette, theme_file
+from zot.tui import theme_file
 from zot.tui.colour import Background, Rgb, contrast, nearest, of_index
-from zot.tui.theme import Theme, built_in
+from zot.tui.theme import BACKGROUND_ROLES, DERIVED, ROLES, Theme, built_in
 from zot.tui.theme_file import GROUNDS, apply, read, shipped
 
 NAMES = ("catppuccin", "colour-blind-dark", "colour-blind-light", "gruvbox", "nord", "terminal")
 FAINT = {"muted", "quote", "border", "diff_context", "note_info", "user", "comment"}
-TEXTS = sorted(({role.key for role in palette.ROLES} | palette.DERIVED.keys()) - palette.BACKGROUND_ROLES)
+TEXTS = sorted(({role.key for role in ROLES} | DERIVED.keys()) - BACKGROUND_ROLES)
 
 
 def grounds_of(path: Path) -> list[Background]:
@@ -110,5 +110,5 @@ def test_the_terminals_own_palette_is_used_and_nothing_else() -> None:
     (path,) = [path for path in shipped() if path.stem == "terminal"]
     for ground in GROUNDS:
         theme, _ = apply(read(path), ground, "true")
-        written = "".join(theme.sgr(role) for role in (*TEXTS, *palette.BACKGROUND_ROLES))
+        written = "".join(theme.sgr(role) for role in (*TEXTS, *BACKGROUND_ROLES))
         assert "38;" not in written and "48;" not in written

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zot.tui import colour, palette
+from zot.tui import colour
 from zot.tui.colour import Background, Colour, nearest, of_index
 from zot.tui.highlight import Highlighter
-from zot.tui.theme import Theme, built_in
+from zot.tui.theme import ROLES, Theme, built_in
 from zot.tui.theme_file import ThemeFile, apply, faint_roles, read
 
 
@@ -30,7 +30,7 @@ def test_overriding_one_colour_keeps_all_others(raw: dict[str, Any]) -> None:
     """iface-219: a theme that sets only `accent`, in whichever place, keeps all other colours."""
     made, plain = theme(raw), built_in("dark", "true")
     assert made.colour_of("accent") == Colour(index=5)
-    others = [role.key for role in palette.ROLES if role.key != "accent"]
+    others = [role.key for role in ROLES if role.key != "accent"]
     assert [made.colour_of(key) for key in others] == [plain.colour_of(key) for key in others]
 
 

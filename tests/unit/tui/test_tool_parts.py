@@ -13,7 +13,7 @@ from zot.tui import diff
 from zot.tui.diff import changed_words
 from zot.tui.highlight import Highlighter
 from zot.tui.theme import built_in
-from zot.tui.tool_call_rows import Head, call_rows, folded, head_row, string_fields
+from zot.tui.tool_call_rows import CallHead, call_rows, folded, head_row, string_fields
 from zot.tui.width import cells, visible
 
 THEME = built_in("dark", "256")
@@ -111,19 +111,19 @@ def test_a_unified_diff_is_numbered_from_its_hunk_headers() -> None:
 @given(st.text(alphabet="ab日é ", max_size=60), st.text(alphabet="ab日 ", max_size=30), st.integers(1, 100))
 def test_property_a_call_is_one_row_that_fits_and_is_not_padded(subject: str, told: str, width: int) -> None:
     """iface-106: a call's row is within the width, whatever it says, and ends with its text."""
-    head = Head("done", "Ran", subject, ((told, "muted"),) if told else (), "ext", (3, 1))
+    head = CallHead("done", "Ran", subject, ((told, "muted"),) if told else (), "ext", (3, 1))
     row = head_row(THEME, head, width)
     assert cells(row) <= width
     assert width < 60 or "(+3 \N{MINUS SIGN}1)" in visible(row)
 
 
 def test_the_subject_gives_way_so_that_the_outcome_can_be_read() -> None:
-    row = visible(head_row(THEME, Head("failed", "Ran", "make " + "x" * 200, (("exit 2", "error"),)), 60))
+    row = visible(head_row(THEME, CallHead("failed", "Ran", "make " + "x" * 200, (("exit 2", "error"),)), 60))
     assert row.startswith("✖ Ran make xxx") and row.endswith("… · exit 2") and cells(row) == 58
 
 
 def test_a_body_is_indented_by_spaces_alone() -> None:
-    assert [visible(row) for row in call_rows(THEME, Head("done", "Ran", "ls"), ["a", "", "b"], 40)] == [
+    assert [visible(row) for row in call_rows(THEME, CallHead("done", "Ran", "ls"), ["a", "", "b"], 40)] == [
         *["● Ran ls", "    a", "", "    b"]
     ]
 

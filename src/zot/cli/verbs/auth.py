@@ -1,7 +1,4 @@
-"""``zot auth …``: what you are logged in with, logging in and out, and asking a provider about it.
-
-Tables go to stdout, what is said to a person to stderr, and never a secret anywhere.
-"""
+"""``zot auth …``: show logins, log in and out, test a provider. It never prints a secret."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.agent.settings import Settings
-from zot.cli.arguments import Arguments, parse, verb_of
+from zot.cli.arguments import ParsedArguments, parse, verb_of
 from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError, ZotError, nearest
@@ -76,7 +73,7 @@ def run(argv: list[str]) -> int:
 # --- what there is
 
 
-def _list(desk: AuthContext, arguments: Arguments) -> int:
+def _list(desk: AuthContext, arguments: ParsedArguments) -> int:
     logins = desk.logins()
     if arguments.has("--json"):
         show_spelled(json.dumps({"credentials": msgspec.to_builtins(logins)}))
@@ -100,13 +97,13 @@ def _row(login: LoginRow) -> tuple[str, ...]:
 # --- changing it
 
 
-def _login(desk: AuthContext, arguments: Arguments) -> int:
+def _login(desk: AuthContext, arguments: ParsedArguments) -> int:
     from zot.cli.verbs.auth_login import log_in
 
     return log_in(desk, arguments)
 
 
-def _logout(desk: AuthContext, arguments: Arguments) -> int:
+def _logout(desk: AuthContext, arguments: ParsedArguments) -> int:
     typed, account = arguments.words[0], arguments.values.get("--account", "")
     stored = desk.store.everything()
     if typed == "all":
@@ -158,7 +155,7 @@ def _tell_what_is_left(desk: AuthContext, providers: list[str]) -> None:
             )
 
 
-def _use(desk: AuthContext, arguments: Arguments) -> int:
+def _use(desk: AuthContext, arguments: ParsedArguments) -> int:
     provider, account = desk.stored_or_known(arguments.words[0]), arguments.words[1]
     desk.store.use(provider, account)
     show(f"{provider}: {account} is in use now")
@@ -176,7 +173,7 @@ def tell_of_environment(desk: AuthContext, provider: str) -> None:
 # --- asking about it
 
 
-def _test(desk: AuthContext, arguments: Arguments) -> int:
+def _test(desk: AuthContext, arguments: ParsedArguments) -> int:
     from zot.cli.verbs.auth_login import ask_provider
     from zot.frontends.console import run_loop
 
@@ -184,7 +181,7 @@ def _test(desk: AuthContext, arguments: Arguments) -> int:
     return run_loop(ask_provider(desk, provider))
 
 
-_VERBS: dict[str, tuple[Callable[[AuthContext, Arguments], int], tuple[str, ...]]] = {  # what it does, its words
+_VERBS: dict[str, tuple[Callable[[AuthContext, ParsedArguments], int], tuple[str, ...]]] = {  # what it does, its words
     "list": (_list, ()),
     "login": (_login, ("PROVIDER",)),
     "logout": (_logout, ("PROVIDER",)),

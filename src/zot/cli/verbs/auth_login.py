@@ -1,7 +1,6 @@
-"""``zot auth login`` and ``zot auth test``: the ways to log in from a shell, and one question to the provider.
+"""``zot auth login`` and ``zot auth test``: log in by key, browser page or OAuth; test a login.
 
-A key is pasted here, unseen, or on a page in the browser; both wait at the same time, and the first that is taken ends
-the other. Nothing is stored that the provider did not take.
+Only credentials that the provider accepted are stored.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Literal
 
 from zot.agent.tools.workspace import Workspace
-from zot.cli.arguments import Arguments
+from zot.cli.arguments import ParsedArguments
 from zot.cli.output import show, tell
 from zot.cli.verbs.auth import AuthContext, tell_of_environment
 from zot.errors import NotLoggedIn, ProviderError, UsageError, ZotError
@@ -35,7 +34,7 @@ Way = Literal["stdin", "key", "page", "browser", "device"]
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
-def log_in(desk: AuthContext, arguments: Arguments) -> int:
+def log_in(desk: AuthContext, arguments: ParsedArguments) -> int:
     provider = named_provider(desk.catalog, arguments.words[0])
     login = _Login(desk, provider, arguments.values.get("--account", ""), arguments.seconds("--timeout", LIFE_S))
     way = _way(arguments, provider.oauth)
@@ -47,7 +46,7 @@ def log_in(desk: AuthContext, arguments: Arguments) -> int:
         raise ZotError(f"nobody logged in within {login.wait_s:g} s; nothing was stored") from None
 
 
-def _way(arguments: Arguments, oauth: OAuthSettings | None) -> Way:
+def _way(arguments: ParsedArguments, oauth: OAuthSettings | None) -> Way:
     """What was typed, or what is sensible: a configured OAuth client first, then a key."""
     typed = [name for name in ("--key-stdin", "--browser", "--device") if arguments.has(name)]
     if len(typed) > 1:
@@ -99,7 +98,18 @@ class _Login:
         async with asyncio.timeout(None if way == "stdin" else self.wait_s), _pool(self.desk) as pool:
             self.pool = pool
             if way == "stdin":
-                await self._accept_or_end(await _key_from_stdin(self.provider))
+                if _has_terminal():
+                    with unseen(0):
+                        tell(f"Paste the key for {self.provider.name} here and press enter; it is not shown.")
+                        key = await LineReader(0).next()
+                else:
+                    key = await LineReader(0).next()
+                if not key:
+                    raise ZotError("no key was given on standard input; nothing was stored")
+                try:
+                    await self._accept(key)
+                except KeyRefused as error:
+                    raise ZotError(f"nothing was stored: {error}") from error
             elif way in ("key", "page"):
                 await self._by_key(page=way == "page" or has_browser(os.environ))
             else:
@@ -165,12 +175,6 @@ class _Login:
         )
         await asyncio.to_thread(desk.store.set_api_key, provider.id, key, self.account)
 
-    async def _accept_or_end(self, key: str) -> None:
-        try:
-            await self._accept(key)
-        except KeyRefused as error:
-            raise ZotError(f"nothing was stored: {error}") from error
-
     # --- OAuth
 
     async def _by_oauth(self, *, device: bool) -> None:
@@ -187,7 +191,7 @@ class _Login:
 
             async def pasted() -> str:
                 typed = await lines.next()
-                if typed is None:  # nobody can paste any more: the browser may still come
+                if typed is None:  # stdin is closed: the browser may still answer
                     await asyncio.Future[None]()
                 return typed or ""
 
@@ -212,18 +216,6 @@ class _Login:
             providers = self.desk.catalog.providers().values()
             around = Workspace(self.desk.store.path.parent, credentials=credential_variables(providers))
             open_in_browser(url, around.free_environment())
-
-
-async def _key_from_stdin(provider: Provider) -> str:
-    if _has_terminal():
-        with unseen(0):
-            tell(f"Paste the key for {provider.name} here and press enter; it is not shown.")
-            key = await LineReader(0).next()
-    else:
-        key = await LineReader(0).next()
-    if not key:
-        raise ZotError("no key was given on standard input; nothing was stored")
-    return key
 
 
 async def _first(one: Awaitable[None], other: Awaitable[None]) -> None:
@@ -259,7 +251,10 @@ async def ask_provider(desk: AuthContext, provider: Provider) -> int:
     from zot.provider.model import Model
 
     values = desk.settings.values
-    await _refresh(desk, provider)
+    if desk.store.shape(provider.id).method == "oauth" and provider.oauth_row:
+        from zot.provider.auth.oauth.refresh import refreshed
+
+        await refreshed(desk.store, provider, proxy=desk.settings.values.http_proxy)
     credential = await asyncio.to_thread(
         find_credential, provider, desk.store, os.environ, commands=values.api_key_command
     )
@@ -278,11 +273,3 @@ async def ask_provider(desk: AuthContext, provider: Provider) -> int:
             raise ZotError(f"{what}: {refusal(error)}") from error
     show(f"{provider.name} takes {what}")
     return 0
-
-
-async def _refresh(desk: AuthContext, provider: Provider) -> None:
-    """A login that has run out is renewed first, as a run would do it."""
-    if desk.store.shape(provider.id).method == "oauth" and provider.oauth_row:
-        from zot.provider.auth.oauth.refresh import refreshed
-
-        await refreshed(desk.store, provider, proxy=desk.settings.values.http_proxy)

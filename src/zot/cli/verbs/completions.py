@@ -1,8 +1,6 @@
-"""``zot completions SHELL``: a script for the shell that asks zot itself what can come next.
+"""``zot completions SHELL``: prints a script that calls zot for candidates on each press of tab.
 
-The scripts know nothing about flags, so they never go stale: each press of tab starts ``zot completions`` with what is
-typed, which answers with a line ``KIND<tab>WORD``, then one line for each word that fits, ``WORD<tab>ABOUT``. A shell
-never evaluates what it reads there.
+The answer is ``KIND<tab>WORD``, then ``WORD<tab>ABOUT`` per candidate; the shell evaluates none of it.
 """
 
 from __future__ import annotations

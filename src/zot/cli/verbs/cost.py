@@ -13,7 +13,7 @@ import msgspec
 
 from zot import __version__
 from zot.agent.settings import Settings
-from zot.cli.arguments import Arguments, parse
+from zot.cli.arguments import ParsedArguments, parse
 from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.core.session.prune import age_seconds
@@ -46,10 +46,22 @@ def run(argv: list[str]) -> int:
         raise UsageError(f'--by "{by}": expected model, day or project')
     home, since = zot_home(), since_day(arguments.values.get("--since", _USUAL))
     found = costs(home, since)
-    tables = {name: _sorted(name, table(found, label)) for name, label in _BY.items()}
+    tables = {name: table(found, label) for name, label in _BY.items()}
+    tables["day"].sort(key=lambda line: line.label, reverse=True)
     limit = Settings(home).values.max_cost_day
     if arguments.has("--json"):
-        _write(_as_json(since, found, tables, limit))
+        _write(
+            {
+                "since": since,
+                "today_usd": _today(found),
+                "max_cost_day": limit,
+                "total": _figures(_total(tables["day"])),
+                **{
+                    f"{name}s": [{name: line.label, **_figures(line)} for line in lines]
+                    for name, lines in tables.items()
+                },
+            }
+        )
         return 0
     if not found:
         tell(f"nothing was spent since {since}" if since else "nothing was spent yet")
@@ -75,10 +87,6 @@ def since_day(text: str) -> str:
     return time.strftime("%Y-%m-%d", time.localtime(max(time.time() - seconds, 0)))
 
 
-def _sorted(name: str, lines: list[CostRow]) -> list[CostRow]:
-    return sorted(lines, key=lambda line: line.label, reverse=True) if name == "day" else lines
-
-
 def _total(lines: Sequence[CostRow]) -> CostRow:
     return CostRow("all of it", sum((line.usage for line in lines), Usage()), sum(line.calls for line in lines))
 
@@ -96,7 +104,9 @@ def _show(since: str, found: Sequence[Cost], tables: dict[str, list[CostRow]], l
         width = min(max(len(_label(line.label)) for line in [*lines, CostRow("all of it", Usage(), 0)]), _LABEL)
         show_spelled(f"{f'by {name}':<{width}}       cost  calls     input   output  cached")
         for line in [*lines, _total(lines)]:
-            show_spelled(_row(line, width))
+            usage = line.usage
+            figures = f"{tokens(usage.context_tokens):>8} {tokens(usage.output_tokens):>8} {_share(usage):>7}"
+            show_spelled(f"{_label(line.label):<{width}} ${usage.cost_usd:>9.4f} {line.calls:>6}  {figures}")
         show()
     of = f" of ${limit:g}" if limit > 0 else ""
     show(f"{f'since {since}' if since else 'from the beginning'}; today ${_today(found):.2f}{of}")
@@ -105,12 +115,6 @@ def _show(since: str, found: Sequence[Cost], tables: dict[str, list[CostRow]], l
 def _label(text: str) -> str:
     text = spelled(text)
     return text if len(text) <= _LABEL else f"…{text[-_LABEL + 1 :]}"
-
-
-def _row(line: CostRow, width: int) -> str:
-    usage = line.usage
-    figures = f"{tokens(usage.context_tokens):>8} {tokens(usage.output_tokens):>8} {_share(usage):>7}"
-    return f"{_label(line.label):<{width}} ${usage.cost_usd:>9.4f} {line.calls:>6}  {figures}"
 
 
 def tokens(count: int) -> str:
@@ -128,7 +132,7 @@ def _share(usage: Usage) -> str:
 # --- one session
 
 
-def _explain(arguments: Arguments) -> int:
+def _explain(arguments: ParsedArguments) -> int:
     home = zot_home()
     store = SessionStore(home, Path(os.getcwd()), __version__)
     named = arguments.word(0)
@@ -138,7 +142,9 @@ def _explain(arguments: Arguments) -> int:
     turns = explained(path, Catalog(home))
     total = ExplainedTurn("all of it")
     for turn in turns:
-        total = _joined(total, turn)
+        known = total.uncached_usd is not None and turn.uncached_usd is not None
+        uncached = (total.uncached_usd or 0.0) + (turn.uncached_usd or 0.0) if known else None
+        total = ExplainedTurn(total.prompt, total.usage + turn.usage, total.calls + turn.calls, uncached)
     if arguments.has("--json"):
         _write({"session": str(path), "turns": [_turn(turn) for turn in turns], "total": _turn(total)})
         return 0
@@ -149,12 +155,6 @@ def _explain(arguments: Arguments) -> int:
     show_spelled(_turn_row("    ", total))
     show(_verdict(total))
     return 0
-
-
-def _joined(one: ExplainedTurn, other: ExplainedTurn) -> ExplainedTurn:
-    known = one.uncached_usd is not None and other.uncached_usd is not None
-    uncached = (one.uncached_usd or 0.0) + (other.uncached_usd or 0.0) if known else None
-    return ExplainedTurn(one.prompt, one.usage + other.usage, one.calls + other.calls, uncached)
 
 
 def _turn_row(number: str, turn: ExplainedTurn) -> str:
@@ -180,16 +180,6 @@ def _verdict(total: ExplainedTurn) -> str:
 
 
 # --- for programs
-
-
-def _as_json(since: str, found: Sequence[Cost], tables: dict[str, list[CostRow]], limit: float) -> dict[str, Any]:
-    return {
-        "since": since,
-        "today_usd": _today(found),
-        "max_cost_day": limit,
-        "total": _figures(_total(tables["day"])),
-        **{f"{name}s": [{name: line.label, **_figures(line)} for line in lines] for name, lines in tables.items()},
-    }
 
 
 def _figures(line: CostRow) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 import sys
 
 from zot.cli.output import tell
-from zot.frontends.docs_index import Page, index_path, pages, root
+from zot.frontends.docs_index import index_path, pages, root
 
 
 def run(argv: list[str]) -> int:
@@ -16,19 +16,15 @@ def run(argv: list[str]) -> int:
     topic, _, part = " ".join(argv).lower().partition("#")
     found = next((page for page in pages() if topic in (page.topic, page.file)), None)
     if found is not None:
-        return _show_page(found, part)
+        text = (root() / found.file).read_text("utf-8")
+        sections = re.split(r"^(?=#+ )", text, flags=re.MULTILINE) if part else [text]
+        for section in sections:
+            if not part or _anchor(section) == part:
+                return _show(section.encode())
+        tell(f"zot: {found.topic} has no part {part!r}; `zot docs {found.topic}` shows it all")
+        return 1
     topics = ", ".join(page.topic for page in pages())
     tell(f"zot: there is no documentation topic {topic!r}; topics: {topics}")
-    return 1
-
-
-def _show_page(page: Page, part: str) -> int:
-    text = (root() / page.file).read_text("utf-8")
-    sections = re.split(r"^(?=#+ )", text, flags=re.MULTILINE) if part else [text]
-    for section in sections:
-        if not part or _anchor(section) == part:
-            return _show(section.encode())
-    tell(f"zot: {page.topic} has no part {part!r}; `zot docs {page.topic}` shows it all")
     return 1
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from zot.cli.arguments import Arguments, parse, verb_of
+from zot.cli.arguments import ParsedArguments, parse, verb_of
 from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError, ZotError
@@ -61,7 +61,7 @@ def run(argv: list[str]) -> int:
     return command(desk, arguments)
 
 
-def _list(desk: HooksContext, arguments: Arguments) -> int:
+def _list(desk: HooksContext, arguments: ParsedArguments) -> int:
     if arguments.has("--json"):
         rows = [
             {"file": source.file, "origin": source.origin, "state": desk.state(source), "event": hook.event}
@@ -83,7 +83,7 @@ def _list(desk: HooksContext, arguments: Arguments) -> int:
     return 0
 
 
-def _trust(desk: HooksContext, arguments: Arguments) -> int:
+def _trust(desk: HooksContext, arguments: ParsedArguments) -> int:
     wanted = desk.named(arguments.words)
     for source in wanted:
         if not source.needs_trust:
@@ -98,14 +98,14 @@ def _trust(desk: HooksContext, arguments: Arguments) -> int:
     return 0
 
 
-def _untrust(desk: HooksContext, arguments: Arguments) -> int:
+def _untrust(desk: HooksContext, arguments: ParsedArguments) -> int:
     for source in desk.named(arguments.words):
         known = desk.trust.untrust(source.project, "hooks", source.name)
         tell(f"{source.name} is no longer trusted" if known else f"{source.name} was not trusted")
     return 0
 
 
-_Command = Callable[[HooksContext, Arguments], int]
+_Command = Callable[[HooksContext, ParsedArguments], int]
 _VERBS: dict[str, tuple[_Command, int | None]] = {
     "list": (_list, 0),
     "trust": (_trust, None),

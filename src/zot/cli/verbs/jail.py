@@ -7,7 +7,7 @@ from pathlib import Path
 
 from zot.agent.settings import Settings
 from zot.agent.tools.workspace import Workspace
-from zot.cli.arguments import Arguments, parse
+from zot.cli.arguments import parse
 from zot.cli.output import show
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError
@@ -18,12 +18,17 @@ from zot.system.processes import spawn
 
 
 def run(argv: list[str]) -> int:
-    ours = _switches(argv)
+    known, at = options("jail"), 0  # up to `--`, or to the first word that belongs to no switch
+    while at < len(argv) and argv[at].startswith("-") and argv[at] != "--":
+        at += 2 if known.get(argv[at]) else 1
+    ours = argv[:at]
     command = argv[len(ours) :]
     command = command[1:] if command[:1] == ["--"] else command
     typed = parse(ours, options("jail"), most=0)
     if typed.has("--check"):
-        return _check()
+        machine = machine_at(zot_home())
+        show(f"{machine.level or 'none'}{f': {machine.why}' if machine.why else ''}")
+        return 0 if machine.level else 1
     if not command:
         raise UsageError("zot jail: the command is missing: zot jail -- COMMAND")
     program = find_program(command[0]) if "/" not in command[0] else os.path.abspath(command[0])
@@ -32,27 +37,17 @@ def run(argv: list[str]) -> int:
     home = zot_home()
     values = Settings(home).values
     workspace = Workspace(Path.cwd(), passthrough=values.env_passthrough)
-    jail = workspace.jail = confine(workspace.cwd, home, _wanted(typed, values.jail_roots))
+    level = next(reversed(typed.all("--jail-level", "--level")), "reduced")
+    if level not in ("full", "reduced"):
+        raise UsageError(f'--level "{level}": expected full or reduced')
+    write = (*typed.all("--jail-write", "--write"), *values.jail_roots)
+    jail = workspace.jail = confine(
+        workspace.cwd, home, JailOptions(typed.has("--net"), typed.all("--jail-read", "--read"), write, level)
+    )
     try:
         return run_loop(_run([program, *command[1:]], workspace))
     finally:
         jail.close()
-
-
-def _switches(argv: list[str]) -> list[str]:
-    """What stands before the command: up to ``--``, or to the first word that belongs to no switch."""
-    known, at = options("jail"), 0
-    while at < len(argv) and argv[at].startswith("-") and argv[at] != "--":
-        at += 2 if known.get(argv[at]) else 1
-    return argv[:at]
-
-
-def _wanted(typed: Arguments, roots: tuple[str, ...]) -> JailOptions:
-    level = next(reversed(typed.all("--jail-level", "--level")), "reduced")
-    if level not in ("full", "reduced"):
-        raise UsageError(f'--level "{level}": expected full or reduced')
-    write = (*typed.all("--jail-write", "--write"), *roots)
-    return JailOptions(typed.has("--net"), typed.all("--jail-read", "--read"), write, level)
 
 
 async def _run(argv: list[str], workspace: Workspace) -> int:
@@ -67,9 +62,3 @@ async def _run(argv: list[str], workspace: Workspace) -> int:
         say("the jail could not be built; what went wrong stands above")
         return 126
     return code if code >= 0 else 128 - code
-
-
-def _check() -> int:
-    machine = machine_at(zot_home())
-    show(f"{machine.level or 'none'}{f': {machine.why}' if machine.why else ''}")
-    return 0 if machine.level else 1

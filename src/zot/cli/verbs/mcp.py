@@ -1,7 +1,4 @@
-"""``zot mcp …``: which MCP servers there are, adding and removing them, trusting a project's, and trying one.
-
-Nothing is started but by ``test``. What a server would run is shown exactly as its file has it.
-"""
+"""``zot mcp …``: list, add, remove, trust and test MCP servers. Only ``test`` starts one."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from zot.agent.settings import Settings
 from zot.agent.tools.workspace import Workspace
-from zot.cli.arguments import Arguments, parse, verb_of
+from zot.cli.arguments import ParsedArguments, parse, verb_of
 from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import ConfigError, NotThere, UsageError, ZotError, nearest
@@ -82,7 +79,7 @@ def run(argv: list[str]) -> int:
 # --- looking
 
 
-def _list(desk: McpContext, arguments: Arguments) -> int:
+def _list(desk: McpContext, arguments: ParsedArguments) -> int:
     if arguments.has("--json"):
         rows = [{**config.as_json(entry), "state": desk.state(entry)} for entry in desk.entries.values()]
         show_spelled(json.dumps({"servers": rows}))
@@ -97,11 +94,11 @@ def _list(desk: McpContext, arguments: Arguments) -> int:
 
 
 def _what(desk: McpContext, entry: ServerConfig) -> str:
-    """In full where somebody has to decide about it; else without what may be secret."""
+    """In full for a decision; otherwise without possible secrets."""
     return entry.shown(values=not desk.may_run(entry))
 
 
-def _get(desk: McpContext, arguments: Arguments) -> int:
+def _get(desk: McpContext, arguments: ParsedArguments) -> int:
     entry = desk.named(arguments.words[0])
     listed = recall(desk.home, entry)
     if arguments.has("--json"):
@@ -123,7 +120,7 @@ def _get(desk: McpContext, arguments: Arguments) -> int:
 # --- changing
 
 
-def _add(desk: McpContext, arguments: Arguments) -> int:
+def _add(desk: McpContext, arguments: ParsedArguments) -> int:
     name, *rest = arguments.words
     if not rest:
         raise UsageError("what runs is missing: an address, or a command behind --")
@@ -146,7 +143,7 @@ def _add(desk: McpContext, arguments: Arguments) -> int:
     if config.has(path, name) and not arguments.has("--force"):
         raise NotThere(f"{path} has a server {name} already; --force replaces it")
     config.put(path, name, fields)
-    if arguments.has("--project"):  # whoever typed it has seen it
+    if arguments.has("--project"):  # the user has just typed it
         desk.trust.trust(desk.cwd, "mcp", name, entry.content())
     tell(f"added {name} to {path}; `zot mcp test {name}` tries it")
     return 0
@@ -159,7 +156,7 @@ def _pair(text: str, between: str, switch: str) -> tuple[str, str]:
     return name.strip(), value.strip() if between == ":" else value
 
 
-def _remove(desk: McpContext, arguments: Arguments) -> int:
+def _remove(desk: McpContext, arguments: ParsedArguments) -> int:
     entry = desk.named(arguments.words[0])
     config.take(Path(entry.file), entry.name)
     forget(desk.home, entry)
@@ -169,7 +166,7 @@ def _remove(desk: McpContext, arguments: Arguments) -> int:
     return 0
 
 
-def _import(desk: McpContext, arguments: Arguments) -> int:
+def _import(desk: McpContext, arguments: ParsedArguments) -> int:
     from zot.features.mcp.config_import import SOURCES, find_all
     from zot.system.files import user_home
 
@@ -198,7 +195,7 @@ def _import(desk: McpContext, arguments: Arguments) -> int:
     return 0
 
 
-def _trust(desk: McpContext, arguments: Arguments) -> int:
+def _trust(desk: McpContext, arguments: ParsedArguments) -> int:
     wanted = [desk.named(name) for name in arguments.words] or [e for e in desk.entries.values() if needs_trust(e)]
     for entry in wanted:
         if not needs_trust(entry):
@@ -211,14 +208,14 @@ def _trust(desk: McpContext, arguments: Arguments) -> int:
     return 0
 
 
-def _untrust(desk: McpContext, arguments: Arguments) -> int:
+def _untrust(desk: McpContext, arguments: ParsedArguments) -> int:
     for name in arguments.words:
         known = desk.trust.untrust(desk.cwd, "mcp", name)
         tell(f"{name} is no longer trusted here" if known else f"{name} was not trusted here")
     return 0
 
 
-def _login(desk: McpContext, arguments: Arguments) -> int:
+def _login(desk: McpContext, arguments: ParsedArguments) -> int:
     entry = desk.named(arguments.words[0])
     _require_trust(desk, entry)
     from zot.frontends.console import run_loop
@@ -226,7 +223,7 @@ def _login(desk: McpContext, arguments: Arguments) -> int:
     return run_loop(run_login(desk.home, desk.cwd, entry, arguments.seconds("--timeout", 600)))
 
 
-def _logout(desk: McpContext, arguments: Arguments) -> int:
+def _logout(desk: McpContext, arguments: ParsedArguments) -> int:
     entry = desk.named(arguments.words[0])
     from zot.features.mcp.oauth import log_out
     from zot.provider.auth.auth_store import AuthStore
@@ -246,7 +243,7 @@ def _require_trust(desk: McpContext, entry: ServerConfig) -> None:
 # --- trying
 
 
-def _test(desk: McpContext, arguments: Arguments) -> int:
+def _test(desk: McpContext, arguments: ParsedArguments) -> int:
     entry = desk.named(arguments.words[0])
     _require_trust(desk, entry)
     return asyncio.run(_try(desk.home, desk.cwd, entry))
@@ -304,7 +301,7 @@ async def _try(home: Path, cwd: Path, entry: ServerConfig) -> int:
     return 0
 
 
-_Command = Callable[[McpContext, Arguments], int]
+_Command = Callable[[McpContext, ParsedArguments], int]
 _VERBS: dict[str, tuple[_Command, int, int | None]] = {
     "list": (_list, 0, 0),
     "get": (_get, 1, 1),
@@ -323,7 +320,7 @@ _VERBS: dict[str, tuple[_Command, int, int | None]] = {
 
 
 async def run_login(home: Path, cwd: Path, entry: ServerConfig, seconds: float) -> int:
-    """The exit code; ZotError says why nobody is logged in."""
+    """The exit code; ZotError if the login failed."""
     from zot.features.login.browser import has_browser, open_in_browser
     from zot.features.mcp.oauth import log_in
     from zot.provider.http.pool import HttpPool
@@ -345,7 +342,7 @@ async def run_login(home: Path, cwd: Path, entry: ServerConfig, seconds: float) 
 
         async def pasted() -> str:
             typed = await lines.next()
-            if typed is None:  # nobody can paste any more: the browser may still come
+            if typed is None:  # stdin is closed: the browser may still answer
                 await asyncio.Future[None]()
             return typed or ""
 
@@ -375,7 +372,7 @@ async def run_login(home: Path, cwd: Path, entry: ServerConfig, seconds: float) 
 
 
 async def _challenge(server: object) -> str | None:
-    """What the server says to somebody who is not logged in; None when it does not mind."""
+    """The server's challenge without a login; None if it needs none."""
     from zot.features.mcp.server import Server
 
     assert isinstance(server, Server)

@@ -1,8 +1,4 @@
-"""``zot plugin …``: install, list, switch and remove packages of skills, MCP servers, hooks and prompt templates.
-
-A package is fetched and read, every part of it is shown with exactly what it would run, and only a yes puts it in its
-place, in one step. Nothing of it is run on the way.
-"""
+"""``zot plugin …``: install, list, enable and remove plugins. Installing shows what it would run and asks first."""
 
 from __future__ import annotations
 
@@ -13,12 +9,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from zot.cli.arguments import Arguments, parse, verb_of
+from zot.cli.arguments import ParsedArguments, parse, verb_of
 from zot.cli.output import ask, show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError, ZotError, nearest
 from zot.features.extensions.install.source import ExtensionSource, fetch_files, read_source
-from zot.features.plugins.components import Parts, parts_of
+from zot.features.plugins.components import parts_of
 from zot.features.plugins.installed_plugins import DATA, FOLDER, LoadedPlugin, PluginEntry, index_file, load_all
 from zot.features.plugins.manifest import PluginManifest, read_manifest
 from zot.system.files import make_private_dir, swap, zot_home
@@ -41,7 +37,7 @@ def run(argv: list[str]) -> int:
 # --- installing
 
 
-def _install(arguments: Arguments) -> int:
+def _install(arguments: ParsedArguments) -> int:
     values = arguments.values
     source = read_source(arguments.words[0], values.get("--ref", ""), values.get("--subdir", ""))
     home = zot_home()
@@ -55,30 +51,24 @@ def _install(arguments: Arguments) -> int:
         manifest = read_manifest(staged)
         if manifest.name in index_file(home).load().plugins and not arguments.has("--force"):
             raise ZotError(f"a plugin {manifest.name} is installed; --force replaces it")
-        _describe(manifest, parts_of(manifest, home / DATA / manifest.name))
-        if not arguments.has("--yes") and not _agreed():
-            tell("nothing was installed")
-            return 1
+        parts = parts_of(manifest, home / DATA / manifest.name)
+        kind = "Agent Plugins 1.0" if manifest.kind == "agent-plugin" else "Claude Code"
+        tell(f"{manifest.name} {manifest.version} ({kind}) {manifest.description}".replace("  ", " ").rstrip())
+        for line in parts.lines():
+            tell(f"  {line}")
+        for line in (*manifest.remarks, *parts.problems):
+            tell(f"  note: {line}")
+        if parts.missing:
+            tell(f"  zot has no place for: {', '.join(parts.missing)}")
+        if not arguments.has("--yes"):
+            if not sys.stdin.isatty():
+                raise ZotError("nobody is there to agree to what it would run; --yes agrees")
+            if ask("install it, and let this run? [y/N]").lower() not in ("y", "yes"):
+                tell("nothing was installed")
+                return 1
         _put(home, staged, source, commit, manifest)
     tell(f"installed {manifest.name}; it is used from the next start of zot on")
     return 0
-
-
-def _describe(manifest: PluginManifest, parts: Parts) -> None:
-    kind = "Agent Plugins 1.0" if manifest.kind == "agent-plugin" else "Claude Code"
-    tell(f"{manifest.name} {manifest.version} ({kind}) {manifest.description}".replace("  ", " ").rstrip())
-    for line in parts.lines():
-        tell(f"  {line}")
-    for line in (*manifest.remarks, *parts.problems):
-        tell(f"  note: {line}")
-    if parts.missing:
-        tell(f"  zot has no place for: {', '.join(parts.missing)}")
-
-
-def _agreed() -> bool:
-    if not sys.stdin.isatty():
-        raise ZotError("nobody is there to agree to what it would run; --yes agrees")
-    return ask("install it, and let this run? [y/N]").lower() in ("y", "yes")
 
 
 def _put(home: Path, staged: Path, source: ExtensionSource, commit: str, manifest: PluginManifest) -> None:
@@ -104,7 +94,7 @@ def _put(home: Path, staged: Path, source: ExtensionSource, commit: str, manifes
 # --- looking
 
 
-def _list(arguments: Arguments) -> int:
+def _list(arguments: ParsedArguments) -> int:
     plugins = load_all(zot_home())
     if arguments.has("--json"):
         show_spelled(json.dumps({"plugins": [_as_json(plugin) for plugin in plugins]}))
@@ -130,7 +120,7 @@ def _state(plugin: LoadedPlugin) -> str:
     return "on" if plugin.row.enabled else "off"
 
 
-def _doctor(arguments: Arguments) -> int:
+def _doctor(arguments: ParsedArguments) -> int:
     """1 when something keeps a plugin from being used."""
     wanted = [_named(name) for name in arguments.words] or load_all(zot_home())
     for plugin in wanted:
@@ -158,7 +148,7 @@ def _named(name: str) -> LoadedPlugin:
     return plugins[name]
 
 
-def _remove(arguments: Arguments) -> int:
+def _remove(arguments: ParsedArguments) -> int:
     home = zot_home()
     for name in arguments.words:
         plugin = _named(name)
@@ -169,7 +159,7 @@ def _remove(arguments: Arguments) -> int:
     return 0
 
 
-def _switch(arguments: Arguments, *, on: bool) -> int:
+def _switch(arguments: ParsedArguments, *, on: bool) -> int:
     for name in arguments.words:
         plugin = _named(name)
         with index_file(zot_home()).edit() as index:
@@ -178,7 +168,7 @@ def _switch(arguments: Arguments, *, on: bool) -> int:
     return 0
 
 
-_Command = Callable[[Arguments], int]
+_Command = Callable[[ParsedArguments], int]
 _VERBS: dict[str, tuple[_Command, int, int | None, str]] = {
     "list": (_list, 0, 0, ""),
     "install": (_install, 1, 1, "a path or a git URL"),

@@ -1,7 +1,4 @@
-"""``zot sessions …``: look at, move, branch and delete the sessions under ``$ZOT_HOME``.
-
-Results go to stdout, questions and warnings to stderr; an expected failure is one line and exit status 1.
-"""
+"""``zot sessions …``: list, export, fork and delete sessions."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zot import __version__
-from zot.cli.arguments import Arguments, parse
+from zot.cli.arguments import ParsedArguments, parse
 from zot.cli.output import ask, show, show_path, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.core.session.store import SessionStore, find_session
@@ -27,7 +24,12 @@ def run(argv: list[str]) -> int:
     """The exit status of ``zot sessions ARGV``."""
     verb, rest = (argv[0], argv[1:]) if argv and not argv[0].startswith("-") else ("list", argv)
     try:
-        return _dispatch(verb, rest)
+        if verb not in _VERBS:
+            raise UsageError(f'unknown command "{verb}": one of {", ".join(_VERBS)}')
+        command, most = _VERBS[verb]
+        arguments = parse(rest, options(f"sessions {verb}"), most=most)
+        cwd = Path(os.path.expanduser(arguments.values.get("--cwd", os.getcwd())))
+        return command(SessionStore(zot_home(), cwd, __version__), arguments)
     except UsageError as error:
         known = f" {verb}" if verb in _VERBS else ""
         tell(f"zot: {error}; see `zot sessions{known} --help`")
@@ -36,16 +38,7 @@ def run(argv: list[str]) -> int:
     return 1
 
 
-def _dispatch(verb: str, argv: list[str]) -> int:
-    if verb not in _VERBS:
-        raise UsageError(f'unknown command "{verb}": one of {", ".join(_VERBS)}')
-    command, most = _VERBS[verb]
-    arguments = parse(argv, options(f"sessions {verb}"), most=most)
-    cwd = Path(os.path.expanduser(arguments.values.get("--cwd", os.getcwd())))
-    return command(SessionStore(zot_home(), cwd, __version__), arguments)
-
-
-def _list(store: SessionStore, arguments: Arguments) -> int:
+def _list(store: SessionStore, arguments: ParsedArguments) -> int:
     summaries = store.summaries(everywhere=arguments.has("--all"))
     if not summaries:
         tell("no sessions yet" if arguments.has("--all") else f"no sessions in {store.cwd}")
@@ -55,12 +48,12 @@ def _list(store: SessionStore, arguments: Arguments) -> int:
     return 0
 
 
-def _path(store: SessionStore, arguments: Arguments) -> int:
+def _path(store: SessionStore, arguments: ParsedArguments) -> int:
     show_path(_session(store, arguments.word(0)))
     return 0
 
 
-def _rename(store: SessionStore, arguments: Arguments) -> int:
+def _rename(store: SessionStore, arguments: ParsedArguments) -> int:
     if len(arguments.words) < 2:
         raise UsageError("rename needs a session and a title")
     session = store.open(_session(store, arguments.words[0]))
@@ -71,7 +64,7 @@ def _rename(store: SessionStore, arguments: Arguments) -> int:
     return 0
 
 
-def _tree(store: SessionStore, arguments: Arguments) -> int:
+def _tree(store: SessionStore, arguments: ParsedArguments) -> int:
     from zot.core.session.summary import branches, tree_lines
 
     for line in tree_lines(branches(store.summaries()), os.environ.get("ZOT_SESSION_ID", "")):
@@ -79,7 +72,7 @@ def _tree(store: SessionStore, arguments: Arguments) -> int:
     return 0
 
 
-def _fork(store: SessionStore, arguments: Arguments) -> int:
+def _fork(store: SessionStore, arguments: ParsedArguments) -> int:
     from zot.core.session.fork import fork_at
 
     at = arguments.values.get("--at")
@@ -89,13 +82,13 @@ def _fork(store: SessionStore, arguments: Arguments) -> int:
     return 0
 
 
-def _rewind(store: SessionStore, arguments: Arguments) -> int:
+def _rewind(store: SessionStore, arguments: ParsedArguments) -> int:
     from zot.cli.verbs.sessions_rewind import rewind
 
     return rewind(store, _session(store, arguments.word(0)), arguments)
 
 
-def _export(store: SessionStore, arguments: Arguments) -> int:
+def _export(store: SessionStore, arguments: ParsedArguments) -> int:
     from zot.core.session.fork import default_destination, export_session
     from zot.features.export.export import checked_format, export, format_of, redaction
 
@@ -114,14 +107,14 @@ def _export(store: SessionStore, arguments: Arguments) -> int:
     return 0
 
 
-def _import(store: SessionStore, arguments: Arguments) -> int:
+def _import(store: SessionStore, arguments: ParsedArguments) -> int:
     from zot.core.session.fork import import_session
 
     show_path(import_session(store, arguments.word(0) or ""))
     return 0
 
 
-def _prune(store: SessionStore, arguments: Arguments) -> int:
+def _prune(store: SessionStore, arguments: ParsedArguments) -> int:
     """Nothing is deleted that was not shown, chosen and confirmed; ``--all`` chooses, ``--yes`` confirms."""
     from zot.core.session.prune import age_seconds, delete, survey
 
@@ -189,7 +182,7 @@ def _size(count: int) -> str:
     return f"{count / (1 << 30):.1f} GiB"
 
 
-_Verb = Callable[[SessionStore, Arguments], int]
+_Verb = Callable[[SessionStore, ParsedArguments], int]
 _VERBS: dict[str, tuple[_Verb, int | None]] = {  # what it does, how many words it takes
     "list": (_list, 0),
     "path": (_path, 1),

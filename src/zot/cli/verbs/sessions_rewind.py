@@ -1,6 +1,6 @@
-"""``zot sessions rewind``: go back to before a prompt, from a script: its conversation, its files, or both.
+"""``zot sessions rewind``: go back to before a prompt: conversation, files or both.
 
-Nothing is changed that was not shown first; what others changed meanwhile is left alone unless asked for.
+It shows changes before it makes them, and leaves files that others changed unless ``--overwrite``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from zot.cli.arguments import Arguments
+from zot.cli.arguments import ParsedArguments
 from zot.cli.output import ask, show, show_path, tell
 from zot.core.session.fork import fork_at, source_of
 from zot.core.session.store import SessionStore
@@ -47,7 +47,7 @@ class RewindOptions(msgspec.Struct, frozen=True):
     sure: bool
 
 
-def rewind(store: SessionStore, path: Path, arguments: Arguments) -> int:
+def rewind(store: SessionStore, path: Path, arguments: ParsedArguments) -> int:
     wanted = _wanted(arguments)
     meta = source_of(path).meta
     place = ChangeStorePaths(zot_home())
@@ -57,7 +57,14 @@ def rewind(store: SessionStore, path: Path, arguments: Arguments) -> int:
     except OSError as error:
         raise SessionError(f"cannot read {path}: {error.strerror or error}") from error
     if wanted.number is None and not wanted.undo:
-        return _list(found)
+        for point in found:
+            text = " ".join(point.text.split())
+            text = text if len(text) <= _TEXT else f"{text[: _TEXT - 1]}…"
+            label = f"{point.number:>4}" if point.number else "    "
+            show(f"{label}  {text or 'rewound':<{_TEXT}}  {changed(point)}".rstrip())
+        if not found:
+            tell("nothing was said in this session")
+        return 0
     point = _point(found, wanted)
     cwd = meta.cwd or store.cwd
     files = plan(events, point.key, place.objects) if wanted.files else RestorePlan(())
@@ -75,7 +82,7 @@ def rewind(store: SessionStore, path: Path, arguments: Arguments) -> int:
     return status
 
 
-def _wanted(arguments: Arguments) -> RewindOptions:
+def _wanted(arguments: ParsedArguments) -> RewindOptions:
     to, undo = arguments.values.get("--to"), arguments.has("--undo")
     if to is not None and (not to.isdecimal() or to == "0"):
         raise UsageError(f'--to takes the number of a prompt, from 1, not "{to}"')
@@ -91,17 +98,6 @@ def _wanted(arguments: Arguments) -> RewindOptions:
         dry_run=arguments.has("--dry-run"),
         sure=arguments.has("--yes"),
     )
-
-
-def _list(found: list[Point]) -> int:
-    for point in found:
-        text = " ".join(point.text.split())
-        text = text if len(text) <= _TEXT else f"{text[: _TEXT - 1]}…"
-        label = f"{point.number:>4}" if point.number else "    "
-        show(f"{label}  {text or 'rewound':<{_TEXT}}  {changed(point)}".rstrip())
-    if not found:
-        tell("nothing was said in this session")
-    return 0
 
 
 def _point(found: list[Point], wanted: RewindOptions) -> Point:
@@ -126,7 +122,7 @@ def _go_back(
     cwd: str,
 ) -> int:
     with _held(store, path, place, cwd) as keeping:
-        now = plan(events, point.key, place.objects)  # again: somebody took his time to answer
+        now = plan(events, point.key, place.objects)  # again: the user may have taken long to answer
         conflicts = now.conflicts
         try:
             report = carry_out(keeping, [*now.doable, *(conflicts if wanted.overwrite else [])])

@@ -1,8 +1,6 @@
-"""``zot ext check PATH``: the conformance kit on the command line. The report goes to stdout; exit 1 when it fails.
+"""``zot ext check PATH``: runs the conformance checks and prints a report; exit 1 if it fails.
 
-It runs the extension for real: every command is invoked and every tool called, with a scratch directory for its state.
-The report begins with what is wrong, the cause before its consequences: of each finding the rule, what happened, the
-exact line and the fix. A page (`zot docs rules`) explains the rules.
+It invokes every command and tool of the extension, with a scratch directory for its state.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ import msgspec
 from zot.cli.arguments import parse
 from zot.cli.verb_table import options
 from zot.devkit.conformance.checks import ALL
-from zot.devkit.conformance.results import Check, ConformanceReport, Result
+from zot.devkit.conformance.results import Check, CheckResult, ConformanceReport
 from zot.devkit.conformance.runner import check_extension
 from zot.frontends.console import run_loop
 from zot.system.temp_files import scratch_directory
@@ -47,7 +45,17 @@ def run(argv: list[str]) -> int:
     with scratch_directory("check") as scratch:
         report = run_loop(check_extension(directory, scratch, timeout=timeout, only=only))
     if typed.has("--json"):
-        _print(_json(report))
+        checks = [_record(_BY_ID[result.id], result) for result in report.results]
+        fields: dict[str, Any] = {
+            "format": FORMAT,
+            "name": report.name,
+            "directory": str(report.directory),
+            "passed": report.passed,
+            "cause": report.failures[0].id if report.failures else "",
+            "checks": checks,
+            "stderr": report.log[-20_000:],
+        }
+        _print(msgspec.json.encode(fields).decode() + "\n")
     else:
         _print("".join(f"{line}\n" for line in lines(report, time.monotonic() - began)))
     return 0 if report.passed else 1
@@ -64,7 +72,15 @@ def lines(report: ConformanceReport, seconds: float) -> Iterator[str]:
     for number, result in enumerate((*report.failures, *report.warnings)):
         if number == 1 and result.status == "fail":
             yield "  what follows may be a consequence:"
-        yield from _finding_lines(_BY_ID[result.id], result, first=number == 0)
+        check = _BY_ID[result.id]
+        more = f" (and {result.more} more)" if result.more else ""
+        yield f"  {result.status.upper()} {check.id}: {one_line(result.evidence)}{more}"
+        if result.line:
+            yield f"       line: {exact_line(result.line)}"
+        yield f"       {'rule' if result.status == 'fail' else 'zot accepts it, but'}: {check.promise}"
+        yield f"       fix:  {check.fix}"
+        if number == 0:
+            yield f"       more: zot docs rules#{check.id}"
     for result in report.results:
         if result.status == "pass":
             yield f"  PASS {result.id:30} {_BY_ID[result.id].promise}"
@@ -79,33 +95,7 @@ def lines(report: ConformanceReport, seconds: float) -> Iterator[str]:
     yield f"{', '.join(f'{number} {told}' for told, number in counts.items())} in {seconds:.1f} s"
 
 
-def _json(report: ConformanceReport) -> str:
-    """One JSON object, for CI and editors."""
-    checks = [_record(_BY_ID[result.id], result) for result in report.results]
-    fields: dict[str, Any] = {
-        "format": FORMAT,
-        "name": report.name,
-        "directory": str(report.directory),
-        "passed": report.passed,
-        "cause": report.failures[0].id if report.failures else "",
-        "checks": checks,
-        "stderr": report.log[-20_000:],
-    }
-    return msgspec.json.encode(fields).decode() + "\n"
-
-
-def _finding_lines(check: Check, result: Result, first: bool) -> Iterator[str]:
-    more = f" (and {result.more} more)" if result.more else ""
-    yield f"  {result.status.upper()} {check.id}: {one_line(result.evidence)}{more}"
-    if result.line:
-        yield f"       line: {exact_line(result.line)}"
-    yield f"       {'rule' if result.status == 'fail' else 'zot accepts it, but'}: {check.promise}"
-    yield f"       fix:  {check.fix}"
-    if first:
-        yield f"       more: zot docs rules#{check.id}"
-
-
-def _record(check: Check, result: Result) -> dict[str, Any]:
+def _record(check: Check, result: CheckResult) -> dict[str, Any]:
     extra = {"evidence": result.evidence, "line": result.line, "more": result.more}
     return {
         "id": check.id,

@@ -1,8 +1,6 @@
-"""``zot ext dev PATH``: work on an extension and see at once what it does; it is started again at every change.
+"""``zot ext dev PATH``: restarts an extension at every change, shows its frames and stderr, checks the rules.
 
-Without a prompt zot plays the host itself: frames both ways and stderr as they pass, the rules checked after each
-start, and ``/command args`` or ``tool {…}`` typed to try things. With a prompt, ``zot -p`` runs with the extension
-after each change, and the frames of that run are shown.
+Typed ``/command args`` or ``tool {…}`` go to it. With a prompt, ``zot -p`` runs after each change instead.
 """
 
 from __future__ import annotations
@@ -92,8 +90,7 @@ Marks = dict[str, tuple[int, int]]
 
 
 class Watch:
-    """Reports changed files of an extension once writing has stopped. Its data files are not watched: a program that
-    stores state beside itself would be restarted again and again."""
+    """Reports changed files once writing has stopped; data files are not watched, or it would restart forever."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -110,7 +107,10 @@ class Watch:
         return sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
 
     def _look(self) -> Marks:
-        manifest = self._manifest()
+        try:
+            manifest = read_manifest(self._directory)
+        except ExtensionError:
+            manifest = Manifest("", self._directory)
         found: Marks = {}
         for folder, folders, names in os.walk(self._directory):
             folders[:] = [name for name in folders if name not in _PASSED_OVER and not name.startswith(".")]
@@ -124,12 +124,6 @@ class Watch:
             if len(found) > _MOST:
                 break
         return found
-
-    def _manifest(self) -> Manifest:
-        try:
-            return read_manifest(self._directory)
-        except ExtensionError:
-            return Manifest("", self._directory)
 
 
 class DevOptions(msgspec.Struct, frozen=True):
@@ -161,13 +155,23 @@ class DevLoop:
     async def run(self) -> int:
         """Until interrupted; with ``once`` after one start and its check, 1 when something was wrong."""
         if not self._wishes.once:
-            self._listen()
+            loop = asyncio.get_running_loop()
+
+            def read() -> None:
+                while line := sys.stdin.readline():
+                    with suppress(RuntimeError):  # the loop is closed
+                        loop.call_soon_threadsafe(self._typed.append, line)
+
+            threading.Thread(target=read, daemon=True).start()
         while True:
             changed = await self._one_life()
             if self._wishes.once:
                 return 1 if self._failed else 0
             if not changed:
-                changed = await self._wait_for_change()
+                self._tell("waiting for a change …")
+            while not changed:
+                await asyncio.sleep(LOOK_S)
+                changed = self.look_for_change()
             self._tell(f"↻ {', '.join(changed[:5])}{' …' if len(changed) > 5 else ''}: starting again")
 
     async def _one_life(self) -> list[str]:
@@ -179,7 +183,9 @@ class DevLoop:
                 await self._check()
                 return []
             self._starts += 1
-            place = self._place()
+            data = self._scratch / "data"
+            data.mkdir(exist_ok=True)
+            place = RunPaths(Path.cwd(), data, self._scratch / f"stderr-{self._starts}")
             async with started(manifest, place, "dev") as host:
                 return await _Life(self, host, manifest).run()
         except ExtensionError as error:
@@ -187,13 +193,6 @@ class DevLoop:
             self._tell(f"✗ {error}")
             await self._check()
             return []
-
-    async def _wait_for_change(self) -> list[str]:
-        self._tell("waiting for a change …")
-        while True:
-            await asyncio.sleep(LOOK_S)
-            if changed := self.look_for_change():
-                return changed
 
     # --- for the life that is running
 
@@ -231,23 +230,6 @@ class DevLoop:
         self._failed = self._failed or not report.passed
         self._verdict(report, time.monotonic() - began)
 
-    def _place(self) -> RunPaths:
-        """Its state stays from start to start; each start has a log of its own."""
-        data = self._scratch / "data"
-        data.mkdir(exist_ok=True)
-        return RunPaths(Path.cwd(), data, self._scratch / f"stderr-{self._starts}")
-
-    def _listen(self) -> None:
-        """Lines of stdin, read in a thread that may be left waiting at the end."""
-        loop = asyncio.get_running_loop()
-
-        def read() -> None:
-            while line := sys.stdin.readline():
-                with suppress(RuntimeError):  # the loop is closed: nobody listens any more
-                    loop.call_soon_threadsafe(self._typed.append, line)
-
-        threading.Thread(target=read, daemon=True).start()
-
 
 class _Life:
     """One process of the extension, from its start to its end or to the next change."""
@@ -274,7 +256,9 @@ class _Life:
                 changed = await self._serve(checking)
                 checking.cancel()
         finally:
-            await self._end()
+            if self._host.alive and await self._host.end() is None:
+                self._loop.tell(f"✗ {self._name} did not end when it was asked to")
+            self._tell_stderr()
         return changed
 
     async def _serve(self, checking: asyncio.Task[None]) -> list[str]:
@@ -307,11 +291,6 @@ class _Life:
             self._host.note_question(frame)
         self._host.send_bytes(typed.encode() + b"\n" if typed.startswith("{") else encode(frame))
 
-    async def _end(self) -> None:
-        if self._host.alive and await self._host.end() is None:
-            self._loop.tell(f"✗ {self._name} did not end when it was asked to")
-        self._tell_stderr()
-
     def _passed(self, line: TranscriptLine) -> None:
         self._tell_stderr()
         at = line.t - self._host.started
@@ -333,8 +312,7 @@ class _Life:
 
 
 class PromptLoop:
-    """Runs ``zot -p`` with the extension again at every change and shows the frames; ``words`` are its other
-    arguments."""
+    """Runs ``zot -p`` with the extension at every change and shows its frames."""
 
     def __init__(
         self, directory: Path, scratch: Path, words: list[str], tell: Callable[[str], None], *, once: bool = False

@@ -1,8 +1,6 @@
-"""``zot ext new``: a starter that works as it is, with a test, and needs nothing installed or downloaded.
+"""``zot ext new``: copies a starter with a test from ``starters/<language>``.
 
-Templates lie in ``starters/<language>``. ``__NAME__`` and ``__TOOL__`` are replaced; what stands between the lines
-``zot:guard`` and ``zot:end`` is kept for ``--guard`` only. The SDKs are copied from where they live, so that a
-starter never carries an older one.
+It replaces ``__NAME__`` and ``__TOOL__``; lines between ``zot:guard`` and ``zot:end`` are for ``--guard`` only.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import zot
@@ -38,8 +36,14 @@ _TRY = {
 
 def run(argv: list[str]) -> int:
     arguments = parse(argv, options("ext new"), least=1, most=1, what="the name")
-    name = _checked_name(arguments.words[0])
-    language = _checked_language(arguments.values.get("--lang", ""))
+    name = arguments.words[0]
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} cannot be a name: lower-case letters, digits, - and _, beginning with a letter, at most 40"
+        )
+    language = arguments.values.get("--lang", "")
+    if language not in _TRY:
+        raise UsageError(f"--lang is one of {', '.join(_TRY)}")
     directory = Path(os.path.abspath(os.path.expanduser(arguments.values.get("--dir", name))))
     create(directory, name, language, guard=arguments.has("--guard"))
     compile_ahead(read_manifest(directory), zot_home())
@@ -59,11 +63,19 @@ def create(directory: Path, name: str, language: str, *, guard: bool) -> None:
     staging = Path(temporary_name(os.fspath(directory)))
     try:
         with held_directory(staging):
-            staging.chmod(0o777 & ~_umask())
-            for path in _templates(STARTERS / language):
+            before = os.umask(0)
+            os.umask(before)
+            staging.chmod(0o777 & ~before)
+            for path in sorted((STARTERS / language).rglob("*")):
+                if not path.is_file() or "__pycache__" in path.parts:
+                    continue
                 text = render(path.read_text(encoding="utf-8"), name, guard=guard)
                 _write(staging / path.relative_to(STARTERS / language), text)
-            _finish_manifest(staging / FILE, guard)
+            path = staging / FILE
+            fields = json.loads(path.read_text(encoding="utf-8"))
+            if guard:
+                fields |= {"description": "Counts words, and refuses rm -rf", "guard": True}
+            path.write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
             _SDKS.get(language, _no_sdk)(staging)
             staging.replace(directory)
         sweep(directory.parent)
@@ -71,33 +83,9 @@ def create(directory: Path, name: str, language: str, *, guard: bool) -> None:
         raise ZotError(f"{directory} cannot be made: {error.strerror or error}") from error
 
 
-def _umask() -> int:
-    before = os.umask(0)
-    os.umask(before)
-    return before
-
-
 def render(text: str, name: str, *, guard: bool) -> str:
     text = _GUARD.sub(r"\1" if guard else "", text)
     return text.replace("__NAME__", name).replace("__TOOL__", f"{name.replace('-', '_')}_count")
-
-
-def _checked_name(name: str) -> str:
-    if not _NAME.fullmatch(name):
-        raise UsageError(
-            f"{name!r} cannot be a name: lower-case letters, digits, - and _, beginning with a letter, at most 40"
-        )
-    return name
-
-
-def _checked_language(language: str) -> str:
-    if language not in _TRY:
-        raise UsageError(f"--lang is one of {', '.join(_TRY)}")
-    return language
-
-
-def _templates(folder: Path) -> Iterator[Path]:
-    return (path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)
 
 
 def _write(path: Path, text: str) -> None:
@@ -105,13 +93,6 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
     if text.startswith("#!"):
         path.chmod(0o755)
-
-
-def _finish_manifest(path: Path, guard: bool) -> None:
-    fields = json.loads(path.read_text(encoding="utf-8"))
-    if guard:
-        fields |= {"description": "Counts words, and refuses rm -rf", "guard": True}
-    path.write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
 
 
 # --- the SDKs a starter carries

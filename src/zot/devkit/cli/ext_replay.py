@@ -38,17 +38,14 @@ def run(argv: list[str]) -> int:
     if outcome.difference is None:
         sys.stdout.write(f"no difference: {outcome.compared} frames as recorded\n")
         return 0
-    sys.stdout.write("".join(f"{line}\n" for line in _lines(file, outcome.compared, outcome.difference)))
+    parted = outcome.difference
+    where = f" at {parted.at}" if parted.at else ""
+    sys.stdout.write(
+        f"first difference: frame {outcome.compared}, {one_line(parted.what)}{where} ({file}:{parted.line})\n"
+        f"  recorded: {_shown(parted.recorded)}\n"
+        f"  now:      {_shown(parted.got)}\n"
+    )
     return 1
-
-
-def _lines(file: Path, number: int, difference: FrameDifference) -> list[str]:
-    at = f" at {difference.at}" if difference.at else ""
-    return [
-        f"first difference: frame {number}, {one_line(difference.what)}{at} ({file}:{difference.line})",
-        f"  recorded: {_shown(difference.recorded)}",
-        f"  now:      {_shown(difference.got)}",
-    ]
 
 
 def _shown(text: str) -> str:
@@ -82,7 +79,7 @@ class FrameDifference(msgspec.Struct, frozen=True):
     got: str
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class ReplayOutcome(msgspec.Struct, frozen=True):
     compared: int
     difference: FrameDifference | None = None
 
@@ -96,13 +93,15 @@ def frames_of(recorded: list[Recorded], name: str) -> list[Recorded]:
     if not found:
         known = ", ".join(names) or "none at all"
         raise ConfigError(f'the recording has no frames of an extension "{name}" (it has: {known})')
-    starts = [place for place, (_, frame) in enumerate(found) if _type(frame.line) == "hello"]
+    starts = [
+        place for place, (_, frame) in enumerate(found) if str((_fields(frame.line) or {}).get("type", "")) == "hello"
+    ]
     return found[: starts[1]] if len(starts) > 1 else found
 
 
 async def replay(
     recorded: list[Recorded], manifest: Manifest, place: RunPaths, *, wait: float = 10.0, exact: bool = False
-) -> Outcome:
+) -> ReplayOutcome:
     """``wait`` is how long a recorded frame may be missing before that is the difference."""
     async with started(manifest, place, "replay") as host:
         player = _Player(host, wait, exact)
@@ -121,7 +120,7 @@ class _Player:
         self._ids: dict[str, str] = {}  # the child's own: recorded -> now
         self._paths: dict[str, str] = {}  # recorded -> now
 
-    async def play(self, recorded: list[Recorded]) -> Outcome:
+    async def play(self, recorded: list[Recorded]) -> ReplayOutcome:
         compared = 0
         for number, traced in recorded:
             if traced.direction == "out":
@@ -129,8 +128,14 @@ class _Player:
                 continue
             compared += 1
             if difference := await self._expect(number, traced.line):
-                return Outcome(compared, difference)
-        return Outcome(compared, await self._nothing_more(recorded))
+                return ReplayOutcome(compared, difference)
+        await self._host.until(lambda: len(self._host.transcript.received) > self._seen, _EXTRA_WAIT)
+        self._collect()
+        if not self._unmatched:
+            return ReplayOutcome(compared, None)
+        extra = self._unmatched[0]
+        what = f"after the end: {_name(extra)}"
+        return ReplayOutcome(compared, FrameDifference(recorded[-1][0], what, "", "", _text(extra)))
 
     # --- the host's side
 
@@ -140,7 +145,10 @@ class _Player:
             return
         match frame.get("type"):
             case "hello_ack":
-                self._send_fields(self._at_home(frame))
+                here = {"cwd": self._host.place.cwd, "extension_dir": self._host.manifest.directory}
+                here["data_dir"] = self._host.place.data
+                self._paths = {str(frame[key]): str(now) for key, now in here.items() if frame.get(key)}
+                self._send_fields({**frame, **{key: str(now) for key, now in here.items() if key in frame}})
             case "tool_result":
                 self._send_fields({**frame, "id": self._ids.get(str(frame.get("id")), frame.get("id"))})
             case "shutdown":
@@ -151,13 +159,6 @@ class _Player:
 
     def _send_fields(self, frame: dict[str, Any]) -> None:
         self._host.send_bytes(msgspec.json.encode(frame) + b"\n")
-
-    def _at_home(self, ack: dict[str, Any]) -> dict[str, Any]:
-        """The ack with directories of this run: a replay writes nothing where the recording was made."""
-        here = {"cwd": self._host.place.cwd, "extension_dir": self._host.manifest.directory}
-        here["data_dir"] = self._host.place.data
-        self._paths = {str(ack[key]): str(now) for key, now in here.items() if ack.get(key)}
-        return {**ack, **{key: str(now) for key, now in here.items() if key in ack}}
 
     # --- the child's side
 
@@ -221,15 +222,6 @@ class _Player:
             value = value.replace(now, before)
         return _TIMES.sub("⏱", value)
 
-    async def _nothing_more(self, recorded: list[Recorded]) -> FrameDifference | None:
-        await self._host.until(lambda: len(self._host.transcript.received) > self._seen, _EXTRA_WAIT)
-        self._collect()
-        if not self._unmatched:
-            return None
-        return FrameDifference(
-            recorded[-1][0], f"after the end: {_name(self._unmatched[0])}", "", "", _text(self._unmatched[0])
-        )
-
 
 def _item(values: list[Any], place: int) -> Any:
     return values[place] if place < len(values) else None
@@ -241,10 +233,6 @@ def _fields(line: bytes) -> dict[str, Any] | None:
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
-
-
-def _type(line: bytes) -> str:
-    return str((_fields(line) or {}).get("type", ""))
 
 
 def _key(line: bytes) -> tuple[str, str]:

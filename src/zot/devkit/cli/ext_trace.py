@@ -1,8 +1,4 @@
-"""``zot ext trace``: frames as they pass, one readable line each.
-
-Of an extension it starts here (a path or an installed name), driven by what is typed: ``/command args``,
-``tool {"arg": …}`` or a raw frame. Of a file that ``--ext-trace`` or ``--record`` wrote, at once or while it grows.
-"""
+"""``zot ext trace``: prints frames, one line each, of a live extension or of a trace or recording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``zot replay FILE``: a recorded run, shown as it was, or with ``--verify`` run once more and compared."""
+"""``zot replay FILE``: shows a recorded run, or with ``--verify`` runs it again and compares."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from zot.cli.arguments import Arguments, parse
+from zot.cli.arguments import ParsedArguments, parse
 from zot.cli.verb_table import options
 from zot.errors import UsageError
 from zot.features.recording.reader import Recording, read_recording
@@ -20,16 +20,6 @@ _FASTEST = 1000.0
 
 def run(argv: list[str]) -> int:
     typed = parse(argv, options("replay"), least=1, most=2, what="FILE, a recording,")
-    _check(typed)
-    path = Path(os.path.abspath(os.path.expanduser(typed.words[0])))
-    recording = read_recording(path)
-    if typed.has("--to-script"):
-        return _write_script(recording, typed.words[1])
-    return _verify(recording, typed) if typed.has("--verify") else _show(recording, typed)
-
-
-def _check(typed: Arguments) -> None:
-    """UsageError for what does not go together."""
     verify, script = typed.has("--verify"), typed.has("--to-script")
     if script != (len(typed.words) == 2):
         raise UsageError("--to-script needs a file to write" if script else f'unexpected argument "{typed.words[1]}"')
@@ -39,15 +29,34 @@ def _check(typed: Arguments) -> None:
         raise UsageError("--speed, --fast and --step are for showing a recording")
     if verify and script:
         raise UsageError("--verify and --to-script: one of them")
+    path = Path(os.path.abspath(os.path.expanduser(typed.words[0])))
+    recording = read_recording(path)
+    if typed.has("--to-script"):
+        out = typed.words[1]
+        import msgspec
+
+        from zot.provider.recording_script import read_answers
+        from zot.system.safe_open import create
+
+        script = read_answers(Path(recording.path))
+        try:
+            with os.fdopen(create(os.path.expanduser(out)), "wb") as file:
+                file.write(msgspec.json.format(msgspec.json.encode(script), indent=1) + b"\n")
+        except OSError as error:
+            raise UsageError(f"{out}: {error.strerror or error}") from error
+        say(f"{out}: {counted(len(script.turns), 'answer')}; to play it: zot --provider script --script {out}")
+        return 0
+    return _verify(recording, typed) if typed.has("--verify") else _show(recording, typed)
 
 
 # --- showing
 
 
-def _show(recording: Recording, typed: Arguments) -> int:
+def _show(recording: Recording, typed: ParsedArguments) -> int:
     from zot.devkit.replay.player import show
 
-    _tell_of_damage(recording)
+    if recording.damage:
+        say(f"{recording.path}: {recording.damage}; what is shown may not be what happened")
     speed = 0.0 if typed.has("--fast", "--step") else _speed(typed.values.get("--speed"))
     strange = show(recording, speed, _step if typed.has("--step") else None)
     if strange:
@@ -71,15 +80,10 @@ def _step() -> bool:
     return (line := sys.stdin.readline()) != "" and line.strip().lower() != "q"
 
 
-def _tell_of_damage(recording: Recording) -> None:
-    if recording.damage:
-        say(f"{recording.path}: {recording.damage}; what is shown may not be what happened")
-
-
 # --- verifying
 
 
-def _verify(recording: Recording, typed: Arguments) -> int:
+def _verify(recording: Recording, typed: ParsedArguments) -> int:
     from zot.devkit.replay.verify import Live, verify
     from zot.system.temp_files import scratch_directory
 
@@ -111,19 +115,3 @@ def _cut(text: str) -> str:
 
 
 # --- a script
-
-
-def _write_script(recording: Recording, out: str) -> int:
-    import msgspec
-
-    from zot.provider.recording_script import read_answers
-    from zot.system.safe_open import create
-
-    script = read_answers(Path(recording.path))
-    try:
-        with os.fdopen(create(os.path.expanduser(out)), "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(script), indent=1) + b"\n")
-    except OSError as error:
-        raise UsageError(f"{out}: {error.strerror or error}") from error
-    say(f"{out}: {counted(len(script.turns), 'answer')}; to play it: zot --provider script --script {out}")
-    return 0

@@ -15,7 +15,7 @@ import msgspec
 from zot import __version__
 from zot.agent.build import working_directory
 from zot.agent.settings import Settings, Values
-from zot.cli.arguments import Arguments, parse
+from zot.cli.arguments import parse
 from zot.cli.output import show_path, tell
 from zot.cli.verb_table import options
 from zot.core import events
@@ -52,13 +52,24 @@ def run(argv: list[str]) -> int:
         where, records = str(recording.header.get("cwd", cwd)), list(of_recording(recording, about))
         what = "the recording"
     else:
-        path = _session(SessionStore(home, cwd, __version__), typed.word(0))
+        store = SessionStore(home, cwd, __version__)
+        text = typed.word(0)
+        if text is not None:
+            path = find_session(store, text)
+        elif (path := store.newest()) is None:
+            raise SessionError(
+                f"no sessions in {store.cwd}; name one, or record a run with --record and use --recording"
+            )
         summary = summarise(path)
         if summary is None:
             raise SessionError(f"{path} is not a session: its first row is not a `meta` row")
         where, records = summary.cwd, list(of_session(path, summary, about))
         what = f'the session "{summary.label}"'
-    written = write_numbered(_target(typed), SUFFIX, report_lines(records, redaction(home, where)))
+    named = typed.values.get("--out", f"zot-report-{time.strftime('%Y%m%d-%H%M%S')}{SUFFIX}")
+    path = Path(os.path.abspath(os.path.expanduser(named)))
+    if not path.name.endswith(SUFFIX):
+        path = path.with_name(path.name + SUFFIX)
+    written = write_numbered(path, SUFFIX, report_lines(records, redaction(home, where)))
     prompts, calls = counts(records)
     show_path(written)
     tell(f"In it: {what} ({counted(prompts, 'prompt')}, {counted(calls, 'tool call')}), the settings you changed, and")
@@ -66,20 +77,6 @@ def run(argv: list[str]) -> int:
     tell("every secret, so look through it before you give it to somebody. Nothing was sent.")
     tell(f"  zot replay --fast {shlex.quote(str(written))}    shows it; any editor shows every line")
     return 0
-
-
-def _session(store: SessionStore, text: str | None) -> Path:
-    if text is not None:
-        return find_session(store, text)
-    if (newest := store.newest()) is None:
-        raise SessionError(f"no sessions in {store.cwd}; name one, or record a run with --record and use --recording")
-    return newest
-
-
-def _target(typed: Arguments) -> Path:
-    named = typed.values.get("--out", f"zot-report-{time.strftime('%Y%m%d-%H%M%S')}{SUFFIX}")
-    path = Path(os.path.abspath(os.path.expanduser(named)))
-    return path if path.name.endswith(SUFFIX) else path.with_name(path.name + SUFFIX)
 
 
 # The bundle: a conversation as a recording, redacted, and what zot runs on. One made from a session can be shown and
@@ -141,7 +138,15 @@ def _piece(fields: dict[str, Any]) -> tuple[tuple[Any, ...], str] | None:
 
 def of_session(path: Path, summary: Summary, about: dict[str, Any]) -> Iterator[_Record]:
     """Its messages, as the lines a recording would have of them."""
-    messages = _messages(path)
+    try:
+        with reading(path) as file:
+            rows = [line.row for line in read_lines(file)]
+    except OSError as error:
+        raise SessionError(f"cannot read {path}: {error.strerror or error}") from error
+    found = (message_of(row.message) for row in rows if isinstance(row, MessageRow))
+    messages = [message for message in found if message is not None]
+    if not messages:
+        raise SessionError(f"{path}: nothing has been said yet, so there is nothing to report")
     began = _seconds(messages[0].time) if messages else time.time()
     clock = {"wall": began, "zone": time.strftime("%z")}
     yield "header", 0.0, {"format": RECORDING_FORMAT, **versions(), "report": True, "cwd": summary.cwd, "clock": clock}
@@ -158,9 +163,11 @@ def about_this_machine(home: Path, cwd: Path) -> dict[str, Any]:
     """Versions, what differs from the default settings, and what ``zot doctor`` says."""
     found = doctor_report(home, cwd)
     doctor = [*found.lines, *(item.line for item in found.extensions), *found.notes]
+    values: dict[str, Any] = msgspec.to_builtins(Settings(home).values, enc_hook=plain)
+    default: dict[str, Any] = msgspec.to_builtins(Values(), enc_hook=plain)
     return {
         **versions(),
-        "settings": _settings(home),
+        "settings": {name: value for name, value in values.items() if value != default.get(name)},
         "doctor": doctor,
         "problems": found.problems,
     }
@@ -175,32 +182,24 @@ def counts(records: Iterable[_Record]) -> tuple[int, int]:
     return prompts, calls
 
 
-def _settings(home: Path) -> dict[str, Any]:
-    values: dict[str, Any] = msgspec.to_builtins(Settings(home).values, enc_hook=plain)
-    default: dict[str, Any] = msgspec.to_builtins(Values(), enc_hook=plain)
-    return {name: value for name, value in values.items() if value != default.get(name)}
-
-
-def _messages(path: Path) -> list[Message]:
-    try:
-        with reading(path) as file:
-            rows = [line.row for line in read_lines(file)]
-    except OSError as error:
-        raise SessionError(f"cannot read {path}: {error.strerror or error}") from error
-    found = (message_of(row.message) for row in rows if isinstance(row, MessageRow))
-    messages = [message for message in found if message is not None]
-    if not messages:
-        raise SessionError(f"{path}: nothing has been said yet, so there is nothing to report")
-    return messages
-
-
 def _lines_of(message: Message, number: int) -> Iterator[tuple[str, dict[str, Any]]]:
     match message.role:
         case "user":
             yield "input", {"what": "prompt", "text": message.text()}
             yield "event", {"event": events.UserMessage(message)}
         case "assistant":
-            yield from _answer(message, number)
+            calls = message.tool_calls()
+            yield "request", {"n": number, "shared": 0, "messages": []}
+            yield "stream", {"n": number, "kind": "TextDelta", "value": {"text": message.shown_text()}}
+            stop = "tool_use" if calls else "end"
+            value = {"stop": stop, "message": message, "error": None}
+            yield "stream", {"n": number, "kind": "Finished", "value": value}
+            yield "event", {"event": events.AssistantMessage(message)}
+            for call in calls:
+                yield "event", {"event": events.ToolCall(call)}
+            for call in calls:
+                yield "tool", {"id": call.id, "name": call.name, "arguments": call.arguments}
+            yield "event", {"event": events.TurnEnd(stop)}
         case "tool":
             for result in message.tool_results():
                 event = events.ToolResultEvent(result.call_id, result.is_error, result.content)
@@ -209,20 +208,6 @@ def _lines_of(message: Message, number: int) -> Iterator[tuple[str, dict[str, An
                     {"id": result.call_id, "result": {"content": result.content, "is_error": event.is_error}},
                 )
                 yield "event", {"event": event}
-
-
-def _answer(message: Message, number: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    calls = message.tool_calls()
-    yield "request", {"n": number, "shared": 0, "messages": []}
-    yield "stream", {"n": number, "kind": "TextDelta", "value": {"text": message.shown_text()}}
-    stop = "tool_use" if calls else "end"
-    yield "stream", {"n": number, "kind": "Finished", "value": {"stop": stop, "message": message, "error": None}}
-    yield "event", {"event": events.AssistantMessage(message)}
-    for call in calls:
-        yield "event", {"event": events.ToolCall(call)}
-    for call in calls:
-        yield "tool", {"id": call.id, "name": call.name, "arguments": call.arguments}
-    yield "event", {"event": events.TurnEnd("tool_use" if calls else "end")}
 
 
 def _seconds(text: str) -> float:

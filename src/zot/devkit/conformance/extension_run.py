@@ -133,21 +133,20 @@ class ExtensionRun:
             return None  # told as what is wrong with that line
         sent = next((x.data for x in reversed(self.host.transcript.lines) if x.direction == "out"), b"")
         began = time.monotonic()
-        why = await self._why_late(question, within) or await self.why_silent(within)
+        # a little longer: an answer that comes without more input was slow, not buffered
+        if within and self.host.alive and await self.host.answer(question, min(within, _LATE)):
+            why = f"the answer took {question.answered - question.asked:.1f} s, and may take {within:g} s"
+        else:
+            why = await self.why_silent(within)
         self.verdicts.failed(check, f"{_what(question)}: {why}", sent, began)
         return None
-
-    async def _why_late(self, question: Question, within: float) -> str:
-        """Waits a little longer: an answer that comes by itself was slow, and not kept in a buffer."""
-        if within and self.host.alive and await self.host.answer(question, min(within, _LATE)):
-            return f"the answer took {question.answered - question.asked:.1f} s, and may take {within:g} s"
-        return ""
 
     async def why_silent(self, within: float) -> str:
         """Why nothing came, with the line of its stderr that says so."""
         await self.host.fate()
         if self.host.exit_code is not None:
-            return f"the process ended ({_exit(self.host.exit_code)}){self.last_words}"
+            code = self.host.exit_code
+            return f"the process ended ({f'signal {-code}' if code < 0 else f'status {code}'}){self.last_words}"
         if self.host.stdout_closed:
             return "it sends lines without end" if self.host.flooded else "it closed its stdout"
         if self.host.unfinished:
@@ -230,7 +229,3 @@ def _what(question: Question) -> str:
             return f"tool {question.name}"
         case "intercept":
             return f"interception of {question.name}"
-
-
-def _exit(code: int) -> str:
-    return f"signal {-code}" if code < 0 else f"status {code}"

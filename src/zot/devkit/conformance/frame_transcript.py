@@ -1,8 +1,6 @@
-"""Every line of one run, both ways, with its time; what is wrong with it; and which question each answer belongs to.
+"""All lines of one run with times and faults; matches answers to questions.
 
-An answer nobody asked for, a second answer and an answer that came only when the process ended are faults of the
-line that carries them. An answer with a wrong id still settles the only open question of its kind, so that one mistake
-is not told as two.
+An answer with a wrong id settles the only open question of its kind, so one mistake is not reported twice.
 """
 
 from __future__ import annotations
@@ -88,7 +86,7 @@ def name_of(frame: Asking) -> str:
     return frame.event if isinstance(frame, EventIntercept) else frame.name
 
 
-class Transcript:
+class FrameTranscript:
     def __init__(self, label: str) -> None:
         self.label = label
         self.lines: list[TranscriptLine] = []
@@ -118,8 +116,10 @@ class Transcript:
             line = TranscriptLine(t, "in", b"", None, Fault("framing-size", "a line longer than 8 MiB", since))
         else:
             frame, fault = read_line(data)
-            if fault is not None and frame is None:
-                self._spoil(data)
+            if fault is not None and frame is None:  # it answered every open question whose id is in it
+                for question in self.questions.values():
+                    if question.is_open and f'"{question.id}"'.encode() in data:
+                        question.spoiled = True
             if isinstance(frame, CommandResponse | ToolResult | EventInterceptResponse):
                 stray = self._settle(t, frame, data)
                 fault = fault or stray
@@ -136,7 +136,8 @@ class Transcript:
         fault = None
         if question is None:
             fault = Fault("answers-known-ids", f"no question had the id {frame.id!r}")
-            question = self._only_open(kind)
+            open_ones = [q for q in self.questions.values() if q.kind == kind and q.is_open]
+            question = open_ones[0] if len(open_ones) == 1 else None
             if question is None:
                 return fault
         elif question.answer is not None:
@@ -146,16 +147,6 @@ class Transcript:
             fault = Fault("framing-flush", reason, question.asked)
         question.answer, question.answer_line, question.answered = frame, data, t
         return fault
-
-    def _spoil(self, data: bytes) -> None:
-        """A line that cannot be used was the answer to every open question whose id is in it."""
-        for question in self.questions.values():
-            if question.is_open and f'"{question.id}"'.encode() in data:
-                question.spoiled = True
-
-    def _only_open(self, kind: Kind) -> Question | None:
-        open_ones = [q for q in self.questions.values() if q.kind == kind and q.is_open]
-        return open_ones[0] if len(open_ones) == 1 else None
 
 
 # --- what is wrong with a line by itself
@@ -168,27 +159,20 @@ def read_line(line: bytes) -> tuple[ChildFrame | None, Fault | None]:
     try:
         return decode_child(line), None
     except UnknownFrame as error:
-        return None, Fault("framing-known-types", str(error) + _meant(line))
+        value = _object(line)
+        known = [str(kind.__struct_config__.tag) for kind in get_args(ChildFrame)]
+        near = nearest(str(value.get("type")), known) if value else ""
+        return None, Fault("framing-known-types", str(error) + (f"; did you mean {near}?" if near else ""))
     except BadFrame as error:
-        return _bad(line, str(error))
-
-
-def _meant(line: bytes) -> str:
-    value = _object(line)
-    known = [str(kind.__struct_config__.tag) for kind in get_args(ChildFrame)]
-    near = nearest(str(value.get("type")), known) if value else ""
-    return f"; did you mean {near}?" if near else ""
-
-
-def _bad(line: bytes, reason: str) -> tuple[ChildFrame | None, Fault]:
-    if fault := _not_json(line, reason):
-        return None, fault
-    value = _object(line)
-    if value is None:
-        return None, Fault("framing-only-frames", reason)
-    if not isinstance(value.get("id"), str | None):
-        return _with_text_id(value), Fault("answers-string-ids", "`id` is not a string")
-    return None, Fault("framing-key-types", json_type_error(reason))
+        reason = str(error)
+        if fault := _not_json(line, reason):
+            return None, fault
+        value = _object(line)
+        if value is None:
+            return None, Fault("framing-only-frames", reason)
+        if not isinstance(value.get("id"), str | None):
+            return _with_text_id(value), Fault("answers-string-ids", "`id` is not a string")
+        return None, Fault("framing-key-types", json_type_error(reason))
 
 
 def _not_json(line: bytes, reason: str) -> Fault | None:

@@ -1,11 +1,7 @@
-"""What was found out, by check. One failure makes a check fail; a check nobody looked at is skipped, with the reason.
+"""Results by check: passed, failed, warned or skipped with a reason.
 
-A warning is for what every host takes, though it does not do what its author meant; it fails nothing.
-
-A ``Check`` is one rule: its name, which the page of rules explains, the promise, and what an author does when it is
-broken; besides, the section of the specification and the lines of its checklist that it stands for.
-
-Findings are told in the order in which they began, because the first one is the cause and the others follow from it.
+A ``Check`` is one rule with its fix and its place in the specification. Findings are sorted by start, since the first
+one is the cause.
 """
 
 from __future__ import annotations
@@ -38,7 +34,7 @@ class Check(msgspec.Struct, frozen=True):
         return next(group for group in GROUPS if self.id.startswith(f"{group}-"))
 
 
-class Result(msgspec.Struct, frozen=True, omit_defaults=True):
+class CheckResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """``evidence`` says what happened; ``line`` is the exact line, as text; ``began`` is a time of the clock."""
 
     id: str
@@ -54,7 +50,7 @@ class ConformanceReport(msgspec.Struct, frozen=True):
 
     name: str
     directory: Path
-    results: tuple[Result, ...]
+    results: tuple[CheckResult, ...]
     log: str  # what it wrote to stderr
 
     @property
@@ -62,15 +58,15 @@ class ConformanceReport(msgspec.Struct, frozen=True):
         return not self.failures
 
     @property
-    def failures(self) -> list[Result]:
+    def failures(self) -> list[CheckResult]:
         """The cause first."""
         return self._found("fail")
 
     @property
-    def warnings(self) -> list[Result]:
+    def warnings(self) -> list[CheckResult]:
         return self._found("warn")
 
-    def _found(self, status: Status) -> list[Result]:
+    def _found(self, status: Status) -> list[CheckResult]:
         return sorted((result for result in self.results if result.status == status), key=lambda each: each.began)
 
 
@@ -79,8 +75,8 @@ class Verdicts:
 
     def __init__(self, checks: Iterable[Check]) -> None:
         self._checks = {check.id: check for check in checks}
-        self._failed: dict[str, Result] = {}
-        self._warned: dict[str, Result] = {}
+        self._failed: dict[str, CheckResult] = {}
+        self._warned: dict[str, CheckResult] = {}
         self._passed: set[str] = set()
         self._skipped: dict[str, str] = {}
 
@@ -88,10 +84,10 @@ class Verdicts:
         self._passed.update(ids)
 
     def failed(self, id: str, evidence: str, line: bytes = b"", began: float = 0.0) -> None:
-        _add(self._failed, Result(id, "fail", evidence, shown(line), began=began or time.monotonic()))
+        _add(self._failed, CheckResult(id, "fail", evidence, shown(line), began=began or time.monotonic()))
 
     def warned(self, id: str, evidence: str, line: bytes = b"", began: float = 0.0) -> None:
-        _add(self._warned, Result(id, "warn", evidence, shown(line), began=began or time.monotonic()))
+        _add(self._warned, CheckResult(id, "warn", evidence, shown(line), began=began or time.monotonic()))
 
     def judged(self, id: str, problem: str, line: bytes = b"", began: float = 0.0) -> None:
         """Failed because of the problem; passed when it is empty."""
@@ -112,20 +108,20 @@ class Verdicts:
     def has_failed(self, id: str) -> bool:
         return id in self._failed
 
-    def results(self) -> list[Result]:
+    def results(self) -> list[CheckResult]:
         return [self._result(id) for id in self._checks]
 
-    def _result(self, id: str) -> Result:
+    def _result(self, id: str) -> CheckResult:
         if id in self._failed:
             return self._failed[id]
         if id in self._warned:
             return self._warned[id]
         if id in self._passed:
-            return Result(id, "pass")
-        return Result(id, "skip", self._skipped.get(id, "nothing to look at"))
+            return CheckResult(id, "pass")
+        return CheckResult(id, "skip", self._skipped.get(id, "nothing to look at"))
 
 
-def _add(found: dict[str, Result], result: Result) -> None:
+def _add(found: dict[str, CheckResult], result: CheckResult) -> None:
     """The finding of a check that began first is told, the others are counted."""
     before = found.setdefault(result.id, result)
     if before is not result:

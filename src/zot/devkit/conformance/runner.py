@@ -1,8 +1,7 @@
 """Runs every check against one extension, in three runs of it.
 
-The first run goes through everything it registered and ends with ``shutdown``. The second starts it again (that is
-what a reload does), and the third while the second still lives; these two get odd but legal input. Nothing is judged
-twice: when a run cannot go on, what it would have shown is skipped, with the reason.
+The second run repeats the start, the third runs beside it; both get unusual but legal input. If a run stops, its
+remaining checks are skipped with the reason.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from pathlib import Path
 
 from zot.devkit.conformance.checks import (
     ALL,
-    call_tool,
     calls,
     events,
     framing,
@@ -60,7 +58,8 @@ async def check_extension(
         await _Checking(declared, scratch, verdicts, Times.scaled(timeout)).run()
     wanted |= {check.id for check in ALL if check.group in _BEFORE_ALL and verdicts.has_failed(check.id)}
     results = tuple(result for result in verdicts.results() if result.id in wanted)
-    return ConformanceReport(declared.name if declared else directory.name, directory, results, _log(scratch))
+    log = "".join(read_beginning(path).decode("utf-8", "replace") for path in sorted(scratch.glob("*/log")))
+    return ConformanceReport(declared.name if declared else directory.name, directory, results, log)
 
 
 def selected(only: Collection[str]) -> set[str]:
@@ -87,7 +86,12 @@ class _Checking:
         try:
             await self._first()
             if self._runs and self._runs[0].usable:
-                await self._again()
+                async with self._start("second") as host:
+                    second = self._run(host)
+                    if await lifecycle.check_start(
+                        second, self._runs[0], "lifecycle-restart", zot_future_key={"a": [1]}
+                    ):
+                        await self._beside(second)
         except ExtensionError as error:
             self._verdicts.failed("start-alive", str(error))
         for run in self._runs:
@@ -95,14 +99,11 @@ class _Checking:
             screen.check_notes(run)
             start.check_hello_once(run)
             if not run.offers_call_tool:
-                call_tool.check_not_offered(run)
+                calls.check_not_offered(run)
         if self._runs:
             lifecycle.check_directory(before, self._manifest.directory, self._verdicts)
-        self._verdicts.skip_rest("it did not get that far" if not self._usable else "it has nothing of the kind")
-
-    @property
-    def _usable(self) -> bool:
-        return bool(self._runs) and self._runs[0].usable
+        usable = self._runs and self._runs[0].usable
+        self._verdicts.skip_rest("it has nothing of the kind" if usable else "it did not get that far")
 
     def _start(self, label: str) -> AbstractAsyncContextManager[ScriptHost]:
         return started(self._manifest, RunPaths.below(self._scratch / label), f"{label} run")
@@ -126,13 +127,6 @@ class _Checking:
                 await host.settle()
             await lifecycle.check_end(run, "lifecycle-shutdown")
 
-    async def _again(self) -> None:
-        async with self._start("second") as host:
-            second = self._run(host)
-            if not await lifecycle.check_start(second, self._runs[0], "lifecycle-restart", zot_future_key={"a": [1]}):
-                return
-            await self._beside(second)
-
     async def _beside(self, second: ExtensionRun) -> None:
         async with self._start("third") as host:
             third = self._run(host)
@@ -151,10 +145,6 @@ class _Checking:
 
     async def _pieces(self, run: ExtensionRun) -> None:
         await input.check_pieces(run)
-        await call_tool.check(run)
+        await calls.check_call_tool(run)
         await run.host.settle()
         await lifecycle.check_end(run, "lifecycle-shutdown")
-
-
-def _log(scratch: Path) -> str:
-    return "".join(read_beginning(path).decode("utf-8", "replace") for path in sorted(scratch.glob("*/log")))

@@ -135,21 +135,17 @@ def _of_type(keywords: dict[str, Any], root: dict[str, Any], text: str, depth: i
             wanted = max(1, int(keywords.get("minItems") or 0))
             return [_example(keywords.get("items", {}), root, text, depth + 1) for _ in range(wanted)]
         case "integer" | "number":
-            return _number(keywords)
+            low: Any = keywords.get("minimum", keywords.get("exclusiveMinimum"))
+            high: Any = keywords.get("maximum")
+            if _is_number(low):
+                return low + 1 if "exclusiveMinimum" in keywords else low
+            return min(1, high) if _is_number(high) else 1
         case "boolean":
             return False
         case "null":
             return None
         case _:
             return _text(keywords, text)
-
-
-def _number(keywords: dict[str, Any]) -> Any:
-    low: Any = keywords.get("minimum", keywords.get("exclusiveMinimum"))
-    high: Any = keywords.get("maximum")
-    if _is_number(low):
-        return low + 1 if "exclusiveMinimum" in keywords else low
-    return min(1, high) if _is_number(high) else 1
 
 
 def _text(keywords: dict[str, Any], text: str) -> str:

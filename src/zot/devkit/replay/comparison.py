@@ -1,7 +1,6 @@
-"""Is this line the one that was recorded? The first key where two lines part, with both values there.
+"""Compares a line with the recorded one and reports the first key that differs.
 
-What the clock made differs and does not count: times, durations, latencies. Ids that zot makes up are matched one to
-one. Where something runs for real, durations in texts do not count either.
+Times and durations are ignored; generated ids are matched one to one.
 """
 
 from __future__ import annotations

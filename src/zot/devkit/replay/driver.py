@@ -1,9 +1,7 @@
-"""Leads a recorded run through once more: gives each recorded input at its place, compares everything else.
+"""Drives a recorded run again: gives each recorded input at its place and compares everything else.
 
-There is one cursor. What the run produces must be the line under it; an input under it is given as soon as the cursor
-is there, and never earlier. So the order of everything, an abort in mid-answer included, is that of the recording and
-not of a clock. What changes plain values is done at once; what began as somebody else's doing (a prompt, an abort, a
-frame) begins in a turn of the event loop of its own, as it did; and whoever waits for an answer is woken for it.
+One cursor orders everything, without a clock. State changes apply at once; prompts, aborts and frames begin in their
+own turn of the event loop, as in the recording.
 """
 
 from __future__ import annotations
@@ -28,8 +26,7 @@ _RESTART_S = max(limits.RESTART_DELAYS) + 4.0
 
 
 class Conductor:
-    """A ``Sink`` for the recorder of the second run. ``triggers`` are by type of line; ``passed_over`` says
-    which types of lines are not compared."""
+    """A ``Sink`` of the second run. ``triggers`` are by line type; ``passed_over`` types are not compared."""
 
     def __init__(self, lines: Sequence[Line], comparison: Comparison, passed_over: Callable[[str], bool]) -> None:
         self._lines = [line for line in lines if not passed_over(line.type)]
@@ -104,7 +101,7 @@ class Conductor:
                 trigger = self.triggers.get(line.type)
                 if trigger is None or not trigger(line) or self._at == before:
                     break
-        except Exception as error:  # a line that nobody can act upon: told here, and not to whoever emitted an event
+        except Exception as error:  # reported here, not to the emitter of an event
             number, name = (line.number, name_of(line.fields)) if (line := self.line) is not None else (0, "")
             self.fail(Difference(number, name, "", "" if line is None else gist(line.fields), f"{error}"))
         finally:
@@ -113,7 +110,7 @@ class Conductor:
             self.over.set_result(None)
 
     def advance_soon(self) -> None:
-        """Somebody came whom the line under the cursor may be for."""
+        """A new waiter: the line under the cursor may be for it."""
         asyncio.get_running_loop().call_soon(self.advance)
 
     def pass_on(self) -> bool:
@@ -134,7 +131,7 @@ class Conductor:
         return False
 
     def wake(self, *key: Hashable) -> bool:
-        """Whoever waits for this line gets it; if nobody does yet, it will when somebody comes."""
+        """Gives this line to its waiter, now or when it comes."""
         waiter, line = self._waiting.get(key), self.line
         if waiter is not None and not waiter.done() and line is not None:
             waiter.set_result(line)
@@ -158,7 +155,7 @@ class Conductor:
         return key in self._waiting
 
     async def caught_up(self) -> None:
-        """Until nothing that somebody else did stands under the cursor: it came before what follows here."""
+        """Waits until the cursor has passed inputs from outside, which came first."""
         looks = 0
         while self._held == self._at and self.line is not None:
             looks += 1
@@ -167,8 +164,7 @@ class Conductor:
     # --- the end
 
     async def watch(self, idle: Callable[[], bool]) -> None:
-        """A run that stands still differs: what is under the cursor does not come. Counted in looks, not in seconds: a
-        machine may be busy with something else."""
+        """A run that makes no progress differs. Counted in looks, since the machine may be busy."""
         still, before = 0, -1
         while not self.over.done():
             await asyncio.sleep(_LOOK_S)

@@ -1,7 +1,4 @@
-"""A recording as the transcript people know, block by block: with the recorded pauses, step by step, or at once.
-
-The rows are made by the terminal's own transcript, which lets nothing of what was recorded drive a terminal.
-"""
+"""Shows a recording as a transcript: with its pauses, step by step, or at once."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from zot.frontends.terminal.screen.transcript import Transcript
 from zot.frontends.terminal.screen.ui_services import ScreenServices
 from zot.system.plural import counted
 from zot.tui.colour import background_of, depth_of
-from zot.tui.live_region import Settled
+from zot.tui.live_region import SettledBlocks
 from zot.tui.markdown import Painter
 from zot.tui.theme import built_in
 
@@ -33,7 +30,7 @@ _ROWS = 24
 _PLAIN_COLUMNS = 100
 _LONGEST_S = 3600.0
 _LONGEST_TOLD_S = 1e9
-_LONGEST_IDLE_S = 2.0  # while nothing runs: somebody thought about what to type
+_LONGEST_IDLE_S = 2.0  # while nothing runs: the user was typing
 # What a line that makes no sense ends in.
 STRANGE = (msgspec.ValidationError, TypeError, ValueError, KeyError, AttributeError, OverflowError)
 _Known = events.ShownEvent | events.RecordedEvent | events.LifecycleEvent
@@ -51,7 +48,7 @@ class Shown:
     def __init__(self, columns: int, *, colours: bool) -> None:
         self._desk = _PrintingDesk(columns, colours=colours)
         self._transcript = Transcript(cast("ScreenServices", self._desk), Notes(), Activity(), lambda: False)
-        self._held = False  # somebody looks at the text before it is shown
+        self._held = False  # an interceptor sees the text before it is shown
         self._others: set[int] = set()
         self._stopped = ""  # by whom the run was stopped, until it has ended
 
@@ -64,7 +61,7 @@ class Shown:
         self._transcript.mark("◇", text)
 
     def hear(self, line: Line) -> None:
-        """One line; what nobody would have seen leaves no trace, and neither does what makes no sense."""
+        """Shows one line; invisible and invalid ones are skipped."""
         if line.agent > 1:
             self._beside(line)
             return
@@ -72,7 +69,12 @@ class Shown:
             case "setup":
                 self._held = any(cast("list[Any]", line.fields.get("interceptors") or []))
             case "about":
-                self._about(line.fields)
+                changed = line.fields.get("settings")
+                settings = msgspec.json.encode(changed).decode() if changed else "all as they come"
+                told = [f"platform     {line.fields.get('platform')}", f"settings     {settings}"]
+                for name in ("doctor", "problems"):
+                    told += map(str, cast("list[Any]", line.fields.get(name) or []))
+                self._transcript.remark("\n".join(told))
             case "frame":
                 self._watch(line.fields.get("frame"))
             case "input":
@@ -119,15 +121,6 @@ class Shown:
             case _:
                 pass
 
-    def _about(self, fields: dict[str, Any]) -> None:
-        """What a report says of the machine it came from."""
-        changed = fields.get("settings")
-        settings = msgspec.json.encode(changed).decode() if changed else "all as they come"
-        told = [f"platform     {fields.get('platform')}", f"settings     {settings}"]
-        for name in ("doctor", "problems"):
-            told += map(str, cast("list[Any]", fields.get(name) or []))
-        self._transcript.remark("\n".join(told))
-
     def _watch(self, frame: Any) -> None:
         if isinstance(frame, dict):
             fields = cast("dict[str, Any]", frame)
@@ -150,7 +143,7 @@ class _PrintingDesk:
     """What a transcript needs of the terminal's desk, where rows are only ever printed."""
 
     def __init__(self, columns: int, *, colours: bool) -> None:
-        self.settled = Settled()
+        self.settled = SettledBlocks()
         self.columns = columns
         self.height = _ROWS
         self.colours = colours
@@ -184,7 +177,13 @@ def show(recording: Recording, speed: float, step: Callable[[], bool] | None) ->
     terminal = sys.stdout.isatty()
     columns = shutil.get_terminal_size().columns if terminal else _PLAIN_COLUMNS
     shown, pace, strange = Shown(columns, colours=terminal), Pace(speed), 0
-    shown.mark(_heading(recording))
+    header = recording.header
+    clock = header.get("clock")
+    wall = cast("dict[str, Any]", clock).get("wall") if isinstance(clock, dict) else None
+    sane = isinstance(wall, int | float) and 0 <= wall < 1 << 33
+    when = time.strftime(" of %Y-%m-%d %H:%M", time.localtime(wall)) if sane else ""
+    kind = "report" if header.get("report") else "recording"
+    shown.mark(f"a {kind}{when}, zot {header.get('zot', '?')}, in {header.get('cwd', '?')}")
     if step is not None and terminal:
         shown.mark("enter shows the next step; q and enter end it")
     for line in recording.lines:
@@ -198,7 +197,11 @@ def show(recording: Recording, speed: float, step: Callable[[], bool] | None) ->
             _print(rows)
             if step is not None and not step():
                 return strange
-    shown.mark(_ending(recording))
+    lines = recording.lines
+    requests = counted(sum(line.type == "request" for line in lines), "model call")
+    calls = counted(sum(line.type == "tool" for line in lines), "tool call")
+    what = ", ".join(filter(None, (duration(min(lines[-1].t, _LONGEST_TOLD_S)), requests, calls)))
+    shown.mark(f"the end: {what}" if recording.ended else f"the recording breaks off here: {what}")
     _print(shown.rows())
     return strange
 
@@ -208,21 +211,3 @@ def _print(rows: list[str]) -> None:
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
     sys.stdout.flush()
-
-
-def _heading(recording: Recording) -> str:
-    header = recording.header
-    clock = header.get("clock")
-    wall = cast("dict[str, Any]", clock).get("wall") if isinstance(clock, dict) else None
-    sane = isinstance(wall, int | float) and 0 <= wall < 1 << 33
-    when = time.strftime(" of %Y-%m-%d %H:%M", time.localtime(wall)) if sane else ""
-    kind = "report" if header.get("report") else "recording"
-    return f"a {kind}{when}, zot {header.get('zot', '?')}, in {header.get('cwd', '?')}"
-
-
-def _ending(recording: Recording) -> str:
-    lines = recording.lines
-    requests = counted(sum(line.type == "request" for line in lines), "model call")
-    calls = counted(sum(line.type == "tool" for line in lines), "tool call")
-    what = ", ".join(filter(None, (duration(min(lines[-1].t, _LONGEST_TOLD_S)), requests, calls)))
-    return f"the end: {what}" if recording.ended else f"the recording breaks off here: {what}"

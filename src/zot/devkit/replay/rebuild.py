@@ -1,8 +1,6 @@
-"""The agent of a recorded run, made again from what the recording says it began with.
+"""Rebuilds the agent of a recorded run from the recording's setup.
 
-Loop, readers, gate, interceptors, extension host and system prompt are the real ones of this zot, and so is what it
-says of its own tools; model, tools, people and extension processes are stand-ins. Nothing is read from the directories
-of the recorded run.
+Loop, gate, interceptors, host and system prompt are real; model, tools, users and extension processes are stand-ins.
 """
 
 from __future__ import annotations
@@ -97,7 +95,7 @@ def _why_not(recording: Recording) -> str:
     return "it breaks off before the run began" if not recording.ended else "it does not say what the run began with"
 
 
-class Setup:
+class RecordedSetup:
     """The line of a recording that says what the run began with."""
 
     def __init__(self, recording: Recording) -> None:
@@ -165,7 +163,7 @@ class ReplayBoundary(RecordingBoundary):
 
 
 def rebuilt_agent(
-    setup: Setup, conductor: Conductor, recorder: Recorder, live: Workspace | None
+    setup: RecordedSetup, conductor: Conductor, recorder: Recorder, live: Workspace | None
 ) -> tuple[Agent, ReplayBoundary, list[Tool]]:
     """The agent, its boundary and its own tools; ``live`` is where tools run for real."""
     state, people = setup.get("state", dict[str, Any]), RecordedPeople(conductor)
@@ -250,7 +248,7 @@ class _ReplayedShortPrompt:
         return ""
 
 
-def _system(setup: Setup, is_short: Callable[[], bool]) -> Callable[..., str]:
+def _system(setup: RecordedSetup, is_short: Callable[[], bool]) -> Callable[..., str]:
     parts = setup.get("system", dict[str, Any])
     if "text" in parts:
         return lambda *_: str(parts["text"])
@@ -274,7 +272,7 @@ def _system(setup: Setup, is_short: Callable[[], bool]) -> Callable[..., str]:
 
 
 def made_tools(
-    setup: Setup, recorded: Iterable[dict[str, Any]], conductor: Conductor, live: Workspace | None
+    setup: RecordedSetup, recorded: Iterable[dict[str, Any]], conductor: Conductor, live: Workspace | None
 ) -> list[Tool]:
     """A stand-in for each tool that is not in an extension's process."""
     shell = setup.get("bash", dict[str, Any])
@@ -300,12 +298,20 @@ class _NoJail:
 class RecordedHost(ExtensionHost):
     """The real host over recorded processes."""
 
-    def __init__(self, setup: Setup, recording: Recording, conductor: Conductor, home: Path, agent: Agent) -> None:
+    def __init__(
+        self, setup: RecordedSetup, recording: Recording, conductor: Conductor, home: Path, agent: Agent
+    ) -> None:
         surface = SilentSurface()
         surface.interactive = bool(setup.fields.get("interactive"))
         self.processes: dict[str, RecordedProcess] = {}
         self._setup = setup
-        self._acks = _acknowledgements(recording)
+        self._acks: dict[str, dict[str, Any]] = {}  # by extension: the directories it was given
+        for line in recording.lines:
+            frame = line.fields.get("frame")
+            if line.type == "frame" and isinstance(frame, dict):
+                fields = cast("dict[str, Any]", frame)
+                if fields.get("type") == "hello_ack":
+                    self._acks.setdefault(str(line.fields.get("extension")), fields)
         super().__init__(
             home=home,
             cwd=Path(setup.cwd),
@@ -362,19 +368,7 @@ class RecordedHost(ExtensionHost):
         return cast("JsonLineProcess", process)
 
 
-def _acknowledgements(recording: Recording) -> dict[str, dict[str, Any]]:
-    """What each extension was told of its directories, by name."""
-    found: dict[str, dict[str, Any]] = {}
-    for line in recording.lines:
-        frame = line.fields.get("frame")
-        if line.type == "frame" and isinstance(frame, dict):
-            fields = cast("dict[str, Any]", frame)
-            if fields.get("type") == "hello_ack":
-                found.setdefault(str(line.fields.get("extension")), fields)
-    return found
-
-
-def _present(setup: Setup, agent: Agent) -> Present:
+def _present(setup: RecordedSetup, agent: Agent) -> Present:
     first = setup.fields.get("state", {}).get("model", {}).get("id")
     provider = str(setup.fields.get("provider", "")) if agent.model.id == first else agent.model.provider
     return Present(

@@ -1,7 +1,4 @@
-"""What stands where the world was: a model, tools, people and extension processes that do what was recorded.
-
-Each waits until the conductor comes to its line. None opens a connection, a file or a process.
-"""
+"""Stand-ins that play a recording: model, tools, users and extension processes. They open no file or connection."""
 
 from __future__ import annotations
 
@@ -62,16 +59,14 @@ class RecordedModel:
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
         n = self._conductor.last_request
         while True:
-            line = self._mine(n) or await self._conductor.next_for("stream", n)
+            line = self._conductor.at("stream", n=n) or self._conductor.at("refusal", n=n)
+            line = line or await self._conductor.next_for("stream", n)
             if line.type == "refusal":
                 raise error_of(line.fields.get("error") or {})
             event = stream_event(line)
             yield event
             if isinstance(event, model_call.Finished):
                 return
-
-    def _mine(self, n: int) -> Line | None:
-        return self._conductor.at("stream", n=n) or self._conductor.at("refusal", n=n)
 
 
 class RecordedTool:
@@ -88,20 +83,21 @@ class RecordedTool:
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
         if self._live is not None:
-            return await self._run(self._live, args, context)
+            try:
+                return await self._live.execute(args, context)
+            finally:
+                await self._line(context)
         while True:
             line = await self._line(context)
             if line.type == "progress":
                 context.progress(str(line.fields.get("text", "")))
             else:
-                return _result(line)
-
-    async def _run(self, tool: Tool, args: dict[str, Any], context: ToolContext) -> ToolResult:
-        """In its turn: calls that ran side by side end in the recorded order."""
-        try:
-            return await tool.execute(args, context)
-        finally:
-            await self._line(context)
+                fields = line.fields
+                if fields.get("cancelled"):
+                    raise asyncio.CancelledError
+                if isinstance(error := fields.get("error"), dict):
+                    raise error_of(cast("dict[str, Any]", error))
+                return msgspec.convert(fields.get("result"), ToolResult)
 
     async def _line(self, context: ToolContext) -> Line:
         """The next line of this call. A cancellation does not end the wait: when the call ended was recorded, too."""
@@ -113,20 +109,11 @@ class RecordedTool:
                     raise
 
 
-def _result(line: Line) -> ToolResult:
-    fields = line.fields
-    if fields.get("cancelled"):
-        raise asyncio.CancelledError
-    if isinstance(error := fields.get("error"), dict):
-        raise error_of(cast("dict[str, Any]", error))
-    return msgspec.convert(fields.get("result"), ToolResult)
-
-
 # --- people and their settings
 
 
 class RecordedPeople:
-    """What the gate was told: what a call is, which rules there were, and what somebody answered."""
+    """The recorded input of the gate: classification, rules and answers."""
 
     def __init__(self, conductor: Conductor) -> None:
         self._conductor = conductor

@@ -1,8 +1,4 @@
-"""``zot replay --verify``: the recorded run once more, through the real loop, up to the first difference.
-
-Every recorded input is given where it stood, and everything the agent makes of it must be the recorded line. No
-connection is opened. What runs for real runs because somebody said so.
-"""
+"""``zot replay --verify``: runs a recording through the real loop up to the first difference."""
 
 from __future__ import annotations
 
@@ -21,7 +17,7 @@ from zot.core.agent import Agent, FirstCall
 from zot.core.events import Diagnostic, Done, Error, ModelChanged, Notice, SessionEnded, SessionFault, SessionStarted
 from zot.devkit.replay.comparison import Comparison, Difference
 from zot.devkit.replay.driver import Conductor
-from zot.devkit.replay.rebuild import RecordedHost, Setup, apply_state, made_tools, rebuilt_agent
+from zot.devkit.replay.rebuild import RecordedHost, RecordedSetup, apply_state, made_tools, rebuilt_agent
 from zot.devkit.replay.recorded_world import RecordedPeople, frame_of
 from zot.errors import ConfigError, ZotError
 from zot.features.extensions.host import ExtensionHost
@@ -39,7 +35,7 @@ from zot.wire import limits
 _Told = Diagnostic | Done | Error | ModelChanged | Notice | SessionEnded | SessionFault | SessionStarted
 _OF_EXTENSIONS = frozenset({"frame", "gone", "exit"})
 _SILENT = frozenset({"header", "setup", "command", "about"})
-_OF_PEOPLE = ("panel_key", "panel_close")  # frames that begin with a key somebody pressed
+_OF_PEOPLE = ("panel_key", "panel_close")  # frames that begin with a key press
 _WITH_EXTENSIONS_S = limits.INTERCEPT_REPLY + limits.READY_GRACE + 4.0  # nothing of theirs takes longer unseen
 
 
@@ -74,14 +70,15 @@ async def verify(recording: Recording, scratch: Path, live: Live) -> Verified:
 
 class _SecondRun:
     def __init__(self, recording: Recording, scratch: Path, live: Live) -> None:
-        self._setup = Setup(recording)
+        self._setup = RecordedSetup(recording)
         self._comparison = Comparison(live=live.tools or live.extensions)
         home = scratch / "home"
         make_private_dir(home)
         if self._setup.home:
             self._comparison.here[os.fspath(home)] = self._setup.home
         lines = [line for line in recording.lines if line.number > self._setup.number]
-        self.conductor = Conductor(lines, self._comparison, lambda type: _is_passed_over(type, live))
+        silent = {*_SILENT, *(_OF_EXTENSIONS if live.extensions else ()), *(("progress",) if live.tools else ())}
+        self.conductor = Conductor(lines, self._comparison, silent.__contains__)
         recorder = Recorder(self.conductor)
         self._people = RecordedPeople(self.conductor)
         self._workspace = Workspace(live.cwd) if live.tools else None
@@ -90,7 +87,14 @@ class _SecondRun:
         self._boundaries: dict[int, RecordingBoundary] = {1: boundary}
         self._work: dict[int, asyncio.Task[Any]] = {}
         self._tasks = BackgroundTasks()
-        self._host = self._make_host(recording, home, live)
+        if "extensions" not in self._setup.fields:
+            self._host = None
+        elif not live.extensions:
+            self._host = RecordedHost(self._setup, recording, self.conductor, home, self.agent)
+        else:
+            self._host = live_host(
+                [entry.directory for entry in self._setup.extensions()], home, live.cwd, self._present
+            )
         self._recorded_host = self._host if isinstance(self._host, RecordedHost) else None
         self._started = self._host is None
         self._ending = self._reloading = False
@@ -112,7 +116,7 @@ class _SecondRun:
             "fallback": lambda line: self.conductor.wake("fallback"),
             "frame": self._frame,
             "gone": self._gone,
-            "end": lambda line: self._end(),
+            "end": lambda line: self.conductor.pass_on(),
         }
         if self._setup.fields.get("fallback"):
             self.agent.fallback = self._fallback
@@ -159,13 +163,6 @@ class _SecondRun:
 
     # --- extensions
 
-    def _make_host(self, recording: Recording, home: Path, live: Live) -> ExtensionHost | None:
-        if "extensions" not in self._setup.fields:
-            return None
-        if not live.extensions:
-            return RecordedHost(self._setup, recording, self.conductor, home, self.agent)
-        return live_host([entry.directory for entry in self._setup.extensions()], home, live.cwd, self._present)
-
     def _present(self) -> Present:
         agent = self.agent
         return Present(
@@ -210,10 +207,6 @@ class _SecondRun:
             alive = process is not None and not process.over.done()
             say = lambda: process.say(line, self._comparison) if process is not None else None  # noqa: E731
             return self.conductor.soon(say) if alive else False
-        return self._frame_of_ours(host, name, line)
-
-    def _frame_of_ours(self, host: RecordedHost, name: str, line: Line) -> bool:
-        """Most are the agent's own doing; some began with somebody outside."""
         frame = cast("dict[str, Any]", line.fields.get("frame") or {})
         match frame.get("type"):
             case "command_invoked":
@@ -300,7 +293,18 @@ class _SecondRun:
             case "model":
                 agent.replace_model(agent.client, _converted(line, "model", Model))
             case "child":
-                self._make_child(agent, line)
+                fields = line.fields
+                names = cast("list[str]", fields.get("tools") or [])
+                known = {tool.name: tool for tool in (*self._own_tools, *agent.tools)}
+                child = agent.beside(
+                    messages=_converted(line, "messages", tuple[Message, ...] | None) or (),
+                    tools=[known[name] for name in names if name in known],
+                    system=str(fields.get("system", "")),
+                )
+                child.goes_on = True
+                number = int(fields.get("number", 0))
+                self._agents[number] = child
+                self._boundaries[number] = cast("RecordingBoundary", child.boundary)
             case "tools":
                 specs = _converted(line, "tools", list[dict[str, Any]], [])
                 self._own_tools = made_tools(self._setup, specs, self.conductor, self._workspace)
@@ -334,20 +338,6 @@ class _SecondRun:
             instead=bool(fields.get("instead")),
         )
 
-    def _make_child(self, agent: Agent, line: Line) -> None:
-        fields = line.fields
-        names = cast("list[str]", fields.get("tools") or [])
-        known = {tool.name: tool for tool in (*self._own_tools, *agent.tools)}
-        child = agent.beside(
-            messages=_converted(line, "messages", tuple[Message, ...] | None) or (),
-            tools=[known[name] for name in names if name in known],
-            system=str(fields.get("system", "")),
-        )
-        child.goes_on = True
-        number = int(fields.get("number", 0))
-        self._agents[number] = child
-        self._boundaries[number] = cast("RecordingBoundary", child.boundary)
-
     async def _reload(self) -> None:
         if self._host is None:
             return
@@ -357,10 +347,6 @@ class _SecondRun:
         self.agent.rebuild_system()
         self._reloading = False
         self.conductor.advance()
-
-    def _end(self) -> bool:
-        """The last line; whoever still runs then ran on behind it."""
-        return self.conductor.pass_on()
 
 
 def live_host(directories: list[Path], home: Path, cwd: Path, present: Callable[[], Present]) -> ExtensionHost:
@@ -382,12 +368,6 @@ def live_host(directories: list[Path], home: Path, cwd: Path, present: Callable[
         trust=ExtensionTrust(home),
         remember_guards=False,
     )
-
-
-def _is_passed_over(type: str, live: Live) -> bool:
-    if type in _SILENT or (live.extensions and type in _OF_EXTENSIONS):
-        return True
-    return live.tools and type == "progress"
 
 
 def _done(result: object) -> None:

@@ -143,7 +143,7 @@ def rendered(text: str, depth: int = _DEEPEST) -> str:
     return "\n".join(pieces)
 
 
-def _block(block: markdown.Block, depth: int) -> str:
+def _block(block: markdown.MarkdownBlock, depth: int) -> str:
     match block.kind:
         case "code":
             return f"<pre><code>{escape(markdown.code_of(block)[1])}</code></pre>"
@@ -173,7 +173,7 @@ def _table(lines: Sequence[str]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _list(items: Sequence[markdown.Block]) -> str:
+def _list(items: Sequence[markdown.MarkdownBlock]) -> str:
     """Items that stand further to the right belong to a list inside the item before them."""
     parts: list[str] = []
     open_at: list[tuple[int, str]] = []  # the lists that are open: how far they stand to the right, and their tag
@@ -198,7 +198,7 @@ def spans(text: str, depth: int = _DEEPEST) -> str:
     return "".join(_span(span, depth) for span in inline.spans(text)) if depth else escape(text)
 
 
-def _span(span: inline.Span, depth: int) -> str:
+def _span(span: inline.InlineSpan, depth: int) -> str:
     if span.kind in _STYLES:
         tag = _STYLES[span.kind]
         return f"<{tag}>{spans(span.text, depth - 1)}</{tag}>"

@@ -27,7 +27,7 @@ from zot.tui.widgets import Choice
 from zot.tui.width import visible, wrap
 
 if TYPE_CHECKING:
-    from zot.local_model.install import InstallOffer
+    from zot.local_model.selection import InstallOffer
     from zot.provider.discovery import LocalServer
 
 LOGIN, LATER, INSTALL = "login", "later", "install"
@@ -50,7 +50,7 @@ async def greet(context: CommandContext, *, resume: bool) -> None:
 
 async def _first_launch(context: CommandContext) -> None:
     from zot.frontends.terminal.commands.model import use_model
-    from zot.local_model.install import offer
+    from zot.local_model.selection import offer
     from zot.provider.discovery import find_local_servers
 
     conversation = context.conversation
@@ -113,13 +113,13 @@ _BAR = 40
 
 async def install(dialogs: Dialogs, offer: InstallOffer, redraw: Callable[[], None], proxy: str) -> bool:
     """Whether it can run now; False when the dialog was closed, ZotError when it could not be fetched."""
-    from zot.local_model import install
+    from zot.local_model import selection
 
     dialog = InstallDialog(offer, redraw)
 
     async def work() -> None:
         try:
-            await install.install(offer, tell=dialog.tell, complain=dialog.complain, show=dialog.show, proxy=proxy)
+            await selection.install(offer, tell=dialog.tell, complain=dialog.complain, show=dialog.show, proxy=proxy)
             dialog.finish(True)
         except ZotError as error:
             dialog.failed = error

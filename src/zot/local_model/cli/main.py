@@ -1,7 +1,4 @@
-"""``zot local …``: a model that runs on this machine. Its weights are fetched, listed and removed, its server is run.
-
-Results go to stdout, what is said to a person meanwhile to stderr.
-"""
+"""``zot local …``: install, list and remove weights; run the server. Results go to stdout, progress to stderr."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from zot.cli.arguments import Arguments, parse, verb_of
+from zot.cli.arguments import ParsedArguments, parse, verb_of
 from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError, ZotError, in_words
@@ -23,7 +20,7 @@ from zot.frontends.console import EXIT_CODES, run_loop
 from zot.local_model.memory import ENOUGH_FOR_MEDIUM, amount, free_memory
 from zot.local_model.runtime_dir import all_rooms
 from zot.local_model.selection import default
-from zot.local_model.server_manager import Runtime
+from zot.local_model.server_manager import LocalServerManager
 from zot.local_model.weights import Chosen, Weights, chosen, digest_of, installed, is_path, known, name_for, place_of
 from zot.system.safe_open import read_beginning
 
@@ -43,8 +40,12 @@ def run(argv: list[str]) -> int:
 # --- install
 
 
-def _install(arguments: Arguments) -> int:
-    word = arguments.word(0) or _fitting()
+def _install(arguments: ParsedArguments) -> int:
+    word = arguments.word(0)
+    if not word:
+        free = free_memory()
+        word = "medium" if free >= ENOUGH_FOR_MEDIUM else "small"
+        tell(f"{amount(free)} of memory are free: {word}" if free >= 0 else word)
     if is_path(word):
         name = _install_file(Path(word).expanduser())
     elif (weights := known().get(word)) is not None:
@@ -53,16 +54,13 @@ def _install(arguments: Arguments) -> int:
         names = ", ".join(known())
         raise NotThere(f'there is no model "{word}" to install; there are {names}, and any GGUF file by its path')
     show(f"{name} is installed: {place_of(name)}")
-    _tell_what_is_missing(name)
+    from zot.local_model.server_manager import missing_runtime
+
+    if missing := missing_runtime():
+        tell(f"zot: {missing}")
+    else:
+        tell(f'zot: try it: zot -p --provider local --model {name} "what is in this directory?"')
     return 0
-
-
-def _fitting() -> str:
-    """The better model where it fits beside other work."""
-    free = free_memory()
-    name = "medium" if free >= ENOUGH_FOR_MEDIUM else "small"
-    tell(f"{amount(free)} of memory are free: {name}" if free >= 0 else name)
-    return name
 
 
 def _install_known(weights: Weights) -> str:
@@ -89,8 +87,8 @@ def _install_known(weights: Weights) -> str:
 
 def _install_file(path: Path) -> str:
     """Under the name of the weights they are, or else of the file."""
-    from zot.local_model.download import Partial, Progress, SourceFailed, copy
-    from zot.local_model.gguf import read_header
+    from zot.local_model.download import DownloadProgress, Partial, SourceFailed, copy
+    from zot.local_model.weights import read_header
 
     header = read_header(path)
     try:
@@ -104,7 +102,7 @@ def _install_file(path: Path) -> str:
     with Partial(place_of(weights.name), weights) as partial:
         partial.cut(0)
         partial.check_room()
-        progress = Progress(weights.name, size)
+        progress = DownloadProgress(weights.name, size)
         try:
             copy(path, weights, partial, progress)
             if not partial.is_right():
@@ -125,15 +123,6 @@ def _is_pinned(place: Path, weights: Weights) -> bool:
     return False
 
 
-def _tell_what_is_missing(name: str) -> None:
-    from zot.local_model.server_manager import missing_runtime
-
-    if missing := missing_runtime():
-        tell(f"zot: {missing}")
-    else:
-        tell(f'zot: try it: zot -p --provider local --model {name} "what is in this directory?"')
-
-
 # --- list, remove
 
 
@@ -148,7 +137,7 @@ class _Facts(msgspec.Struct, frozen=True, kw_only=True):
     path: str
 
 
-def _list(arguments: Arguments) -> int:
+def _list(arguments: ParsedArguments) -> int:
     here = {model.name: model for model in installed()}
     table = known()
     names = [*table, *(name for name in here if name not in table)]
@@ -177,7 +166,7 @@ def _facts(name: str, table: dict[str, Weights], here: dict[str, Chosen]) -> _Fa
     )
 
 
-def _remove(arguments: Arguments) -> int:
+def _remove(arguments: ParsedArguments) -> int:
     for word in arguments.words:
         if is_path(word):
             raise NotThere(f"{word} is your own file, and zot does not delete it; name a model of zot local list")
@@ -193,17 +182,17 @@ def _remove(arguments: Arguments) -> int:
 # --- the server
 
 
-def _serve(arguments: Arguments) -> int:
+def _serve(arguments: ParsedArguments) -> int:
 
     return serve(arguments.word(0))
 
 
-def _status(arguments: Arguments) -> int:
+def _status(arguments: ParsedArguments) -> int:
 
     return status(as_json=arguments.has("--json"))
 
 
-_VERBS: dict[str, tuple[Callable[[Arguments], int], int, int | None]] = {  # what it does; least and most words
+_VERBS: dict[str, tuple[Callable[[ParsedArguments], int], int, int | None]] = {  # what it does; least and most words
     "install": (_install, 0, 1),
     "list": (_list, 0, 0),
     "remove": (_remove, 1, None),
@@ -235,10 +224,10 @@ def serve(word: str | None) -> int:
     model = chosen(word) if word else default()
     if model is None:
         raise NotThere("no local model is installed: zot local install small")
-    return run_loop(_hold(Runtime(model)))
+    return run_loop(_hold(LocalServerManager(model)))
 
 
-async def _hold(runtime: Runtime) -> int:
+async def _hold(runtime: LocalServerManager) -> int:
     """As one more of its users."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[int | ZotError] = loop.create_future()
@@ -261,7 +250,7 @@ def _end(ended: asyncio.Future[int | ZotError], how: int | ZotError) -> None:
         ended.set_result(how)
 
 
-async def _serving(runtime: Runtime, ended: asyncio.Future[int | ZotError]) -> None:
+async def _serving(runtime: LocalServerManager, ended: asyncio.Future[int | ZotError]) -> None:
     try:
         running = await runtime.ensure()
     except ZotError as error:

@@ -1,9 +1,7 @@
 """What a weak model is told and allowed at each turn, as a pure function of the request.
 
-A failed command leads it through reading, a change and the same command again; what it changed is checked where the
-task speaks of checking; it may not end before something was done, for some turns; what it repeats is told and
-withheld, and a third repetition or too many turns leave it nothing but to end. What is said behind a result depends on
-nothing that comes later: the prompt stays what it was, and the server's cache holds.
+A failed command leads to reading, a change and the same command; repeated calls are reported and withheld. The note
+behind a result never depends on later messages, so the server's prompt cache stays valid.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from zot.local_model.coaching.file_knowledge import Step, history_of, is_test, listed_files
-from zot.local_model.coaching.next_step import BUILT_IN, Edit, lead
+from zot.local_model.coaching.next_step import BUILT_IN, NextEdit, lead
 from zot.local_model.coaching.prompts import for_step, own_instructions
 from zot.local_model.coaching.task import CoachingTask, read_task
 from zot.provider.dialects.grammar.schema_rules import json_text
@@ -42,7 +40,7 @@ def advise(request: Request) -> Advice:
         return Advice(prompt=move, instructions=own, earlier=history.earlier, temperature=move.temperature)
     watch = _Watch(task, listed, tools)
     notes = tuple([watch.note(step) for step in history.steps])
-    if isinstance(move, Edit):
+    if isinstance(move, NextEdit):
         return Advice(only=("edit",), files={move.path: history.files[move.path]}, final=False, notes=notes)
     if move is not None:
         prompt = for_step(task.text, move.tool, [value for values in move.choices.values() for value in values])
@@ -80,7 +78,11 @@ class _Watch:
         """What is said behind the result of this step."""
         self._count += 1
         self._withheld = set()
-        if self._is_repeated(step):
+        if step.call.name in _CHANGING and not step.result.is_error:
+            self._seen.clear()
+        key = f"{step.call.name} {json_text(step.args)}"
+        self._seen[key] = self._seen.get(key, 0) + 1
+        if self._seen[key] > 1:
             self._repeats += 1
             self._stuck += 1
             self._withheld = {step.call.name}
@@ -116,19 +118,21 @@ class _Watch:
         named = [path for path in self._listed if self._task.is_about(path)]
         return [path for path in named if path not in self._changed_files] if len(named) > 1 else []
 
-    def _is_repeated(self, step: Step) -> bool:
-        if step.call.name in _CHANGING and not step.result.is_error:
-            self._seen.clear()
-        key = f"{step.call.name} {json_text(step.args)}"
-        self._seen[key] = self._seen.get(key, 0) + 1
-        return self._seen[key] > 1
-
     def _progress(self, step: Step) -> str:
         name, failed = step.call.name, step.result.is_error
         if name == "bash":
             return self._ran(step) or (self._asked() if self._task.only_asks else "")
         if name in _CHANGING:
-            return self._tried_to_change(step)
+            if step.result.is_error:
+                self._stuck += 1
+                self._single = "are the same" in step.text
+                same = "Nothing was changed: new is the same as old. Choose the line that is wrong."
+                return same if self._single else ""
+            self._single = False
+            self._changed, self._changes = True, self._changes + 1
+            self._changed_files[step.path] = self._changed_files.get(step.path, 0) + 1
+            self._new += step.new_lines
+            return f"Now run `{self._failed}` again." if self._failed else ""
         if name == "read" and not failed:
             self._read.add(step.path)
             if self._failed:
@@ -143,17 +147,6 @@ class _Watch:
         if self._task.only_asks:
             return f"Now answer the question: {self._task.text.strip()}"
         return f"Now do it: {self._task.text.strip()}" if self._task.changes and not self._changes else ""
-
-    def _tried_to_change(self, step: Step) -> str:
-        if step.result.is_error:
-            self._stuck += 1
-            self._single = "are the same" in step.text
-            return "Nothing was changed: new is the same as old. Choose the line that is wrong." if self._single else ""
-        self._single = False
-        self._changed, self._changes = True, self._changes + 1
-        self._changed_files[step.path] = self._changed_files.get(step.path, 0) + 1
-        self._new += step.new_lines
-        return f"Now run `{self._failed}` again." if self._failed else ""
 
     def _ran(self, step: Step) -> str:
         command = str(step.args.get("command", "")).strip()
@@ -179,7 +172,12 @@ class _Watch:
     # --- what is allowed
 
     def advice(self, files: Mapping[str, str], notes: tuple[str, ...]) -> Advice:
-        editable = self._editable(files)
+        if not self._failed:
+            left = self._unchanged() if self._changes else []
+            editable = {path: text for path, text in files.items() if not left or path in left}
+        else:  # tests are not edited while one fails, unless the task is about them
+            code = {path: text for path, text in files.items() if not is_test(path) or self._task.is_about(path)}
+            editable = code or dict(files)
         only, choices = self._plan(editable)
         if only is not None and not (set(only) & self._tools - self._withheld):
             only, choices = None, {}
@@ -209,20 +207,16 @@ class _Watch:
             return False
         return self._count > 0 or not self._listed
 
-    def _editable(self, files: Mapping[str, str]) -> dict[str, str]:
-        """Tests are not what is mended while one fails, unless the task is about them. Without a failure
-        only files that were not changed are, where some of those the task names are left."""
-        if not self._failed:
-            left = self._unchanged() if self._changes else []
-            kept = {path: text for path, text in files.items() if not left or path in left}
-            return kept
-        code = {path: text for path, text in files.items() if not is_test(path) or self._task.is_about(path)}
-        return code or dict(files)
-
     def _plan(self, files: Mapping[str, str]) -> tuple[tuple[str, ...] | None, Choices]:
         """The tools of the next turn and what they may be given; None is all of them."""
         if self._failed:
-            return self._mending(files)
+            if self._changed:
+                return ("bash",), {"bash": {"command": (self._failed,)}}
+            unread = [path for path in self._listed if path not in self._read and not path.endswith("/")]
+            code = [path for path in unread if not is_test(path)] or unread
+            if not [path for path in files if not is_test(path) or self._task.is_about(path)]:
+                return (_LOOKING, {"read": {"path": tuple(code)}}) if code else (_LOOKING, {})
+            return ("edit", "write"), {"write": {"path": tuple(files)}}
         if not self._count and not self._task.runs:
             named = [path for path in self._listed if self._task.is_about(path)]
             if 0 < len(named) <= _MOST_MENTIONED:
@@ -246,15 +240,6 @@ class _Watch:
         if not unread:
             self._withheld.add("read")
         return {"read": {"path": tuple(unread)}}
-
-    def _mending(self, files: Mapping[str, str]) -> tuple[tuple[str, ...] | None, Choices]:
-        if self._changed:
-            return ("bash",), {"bash": {"command": (self._failed,)}}
-        unread = [path for path in self._listed if path not in self._read and not path.endswith("/")]
-        code = [path for path in unread if not is_test(path)] or unread
-        if not [path for path in files if not is_test(path) or self._task.is_about(path)]:
-            return (_LOOKING, {"read": {"path": tuple(code)}}) if code else (_LOOKING, {})
-        return ("edit", "write"), {"write": {"path": tuple(files)}}
 
 
 _THE_TEST = "This is the test. Read the code that it tests."

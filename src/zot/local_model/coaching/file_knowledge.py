@@ -1,6 +1,6 @@
-"""What a transcript tells of the files it speaks of: what was read whole, written, and edited since.
+"""File contents known from a transcript: read whole, written, and edited since.
 
-Commands may change files behind its back; then an edit fails, its file is not known any more, and is read again.
+If a command changed a file, an edit fails; the file then counts as unknown and is read again.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class RunHistory(msgspec.Struct, frozen=True):
         return missing or any(said in self.output[-500:] for said in ("Ran 0 tests", "no tests ran", "NO TESTS RAN"))
 
 
-class History(msgspec.Struct):
+class TaskHistory(msgspec.Struct):
     """``files`` hold what is known of files now, ``before`` what they held when they were first seen in this prompt,
     ``tries`` how often each was written or edited, ``refused`` the calls that a guard or the user did not
     allow or that could not be carried out."""
@@ -185,16 +185,33 @@ class History(msgspec.Struct):
         return [run for run in self.runs if run.command == command]
 
 
-def history_of(messages: Sequence[Message]) -> History:
+def history_of(messages: Sequence[Message]) -> TaskHistory:
     places = [number for number, message in enumerate(messages) if message.role == "user"]
     start = places[-1] if places else 0
     if not messages:
-        return History()
+        return TaskHistory()
     earlier = _exchange(messages[places[-2] : start]) if len(places) > 1 else ("", "")
     files = known_files(steps_of(messages[:start]))
-    told = History(prompt=messages[start].text(), earlier=earlier, files=files, before=dict(files))
+    told = TaskHistory(prompt=messages[start].text(), earlier=earlier, files=files, before=dict(files))
     for step in steps_of(messages[start:]):
-        _add(step, told)
+        told.steps.append(step)
+        name, failed = step.call.name, step.result.is_error
+        known_after(step, told.files)
+        if name == "read" and failed:
+            told.unreadable.add(step.path)
+        elif name == "read":
+            told.read.append(step.path)
+            if step.path in told.files and step.path not in told.tries:
+                told.before[step.path] = told.files[step.path]
+        elif name in ("grep", "glob") and not failed:
+            told.found.append(step)
+        elif name == "bash" and "[exit " in step.text[-200:]:
+            command = str(step.args.get("command", "")).strip()
+            told.runs.append(RunHistory(command, step.text, failed, told.changes))
+        elif name in _CHANGING and (not failed or "are the same" in step.text):
+            told.tries[step.path] = told.tries.get(step.path, 0) + 1
+        elif failed and name != "grep":
+            told.refused.append(step)
     return told
 
 
@@ -204,53 +221,27 @@ def _exchange(messages: Sequence[Message]) -> tuple[str, str]:
     return messages[0].text(), said[-1] if said else ""
 
 
-def _add(step: Step, told: History) -> None:
-    """The next step, in order."""
-    told.steps.append(step)
-    name, failed = step.call.name, step.result.is_error
-    known_after(step, told.files)
-    if name == "read" and failed:
-        told.unreadable.add(step.path)
-    elif name == "read":
-        told.read.append(step.path)
-        if step.path in told.files and step.path not in told.tries:
-            told.before[step.path] = told.files[step.path]
-    elif name in ("grep", "glob") and not failed:
-        told.found.append(step)
-    elif name == "bash" and "[exit " in step.text[-200:]:
-        command = str(step.args.get("command", "")).strip()
-        told.runs.append(RunHistory(command, step.text, failed, told.changes))
-    elif name in _CHANGING and (not failed or "are the same" in step.text):
-        told.tries[step.path] = told.tries.get(step.path, 0) + 1
-    elif failed and name != "grep":
-        told.refused.append(step)
-
-
 def broken(path: str, text: str) -> str:
-    """Why a file is not what its name says; empty where it is, or where nobody can tell."""
+    """Why a file does not parse as its name says; empty if it does or cannot be checked."""
     ending = path.rpartition(".")[2]
     if len(text) > _LARGEST_PARSED or ending not in ("py", "json", "toml"):
         return ""
     try:
-        _parse(ending, text)
+        if ending == "json":
+            msgspec.json.decode(text.encode("utf-8", "surrogatepass"))
+        elif ending == "toml":
+            import tomllib
+
+            tomllib.loads(text)
+        else:
+            import ast
+            import warnings
+
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                ast.parse(text)
     except (SyntaxError, ValueError, msgspec.MsgspecError) as error:
         return str(error)[:200]
     except (RecursionError, MemoryError):
         return ""
     return ""
-
-
-def _parse(ending: str, text: str) -> None:
-    if ending == "json":
-        msgspec.json.decode(text.encode("utf-8", "surrogatepass"))
-    elif ending == "toml":
-        import tomllib
-
-        tomllib.loads(text)
-    else:
-        import ast
-        import warnings
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(text)

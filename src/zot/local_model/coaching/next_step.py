@@ -1,8 +1,7 @@
-"""Which step comes next where the words of a task tell: a call that is settled, a fresh prompt, or neither.
+"""Chooses the next step of a task from its words: a fixed call, a fresh prompt, or neither.
 
-A question is answered from what was read or found; what is to be counted or moved is done by a command; a change is
-made in the files the task names, each written whole, and tried with the tests where something is to be mended. What
-does not fit any of this is left to the model and the transcript.
+Questions are answered from files and matches, counting is done by a command, a change rewrites the named files and runs
+their tests. All else is left to the model.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from zot.local_model.coaching.file_knowledge import History, RunHistory, broken, is_test
+from zot.local_model.coaching.file_knowledge import RunHistory, TaskHistory, broken, is_test
 from zot.local_model.coaching.prompts import for_answer, for_command, for_file, for_report, shown_output
 from zot.local_model.coaching.task import CoachingTask
 from zot.provider.dialects.grammar.turn_advice import FreshPrompt
@@ -35,28 +34,28 @@ _CODE = frozenset(
 _TEST_COMMANDS = (("package.json", "npm test"), ("Cargo.toml", "cargo test"), ("go.mod", "go test ./..."))
 
 
-class Call(msgspec.Struct, frozen=True):
+class NextCall(msgspec.Struct, frozen=True):
     """A call of this tool, with one of these values for each argument that is named."""
 
     tool: str
     choices: dict[str, tuple[str, ...]] = {}
 
 
-class Edit(msgspec.Struct, frozen=True):
+class NextEdit(msgspec.Struct, frozen=True):
     """A line of this file, with what is indented below it, is replaced, in sight of all that was done."""
 
     path: str
 
 
-Move = Call | Edit | FreshPrompt | None
+Move = NextCall | NextEdit | FreshPrompt | None
 
 
-def lead(task: CoachingTask, history: History, listed: Sequence[str], tools: frozenset[str]) -> Move:
+def lead(task: CoachingTask, history: TaskHistory, listed: Sequence[str], tools: frozenset[str]) -> Move:
     return _Lead(task, history, listed, tools).move()
 
 
 class _Lead:
-    def __init__(self, task: CoachingTask, history: History, listed: Sequence[str], tools: frozenset[str]) -> None:
+    def __init__(self, task: CoachingTask, history: TaskHistory, listed: Sequence[str], tools: frozenset[str]) -> None:
         self._task = task
         self._history = history
         self._tools = tools
@@ -69,12 +68,26 @@ class _Lead:
         if len(self._history.steps) >= MOST_STEPS or len(self._history.refused) > 1 or self._task.is_long:
             return None
         if self._tools - BUILT_IN and not self._named:
-            return None  # a tool of somebody else may be what the task is about
+            return None  # the task may be about another tool
         task = self._task
         if "bash" in self._tools and not task.changes and (command := self._to_run()):
-            return self._run(command)
+            if not (runs := self._history.runs_of(command)):
+                return self._once(NextCall("bash", {"command": (command,)}))
+            if self._task.asks:
+                return for_answer(self._task.text, _outputs(runs[-1:]))
+            return self._report()
         if "bash" in self._tools and (task.handles or (task.counts and task.only_asks)):
-            return self._by_command()
+            runs = self._history.runs
+            good = [
+                run
+                for run in runs
+                if not run.failed
+                and (not self._task.asks or re.sub(r"^\$ .*|\[exit .*", "", run.output, flags=re.MULTILINE).strip())
+            ]
+            if not good and len(runs) < MOST_COMMANDS:
+                known = _outputs([run for run in runs[-1:] if run.failed])
+                return for_command(self._task.text, self._names, known, warmth=WARMTH[min(len(runs), 4)])
+            return for_answer(self._task.text, _outputs(good or runs[-1:])) if self._task.asks else self._report()
         if task.only_asks:
             return self._question()
         return self._change() if task.changes else None
@@ -93,37 +106,26 @@ class _Lead:
     def _runner(self, path: str) -> str:
         return _RUNNERS.get(path.rpartition(".")[2], "")
 
-    def _run(self, command: str) -> Move:
-        if not (runs := self._history.runs_of(command)):
-            return self._once(Call("bash", {"command": (command,)}))
-        if self._task.asks:
-            return for_answer(self._task.text, _outputs(runs[-1:]))
-        return self._report()
-
-    def _by_command(self) -> Move:
-        """Small models cannot count, but know commands that do."""
-        runs = self._history.runs
-        good = [run for run in runs if not run.failed and (not self._task.asks or _says_something(run))]
-        if not good and len(runs) < MOST_COMMANDS:
-            known = _outputs([run for run in runs[-1:] if run.failed])
-            return for_command(self._task.text, self._names, known, warmth=WARMTH[min(len(runs), 4)])
-        return for_answer(self._task.text, _outputs(good or runs[-1:])) if self._task.asks else self._report()
-
     # --- questions
 
     def _question(self) -> Move:
         history = self._history
         if unread := self._unread(self._named):
-            return self._once(Call("read", {"path": unread}))
+            return self._once(NextCall("read", {"path": unread}))
         if not self._named and (move := self._search()):
             return move
         if not self._named and not history.found:
-            likely = self._likely()
+            if not self._complete or len(self._listed) > 2 * MOST_READ:
+                likely = []
+            else:
+                words = {word for word in re.findall(r"[a-z]{3,}", self._task.text.lower())}
+                likely = sorted(self._listed, key=lambda path: not words & set(re.findall(r"[a-z]{3,}", path.lower())))
             if not likely:
                 return None
             if len(history.read) < MOST_READ and (unread := self._unread(likely)):
-                return self._once(Call("read", {"path": unread[:1]}))
-        return for_answer(self._task.text, {**self._contents(history.read), **_matches(history)})
+                return self._once(NextCall("read", {"path": unread[:1]}))
+        contents = {path: history.files[path] for path in history.read if path in history.files}
+        return for_answer(self._task.text, {**contents, **_matches(history)})
 
     def _search(self) -> Move:
         """For words that stand in the files as they do in the question; then the files where they were found."""
@@ -133,19 +135,13 @@ class _Lead:
         hits = _matches(self._history)
         left = [word for word in self._task.search_words if re.escape(word) not in searched and word not in searched]
         if not hits and left:
-            return self._once(Call("grep", {"pattern": (_pattern(left[0]),)}))
+            pattern = re.escape(left[0]).replace("\\ ", " ").replace("\\-", "-").replace('\\"', '"')
+            return self._once(NextCall("grep", {"pattern": (pattern,)}))
         if hits and not self._task.where:
             places = list(dict.fromkeys(line.partition(":")[0] for text in hits.values() for line in text.split("\n")))
             if unread := self._unread(places[:2]):
-                return self._once(Call("read", {"path": unread}))
+                return self._once(NextCall("read", {"path": unread}))
         return None
-
-    def _likely(self) -> list[str]:
-        """All files of a small project, those first whose names have a word of the question."""
-        if not self._complete or len(self._listed) > 2 * MOST_READ:
-            return []
-        words = {word for word in re.findall(r"[a-z]{3,}", self._task.text.lower())}
-        return sorted(self._listed, key=lambda path: not words & set(re.findall(r"[a-z]{3,}", path.lower())))
 
     # --- changes
 
@@ -155,13 +151,13 @@ class _Lead:
             return None
         others = [path for path in (*self._named, *self._tests(targets)) if path not in targets]
         if unread := self._unread(others):
-            return self._once(Call("read", {"path": unread[:1]}))
+            return self._once(NextCall("read", {"path": unread[:1]}))
         check = self._check(targets) if "bash" in self._tools else ""
         runs = [run for run in self._history.runs_of(check) if not run.says_nothing] if check else []
         if check and self._wants_run(check, runs):
-            return self._once(Call("bash", {"command": (check,)}))
+            return self._once(NextCall("bash", {"command": (check,)}))
         if unread := self._unread(targets, also=targets):  # last: what was read last is what such a model thinks of
-            return self._once(Call("read", {"path": unread[:1]}))
+            return self._once(NextCall("read", {"path": unread[:1]}))
         last = runs[-1] if runs else None
         if last is not None and not last.failed and last.changes == self._history.changes > 0:
             return self._report(last)
@@ -189,10 +185,11 @@ class _Lead:
         text = self._history.before.get(path, "")
         if path in self._history.read and path not in self._history.before:
             return None  # there is more in it than was seen
-        if len(text) > LARGEST or text.count("\n") > LONGEST or self._has_fences(path, text):
+        fenced = not path.endswith((".md", ".markdown")) and any(line.startswith("`") for line in text.split("\n"))
+        if len(text) > LARGEST or text.count("\n") > LONGEST or fenced:
             return None  # piece by piece, by the model itself
         if tries == BY_LINE and failing is not None and "edit" in self._tools and not self._history.is_changed(path):
-            return Edit(path)
+            return NextEdit(path)
         return self._write(path, tries, failing)
 
     def _write(self, path: str, tries: int, failing: RunHistory | None) -> FreshPrompt:
@@ -214,19 +211,19 @@ class _Lead:
         return not self._history.is_changed(path) or bool(broken(path, text)) or not self._has_names(path, text)
 
     def _has_names(self, path: str, text: str) -> bool:
-        """What the task spells out as a name or quotes is expected in what it asks for, though not where it is mended,
-        taken away or spread over several files."""
+        """Names that the task quotes must be in the file, unless it mends, removes or has several targets."""
         if self._task.mends or self._task.removes or len(self._targets()) > 1:
             return True
         names = [word for word in self._task.literal_words if word not in path]
         return all(name in text for name in names)
 
-    def _has_fences(self, path: str, text: str) -> bool:
-        return not path.endswith((".md", ".markdown")) and any(line.startswith("`") for line in text.split("\n"))
-
     def _targets(self) -> list[str]:
         """The files that are to be changed, or made."""
-        new = [name for name in self._task.file_names if name not in self._listed and not self._is_known(name)]
+        new = [
+            name
+            for name in self._task.file_names
+            if name not in self._listed and not any(path.endswith(f"/{name}") for path in self._listed)
+        ]
         if new and self._task.creates:
             return new
         named = [path for path in self._named if not is_test(path)] or self._named
@@ -237,9 +234,6 @@ class _Lead:
             output = "".join(run.output for run in self._history.runs)
             return sorted(code, key=lambda path: -output.count(path))[:2]
         return self._listed if len(self._listed) == 1 and self._complete else []
-
-    def _is_known(self, name: str) -> bool:
-        return any(path.endswith(f"/{name}") for path in self._listed)
 
     def _tests(self, targets: Sequence[str]) -> list[str]:
         """Of these files, where something is to be mended."""
@@ -255,18 +249,15 @@ class _Lead:
                 return command
         tests = [path for path in targets if is_test(path)] or self._tests(targets)
         if tests and (self._task.mends or self._task.checks):
-            return self._test_command(tests)
+            for name, command in _TEST_COMMANDS:
+                if name in self._listed:
+                    return command
+            if not tests[0].endswith(".py"):
+                return ""
+            text = self._history.files.get(tests[0], "")
+            return "python3 -m unittest" if "unittest" in text or not text else "python3 -m pytest -q"
         new = [path for path in targets if path not in {*self._history.before, *self._listed} and self._runner(path)]
         return f"{self._runner(new[0])} {new[0]}" if new and self._task.prints else ""
-
-    def _test_command(self, tests: Sequence[str]) -> str:
-        for name, command in _TEST_COMMANDS:
-            if name in self._listed:
-                return command
-        if not tests[0].endswith(".py"):
-            return ""
-        text = self._history.files.get(tests[0], "")
-        return "python3 -m unittest" if "unittest" in text or not text else "python3 -m pytest -q"
 
     # --- the end
 
@@ -296,39 +287,28 @@ class _Lead:
         found = dict.fromkeys(path for path in paths if path not in seen and (path in self._listed or path in also))
         return tuple(found)
 
-    def _contents(self, paths: Sequence[str]) -> dict[str, str]:
-        return {path: self._history.files[path] for path in paths if path in self._history.files}
-
-    def _once(self, call: Call) -> Move:
+    def _once(self, call: NextCall) -> Move:
         """Unless it was made again and again: then the model goes on by itself."""
-        same = [step for step in self._history.steps if step.call.name == call.tool and _fits(step.args, call.choices)]
+        same = [
+            step
+            for step in self._history.steps
+            if step.call.name == call.tool
+            and all(step.args.get(name) in values for name, values in call.choices.items())
+        ]
         return call if call.tool in self._tools and len(same) <= MOST_TRIES + 1 else None
-
-
-def _fits(args: dict[str, object], choices: dict[str, tuple[str, ...]]) -> bool:
-    return all(args.get(name) in values for name, values in choices.items())
-
-
-def _says_something(run: RunHistory) -> bool:
-    return bool(re.sub(r"^\$ .*|\[exit .*", "", run.output, flags=re.MULTILINE).strip())
 
 
 def _outputs(runs: Sequence[RunHistory]) -> dict[str, str]:
     return {f"`{run.command}` {'fails' if run.failed else 'prints'}": shown_output(run.output) for run in runs}
 
 
-def _matches(history: History) -> dict[str, str]:
+def _matches(history: TaskHistory) -> dict[str, str]:
     """What searches found, by what they looked for."""
     return {
         f"Lines with {step.args.get('pattern')}": step.text.strip()
         for step in history.found
         if step.call.name == "grep" and not step.text.startswith("no match")
     }
-
-
-def _pattern(word: str) -> str:
-    """As a regular expression."""
-    return re.escape(word).replace("\\ ", " ").replace("\\-", "-").replace('\\"', '"')
 
 
 def _difference(before: str, after: str) -> str:

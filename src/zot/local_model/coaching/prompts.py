@@ -1,7 +1,6 @@
-"""Fresh prompts: one message with what is known, the task, and one sentence of what to do now.
+"""Fresh prompts: one message with known files, the task and one instruction.
 
-A small model that reads a whole transcript of actions is led away by it; asked like this, it answers, writes a file or
-a command far better. What it writes stands in a block, and becomes the one argument of a call that is otherwise fixed.
+A small model answers this better than a transcript; the block it writes becomes the argument of a fixed call.
 """
 
 from __future__ import annotations
@@ -90,8 +89,7 @@ def for_answer(question: str, known: Mapping[str, str]) -> FreshPrompt:
 
 
 def for_file(task: str, path: str, known: Mapping[str, str], *, opening: str = "", warmth: float = 0.0) -> FreshPrompt:
-    """With an ``opening`` a sentence comes first that begins so: it makes a model think that copies what it sees.
-    A text that may hold blocks itself stands without one around it."""
+    """With an ``opening`` the model writes a sentence that begins so first. A text with fences gets none."""
     bare = path.endswith((".md", ".markdown")) and FENCE in known.get(path, FENCE)
     then = f"Write the whole new content of {path}{'' if bare else ' in a code block'}"
     opening = "" if bare else opening

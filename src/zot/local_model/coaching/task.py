@@ -1,7 +1,4 @@
-"""What a prompt asks for, as far as its words tell: a question, a change, something to run, something to count.
-
-English words only; a prompt in another language is none of these, and gets no help that depends on it.
-"""
+"""Classifies a prompt by its English words: question, change, something to run or to count."""
 
 from __future__ import annotations
 

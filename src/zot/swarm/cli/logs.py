@@ -1,7 +1,4 @@
-"""``zot swarm logs`` and ``zot swarm attach``: what a worker said and says, as lines.
-
-Attached, what is typed goes to the worker. Leaving it changes nothing.
-"""
+"""``zot swarm logs`` and ``zot swarm attach``: print what a worker says; attached, typed lines go to it."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from zot.cli.arguments import Arguments, parse
+from zot.cli.arguments import ParsedArguments, parse
 from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import ZotError
@@ -31,33 +28,28 @@ def run(verb: str, argv: list[str]) -> int:
     return run_loop(_logs(arguments) if verb == "logs" else _attach(arguments.words[0]))
 
 
-async def _logs(arguments: Arguments) -> int:
+async def _logs(arguments: ParsedArguments) -> int:
     home = zot_home()
     worker = client.load_worker(home, arguments.words[0])
     as_json = arguments.has("--json")
     if arguments.has("-f", "--follow"):
         async with client.connect_if_running(home) as swarm:
             if swarm is not None:
-                return await _follow(swarm, worker.id, as_json)
+                over = (await swarm.get(worker.id)).worker.status in ("done", "failed", "stopped", "lost")
+                await swarm.subscribe(worker.id, past=True)
+                if over:
+                    await swarm.subscribe(worker.id, off=True)
+                attempts = 0
+                async for event in swarm.events():
+                    if isinstance(event, SwarmEvent) and event.id == worker.id:
+                        _print(event.event, as_json)
+                        sys.stdout.flush()
+                        attempts += event.event.get("type") == _ENDED
+                        if event.event.get("type") == _ENDED and await _is_over(swarm, worker.id):
+                            return 0
+                return 0
     for line in recorded(WorkerStore(home).of(worker.id).events):
         _print(json.loads(line), as_json)
-    return 0
-
-
-async def _follow(swarm: client.SupervisorClient, id: str, as_json: bool) -> int:
-    """To the end of the worker."""
-    over = (await swarm.get(id)).worker.status in ("done", "failed", "stopped", "lost")
-    await swarm.subscribe(id, past=True)
-    if over:
-        await swarm.subscribe(id, off=True)
-    attempts = 0
-    async for event in swarm.events():
-        if isinstance(event, SwarmEvent) and event.id == id:
-            _print(event.event, as_json)
-            sys.stdout.flush()
-            attempts += event.event.get("type") == _ENDED
-            if event.event.get("type") == _ENDED and await _is_over(swarm, id):
-                return 0
     return 0
 
 

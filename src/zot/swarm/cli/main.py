@@ -1,6 +1,6 @@
-"""``zot swarm …``: workers in the background, started, looked at, told more, stopped and continued.
+"""``zot swarm …``: start, list, show, stop and continue background workers.
 
-Ids and answers go to stdout, what happens meanwhile to stderr. A worker that is not there is exit status 2.
+Ids and answers go to stdout, progress to stderr. Exit status 2: no such worker.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from zot.cli.arguments import Arguments, parse, verb_of
+from zot.cli.arguments import ParsedArguments, parse, verb_of
 from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError, ZotError
@@ -60,7 +60,7 @@ def run(argv: list[str]) -> int:
 # --- starting
 
 
-def _start(arguments: Arguments) -> int:
+def _start(arguments: ParsedArguments) -> int:
     if typed := arguments.values.get("--resume"):
         return _continue(typed, arguments)
     task = " ".join(arguments.words)
@@ -71,7 +71,7 @@ def _start(arguments: Arguments) -> int:
     return run_loop(_started(arguments, task))
 
 
-async def _started(arguments: Arguments, task: str) -> int:
+async def _started(arguments: ParsedArguments, task: str) -> int:
     from zot.swarm.worker_config import prepare_worker  # only who starts needs a provider
 
     spec, credential = prepare_worker(starter(arguments), request(arguments, task))
@@ -85,7 +85,7 @@ async def _started(arguments: Arguments, task: str) -> int:
         return await awaited(swarm, info.id, arguments)
 
 
-def starter(arguments: Arguments) -> RunConfig:
+def starter(arguments: ParsedArguments) -> RunConfig:
     """The command line has no limits of its own: it gives its workers a key and a directory."""
     from zot.agent.config import RunConfig
 
@@ -93,17 +93,21 @@ def starter(arguments: Arguments) -> RunConfig:
     return RunConfig(home=zot_home(), cwd=os.getcwd(), provider=provider, api_key=key)
 
 
-def request(arguments: Arguments, task: str) -> SwarmStart:
+def request(arguments: ParsedArguments, task: str) -> SwarmStart:
     """What the switches of ``start`` ask for."""
     if arguments.has("--worktree") and arguments.has("--shared"):
         raise UsageError("--worktree and --shared exclude each other")
     values = arguments.values
     tools = values.get("--tools")
     timeout = values.get("--timeout")
+    typed = values.get("--cwd", "")
+    path = os.path.abspath(os.path.expanduser(typed)) if typed else os.getcwd()
+    if not os.path.isdir(path):
+        raise UsageError(f'--cwd "{typed}": not a directory')
     return SwarmStart(
         task=task,
         name=values.get("--name", ""),
-        cwd=_directory(values.get("--cwd", "")),
+        cwd=path,
         mode="worktree" if arguments.has("--worktree") else "shared" if arguments.has("--shared") else "",
         write=arguments.has("--write"),
         include_dirty=arguments.has("--include-dirty"),
@@ -124,8 +128,8 @@ def request(arguments: Arguments, task: str) -> SwarmStart:
     )
 
 
-def amount(arguments: Arguments, switch: str, *, whole: bool = False) -> float:
-    """Above 0; 0 when it was not typed. Nobody who types a limit of nothing wants to have none."""
+def amount(arguments: ParsedArguments, switch: str, *, whole: bool = False) -> float:
+    """Above 0; 0 if it was not typed. A typed 0 is an error."""
     typed = arguments.values.get(switch)
     if typed is None:
         return 0.0
@@ -148,14 +152,7 @@ def duration(switch: str, typed: str) -> float:
     return seconds
 
 
-def _directory(typed: str) -> str:
-    path = os.path.abspath(os.path.expanduser(typed)) if typed else os.getcwd()
-    if not os.path.isdir(path):
-        raise UsageError(f'--cwd "{typed}": not a directory')
-    return path
-
-
-def _show_started(info: WorkerInfo, arguments: Arguments) -> None:
+def _show_started(info: WorkerInfo, arguments: ParsedArguments) -> None:
     if arguments.has("--json"):
         show_spelled(json.dumps(as_json(info)))
     else:
@@ -178,7 +175,7 @@ def _what_now(info: WorkerInfo) -> str:
 # --- waiting
 
 
-async def awaited(swarm: client.SupervisorClient, id: str, arguments: Arguments) -> int:
+async def awaited(swarm: client.SupervisorClient, id: str, arguments: ParsedArguments) -> int:
     """Until it has done what it was told: its last words on stdout, and 0 when it got that far."""
     info = await _watched(swarm, id)
     found = await swarm.get(id)
@@ -210,7 +207,7 @@ async def _watched(swarm: client.SupervisorClient, id: str) -> WorkerInfo:
     raise ZotError("the swarm's supervisor has ended; `zot swarm list --all` says what became of its workers")
 
 
-def _wait(arguments: Arguments) -> int:
+def _wait(arguments: ParsedArguments) -> int:
     async def wait() -> int:
         typed = arguments.values.get("--timeout")
         home, codes = zot_home(), [0]
@@ -231,7 +228,7 @@ def _wait(arguments: Arguments) -> int:
     return run_loop(wait())
 
 
-def _ended(home: Path, id: str, arguments: Arguments) -> int:
+def _ended(home: Path, id: str, arguments: ParsedArguments) -> int:
     found = recorded(home, id)
     if arguments.has("--json"):
         show_spelled(json.dumps({**as_json(found.worker), "answer": found.answer}))
@@ -243,13 +240,13 @@ def _ended(home: Path, id: str, arguments: Arguments) -> int:
     return 1
 
 
-def _resume(arguments: Arguments) -> int:
+def _resume(arguments: ParsedArguments) -> int:
     return _continue(arguments.words[0], arguments)
 
 
-def _continue(typed: str, arguments: Arguments) -> int:
+def _continue(typed: str, arguments: ParsedArguments) -> int:
     async def go_on() -> int:
-        from zot.swarm.credentials import resolve_worker_credential
+        from zot.swarm.worker_config import resolve_worker_credential
 
         home = zot_home()
         worker = client.load_worker(home, typed)
@@ -270,7 +267,7 @@ def _continue(typed: str, arguments: Arguments) -> int:
 # --- looking
 
 
-def _list(arguments: Arguments) -> int:
+def _list(arguments: ParsedArguments) -> int:
     problems: list[str] = []
     rows = run_loop(client.workers(zot_home(), all=arguments.has("--all"), problems=problems))
     for problem in problems:
@@ -282,7 +279,10 @@ def _list(arguments: Arguments) -> int:
         tell("no worker lives" + ("" if arguments.has("--all") else "; `zot swarm list --all` shows those that ended"))
         return 0
     width, names = max(len(info.id) for info in rows), max(len(info.name) for info in rows)
-    columns = _columns()
+    try:
+        columns = os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        columns = 0
     for info in rows:
         left = f"{info.id:<{width}}  {info.name:<{names}}  {info.status:<7}  {age(info):>4}"
         what = info.activity if info.status in ("running", "waiting") else info.reason or info.last
@@ -292,15 +292,7 @@ def _list(arguments: Arguments) -> int:
     return 0
 
 
-def _columns() -> int:
-    """Of the terminal, in which rows are to stay rows; 0 for a program, which gets all of them."""
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns
-    except (OSError, ValueError):
-        return 0
-
-
-def _show(arguments: Arguments) -> int:
+def _show(arguments: ParsedArguments) -> int:
     found = run_loop(looked_at(zot_home(), arguments.words[0]))
     info = found.worker
     if arguments.has("--json"):
@@ -368,7 +360,7 @@ def show_text(text: str) -> None:
 # --- telling and ending
 
 
-def _send(arguments: Arguments) -> int:
+def _send(arguments: ParsedArguments) -> int:
     worker, *words = arguments.words
     text = sys.stdin.read() if words == ["-"] else " ".join(words)
     if not text.strip():
@@ -386,7 +378,7 @@ def _send(arguments: Arguments) -> int:
     return run_loop(send())
 
 
-def _stop(arguments: Arguments) -> int:
+def _stop(arguments: ParsedArguments) -> int:
     every = arguments.has("--all")
     if every == bool(arguments.words):
         raise UsageError("name a worker, or --all")
@@ -409,7 +401,7 @@ def _stop(arguments: Arguments) -> int:
     return run_loop(stop())
 
 
-_VERBS: dict[str, tuple[Callable[[Arguments], int], int, int | None]] = {
+_VERBS: dict[str, tuple[Callable[[ParsedArguments], int], int, int | None]] = {
     "start": (_start, 0, None),
     "list": (_list, 0, 0),
     "show": (_show, 1, 1),

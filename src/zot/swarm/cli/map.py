@@ -1,6 +1,6 @@
-"""``zot swarm map``: one worker for each line of a list, results as lines of JSON, and a line that says how far it is.
+"""``zot swarm map``: one worker per line of a list; results as JSON lines, progress on stderr.
 
-The exit status is 0 when every item is done, else 1; 130 after ctrl+c, which leaves the workers that run at work.
+Exit status 0: every item is done; 1: not all; 130: interrupted, running workers continue.
 """
 
 from __future__ import annotations
@@ -13,14 +13,23 @@ from typing import Any
 
 import msgspec
 
-from zot.cli.arguments import Arguments, parse
+from zot.cli.arguments import ParsedArguments, parse
 from zot.cli.output import draw_over, show_path, tell
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError, in_words
 from zot.frontends.console import run_loop
 from zot.swarm.cli.main import amount, request, starter
-from zot.swarm.fanout.map import MapRun, Plan, Progress, check_task, items_of, keep_plan, kept_plan
-from zot.swarm.fanout.results import Result, Results
+from zot.swarm.fanout.map import (
+    ItemResult,
+    MapPlan,
+    MapProgress,
+    MapRun,
+    Results,
+    check_task,
+    items_of,
+    keep_plan,
+    kept_plan,
+)
 from zot.system.files import decode_object, zot_home
 from zot.system.safe_open import read_whole
 
@@ -32,7 +41,8 @@ def run(verb: str, argv: list[str]) -> int:
     """The exit status of ``zot swarm map ARGV``."""
     arguments = parse(argv, options(f"swarm {verb}"), least=1, most=2, what="FILE")
     home, list_ = zot_home(), arguments.words[0]
-    output = Path(os.path.abspath(arguments.values.get("--output", _default_output(list_))))
+    default = f"{'map' if list_ == '-' else Path(list_).stem}.results.jsonl"
+    output = Path(os.path.abspath(arguments.values.get("--output", default)))
     again = arguments.has("--resume")
     plan, credential = _plan(home, arguments, output, again=again)
     results = Results(output)
@@ -57,11 +67,7 @@ def run(verb: str, argv: list[str]) -> int:
     return 0 if work.progress.done == len(plan.items) else 1
 
 
-def _default_output(list_: str) -> str:
-    return "map.results.jsonl" if list_ == "-" else f"{Path(list_).stem}.results.jsonl"
-
-
-def _how_to_go_on(arguments: Arguments) -> str:
+def _how_to_go_on(arguments: ParsedArguments) -> str:
     output = arguments.values.get("--output")
     words = ["zot", "swarm", "map", "--resume", *(("--output", output) if output else ()), arguments.words[0]]
     import shlex
@@ -72,7 +78,7 @@ def _how_to_go_on(arguments: Arguments) -> str:
 # --- what is asked for
 
 
-def _plan(home: Path, arguments: Arguments, output: Path, *, again: bool) -> tuple[Plan, Any]:
+def _plan(home: Path, arguments: ParsedArguments, output: Path, *, again: bool) -> tuple[MapPlan, Any]:
     from zot.agent.settings import Settings
     from zot.swarm.worker_config import prepare_worker
 
@@ -90,15 +96,11 @@ def _plan(home: Path, arguments: Arguments, output: Path, *, again: bool) -> tup
         given = msgspec.structs.replace(starter(arguments), provider=old.order.provider)
         _, credential = prepare_worker(given, old.order_for(items[0]))
         return msgspec.structs.replace(
-            old,
-            items=items,
-            task=task,
-            max_agents=most,
-            max_cost=amount(arguments, "--max-cost") or old.max_cost,
+            old, items=items, task=task, max_agents=most, max_cost=amount(arguments, "--max-cost") or old.max_cost
         ), credential
     each = msgspec.structs.replace(request(arguments, task), max_cost=amount(arguments, "--max-cost-each"), session="")
     spec, credential = prepare_worker(starter(arguments), each)
-    return Plan(
+    return MapPlan(
         swarm=f"map-{os.urandom(4).hex()}",
         items=items,
         task=task,
@@ -116,7 +118,7 @@ def _retries(typed: str) -> int:
     return int(typed)
 
 
-def _items(list_: str, old: Plan | None) -> tuple[str, ...]:
+def _items(list_: str, old: MapPlan | None) -> tuple[str, ...]:
     if list_ == "-":
         return old.items if old is not None else items_of(sys.stdin.read())
     try:
@@ -147,19 +149,19 @@ def _schema(typed: str) -> dict[str, Any]:
 class _Line:
     """On a terminal one line that is written over; else a line for each item."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: MapPlan) -> None:
         self._plan = plan
         self._is_live = sys.stderr.isatty()
         self._drawn_at = 0.0
         self._width = 0
 
-    def told(self, progress: Progress) -> None:
+    def told(self, progress: MapProgress) -> None:
         now = time.monotonic()
         if self._is_live and now - self._drawn_at >= _REDRAW_S:
             self._drawn_at = now
-            self._draw(_words(progress, self._plan))
+            self._width = draw_over(_words(progress, self._plan), self._width)
 
-    def finished(self, result: Result) -> None:
+    def finished(self, result: ItemResult) -> None:
         if self._is_live and result.status == "done":
             return
         self.end()
@@ -170,15 +172,12 @@ class _Line:
         self.end()
         tell(note)
 
-    def _draw(self, text: str) -> None:
-        self._width = draw_over(text, self._width)
-
     def end(self) -> None:
         if self._width:
             self._width = draw_over("", self._width)
 
 
-def _words(progress: Progress, plan: Plan) -> str:
+def _words(progress: MapProgress, plan: MapPlan) -> str:
     parts = [f"{progress.done} of {progress.total} done"]
     if progress.failed:
         parts.append(f"{progress.failed} failed")

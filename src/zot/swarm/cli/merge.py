@@ -1,6 +1,6 @@
-"""``zot swarm diff|merge|rm|prune``: what workers changed, bringing it home, and clearing up after them.
+"""``zot swarm diff|merge|rm|prune``: show, merge and delete what workers changed.
 
-The exit status is 0 when all went well, 1 for an error, 2 for an unknown worker and 3 for a conflict.
+Exit status 0: done; 1: error; 2: unknown worker; 3: conflict.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from zot.cli.arguments import Arguments, parse
+from zot.cli.arguments import ParsedArguments, parse
 from zot.cli.output import draw_over, show, show_bytes, show_path, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import UsageError, ZotError
@@ -26,8 +26,7 @@ from zot.swarm.git.worktrees import diff, diffstat, left_behind
 from zot.system.files import zot_home
 
 if TYPE_CHECKING:
-    from zot.swarm.git.merge import MergeReport, MergeResult
-    from zot.swarm.worker_records import WorkerRecord
+    from zot.swarm.git.merge import MergeReport
 
 CONFLICT = 3
 
@@ -41,7 +40,7 @@ def run(verb: str, argv: list[str]) -> int:
 # --- looking
 
 
-def _diff(arguments: Arguments) -> int:
+def _diff(arguments: ParsedArguments) -> int:
     async def look() -> int:
         worker = await worker_operations.get_worker(zot_home(), arguments.words[0])
         if worker.tree is None:
@@ -64,7 +63,7 @@ def _tell_left(name: str, left: tuple[str, ...]) -> None:
 # --- merging
 
 
-def _merge(arguments: Arguments) -> int:
+def _merge(arguments: ParsedArguments) -> int:
     every = arguments.has("--all")
     if every == bool(arguments.words):
         raise UsageError("name a worker, or --all")
@@ -76,7 +75,7 @@ def _merge(arguments: Arguments) -> int:
     return run_loop(_merged(arguments, every))
 
 
-async def _patched(arguments: Arguments) -> int:
+async def _patched(arguments: ParsedArguments) -> int:
     if len(arguments.words) != 1:
         raise UsageError("--patch is for one worker")
     worker = await worker_operations.get_worker(zot_home(), arguments.words[0])
@@ -93,8 +92,8 @@ async def _patched(arguments: Arguments) -> int:
     return 0
 
 
-async def _merged(arguments: Arguments, every: bool) -> int:
-    from zot.swarm.git.check_command import TIMEOUT_S, CommandCheck
+async def _merged(arguments: ParsedArguments, every: bool) -> int:
+    from zot.swarm.git.merge import TIMEOUT_S, CommandCheck
 
     home = zot_home()
     if every:
@@ -106,12 +105,13 @@ async def _merged(arguments: Arguments, every: bool) -> int:
             return 0
     else:
         workers = [await worker_operations.get_worker(home, word) for word in arguments.words]
-        _check_one_repository(workers)
+        if len({worker.tree.repository for worker in workers if worker.tree is not None}) > 1:
+            raise UsageError("these workers are of several repositories; merge those of one at a time")
     values = arguments.values
     seconds = duration("--check-timeout", values["--check-timeout"]) if "--check-timeout" in values else TIMEOUT_S
     check = CommandCheck(values["--check"], seconds) if "--check" in values else None
     how = "no-ff" if arguments.has("--no-ff") else "squash"
-    line = _Line(len(workers))
+    line = _MergeLine(len(workers))
     report = await worker_operations.merge_workers(
         home, workers, how=how, into=values.get("--into", ""), check=check, told=line.told
     )
@@ -126,10 +126,13 @@ async def _merged(arguments: Arguments, every: bool) -> int:
             if row.outcome == "conflict":
                 files = await worker_operations.repair(home, by_id[row.worker], values.get("--into", ""))
                 tell(f"{row.name} was told to mend {named(files)}; merge it again when it is done")
-    return _status(report)
+    outcomes = {row.outcome for row in report.rows}
+    if "conflict" in outcomes:
+        return CONFLICT
+    return 0 if outcomes <= {"merged", "nothing"} else 1
 
 
-class _Line:
+class _MergeLine:
     """Who is being merged, where a person waits for several."""
 
     def __init__(self, count: int) -> None:
@@ -147,23 +150,27 @@ class _Line:
             self._width = draw_over("", self._width)
 
 
-def _check_one_repository(workers: list[WorkerRecord]) -> None:
-    if len({worker.tree.repository for worker in workers if worker.tree is not None}) > 1:
-        raise UsageError("these workers are of several repositories; merge those of one at a time")
-
-
-def _status(report: MergeReport) -> int:
-    outcomes = {row.outcome for row in report.rows}
-    if "conflict" in outcomes:
-        return CONFLICT
-    return 0 if outcomes <= {"merged", "nothing"} else 1
-
-
 def _show_report(report: MergeReport) -> None:
     for line in report.finished:
         tell(line)
     for row in report.rows:
-        _show_row(row, report)
+        if row.outcome == "merged":
+            show(f"{row.name}: merged into {report.into}")
+        elif row.outcome == "nothing":
+            show(f"{row.name}: nothing to merge")
+        elif row.outcome == "uncommitted":
+            dirty = f"you have uncommitted changes in {named(row.files)}"
+            show(f"{row.name}: not merged, {dirty}; commit or stash them first")
+        elif row.outcome == "check failed":
+            show(f"{row.name}: not merged, the check failed on the merged files:")
+            _indented(row.said)
+        elif row.outcome == "refused":
+            show(f"{row.name}: not merged, {row.said}")
+        else:
+            show(f"{row.name}: not merged, conflicts in {named(conflict.path for conflict in row.conflicts)}")
+            for conflict in row.conflicts:
+                show(f"  {conflict.path}: {conflict.why}")
+                _indented(conflict.sides)
         _tell_left(row.name, row.left)
     merged = [row for row in report.rows if row.outcome == "merged"]
     if not merged:
@@ -174,25 +181,6 @@ def _show_report(report: MergeReport) -> None:
         show(f"changed, not committed: {named(report.files)}")
 
 
-def _show_row(row: MergeResult, report: MergeReport) -> None:
-    if row.outcome == "merged":
-        show(f"{row.name}: merged into {report.into}")
-    elif row.outcome == "nothing":
-        show(f"{row.name}: nothing to merge")
-    elif row.outcome == "uncommitted":
-        show(f"{row.name}: not merged, you have uncommitted changes in {named(row.files)}; commit or stash them first")
-    elif row.outcome == "check failed":
-        show(f"{row.name}: not merged, the check failed on the merged files:")
-        _indented(row.said)
-    elif row.outcome == "refused":
-        show(f"{row.name}: not merged, {row.said}")
-    else:
-        show(f"{row.name}: not merged, conflicts in {named(conflict.path for conflict in row.conflicts)}")
-        for conflict in row.conflicts:
-            show(f"  {conflict.path}: {conflict.why}")
-            _indented(conflict.sides)
-
-
 def _indented(text: str) -> None:
     for line in text.splitlines():
         show(f"    {line}")
@@ -201,7 +189,7 @@ def _indented(text: str) -> None:
 # --- clearing up
 
 
-def _rm(arguments: Arguments) -> int:
+def _rm(arguments: ParsedArguments) -> int:
     async def remove() -> int:
         home = zot_home()
         for word in arguments.words:
@@ -214,7 +202,7 @@ def _rm(arguments: Arguments) -> int:
     return run_loop(remove())
 
 
-def _prune(arguments: Arguments) -> int:
+def _prune(arguments: ParsedArguments) -> int:
     typed = arguments.values.get("--older")
     seconds = duration("--older", typed) if typed else 0.0
     gone, told = run_loop(worker_operations.prune(zot_home(), older_s=seconds, force=arguments.has("--force")))
@@ -226,7 +214,7 @@ def _prune(arguments: Arguments) -> int:
     return 0
 
 
-_Verb = tuple[Callable[[Arguments], int], int, int | None]
+_Verb = tuple[Callable[[ParsedArguments], int], int, int | None]
 _VERBS: dict[str, _Verb] = {
     "diff": (_diff, 1, 1),
     "merge": (_merge, 0, None),

@@ -1,6 +1,6 @@
-"""``zot swarm race``: several tries at one task; those whose check passes, the cheapest first.
+"""``zot swarm race``: several attempts at one task; those that pass the check first, by cost.
 
-The exit status is 0 when one passed, else 1; 130 after ctrl+c, which leaves the tries at work.
+Exit status 0: one passed; 1: none; 130: interrupted, running attempts continue.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import os
 
 import msgspec
 
-from zot.cli.arguments import Arguments, parse
+from zot.cli.arguments import ParsedArguments, parse
 from zot.cli.output import show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import UsageError
 from zot.frontends.console import run_loop
 from zot.swarm.cli.main import amount, duration, request, starter
 from zot.swarm.fanout.race import Try, race
-from zot.swarm.git.check_command import TIMEOUT_S, CommandCheck
+from zot.swarm.git.merge import TIMEOUT_S, CommandCheck
 from zot.system.files import zot_home
 
 _MOST = 64
@@ -37,11 +37,20 @@ def run(verb: str, argv: list[str]) -> int:
     if arguments.has("--json"):
         show_spelled(json.dumps({"tries": [msgspec.to_builtins(one) for one in tries]}))
     else:
-        _show(tries)
+        width = max(len(one.name) for one in tries)
+        for one in tries:
+            mark = "passed" if one.passed else "failed"
+            why = f"  {one.why}" if one.why else ""
+            show(f"{mark}  {one.name:<{width}}  ${one.cost:.2f}  {one.seconds:.0f}s  {one.changed}{why}")
+        lost = [one.name for one in tries if not one.passed]
+        if tries[0].passed:
+            tell(f"zot swarm merge {tries[0].name} merges the first")
+        if lost:
+            tell(f"zot swarm rm --force {' '.join(lost)} removes those that failed")
     return 0 if tries[0].passed else 1
 
 
-async def _raced(arguments: Arguments, count: int, task: str) -> list[Try]:
+async def _raced(arguments: ParsedArguments, count: int, task: str) -> list[Try]:
     from zot.swarm.worker_config import prepare_worker
 
     values = arguments.values
@@ -56,16 +65,3 @@ async def _raced(arguments: Arguments, count: int, task: str) -> list[Try]:
     whole = amount(arguments, "--max-cost")
     spec, credential = prepare_worker(starter(arguments), each)
     return await race(zot_home(), count, spec, max_cost=whole, check=check, credential=credential, told=tell)
-
-
-def _show(tries: list[Try]) -> None:
-    width = max(len(one.name) for one in tries)
-    for one in tries:
-        mark = "passed" if one.passed else "failed"
-        why = f"  {one.why}" if one.why else ""
-        show(f"{mark}  {one.name:<{width}}  ${one.cost:.2f}  {one.seconds:.0f}s  {one.changed}{why}")
-    lost = [one.name for one in tries if not one.passed]
-    if tries[0].passed:
-        tell(f"zot swarm merge {tries[0].name} merges the first")
-    if lost:
-        tell(f"zot swarm rm --force {' '.join(lost)} removes those that failed")

@@ -1,7 +1,6 @@
-"""Where workers run: the six words an engine has to know. It carries lines of the RPC protocol and understands none.
+"""Interface of an engine: where workers run. It transports RPC lines and does not interpret them.
 
-An attempt is one process of a worker. Ending it ends everything it started; when ``events`` is over, so is the
-attempt, and ``status`` says how.
+An attempt is one process of a worker; stopping it stops everything it started.
 """
 
 from __future__ import annotations
@@ -16,9 +15,8 @@ from zot.agent.config import RunConfig
 from zot.swarm.worker_records import WorktreeRecord
 
 
-class Credential(msgspec.Struct, frozen=True, kw_only=True):
-    """What the starter's environment or flags had and the worker's home has not. Never in argv, environment or a
-    file."""
+class WorkerKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A key from the starter's flags or environment. Never passed in argv, environment or a file."""
 
     provider: str
     value: str
@@ -28,16 +26,14 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LaunchSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What an attempt needs: its configuration, which names where it works and its session, and the worker's own
-    directory. With ``tree``, ``config.cwd`` is in it. ``environment`` is that of whoever started it, without keys;
-    empty when that is not known any more."""
+    """What an attempt needs. With ``tree``, ``config.cwd`` is in it; ``environment`` is the starter's, without keys."""
 
     worker: str
     attempt: int
     config: RunConfig
     directory: Path
     tree: WorktreeRecord | None = None
-    credential: Credential | None = None
+    credential: WorkerKey | None = None
     swarm: str = ""  # whose budget it shares
     steps_left: int = -1  # model calls it may still make; -1 is any number
     environment: Mapping[str, str] = {}
@@ -70,8 +66,7 @@ class Attempt(Protocol):
     def status(self) -> AttemptStatus: ...
 
     async def collect(self) -> None:
-        """Bring what it made into the worker's directory and repository, if it was made elsewhere: the session, and
-        its commits on the branch of its tree."""
+        """Copies session and commits of a remote attempt to the worker's directory and repository."""
         ...
 
 

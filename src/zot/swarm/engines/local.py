@@ -1,23 +1,27 @@
-"""The local engine: a worker is a child process of the supervisor, with a session of its own, and dies with it.
+"""The local engine: a worker is a child process of the supervisor and ends with it.
 
-Three things end it when the supervisor is gone, whatever was killed: its input ends, and a worker ends with it; the
-shell that watches over the supervisor kills its group; and the next supervisor looks whether it is still there.
+If the supervisor is killed, the worker's input ends, a watching shell kills its group, and the next supervisor kills
+processes that are left (``kill_orphans``).
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 
+from zot.agent.config import RunConfig
 from zot.errors import EngineFault, in_words
-from zot.swarm.engines.engine import AttemptStatus, LaunchSpec
-from zot.swarm.worker_env import worker_argv, worker_environment
-from zot.system.process_table import started
+from zot.swarm.engines.engine import AttemptStatus, LaunchSpec, WorkerKey
+from zot.swarm.worker_env import AGENT_VARIABLE, worker_argv, worker_environment
+from zot.swarm.worker_records import WorkerRecord
+from zot.system.process_table import is_running, started
 from zot.system.processes import ProcessTree, reap_strays, spawn
-from zot.system.safe_open import open_to_append, reading
+from zot.system.safe_open import open_to_append, read_whole, reading
 from zot.wire.line_splitter import Lines
 from zot.wire.rpc_frames import MAX_LINE
 
@@ -27,10 +31,41 @@ _UNREAD = 32 * 1024 * 1024  # of what it was sent and does not take
 _LONGEST_LINE = 4 * MAX_LINE
 
 
+async def spawn_worker(
+    config: RunConfig, key: WorkerKey | None, directory: Path, environment: dict[str, str], log: int
+) -> tuple[ProcessTree, asyncio.WriteTransport, asyncio.StreamReader]:
+    """Starts a ``zot rpc`` in ``directory``: its process, input and output. ``log`` receives stderr and is closed."""
+    child_in, stdin = os.pipe()
+    stdout, child_out = os.pipe()
+    try:
+        with worker_argv((sys.executable, "-m", "zot"), config, key) as (argv, descriptors):
+            tree = spawn(
+                argv, cwd=directory, env=environment, stdin=child_in, stdout=child_out, stderr=log, pass_fds=descriptors
+            )
+    except BaseException:
+        os.close(stdin)
+        os.close(stdout)
+        raise
+    finally:
+        for fd in (child_in, child_out, log):
+            os.close(fd)
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=_CHUNK)
+    try:
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(stdout, "rb", 0))
+        writer, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(stdin, "wb", 0))
+    except BaseException:
+        tree.kill()
+        raise
+    return tree, writer, reader
+
+
 class LocalEngine:
     async def start(self, job: LaunchSpec) -> LocalAttempt:
         try:
-            return await _started(job)
+            log = open_to_append(job.directory / "log.txt")
+            environment = worker_environment(job.worker, job.environment)
+            return LocalAttempt(job, *await spawn_worker(job.config, job.credential, job.directory, environment, log))
         except OSError as error:
             raise EngineFault(f"the worker cannot be started: {in_words(error)}") from error
 
@@ -90,32 +125,27 @@ class LocalAttempt:
         return said.removeprefix("zot: ") or f"its process ended with code {code}"
 
 
-async def _started(job: LaunchSpec) -> LocalAttempt:
-    child_in, stdin = os.pipe()
-    stdout, child_out = os.pipe()
-    log = -1
-    try:
-        log = open_to_append(job.directory / "log.txt")
-        with worker_argv((sys.executable, "-m", "zot"), job.config, job.credential) as (argv, descriptors):
-            tree = spawn(
-                argv,
-                cwd=job.directory,
-                env=worker_environment(job.worker, job.environment),
-                stdin=child_in,
-                stdout=child_out,
-                stderr=log,
-                pass_fds=descriptors,
-            )
-    except BaseException:
-        os.close(stdin)
-        os.close(stdout)
-        raise
-    finally:
-        for fd in (child_in, child_out, log):
-            if fd >= 0:
-                os.close(fd)
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=_CHUNK)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(stdout, "rb", 0))
-    writer, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(stdin, "wb", 0))
-    return LocalAttempt(job, tree, writer, reader)
+_ROUNDS = 100
+_PAUSE_S = 0.05
+_POLITE = 20  # rounds before processes are killed: the watching shell does it first
+
+
+async def kill_orphans(workers: Sequence[WorkerRecord]) -> None:
+    """Returns when none of them runs any more."""
+    if not workers:
+        return
+    for round in range(_ROUNDS):
+        left = {worker.pid for worker in workers if worker.pid and worker.born and is_running(worker.pid, worker.born)}
+        ids = {f"{AGENT_VARIABLE}={worker.id}".encode() for worker in workers}
+        for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
+            if name.isdigit() and int(name) != os.getpid():
+                with suppress(OSError):
+                    if ids.intersection(read_whole(f"/proc/{name}/environ").split(b"\0")):
+                        left.add(int(name))
+        if not left:
+            return
+        if round >= _POLITE:
+            for pid in left:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+        await asyncio.sleep(_PAUSE_S)

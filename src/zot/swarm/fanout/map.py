@@ -1,30 +1,100 @@
-"""One worker for each item of a list: started as others finish, their answers checked and written down one by one.
+"""``map``: one worker per item; checks each answer and appends it to the results file.
 
-Whatever stops it, the list can be gone on with: finished items are in the results, and the workers that were at work
-are known by the name of the swarm and the item they are for, so that none is started twice.
+It can be resumed: finished items are in the results, running workers are found by swarm and item.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from zot.agent.config import RunConfig
-from zot.errors import EngineFault, GitFailed, UsageError, ZotError
+from zot.errors import EngineFault, GitFailed, UsageError, ZotError, in_words
 from zot.features.json_schema import misfit
 from zot.swarm import client
-from zot.swarm.engines.engine import Credential
-from zot.swarm.fanout.results import Result, Results
+from zot.swarm.engines.engine import WorkerKey
 from zot.swarm.git import worktrees
 from zot.swarm.worker_config import worker_spec
+from zot.system.files import write_atomic
+from zot.system.safe_open import open_to_append, read_whole
 from zot.wire.structured_output import candidates
 from zot.wire.swarm_frames import SwarmBudget, SwarmStart, SwarmUpdate, WorkerInfo
+
+_LARGEST = 1 << 30
+
+
+class ItemResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """``value`` is what a schema asked for; ``files`` how many files its worker changed on ``branch``."""
+
+    item: str
+    status: Literal["done", "failed"]
+    answer: str = ""
+    value: Any = None
+    error: str = ""
+    worker: str = ""
+    branch: str = ""
+    files: int = 0
+    tries: int = 1
+    seconds: float = 0.0
+    cost: float = 0.0
+
+
+class Results:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows: dict[str, ItemResult] = {}
+
+    def begin(self, *, again: bool) -> None:
+        """A new file; or with ``again`` one that is there, without what failed."""
+        if not again:
+            if os.path.lexists(self.path):
+                raise ZotError(f"{self.path} is there already; --resume goes on with it, --output names another file")
+            write_atomic(self.path, b"")
+            return
+        self._read()
+        self.rows = {item: row for item, row in self.rows.items() if row.status == "done"}
+        write_atomic(self.path, b"".join(msgspec.json.encode(row) + b"\n" for row in self.rows.values()))
+
+    def _read(self) -> None:
+        try:
+            lines = read_whole(self.path, _LARGEST).split(b"\n")
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise ZotError(f"the results cannot be read: {in_words(error)}") from error
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                row = msgspec.json.decode(line, type=ItemResult)
+            except (msgspec.MsgspecError, UnicodeError) as error:
+                if number == len(lines):  # it was being written
+                    continue
+                raise ZotError(f"{self.path}, line {number}: {error}; mend it, or name another --output") from error
+            self.rows.setdefault(row.item, row)
+
+    def add(self, row: ItemResult) -> None:
+        """On disk when this returns; an item that is there is not added again."""
+        if row.item in self.rows:
+            return
+        try:
+            fd = open_to_append(self.path)
+            try:
+                os.write(fd, msgspec.json.encode(row) + b"\n")
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+        except OSError as error:
+            raise ZotError(f"the results cannot be written: {in_words(error)}; --resume goes on") from error
+        self.rows[row.item] = row
+
 
 PLACE = "{item}"
 RECONNECTIONS = 5
@@ -32,9 +102,8 @@ RESTARTS = 2
 KILLED = "the swarm's supervisor was killed; its workers go on under a new one"
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a fan-out was started with, kept so that it can be gone on with. ``order`` is what every worker gets;
-    ``schema`` is empty when answers may be anything."""
+class MapPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a map was started with, saved so that it can be resumed. Empty ``schema``: any answer."""
 
     swarm: str
     items: tuple[str, ...]
@@ -83,7 +152,7 @@ def read_answer(schema: dict[str, Any], answer: str) -> Any:
     raise ValueError(trouble)
 
 
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
+class MapProgress(msgspec.Struct, frozen=True, kw_only=True):
     """``left_s`` is None while nothing can be said about it."""
 
     total: int
@@ -107,11 +176,11 @@ class MapRun:
     def __init__(
         self,
         home: Path,
-        plan: Plan,
+        plan: MapPlan,
         results: Results,
-        credential: Credential | None = None,
-        told: Callable[[Progress], None] = lambda progress: None,
-        finished: Callable[[Result], None] = lambda result: None,
+        credential: WorkerKey | None = None,
+        told: Callable[[MapProgress], None] = lambda progress: None,
+        finished: Callable[[ItemResult], None] = lambda result: None,
         noted: Callable[[str], None] = lambda note: None,
     ) -> None:
         self._home = home
@@ -144,7 +213,7 @@ class MapRun:
         await swarm.subscribe()
         await swarm.request(SwarmBudget(swarm=plan.swarm, max_cost=plan.max_cost, max_agents=plan.max_agents))
         self._jobs.clear()
-        known = await self._known(swarm)
+        known = {info.key: info for info in await swarm.list(all=True, swarm=self._plan.swarm)}
         self._waiting.clear()
         for item in (item for item in plan.items if item not in self._results.rows):
             info = known.get(item)
@@ -169,10 +238,6 @@ class MapRun:
                 return
         raise EngineFault("the swarm's supervisor has ended")
 
-    async def _known(self, swarm: client.SupervisorClient) -> dict[str, WorkerInfo]:
-        """The newest worker of each item that an earlier run started."""
-        return {info.key: info for info in await swarm.list(all=True, swarm=self._plan.swarm)}
-
     async def _fill(self, swarm: client.SupervisorClient) -> None:
         while self._waiting and len(self._jobs) < self._plan.max_agents and not self.stopped:
             item, tries = self._waiting.popleft()
@@ -187,20 +252,17 @@ class MapRun:
                 if tries <= self._plan.retries:
                     self._waiting.append((item, tries + 1))
                     continue
-                self._record(Result(item=item, status="failed", error=str(error), tries=tries))
+                self._record(ItemResult(item=item, status="failed", error=str(error), tries=tries))
                 continue
             self._jobs[info.id] = _Job(item, tries)
-            self._note(info)
+            for note in info.notes:
+                if note not in self._notes:
+                    self._notes.add(note)
+                    self._noted(f"note: {note}")
         self._tell()
 
-    def _note(self, info: WorkerInfo) -> None:
-        for note in info.notes:
-            if note not in self._notes:
-                self._notes.add(note)
-                self._noted(f"note: {note}")
-
     async def _settle(self, swarm: client.SupervisorClient, info: WorkerInfo) -> None:
-        """A worker has nothing to do any more: written down, asked once more, or tried again."""
+        """A worker is done: record its answer, ask again, or retry the item."""
         job = self._jobs[info.id]
         if info.status not in ("done", "idle"):
             del self._jobs[info.id]
@@ -220,7 +282,7 @@ class MapRun:
                 return
         files, branch = await self._changed(info)
         self._record(
-            Result(
+            ItemResult(
                 item=job.item,
                 status="done",
                 answer=answer,
@@ -261,9 +323,11 @@ class MapRun:
             self._waiting.append((job.item, job.tries + 1))
         else:
             cost, tries = info.usage.cost_usd, job.tries
-            self._record(Result(item=job.item, status="failed", error=reason, worker=info.id, tries=tries, cost=cost))
+            self._record(
+                ItemResult(item=job.item, status="failed", error=reason, worker=info.id, tries=tries, cost=cost)
+            )
 
-    def _record(self, result: Result) -> None:
+    def _record(self, result: ItemResult) -> None:
         self._results.add(result)
         self._ended_now += 1
         self._finished(result)
@@ -272,12 +336,12 @@ class MapRun:
         self._told(self.progress)
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> MapProgress:
         rows = self._results.rows.values()
         done = sum(row.status == "done" for row in rows)
         left = len(self._plan.items) - len(rows)
         pace = (time.monotonic() - self._begun) / self._ended_now if self._ended_now else None
-        return Progress(
+        return MapProgress(
             total=len(self._plan.items),
             done=done,
             failed=len(rows) - done,
@@ -296,18 +360,18 @@ def plan_file(home: Path, output: Path) -> Path:
     return home / "swarm" / "maps" / f"{sha256(str(output).encode()).hexdigest()[:16]}.json"
 
 
-def keep_plan(home: Path, output: Path, plan: Plan) -> None:
+def keep_plan(home: Path, output: Path, plan: MapPlan) -> None:
     from zot.system.files import write_atomic
 
     write_atomic(plan_file(home, output), msgspec.json.encode(plan))
 
 
-def kept_plan(home: Path, output: Path) -> Plan:
+def kept_plan(home: Path, output: Path) -> MapPlan:
     """ZotError when there is none to go on with."""
     from zot.system.safe_open import read_whole
 
     try:
-        return msgspec.json.decode(read_whole(plan_file(home, output), 1 << 28), type=Plan)
+        return msgspec.json.decode(read_whole(plan_file(home, output), 1 << 28), type=MapPlan)
     except FileNotFoundError as error:
         raise ZotError(f"there is nothing to go on with: no fan-out wrote {output}") from error
     except (OSError, msgspec.MsgspecError) as error:

@@ -1,7 +1,4 @@
-"""Several tries at one task, side by side: those whose check passes are kept in view, the cheapest first.
-
-None of them is merged, and none is thrown away: a try that failed is for its owner to remove.
-"""
+"""``race``: several attempts at one task, checked and sorted by cost. It merges and deletes nothing."""
 
 from __future__ import annotations
 
@@ -12,13 +9,13 @@ import msgspec
 
 from zot.errors import EngineFault, ZotError
 from zot.swarm import client
-from zot.swarm.engines.engine import Credential
+from zot.swarm.engines.engine import WorkerKey
 from zot.swarm.fanout.map import KILLED, RECONNECTIONS, RESTARTS
 from zot.swarm.git.merge import Check
 from zot.swarm.git.safe_git import find_repository, scratch_repository
 from zot.swarm.git.three_way import export_tree
 from zot.swarm.git.worktrees import Diffstat, diffstat, snapshot_worktree
-from zot.swarm.worker_records import WorkerSpec, WorktreeRecord
+from zot.swarm.worker_records import WorkerSpec
 from zot.wire.swarm_frames import SwarmBudget, SwarmUpdate, WorkerInfo
 
 
@@ -42,11 +39,10 @@ async def race(
     *,
     max_cost: float = 0.0,
     check: Check | None = None,
-    credential: Credential | None = None,
+    credential: WorkerKey | None = None,
     told: Callable[[str], None] = lambda line: None,
 ) -> list[Try]:
-    """All tries, those that passed first, each kind from the cheapest to the dearest. A supervisor that is killed
-    meanwhile is replaced: the tries go on from where they were, and none is started twice."""
+    """All attempts, passed ones first, each group by cost. A killed supervisor is replaced; no attempt starts twice."""
     running = _Race(count, msgspec.structs.replace(order, once=True, restarts=order.restarts or RESTARTS), told)
     for _ in range(RECONNECTIONS):
         try:
@@ -65,7 +61,7 @@ async def race(
 
 
 class _Race:
-    """The tries of a race, whoever looks after them. Each is known by its number."""
+    """The attempts of a race, by number."""
 
     def __init__(self, count: int, order: WorkerSpec, told: Callable[[str], None]) -> None:
         self._count = count
@@ -74,13 +70,14 @@ class _Race:
         self._known: dict[str, WorkerInfo] = {}
         self._notes: set[str] = set()
 
-    async def run(self, swarm: client.SupervisorClient, credential: Credential | None) -> list[WorkerInfo]:
+    async def run(self, swarm: client.SupervisorClient, credential: WorkerKey | None) -> list[WorkerInfo]:
         """Until all have ended; EngineFault when the supervisor is gone before."""
         await swarm.subscribe()
         there = {info.key: info for info in await swarm.list(all=True, swarm=self._order.swarm)}
         for number in range(1, self._count + 1):
-            info = there.get(str(number)) or await swarm.start(self._one(number), credential)
-            self._take(info)
+            name = f"{self._order.name}-{number}" if self._order.name else ""
+            spec = msgspec.structs.replace(self._order, key=str(number), name=name)
+            self._take(there.get(str(number)) or await swarm.start(spec, credential))
         if not self._at_work:
             return list(self._known.values())
         async for event in swarm.events():
@@ -89,10 +86,6 @@ class _Race:
                 if not self._at_work:
                     return list(self._known.values())
         raise EngineFault("the swarm's supervisor has ended")
-
-    def _one(self, number: int) -> WorkerSpec:
-        name = f"{self._order.name}-{number}" if self._order.name else ""
-        return msgspec.structs.replace(self._order, key=str(number), name=name)
 
     @property
     def _at_work(self) -> bool:
@@ -122,7 +115,15 @@ async def _judged(home: Path, info: WorkerInfo, check: Check | None) -> Try:
     elif tree is not None:
         try:
             changed = await diffstat(tree)
-            passed, said = await _checked(tree, check)
+            if check is None:
+                passed, said = True, ""
+            else:
+                async with scratch_repository(
+                    await find_repository(tree.repository), Path(tree.path).parent, looks=True
+                ) as work:
+                    now = await snapshot_worktree(work, tree)
+                    async with export_tree(work, now.tree) as place:
+                        passed, said = await check(place)
             why = "" if passed else "the check failed"
         except ZotError as error:
             why = str(error)
@@ -136,13 +137,3 @@ async def _judged(home: Path, info: WorkerInfo, check: Check | None) -> Try:
         why=why,
         said=said,
     )
-
-
-async def _checked(tree: WorktreeRecord, check: Check | None) -> tuple[bool, str]:
-    """In a copy of its files, as git would have them."""
-    if check is None:
-        return True, ""
-    async with scratch_repository(await find_repository(tree.repository), Path(tree.path).parent, looks=True) as work:
-        now = await snapshot_worktree(work, tree)
-        async with export_tree(work, now.tree) as place:
-            return await check(place)

@@ -1,8 +1,7 @@
-"""The one step of a merge that is visible: files of the user's working tree get their new content, all or none.
+"""Applies a merge to the user's working tree: all files or none.
 
-Everything is prepared in a directory of ours first, and a journal says what is to become of which file. A file is only
-replaced while it is what it was when the merge was computed. Who is killed in the middle leaves the journal behind;
-the next merge finishes what it says. What fails in the middle is taken back.
+A file is replaced only if it did not change since the merge was computed. A journal lets the next merge finish one that
+was killed; a failure is rolled back.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _LARGEST_JOURNAL = 256 << 20
 _GONE = ""
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class MergeChange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """``before`` and ``after`` are what ``state`` says of the file; empty when there is none."""
 
     path: str
@@ -36,11 +35,10 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class MergeJournal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """``reference`` is a branch that moves first, from ``old`` to ``new``; without it no commit is made. ``entries`` is
-    what the index gets, in the words of ``update-index --index-info``."""
+    """``reference`` moves first, from ``old`` to ``new``; ``entries`` are for ``update-index --index-info``."""
 
     top: str
-    changes: tuple[Change, ...]
+    changes: tuple[MergeChange, ...]
     reference: str = ""
     old: str = ""
     new: str = ""
@@ -103,34 +101,29 @@ def prepare(directory: Path, journal: MergeJournal, fresh: Path) -> None:
         make_private_dir(place / name)
     for number, change in enumerate(journal.changes):
         if change.before:
-            _keep(os.path.join(journal.top, change.path), place / "old" / str(number))
+            source = os.path.join(journal.top, change.path)
+            target = place / "old" / str(number)
+            if os.path.islink(source):
+                os.symlink(os.readlink(source), target)
+            elif stat.S_ISREG(os.lstat(source).st_mode):
+                write_atomic(target, read_whole(source, _LARGEST_FILE), 0o700 if os.access(source, os.X_OK) else 0o600)
         if change.after:
-            os.rename(fresh / change.path, place / "new" / str(number))
-            _sync(place / "new" / str(number))
+            path = place / "new" / str(number)
+            os.rename(fresh / change.path, path)
+            if not path.is_symlink():
+                fd = open_regular(path)
+                try:
+                    os.fsync(fd)
+                finally:
+                    os.close(fd)
     sync_dir(place / "old")
     sync_dir(place / "new")
     write_atomic(place / JOURNAL, msgspec.json.encode(journal))
 
 
-def _keep(source: str, target: Path) -> None:
-    if os.path.islink(source):
-        os.symlink(os.readlink(source), target)
-    elif stat.S_ISREG(os.lstat(source).st_mode):
-        write_atomic(target, read_whole(source, _LARGEST_FILE), 0o700 if os.access(source, os.X_OK) else 0o600)
-
-
-def _sync(path: Path) -> None:
-    if not path.is_symlink():
-        fd = open_regular(path)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-
-
 def apply_files(directory: Path, journal: MergeJournal) -> None:
     """Every file becomes what the journal says. When one cannot, those before it go back, and nothing has changed."""
-    done: list[tuple[int, Change]] = []
+    done: list[tuple[int, MergeChange]] = []
     try:
         for number, change in _ordered(journal.changes):
             if _change(journal.top, change, directory / PLACE / "new" / str(number)):
@@ -146,7 +139,7 @@ def apply_files(directory: Path, journal: MergeJournal) -> None:
 
 def _taken_back(directory: Path, journal: MergeJournal, number: int) -> bool:
     change = journal.changes[number]
-    back = Change(path=change.path, before=change.after, after=change.before)
+    back = MergeChange(path=change.path, before=change.after, after=change.before)
     try:
         _change(journal.top, back, directory / PLACE / "old" / str(number))
     except (GitFailed, OSError):
@@ -162,7 +155,7 @@ def finish(directory: Path) -> None:
 
 
 def resume(directory: Path, journal: MergeJournal) -> tuple[str, ...]:
-    """Do what a killed merge had not done yet; files that somebody changed since are left, and named."""
+    """Finishes a killed merge; returns the files that changed since and are left alone."""
     left: list[str] = []
     for number, change in _ordered(journal.changes):
         try:
@@ -183,14 +176,14 @@ def pending_journals(agents: Path, top: str) -> list[tuple[Path, MergeJournal]]:
     return found
 
 
-def _ordered(changes: Sequence[Change]) -> list[tuple[int, Change]]:
+def _ordered(changes: Sequence[MergeChange]) -> list[tuple[int, MergeChange]]:
     """What goes makes room first: a file may become a directory, and the other way round."""
     numbered = list(enumerate(changes))
     gone = [pair for pair in numbered if not pair[1].after]
     return [*sorted(gone, key=lambda pair: pair[1].path, reverse=True), *(pair for pair in numbered if pair[1].after)]
 
 
-def _change(top: str, change: Change, content: Path) -> bool:
+def _change(top: str, change: MergeChange, content: Path) -> bool:
     """Whether there was something to do."""
     target = os.path.join(top, check_path(change.path))
     if blocked := obstacle(top, change.path):
@@ -208,19 +201,15 @@ def _change(top: str, change: Change, content: Path) -> bool:
         return True
     os.makedirs(os.path.dirname(target), exist_ok=True)
     if change.after.startswith("link "):
-        _put_link(target, os.readlink(content))
+        new = temporary_name(target)
+        os.symlink(os.readlink(content), new)
+        os.replace(new, target)
     else:
         _put_file(target, change, read_whole(content, _LARGEST_FILE))
     return True
 
 
-def _put_link(target: str, to: str) -> None:
-    new = temporary_name(target)
-    os.symlink(to, new)
-    os.replace(new, target)
-
-
-def _put_file(target: str, change: Change, data: bytes) -> None:
+def _put_file(target: str, change: MergeChange, data: bytes) -> None:
     is_program = change.after.startswith("program ")
     if change.before.startswith(("file ", "program ")):
         replace_file(Path(target), data, follow=False)

@@ -1,8 +1,4 @@
-"""A tree on its way to another machine and back: a git bundle of the commit it stands on and of everything in it.
-
-What is not committed travels as a commit of its own, and is uncommitted again where it arrives. All of it is done at a
-``ScratchRepository``, so nothing that a repository, or a worker in its ``.git``, names is run on the way.
-"""
+"""Moves a worktree to another machine and back as a git bundle; uncommitted changes travel as a commit."""
 
 from __future__ import annotations
 
@@ -116,8 +112,7 @@ def _beside(tree: WorktreeRecord) -> Path:
 
 
 class NodeTree:
-    """A checkout on a node, in ``tree`` below a private directory, and beside it a desk that borrows the checkout's
-    objects and nothing else of its ``.git``."""
+    """A checkout on a node, and a scratch repository that borrows only its objects."""
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / "tree"
@@ -144,7 +139,7 @@ class NodeTree:
         copy_with_time(index, self._index)
         self._work = ScratchRepository(repository, self._room("looking"), looks=True)
         self._branch, self._base = carried.branch, carried.commits
-        self._last = (carried.head, await self._content(carried.whole))
+        self._last = (carried.head, await self._work.line("rev-parse", "--verify", f"{carried.whole}^{{tree}}"))
 
     async def look(self) -> TreeBundle | None:
         """What changed since the last look, as a bundle on top of what it began from; None when nothing did."""
@@ -157,9 +152,6 @@ class NodeTree:
         self._last = (head, content)
         return carried
 
-    async def _content(self, commit: str) -> str:
-        return await self._work.line("rev-parse", "--verify", f"{commit}^{{tree}}")
-
     def _room(self, name: str) -> Path:
         place = self._directory / name
         make_private_dir(place)
@@ -167,7 +159,7 @@ class NodeTree:
 
 
 def _laid(own: Path, carried: TreeBundle) -> Repository:
-    """A directory of git with nothing in it but the branch: what ``git init`` makes, without anybody's templates."""
+    """A directory of git with nothing in it but the branch: like ``git init`` without templates."""
     for name in ("objects", "info", f"refs/heads/{os.path.dirname(carried.branch)}"):
         make_private_dir(own / name)
     wide = len(carried.head) == 64

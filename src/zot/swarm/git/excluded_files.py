@@ -1,8 +1,4 @@
-"""What git does not carry: what a worker's tree does not have of the origin, and what no merge takes out of a tree.
-
-Submodules, repositories inside a repository and the contents of Git LFS are other repositories' business: nothing of
-them is fetched, asked or run. Whoever starts or merges a worker is told of them, a line each.
-"""
+"""Files a worktree or merge excludes: submodules, LFS contents, nested repositories. They are reported, not fetched."""
 
 from __future__ import annotations
 
@@ -41,8 +37,7 @@ async def missing_from_worktree(work: ScratchRepository, commit: str, repositori
 
 
 async def nested_repositories(work: ScratchRepository, besides: Path) -> list[str]:
-    """Directories of the origin that are repositories of their own and no submodules, but for those in ``besides``.
-    What is ignored is not looked at."""
+    """Nested repositories that are no submodules, without ``besides`` and ignored ones."""
     top = work.repository.top
     index = Path(work.repository.own) / "index"
     done = await work.try_git("ls-files", "-z", "--others", "--exclude-standard", index=index, top=top)
@@ -54,8 +49,7 @@ async def nested_repositories(work: ScratchRepository, besides: Path) -> list[st
 async def excluded_from_merge(
     work: ScratchRepository, index: Path, top: str, repositories: Sequence[str], change: tuple[str, str] | None = None
 ) -> tuple[str, ...]:
-    """What is in a worker's tree and in no merge. ``index`` knows its files; ``repositories`` are those it made. With a
-    ``change``, from one tree to another, those of its files that belong to Git LFS are named."""
+    """Notes on files in a worker's tree that no merge takes; with a ``change`` also its Git LFS files."""
     notes: list[str] = []
     if repositories:
         own = named(name.rstrip("/") for name in repositories)

@@ -1,33 +1,44 @@
-"""Bringing workers' changes into the user's repository: computed without touching it, then made visible in one step.
+"""Merges workers' changes into the user's repository: computed in a scratch repository, then applied in one step.
 
-Each worker's changes, as its diff shows them, are merged with what is there; several are merged one after another, each
-onto what the ones before it made. A conflict, a failing check and a file with uncommitted changes in it leave that
-worker out, and the target as it was.
+Workers are merged one after another. A conflict, a failed check or an uncommitted file skips that worker.
 """
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import re
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from zot.errors import GitFailed, NotThere
+from zot.errors import GitFailed
 from zot.swarm.git import apply_merge
 from zot.swarm.git.excluded_files import excluded_from_merge, named
-from zot.swarm.git.merge_target import Target, find_target, uncommitted
 from zot.swarm.git.safe_git import Repository, ScratchRepository, find_repository, scratch_repository
-from zot.swarm.git.three_way import YOURS, Conflict, changed, changes_merged, export_tree, three_way, unchanged_edits
+from zot.swarm.git.three_way import (
+    YOURS,
+    Conflict,
+    Target,
+    changed,
+    changes_merged,
+    export_tree,
+    find_target,
+    three_way,
+    unchanged_edits,
+    uncommitted,
+)
 from zot.swarm.git.worktrees import base_commit, commit_all, repair_files, snapshot_worktree
 from zot.swarm.worker_records import WorktreeRecord
 from zot.system.files import make_private_dir, try_lock, write_atomic
-from zot.system.safe_open import open_to_append, read_whole
+from zot.system.processes import spawn
+from zot.system.safe_open import create_unnamed, open_to_append, read_whole
+from zot.system.secret_variables import looks_like_secret
 
 How = Literal["squash", "no-ff"]
 Outcome = Literal["merged", "nothing", "conflict", "uncommitted", "check failed", "refused"]
@@ -51,8 +62,7 @@ class MergeSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MergeResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one worker's changes. ``files`` are those it changes, or that were in the way; ``said`` is by the
-    check; ``left`` tells what is in its tree and no part of this."""
+    """``files`` changed or were in the way; ``said`` is the check's output; ``left`` is not part of the merge."""
 
     worker: str
     name: str
@@ -64,8 +74,7 @@ class MergeResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MergeReport(msgspec.Struct, frozen=True, kw_only=True):
-    """``files`` are those that changed in the working tree or on the branch ``into``; ``commit`` is the one made, if
-    any; ``finished`` tells of earlier merges that were killed."""
+    """``files`` changed on ``into``; ``commit`` was made, if any; ``finished`` are earlier merges that were killed."""
 
     into: str
     rows: tuple[MergeResult, ...]
@@ -93,8 +102,7 @@ async def merge(
     check: Check | None = None,
     told: Callable[[str], None] = lambda name: None,
 ) -> MergeReport:
-    """All of them, in this order. GitFailed when not even the target is fit; else the report has a row for each.
-    ``told`` hears whose turn it is."""
+    """Merges all in this order. GitFailed if the target cannot be used. ``told`` receives progress."""
     repository = await find_repository(sources[0].tree.repository)
     directory = sources[0].directory
     async with merge_lock(directory.parent):
@@ -113,15 +121,15 @@ async def merge(
     rows = [msgspec.structs.replace(row, left=left.get(row.worker, ())) for row in rows]
     for source, row in zip(sources, rows, strict=True):
         if row.outcome == "merged":
-            _record(source, course.trees[source.worker], target.name)
+            record = MergedRecord(into=target.name, tree=course.trees[source.worker], at=time.time())
+            write_atomic(source.directory / MERGED, msgspec.json.encode(record))
     return MergeReport(into=target.name, rows=tuple(rows), files=files, commit=course.commit, finished=finished)
 
 
 async def _tips(
     work: ScratchRepository, sources: Sequence[MergeSource]
 ) -> tuple[dict[str, str], dict[str, tuple[str, ...]], dict[str, MergeResult]]:
-    """Of each worker the commit with all of its work, and what that does not have; one whose tree is of no use is left
-    out."""
+    """The commit with each worker's work, and what it lacks; workers without a usable tree are skipped."""
     tips: dict[str, str] = {}
     left: dict[str, tuple[str, ...]] = {}
     refused: dict[str, MergeResult] = {}
@@ -155,8 +163,7 @@ class _Course:
         self._makes_commits = how == "no-ff" or not target.top
 
     async def begin(self, sources: Sequence[MergeSource]) -> None:
-        """From what is there: the target's commit, with the uncommitted changes that workers took along and that are
-        still as they were."""
+        """Starts from the target's commit with the uncommitted changes that workers began with."""
         self._start = self.tree = await self._work.line("rev-parse", f"{self._target.commit}^{{tree}}")
         if self._target.top and not self._makes_commits:
             trees = [source.tree for source in sources]
@@ -166,7 +173,12 @@ class _Course:
     async def add(self, source: MergeSource) -> MergeResult:
         tip = self._tips[source.worker]
         theirs = self.trees[source.worker] = await self._work.line("rev-parse", f"{tip}^{{tree}}")
-        if marked := await self._unmended(source, theirs):
+        marked: list[str] = []  # files returned with conflict markers that still have them
+        for path in repair_files(source.tree):
+            done = await self._work.try_git("cat-file", "blob", f"{theirs}:{path}")
+            if done.code == 0 and len(set(_MARKERS.findall(done.out))) == 2:
+                marked.append(path)
+        if marked:
             return _row(source, "conflict", conflicts=tuple(Conflict(path=path, why=_UNMENDED) for path in marked))
         result, conflicts = await self._merged(source, tip, theirs)
         files = await changed(self._work, self.tree, result)
@@ -178,10 +190,19 @@ class _Course:
             return _row(source, "conflict", conflicts=conflicts)
         if not files:
             return _row(source, "nothing")
-        passed, said = await self._checked(result)
+        if self._check is None:
+            passed, said = True, ""
+        else:
+            async with export_tree(self._work, result) as place:
+                passed, said = await self._check(place)
         if not passed:
             return _row(source, "check failed", files, said=said)
-        await self._take(source, tip, result)
+        self.tree = result
+        if self._makes_commits:
+            parents = [self.commit or self._target.commit, *((tip,) if self._how == "no-ff" else ())]
+            first = _LINE.sub(" ", source.task).strip()[:60]
+            message = f"Merge {source.tree.branch}: {first}\n" if self._how == "no-ff" else f"{source.task.strip()}\n"
+            self.commit = await self._work.commit(result, parents, message, self._work.repository.author)
         return _row(source, "merged", files, said=said)
 
     async def _merged(self, source: MergeSource, tip: str, theirs: str) -> tuple[str, tuple[Conflict, ...]]:
@@ -191,15 +212,6 @@ class _Course:
         await work.git("update-ref", f"refs/heads/{YOURS}", self.commit or self._target.commit)
         await work.git("update-ref", f"refs/heads/{name}", tip)
         return await three_way(work, YOURS, name)
-
-    async def _unmended(self, source: MergeSource, theirs: str) -> list[str]:
-        """Files that were given back with conflict markers and still have them."""
-        found: list[str] = []
-        for path in repair_files(source.tree):
-            done = await self._work.try_git("cat-file", "blob", f"{theirs}:{path}")
-            if done.code == 0 and len(set(_MARKERS.findall(done.out))) == 2:
-                found.append(path)
-        return found
 
     async def _compared(
         self, source: MergeSource, files: Sequence[str], result: str
@@ -216,28 +228,17 @@ class _Course:
         new = tuple(path for path in files if path not in there)
         return new, tuple(path for path in dirty if path not in there | taken)
 
-    async def _checked(self, tree: str) -> tuple[bool, str]:
-        if self._check is None:
-            return True, ""
-        async with export_tree(self._work, tree) as place:
-            return await self._check(place)
-
-    async def _take(self, source: MergeSource, tip: str, result: str) -> None:
-        self.tree = result
-        if not self._makes_commits:
-            return
-        parents = [self.commit or self._target.commit, *((tip,) if self._how == "no-ff" else ())]
-        first = _LINE.sub(" ", source.task).strip()[:60]
-        message = f"Merge {source.tree.branch}: {first}\n" if self._how == "no-ff" else f"{source.task.strip()}\n"
-        self.commit = await self._work.commit(result, parents, message, self._work.repository.author)
-
     async def land(self, directory: Path) -> tuple[str, ...]:
         """The visible step."""
         files = await changed(self._work, self._start, self.tree)
         if not files:
             return ()
         if self.commit:
-            await _bring_over(self._work, self.commit, [self._target.commit, *self._tips.values()])
+            known = [f"^{old}" for old in (self._target.commit, *self._tips.values())]
+            given = "\n".join([self.commit, *known, ""]).encode()
+            packed = await self._work.git("pack-objects", "--revs", "--stdout", "-q", given=given)
+            async with scratch_repository(self._work.repository, self._work.place) as real:
+                await real.git("unpack-objects", "-q", given=packed)
         if self._target.top:
             files = await _land_files(self._work, self._target, self._start, self.tree, files, self.commit, directory)
         elif not await self._work.update_branch(
@@ -265,21 +266,17 @@ def _row(
 # --- making it visible
 
 
-async def _bring_over(work: ScratchRepository, commit: str, known: Iterable[str]) -> None:
-    """What was made on a desk that only looks, into the repository; unreachable there until a branch moves."""
-    given = "\n".join([commit, *(f"^{old}" for old in known), ""]).encode()
-    packed = await work.git("pack-objects", "--revs", "--stdout", "-q", given=given)
-    async with scratch_repository(work.repository, work.place) as real:
-        await real.git("unpack-objects", "-q", given=packed)
-
-
 async def _land_files(
     work: ScratchRepository, target: Target, old: str, new: str, files: Sequence[str], commit: str, directory: Path
 ) -> tuple[str, ...]:
     top = target.top
     before = {path: apply_merge.state(os.path.join(top, path)) for path in files}
     entries = await work.entries(new)
-    there = await _already(work, target, old, entries, files)
+    doubtful = await target.differs(work, old, files)
+    now = await target.now(work, doubtful) if doubtful else {}
+    there = {path for path in doubtful if now[path] == work.row(entries.get(path))}
+    if moved := [path for path in doubtful if path not in there]:
+        raise GitFailed(f"nothing was merged: {named(moved)} changed meanwhile; try again")
     fresh = work.place / "fresh"
     index = work.place / "index-of-fresh"
     await work.git("read-tree", new, index=index)
@@ -288,7 +285,7 @@ async def _land_files(
     fresh.mkdir()
     await work.git("checkout-index", "-z", "--stdin", f"--prefix={fresh}/", given=given, index=index, top=str(fresh))
     changes = [
-        apply_merge.Change(path=path, before=before[path], after=apply_merge.state(os.path.join(fresh, path)))
+        apply_merge.MergeChange(path=path, before=before[path], after=apply_merge.state(os.path.join(fresh, path)))
         for path in files
         if path not in there and entries.get(path, ("",))[0] != "160000"
     ]
@@ -312,18 +309,6 @@ async def _land_files(
     await _update_index(work, journal)
     apply_merge.finish(directory)
     return tuple(change.path for change in changes)
-
-
-async def _already(
-    work: ScratchRepository, target: Target, old: str, entries: Mapping[str, tuple[str, str]], files: Sequence[str]
-) -> set[str]:
-    """Those of the files that are as they are to become; GitFailed when another is not as it was."""
-    doubtful = await target.differs(work, old, files)
-    now = await target.now(work, doubtful) if doubtful else {}
-    there = {path for path in doubtful if now[path] == work.row(entries.get(path))}
-    if moved := [path for path in doubtful if path not in there]:
-        raise GitFailed(f"nothing was merged: {named(moved)} changed meanwhile; try again")
-    return there
 
 
 async def _update_index(work: ScratchRepository, journal: apply_merge.MergeJournal) -> None:
@@ -367,11 +352,6 @@ async def merge_lock(agents: Path) -> AsyncGenerator[None]:
 # --- what is known of merges
 
 
-def _record(source: MergeSource, tree: str, into: str) -> None:
-    record = MergedRecord(into=into, tree=tree, at=time.time())
-    write_atomic(source.directory / MERGED, msgspec.json.encode(record))
-
-
 def merged_record(directory: Path) -> MergedRecord | None:
     """What of a worker was merged last."""
     try:
@@ -391,6 +371,44 @@ async def has_unmerged(tree: WorktreeRecord) -> bool:
     return record is None or record.tree != now
 
 
-def check_same_repository(sources: Sequence[MergeSource]) -> None:
-    if len({source.tree.repository for source in sources}) > 1:
-        raise NotThere("these workers are of several repositories; merge those of one at a time")
+TIMEOUT_S = 1800.0
+_MOST_SAID = 8_000  # bytes of its output, from the end
+
+
+class CommandCheck:
+    """``await check(directory)``: whether it passed, and the last of what it said."""
+
+    def __init__(self, command: str, timeout_s: float = TIMEOUT_S) -> None:
+        self.command = command
+        self._timeout_s = timeout_s
+
+    async def __call__(self, directory: Path) -> tuple[bool, str]:
+        output = create_unnamed(directory.parent)
+        if output < 0:
+            output = os.memfd_create("check") if hasattr(os, "memfd_create") else os.dup(2)
+        try:
+            env = {key: text for key, text in os.environ.items() if key[:4] != "GIT_" and not looks_like_secret(key)}
+            tree = spawn(
+                ["/bin/sh", "-c", self.command],
+                cwd=directory,
+                env={**env, "PWD": os.fspath(directory)},
+                stdout=output,
+                stderr=output,
+            )
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    code = await tree.wait()
+            except TimeoutError:
+                return False, f"{_last(output)}\n(stopped after {self._timeout_s:.0f} s)".lstrip()
+            finally:
+                await tree.stop()
+            return code == 0, _last(output)
+        finally:
+            os.close(output)
+
+
+def _last(output: int) -> str:
+    size = os.fstat(output).st_size
+    data = os.pread(output, _MOST_SAID, max(0, size - _MOST_SAID))
+    text = data.decode(errors="replace").strip()
+    return f"…{text}" if size > _MOST_SAID else text

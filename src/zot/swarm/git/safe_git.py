@@ -1,8 +1,7 @@
-"""git, run so that it runs nothing and obeys nobody: neither the configuration of a repository nor a worker's tree.
+"""Runs git without hooks, filters, drivers or aliases of a repository or worker.
 
-A ``ScratchRepository`` is zot's own git directory. It has only zot's configuration and borrows the objects of the real
-one: hooks, filters, monitors, drivers and aliases are named in configurations, and it has none of them. Only references
-are read and moved in the real repository, by commands that run nothing but a hook, which is switched off.
+A ``ScratchRepository`` has its own configuration and borrows the objects of the real repository, in which only
+references are read and moved.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from zot.system.safe_open import create, read_beginning, read_whole
 from zot.system.temp_files import held_directory, temporary_name
 
 OLDEST = (2, 38)  # which can merge without a working tree
-LARGEST_OUTPUT = 256 << 20
 _LARGEST_INDEX = 256 << 20
 _PATIENCE_S = 600.0
 # How files lie in a working tree: none of these names a program.
@@ -95,7 +93,9 @@ async def find_repository(directory: str | os.PathLike[str]) -> Repository:
     if done.code or len(lines) != len(asked):
         raise GitFailed(_no_repository(where, done.said))
     top, own, common, form = lines
-    settings = await _settings(where)
+    listed = await _run([git_program(), *_RUN_NOTHING, "config", "-z", "--get-regexp", _ASKED], _outside(), where)
+    pairs = (os.fsdecode(entry).partition("\n") for entry in listed.out.split(b"\0") if entry)
+    settings = {name: value for name, _, value in pairs}
     if settings.get("extensions.refstorage", "files") != "files":
         raise GitFailed(f"{top} keeps its branches in the format {settings['extensions.refstorage']}, unknown to zot")
     return Repository(top=top, own=own, common=common, format=form, settings=settings)
@@ -109,27 +109,35 @@ def _no_repository(where: str, said: str) -> str:
     return f"git refuses {where}: {one_line(said) or 'it did not say where the repository is'}"
 
 
-async def _settings(where: str) -> dict[str, str]:
-    done = await _run([git_program(), *_RUN_NOTHING, "config", "-z", "--get-regexp", _ASKED], _outside(), where)
-    pairs = (os.fsdecode(entry).partition("\n") for entry in done.out.split(b"\0") if entry)
-    return {name: value for name, _, value in pairs}
-
-
 def _outside() -> dict[str, str]:
     """For looking at a repository with the user's own settings: who owns it counts, as git wants it."""
     return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _QUIET
 
 
 class ScratchRepository:
-    """``place`` is a git directory of ours. What it makes is kept in the repository, or, when it only ``looks``, in a
-    directory that goes with the desk."""
+    """``place`` is zot's git directory. With ``looks``, new objects stay in it and are deleted with it."""
 
     def __init__(self, repository: Repository, place: Path, *, looks: bool) -> None:
         self.repository = repository
         self.place = place
         self._is_long = repository.format != "sha1"
         self._git = git_program()
-        self._environment = _clean_environment(repository, place, looks=looks)
+        kept = {
+            name: value for name, value in os.environ.items() if name in ("PATH", "TMPDIR", "TZ", "LD_LIBRARY_PATH")
+        }
+        self._environment = {
+            **kept,
+            **_QUIET,
+            "HOME": os.fspath(place / "home"),
+            "XDG_CONFIG_HOME": os.fspath(place / "home"),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "GIT_DIR": os.fspath(place),
+            "GIT_OBJECT_DIRECTORY": repository.objects,
+        }
+        if looks:
+            self._environment["GIT_OBJECT_DIRECTORY"] = os.fspath(place / "objects")
+            self._environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted_path(repository.objects)
         _lay(place, repository)
 
     async def git(
@@ -166,8 +174,7 @@ class ScratchRepository:
         return os.fsdecode(await self.git(*words, given=given, index=index, top=top)).strip()
 
     async def copy_index(self, source: Path, target: Path, otherwise: str) -> None:
-        """An index to work with, as ``source`` is now. Where that cannot be used, because it is missing, damaged or
-        in two parts, one of the commit ``otherwise``."""
+        """A copy of the index ``source``; if it is missing, damaged or split, an index of ``otherwise``."""
         with suppress(OSError):
             copy_with_time(source, target)
             if (await self.try_git("ls-files", "--unmerged", index=target)).code == 0:
@@ -197,8 +204,7 @@ class ScratchRepository:
         return out.decode().strip()
 
     async def import_commit(self, objects: str, commit: str, known: str) -> bool:
-        """Copy a commit, and all it needs beyond ``known``, from another directory of objects; False when it is not
-        there or not sound."""
+        """Copies a commit and what it needs beyond ``known``; False if it is missing or invalid."""
         elsewhere = {**self._environment, "GIT_OBJECT_DIRECTORY": objects}
         elsewhere["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted_path(self.repository.objects)
         argv = [self._git, "--no-pager", "pack-objects", "--revs", "--stdout", "-q"]
@@ -289,7 +295,14 @@ def _lay(place: Path, repository: Repository) -> None:
         lines += ["[extensions]", f"\tobjectformat = {repository.format}"]
     write_new(place / "config", "\n".join([*lines, ""]).encode())
     write_new(place / "HEAD", b"ref: refs/heads/none\n")
-    write_new(place / "info" / "exclude", b"\n".join(_ignored(repository)))
+    own = repository.settings.get("core.excludesfile", "")
+    configured = os.environ.get("XDG_CONFIG_HOME") or os.fspath(user_home() / ".config")
+    personal = os.path.expanduser(own) if own else os.path.join(configured, "git", "ignore")
+    found: list[bytes] = []
+    for path in (personal, os.path.join(repository.common, "info", "exclude")):
+        with suppress(OSError):
+            found.append(read_beginning(path, 1 << 20))
+    write_new(place / "info" / "exclude", b"\n".join(found))
     with suppress(FileNotFoundError):
         write_new(place / "shallow", read_whole(os.path.join(repository.common, "shallow")))
 
@@ -315,36 +328,6 @@ def _quoted(value: str) -> str:
     return re.sub(r'["\\\n]', "", value)
 
 
-def _ignored(repository: Repository) -> list[bytes]:
-    """What the user and this repository want ignored beside what ``.gitignore`` says."""
-    own = repository.settings.get("core.excludesfile", "")
-    configured = os.environ.get("XDG_CONFIG_HOME") or os.fspath(user_home() / ".config")
-    personal = os.path.expanduser(own) if own else os.path.join(configured, "git", "ignore")
-    found: list[bytes] = []
-    for path in (personal, os.path.join(repository.common, "info", "exclude")):
-        with suppress(OSError):
-            found.append(read_beginning(path, 1 << 20))
-    return found
-
-
-def _clean_environment(repository: Repository, place: Path, *, looks: bool) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "TMPDIR", "TZ", "LD_LIBRARY_PATH")}
-    environment = {
-        **kept,
-        **_QUIET,
-        "HOME": os.fspath(place / "home"),
-        "XDG_CONFIG_HOME": os.fspath(place / "home"),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": "/dev/null",
-        "GIT_DIR": os.fspath(place),
-        "GIT_OBJECT_DIRECTORY": repository.objects,
-    }
-    if looks:
-        environment["GIT_OBJECT_DIRECTORY"] = os.fspath(place / "objects")
-        environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = _quoted_path(repository.objects)
-    return environment
-
-
 def _quoted_path(path: str) -> str:
     escaped = re.sub(r'(["\\])', r"\\\1", path)
     return f'"{escaped}"'
@@ -352,18 +335,14 @@ def _quoted_path(path: str) -> str:
 
 def _signed(author: tuple[str, str]) -> dict[str, str]:
     name, address = author
-    return {f"GIT_{role}_{part}": value for role in ("AUTHOR", "COMMITTER") for part, value in _parts(name, address)}
-
-
-def _parts(name: str, address: str) -> tuple[tuple[str, str], ...]:
-    return ("NAME", name), ("EMAIL", address)
+    parts = (("NAME", name), ("EMAIL", address))
+    return {f"GIT_{role}_{part}": value for role in ("AUTHOR", "COMMITTER") for part, value in parts}
 
 
 async def _run(
     argv: Sequence[str], environment: Mapping[str, str], cwd: str | os.PathLike[str], given: bytes = b""
 ) -> GitResult:
-    """One git, to its end, ended when nobody waits for it any more. In a group of its own, where the keyboard's signals
-    do not reach it, but in our session: what is in another is taken for something that a command left behind."""
+    """One git process, ended on cancellation; its own group, but our session, so that it is no orphan."""
     pipe = asyncio.subprocess.PIPE
     try:
         child = await asyncio.create_subprocess_exec(

@@ -1,8 +1,7 @@
-"""A worker's tree: files of a commit in a directory of its own, on a branch of its own, in the user's repository.
+"""A worker's worktree: files of a commit on a new branch, in its own directory.
 
-Nothing of the user's is touched: not the index, not a file, no branch but the new one. The tree is a repository of its
-own that borrows the objects of the user's, so that a worker can commit, and break, only what is its own. What it did is
-read off its files, whatever became of its ``.git``; its commits are taken over when they are sound.
+It is a separate repository that borrows the user's objects, so a worker can damage only its own. Changes are read from
+the files; its commits are taken over if they are valid.
 """
 
 from __future__ import annotations
@@ -71,8 +70,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def create(cwd: Path, directory: Path, name: str, worker: str, *, include_dirty: bool = False) -> CreatedWorktree:
-    """A tree in ``directory``, the worker's own, for work in the repository that ``cwd`` lies in. GitFailed with one
-    line when that cannot be; then nothing is left of it."""
+    """A worktree in ``directory`` for the repository of ``cwd``. After GitFailed nothing is left."""
     await check_version()
     repository = await find_repository(cwd)
     path = directory / TREE
@@ -110,8 +108,7 @@ async def create(cwd: Path, directory: Path, name: str, worker: str, *, include_
 
 @contextmanager
 def _announced(directory: Path, repository: Repository, branch: str) -> Generator[None]:
-    """Whoever comes after a kill knows which repository may have a branch too many. It stays for as long as there is no
-    record of the worker."""
+    """Names the repository, so that a branch left by a kill is found. Exists until the worker has a record."""
     making = directory / MAKING
     try:
         write_new(making, os.fsencode(f"{repository.top}\0{branch}"))
@@ -157,7 +154,7 @@ def own_git(tree: WorktreeRecord) -> Path:
 
 
 def init_git_dir(repository: Repository, tree: WorktreeRecord, commit: str) -> None:
-    """A directory of git with nothing in it but the branch: no hooks, no remotes, nobody's templates."""
+    """A directory of git with nothing in it but the branch: no hooks, remotes or templates."""
     own = own_git(tree)
     own.mkdir()
     for name in ("objects/info", "objects/pack", "info", f"refs/heads/{os.path.dirname(tree.branch)}"):
@@ -194,8 +191,7 @@ async def _fill(work: ScratchRepository, tree: WorktreeRecord, commit: str) -> N
 
 
 async def _taken_along(work: ScratchRepository, base: str) -> str:
-    """A commit of what is uncommitted in the origin, with the files that are new and not ignored; empty when that is
-    nothing. The user's index is only copied."""
+    """A commit of the origin's uncommitted and new files; empty if there are none."""
     index = work.place / "index"
     await work.copy_index(Path(work.repository.own) / "index", index, base)
     taken = await snapshot(work, index, work.repository.top)
@@ -262,7 +258,7 @@ async def snapshot_worktree(work: ScratchRepository, tree: WorktreeRecord) -> Sn
 
 
 def _check_rules(top: str) -> None:
-    """git opens these files in every directory, and would wait for a pipe until somebody writes to it."""
+    """git opens these files in every directory, and would block on a named pipe."""
     waiting = [top]
     while waiting:
         with suppress(OSError), os.scandir(waiting.pop()) as entries:
@@ -284,7 +280,10 @@ async def diffstat(tree: WorktreeRecord) -> Diffstat:
     """What a worker changed, in numbers; what it has not committed counts too."""
     async with scratch_repository(await find_repository(tree.repository), Path(tree.path).parent, looks=True) as work:
         now = await snapshot_worktree(work, tree)
-        return _counted(await work.git("diff-tree", "-r", "-z", "--numstat", *_PLAIN, base_commit(tree), now.tree))
+        numbers = await work.git("diff-tree", "-r", "-z", "--numstat", *_PLAIN, base_commit(tree), now.tree)
+        rows = [row.split(b"\t") for row in numbers.split(b"\0") if row.count(b"\t") == 2]
+        counts = [[int(field) if field.isdigit() else 0 for field in row[:2]] for row in rows]
+        return Diffstat(len(rows), sum(added for added, _ in counts), sum(removed for _, removed in counts))
 
 
 async def diff(tree: WorktreeRecord, *, binary: bool = False) -> bytes:
@@ -298,18 +297,11 @@ async def diff(tree: WorktreeRecord, *, binary: bool = False) -> bytes:
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all")
 
 
-def _counted(numbers: bytes) -> Diffstat:
-    rows = [row.split(b"\t") for row in numbers.split(b"\0") if row.count(b"\t") == 2]
-    counts = [[int(field) if field.isdigit() else 0 for field in row[:2]] for row in rows]
-    return Diffstat(len(rows), sum(added for added, _ in counts), sum(removed for _, removed in counts))
-
-
 # --- changing one
 
 
 async def commit_all(work: ScratchRepository, tree: WorktreeRecord, message: str, now: Snapshot | None = None) -> str:
-    """The commit that holds all of a worker's work, on its branch in the user's repository: its own commits, as far as
-    they are sound, and what was not committed in the swarm's name. ``now`` is what is in its tree, if that is known."""
+    """A commit with all of a worker's work on its branch: its valid commits, and the rest in the swarm's name."""
     now = now or await snapshot_worktree(work, tree)
     start = tree.first or tree.base
     reference = f"refs/heads/{tree.branch}"
@@ -368,20 +360,18 @@ def head_of(directory: Path) -> str:
         for _ in range(5):
             if not said.startswith("ref: "):
                 break
-            said = _reference(directory, said[5:].strip())
+            name = said[5:].strip()
+            if not name.startswith("refs/") or ".." in name:
+                said = ""
+            else:
+                try:
+                    said = _text(directory / name, directory)
+                except OSError:
+                    packed = _text(directory / "packed-refs", directory).splitlines()
+                    said = next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
     except OSError:
         return ""
     return said if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", said) else ""
-
-
-def _reference(directory: Path, name: str) -> str:
-    if not name.startswith("refs/") or ".." in name:
-        return ""
-    try:
-        return _text(directory / name, directory)
-    except OSError:
-        packed = _text(directory / "packed-refs", directory).splitlines()
-        return next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
 
 
 def _text(path: Path, within: Path) -> str:
@@ -389,8 +379,7 @@ def _text(path: Path, within: Path) -> str:
 
 
 async def put(work: ScratchRepository, tree: WorktreeRecord, head: str, whole: str) -> None:
-    """The tree holds what ``whole`` does and stands on ``head``: work that was done elsewhere. A tree that is gone
-    stays so, and its branch has all of it."""
+    """Sets the tree to ``whole`` on ``head``. A tree that is gone stays so; its branch has the work."""
     there = os.path.isdir(tree.path) and not os.path.islink(tree.path)
     reference = f"refs/heads/{tree.branch}"
     if there:
@@ -416,8 +405,7 @@ async def remove(tree: WorktreeRecord) -> tuple[str, ...]:
 
 
 async def remove_unfinished(directory: Path, taken: Container[str]) -> None:
-    """What is left of a tree whose maker was killed, and its branch; branches that are ``taken`` stay. GitFailed when
-    that cannot be done now."""
+    """Removes what a killed ``create`` left, and its branch unless ``taken``."""
     remove_tree(directory / TREE)
     try:
         top, _, branch = os.fsdecode(read_whole(directory / MAKING, _LARGEST_POINTER)).partition("\0")

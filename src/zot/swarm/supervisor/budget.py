@@ -1,10 +1,8 @@
-"""The budget of a swarm and the pauses of providers: who may make a model call, asked before it is made. Pure but for
-its journal: the time is passed in, and only grows.
+"""Shared budget and rate limits: grants each model call before it is made. The caller passes the time.
 
-A call is *granted* with what it costs at least, and *settled* by what it did cost. What is granted and not settled
-counts as spent, also when whoever was granted it is gone. So a swarm goes beyond its budget by at most one call of each
-worker that runs. At first FIRST_ASKING may ask a provider at the same time, and one more with each call that went well.
-After a rate limit nobody asks it until its pause is over, and then half as many as before may.
+A call is *granted* at its least cost and *settled* at its real one; unsettled grants count as spent, so a swarm exceeds
+its budget by at most one call per worker. Parallel calls per provider start at FIRST_ASKING, grow by one with each
+success, and are halved after a rate limit.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from typing import Literal
 
 import msgspec
 
-from zot.swarm.worker_records import Limits
+from zot.swarm.worker_records import WorkerLimits
 from zot.system.files import make_private_dir, write_atomic
 from zot.system.safe_open import open_to_append, read_whole
 
@@ -125,7 +123,7 @@ class BudgetJournal:
 
 PAUSE_S = 5.0  # when a provider does not say for how long
 LONGEST_PAUSE_S = 300.0
-KEPT_S = 30 * 86400.0  # a budget that nobody has used for so long, and no worker belongs to, is forgotten
+KEPT_S = 30 * 86400.0  # an unused budget without workers is deleted after this
 FIRST_ASKING = 64  # a thousand that ask in the moment they start are refused, all but those the provider has room for
 _UNKNOWN = (
     "no price is known for {}, so the cost limit of the swarm {} cannot be held; write priceInput and priceOutput"
@@ -142,7 +140,7 @@ class RemainingBudget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallRequest(msgspec.Struct, kw_only=True, eq=False):
-    """A model call somebody wants to make. ``own`` are the limits of the worker and ``spent``, ``steps`` what it has
+    """A requested model call. ``own`` are the limits of the worker and ``spent``, ``steps`` what it has
     used; ``patient_s`` is how long it will wait by itself after it was granted. ``answer`` hears "", or why not."""
 
     id: str
@@ -150,12 +148,12 @@ class CallRequest(msgspec.Struct, kw_only=True, eq=False):
     swarm: str
     provider: str
     usd: float
-    own: Limits
+    own: WorkerLimits
     spent: float
     steps: int
     answer: Callable[[str], None]
     patient_s: float = 0.0
-    unpriced: str = ""  # the model, when nobody knows what it costs
+    unpriced: str = ""  # the model, if its price is unknown
     number: int = 0  # in the order they came
     is_gone: bool = False
 
@@ -214,7 +212,12 @@ class SharedBudget:
         self.problem = ""
         self._now = now
         self._read(now)
-        self._forget_old(belongs)
+        waiting = {entry.swarm for entry in self._open.values()}
+        for swarm, account in list(self._accounts.items()):
+            old = time.time() - account.used_at > KEPT_S
+            if old and swarm not in waiting and not belongs(swarm):
+                del self._accounts[swarm]
+        self._journal.shorten_if_long()
 
     # --- budgets
 
@@ -262,8 +265,7 @@ class SharedBudget:
         self.grant_waiting(now)
 
     def grant_waiting(self, now: float) -> None:
-        """Answer everybody who can be answered now, in the order they came. Of those who wait for the same, the first
-        one holds up the others: with thousands of them, nobody has to look at each."""
+        """Answers waiting requests in order; the first that must wait for a resource holds up those behind it."""
         held_up: set[tuple[str, str, bool]] = set()
         while heads := [(queue[0].number, key) for key, queue in self._waiting.items() if key not in held_up]:
             key = min(heads)[1]
@@ -284,7 +286,7 @@ class SharedBudget:
                 self._grant(call)
 
     def next_look(self, now: float) -> float | None:
-        """Seconds until somebody who waits may go, when nothing else happens before; None when only that helps."""
+        """Seconds until a waiting call may be granted; None if only another event can do that."""
         heads = [queue[0] for queue in self._waiting.values()]
         pauses = [self._provider(call.provider).until - call.patient_s - now for call in heads]
         return min((pause for pause in pauses if pause > 0), default=None)
@@ -298,8 +300,7 @@ class SharedBudget:
         now: float,
         swarm: str = "",
     ) -> None:
-        """What a granted call came to. One that was granted by somebody else, while there was no supervisor, is only
-        booked."""
+        """The cost of a granted call. A call granted without a supervisor is only recorded."""
         call = self._calls.pop(id, None)
         if call is None:
             self._book(swarm, id, usd, now)
@@ -428,7 +429,7 @@ class SharedBudget:
                     account.age_before = max(account.age_before, entry.age)
         for account in self._accounts.values():
             account.spent = account.settled
-        for entry in self._open.values():  # whoever was granted it is gone with the supervisor, or says so
+        for entry in self._open.values():  # unsettled calls count as spent
             self._account(entry.swarm).spent += entry.usd
             self._unsettled[entry.call] = entry.usd
         if self._journal.is_damaged:
@@ -450,15 +451,6 @@ class SharedBudget:
                     at=round(account.used_at, 1),
                 )
         yield from open_calls
-
-    def _forget_old(self, belongs: Callable[[str], bool]) -> None:
-        """At the beginning of a life, when nobody has been told anything yet."""
-        waiting = {entry.swarm for entry in self._open.values()}
-        for swarm, account in list(self._accounts.items()):
-            old = time.time() - account.used_at > KEPT_S
-            if old and swarm not in waiting and not belongs(swarm):
-                del self._accounts[swarm]
-        self._journal.shorten_if_long()
 
 
 def _queue(call: CallRequest) -> tuple[str, str, bool]:

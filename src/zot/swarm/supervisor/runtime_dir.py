@@ -1,7 +1,6 @@
-"""Where the supervisor of a home is found: a lock it holds as long as it lives, and a file that names its socket.
+"""The supervisor's runtime directory: lock file, socket and ``supervisor.json``.
 
-The socket lies in a private directory of its own: a home may be on a file system without sockets, and its path may be
-too long for one. Starting a supervisor, and its decision to end, happen under ``start.lock``.
+The socket is in a private directory, since a home may not support sockets or may have a too long path.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class SupervisorRuntimeDir:
         return is_held(self.directory / "supervisor.lock")
 
     def lifetime_lock(self) -> int:
-        """The lock a supervisor holds from its birth, as a descriptor it inherits; -1 when somebody has it."""
+        """The supervisor's lock, as a descriptor it inherits; -1 if it is taken."""
         make_private_dir(self.directory)
         return held_from_birth(self.directory / "supervisor.lock")
 
@@ -72,7 +71,15 @@ class SupervisorRuntimeDir:
         """A socket in a new private directory; ZotError when no place takes one."""
         self.sweep()
         why = ""
-        for base in _bases():
+        found: list[str] = []
+        for place in (os.environ.get("XDG_RUNTIME_DIR", ""), os.environ.get("TMPDIR", ""), "/tmp"):
+            with suppress(OSError):
+                if os.path.isabs(place) and len(os.fsencode(place)) + 30 < _LONGEST:
+                    info = os.stat(place)
+                    ours = info.st_uid == os.geteuid() and not info.st_mode & 0o022
+                    if stat.S_ISDIR(info.st_mode) and (ours or info.st_mode & stat.S_ISVTX):
+                        found.append(place)
+        for base in found:
             directory = os.path.join(base, _PREFIX + os.urandom(6).hex())
             listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             try:
@@ -92,8 +99,7 @@ class SupervisorRuntimeDir:
 
     @property
     def is_orphaned(self) -> bool:
-        """Whether the home of the one that published itself is gone, or belongs to another one by now: somebody removed
-        it, and nobody can find this one any more."""
+        """True if the home was removed or has another supervisor, so that no client can find this one."""
         if self._own is None:
             return False
         last = self.last()
@@ -117,16 +123,3 @@ class SupervisorRuntimeDir:
 def _remove_socket(running: SupervisorInfo) -> None:
     if Path(running.socket).parent.name.startswith(_PREFIX):
         rmtree(Path(running.socket).parent, ignore_errors=True)
-
-
-def _bases() -> list[str]:
-    """Where a private directory may be made, the best first."""
-    found: list[str] = []
-    for place in (os.environ.get("XDG_RUNTIME_DIR", ""), os.environ.get("TMPDIR", ""), "/tmp"):
-        with suppress(OSError):
-            if os.path.isabs(place) and len(os.fsencode(place)) + 30 < _LONGEST:
-                info = os.stat(place)
-                ours = info.st_uid == os.geteuid() and not info.st_mode & 0o022
-                if stat.S_ISDIR(info.st_mode) and (ours or info.st_mode & stat.S_ISVTX):
-                    found.append(place)
-    return found

@@ -1,7 +1,6 @@
-"""Who may run: so many at once, one writer in a directory, and otherwise in the order they came. Pure: no processes.
+"""Scheduler: limits workers that run at once, one writer per directory, otherwise first come, first served.
 
-A worker runs while it is at work on a message; one that waits for the next message takes nobody's place. Workers of a
-swarm with a number of its own are counted by that number, all others together by the number of the home.
+A worker counts while it works on a message. Swarms with their own limit are counted separately.
 """
 
 from __future__ import annotations
@@ -12,8 +11,7 @@ from typing import NamedTuple
 
 
 class RunRequest(NamedTuple):
-    """``writes`` is the directory it may change and share with others; empty when it has one of its own, or only
-    reads."""
+    """``writes`` is the shared directory it may change; empty if it has its own or only reads."""
 
     worker: str
     swarm: str = ""
@@ -58,8 +56,7 @@ class Scheduler:
             _less(self._written, wish.writes)
 
     def next_runnable(self) -> list[str]:
-        """Those that may run from now on. One that has to wait holds up nobody behind it but those who would write in
-        the same directory."""
+        """Workers that may run now. A waiting one holds up only writers of the same directory."""
         admitted: list[RunRequest] = []
         written = set(self._written)
         has_room = {swarm for swarm in self._asking if self._has_room(swarm)}
@@ -82,14 +79,6 @@ class Scheduler:
         self._at_work[wish.swarm] += 1
         if wish.writes:
             self._written[wish.writes] += 1
-
-    def why_waiting(self, worker: str) -> str:
-        wish = self._waiting.get(worker)
-        if wish is None:
-            return ""
-        if wish.writes and any(other.writes == wish.writes for other in self._running.values()):
-            return f"another worker writes in {wish.writes}"
-        return "queued"
 
     def _has_room(self, swarm: str) -> bool:
         if own := self.most_of.get(swarm, 0):

@@ -1,7 +1,6 @@
-"""The supervisor's process and its socket: clients come, ask and listen; when nobody is left to look after, it ends.
+"""The supervisor's process and socket; it exits when no worker and no client is left.
 
-Each client is answered in the order its commands are done. One that reads slowly goes without the pieces of answers,
-and one that does not read at all is given up.
+A slow client does not receive partial events; one that does not read is disconnected.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ import msgspec
 
 from zot.errors import NotThere, ZotError, in_words
 from zot.swarm.client import NOT_THERE
-from zot.swarm.engines.engine import Credential
-from zot.swarm.supervisor.internal_frames import AnyCommand, SupervisorConfig
+from zot.swarm.engines.engine import WorkerKey
 from zot.swarm.supervisor.runtime_dir import SupervisorInfo, SupervisorRuntimeDir
 from zot.swarm.supervisor.supervisor import LINGER_S, Supervisor
 from zot.swarm.worker_env import AGENT_VARIABLE
+from zot.swarm.worker_records import AnyCommand, SupervisorConfig
 from zot.system import process_setup
 from zot.wire import rpc_frames
 from zot.wire.line_splitter import Lines
@@ -37,7 +36,7 @@ _decode = msgspec.json.Decoder(AnyCommand).decode
 _encode = msgspec.json.Encoder().encode
 
 
-class Client:
+class ClientConnection:
     """One connection. Each of its commands is done when the one before it is answered, but for those that take long."""
 
     def __init__(self, supervisor: Supervisor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -46,7 +45,7 @@ class Client:
         self._writer = writer
         self.updates = False
         self.subscribed: set[str] = set()
-        self.lent: dict[str, Credential] = {}
+        self.lent: dict[str, WorkerKey] = {}
         self.environment: dict[str, str] = {}
 
     def send(self, line: bytes) -> None:
@@ -57,7 +56,7 @@ class Client:
             self._writer.write(line + b"\n")
 
     def send_event(self, wrapped: bytes, line: bytes) -> None:
-        """Somebody who reads slowly goes without the pieces."""
+        """A slow client does not receive partial events."""
         if self._writer.transport.get_write_buffer_size() < _SLOW or b"_delta" not in line[:40]:
             self.send(wrapped)
 
@@ -122,13 +121,13 @@ async def _serve(task: SupervisorConfig, runtime_dir: SupervisorRuntimeDir) -> N
 
         async def meet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             if _is_ours(writer.get_extra_info("socket")):
-                await Client(supervisor, reader, writer).serve()
+                await ClientConnection(supervisor, reader, writer).serve()
             else:
                 writer.close()
 
         server = await asyncio.start_unix_server(meet, sock=listening, limit=_CHUNK)
         runtime_dir.publish(SupervisorInfo(pid=os.getpid(), socket=listening.getsockname(), started=time.time()))
-        with suppress(OSError):  # whoever started it may be gone
+        with suppress(OSError):  # the starter may have exited
             os.write(1, b"ready\n")
             os.dup2(2, 1)  # left free, a client's socket would get the number, and whatever is printed
         group.create_task(_leave_if_lost(runtime_dir, task.patience_s / 4))
@@ -141,7 +140,7 @@ async def _serve(task: SupervisorConfig, runtime_dir: SupervisorRuntimeDir) -> N
 
 
 async def _until_unneeded(supervisor: Supervisor, runtime_dir: SupervisorRuntimeDir) -> None:
-    """Under the lock that everybody takes who would start one: nobody finds it and loses it again."""
+    """Under the startup lock, so that no client connects to a supervisor that exits."""
     while True:
         await supervisor.unneeded.wait()
         supervisor.unneeded.clear()
@@ -155,7 +154,7 @@ async def _until_unneeded(supervisor: Supervisor, runtime_dir: SupervisorRuntime
 
 
 async def _leave_if_lost(runtime_dir: SupervisorRuntimeDir, every_s: float) -> None:
-    """A home that was removed takes its workers along: nobody could stop them any more, or see what they did."""
+    """Ends the workers of a removed home: no client could stop them."""
     while True:
         await asyncio.sleep(every_s)
         if runtime_dir.is_orphaned:
@@ -172,7 +171,7 @@ def _terminate() -> None:
 
 
 def _is_ours(connection: socket.socket) -> bool:
-    """The directory keeps others out; the kernel says it once more where it can."""
+    """The directory is private; the kernel confirms the user where it can."""
     peer = getattr(socket, "SO_PEERCRED", None)
     if peer is None:
         return True

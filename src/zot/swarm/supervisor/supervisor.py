@@ -1,9 +1,7 @@
-"""The supervisor: one for each ``$ZOT_HOME`` that starts workers, queues them, and answers whoever asks about them.
+"""The supervisor: one per ``$ZOT_HOME``; starts and queues workers and answers clients.
 
-It is born with the lock that shows that it lives, and alone writes the records of workers while it does. It asks
-nothing of the network, holds keys in memory only, and ends by itself when no worker lives and nobody is connected.
-Killed, it takes its workers along: the next one finds their records, continues those that may be continued, and calls
-the others lost.
+Only it writes worker records while it runs. Keys stay in memory. After a kill the next one continues or marks as lost
+the workers it finds.
 """
 
 from __future__ import annotations
@@ -21,16 +19,24 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import msgspec
 
 from zot.errors import UsageError, ZotError
-from zot.swarm.engines.engine import Credential, Engine
-from zot.swarm.engines.local import LocalEngine
+from zot.swarm.engines.engine import Engine, WorkerKey
+from zot.swarm.engines.local import LocalEngine, kill_orphans
 from zot.swarm.event_log import EventLog, last_answer, recorded
 from zot.swarm.inbox import Inbox
 from zot.swarm.supervisor.budget import BudgetLimits, RemainingBudget, SharedBudget
-from zot.swarm.supervisor.internal_frames import AnyCommand, RecordMerge, SetCredential, StartWorker, SupervisorConfig
-from zot.swarm.supervisor.orphans import kill_orphans
 from zot.swarm.supervisor.scheduler import Scheduler
 from zot.swarm.supervisor.worker import WorkerController
-from zot.swarm.worker_records import LIVE, WorkerRecord, WorkerSpec, WorktreeRecord
+from zot.swarm.worker_records import (
+    LIVE,
+    AnyCommand,
+    RecordMerge,
+    SetCredential,
+    StartWorker,
+    SupervisorConfig,
+    WorkerRecord,
+    WorkerSpec,
+    WorktreeRecord,
+)
 from zot.swarm.worker_store import MAKING, WorkerDir, WorkerStore, check_name, find_worker, unique_name, worker_info
 from zot.system.processes import reap_strays
 from zot.system.temp_files import remove_tree
@@ -44,12 +50,12 @@ LINGER_S = 1.0  # after the last worker has ended and the last client has left
 _encode = msgspec.json.Encoder().encode
 
 
-class Client(Protocol):
+class ConnectedClient(Protocol):
     """One who asks and listens. ``updates``: to what changes about any worker; ``subscribed``: to all these say."""
 
     updates: bool
     subscribed: set[str]
-    lent: dict[str, Credential]
+    lent: dict[str, WorkerKey]
     environment: dict[str, str]
 
     def send(self, line: bytes) -> None: ...
@@ -66,12 +72,12 @@ class DetachedEngine(Protocol):
 class Supervisor:
     def __init__(self, task: SupervisorConfig, group: asyncio.TaskGroup) -> None:
         self._group = group
-        self._lent = {name: Credential(provider=name, value=value) for name, value in task.lent.items()}
+        self._lent = {name: WorkerKey(provider=name, value=value) for name, value in task.lent.items()}
         self._loop = asyncio.get_running_loop()
         self._places = WorkerStore(Path(task.home))
         self._controllers: dict[str, WorkerController] = {}
         self._scheduler = Scheduler(task.most)
-        self._clients: set[Client] = set()
+        self._clients: set[ConnectedClient] = set()
         self._engines: dict[str, Engine] = {}
         self._unsaved: dict[str, WorkerController] = {}
         self._untold: dict[str, WorkerController] = {}
@@ -85,7 +91,7 @@ class Supervisor:
         for budget in self.budget.budgets():
             self._scheduler.most_of[budget.swarm] = budget.max_agents
         self.unneeded = asyncio.Event()
-        self._doers: dict[type, Callable[[Client, Any], Any]] = {
+        self._doers: dict[type, Callable[[ConnectedClient, Any], Any]] = {
             SetCredential: self._lend,
             RecordMerge: self._note,
             StartWorker: self._start,
@@ -108,15 +114,6 @@ class Supervisor:
     async def recover(self) -> None:
         """What the last supervisor has left: nothing of its workers runs any more, and each is told where it stands."""
         everyone = self._places.all()
-        await self._clear_unfinished(everyone)
-        workers = [worker for worker in everyone if worker.status in LIVE]
-        await kill_orphans([worker for worker in workers if worker.spec.engine == "local"])
-        for worker in workers:
-            self._recover(worker)
-        self._note_need()
-
-    async def _clear_unfinished(self, everyone: list[WorkerRecord]) -> None:
-        """Nobody was promised a worker where there is no record yet: its tree and branch would be nobody's."""
         taken = {worker.tree.branch for worker in everyone if worker.tree is not None}
         for place in self._places.unfinished():
             from zot.swarm.git import worktrees  # only after a kill
@@ -124,6 +121,11 @@ class Supervisor:
             with suppress(ZotError, OSError):
                 await worktrees.remove_unfinished(place.directory, taken)
                 remove_tree(place.directory)
+        workers = [worker for worker in everyone if worker.status in LIVE]
+        await kill_orphans([worker for worker in workers if worker.spec.engine == "local"])
+        for worker in workers:
+            self._recover(worker)
+        self._note_need()
 
     def _recover(self, worker: WorkerRecord) -> None:
         place = self._places.of(worker.id)
@@ -150,7 +152,7 @@ class Supervisor:
         else:
             _close_record(place, worker, "lost", "the supervisor was killed, and its workers with it")
 
-    def _take(self, worker: WorkerRecord, place: WorkerDir, credential: Credential | None = None) -> WorkerController:
+    def _take(self, worker: WorkerRecord, place: WorkerDir, credential: WorkerKey | None = None) -> WorkerController:
         controller = self._controllers[worker.id] = WorkerController(worker, place, self, credential)
         self._keep_looking()
         return controller
@@ -159,7 +161,12 @@ class Supervisor:
 
     def engine(self, name: str) -> Engine:
         if name not in self._engines:
-            self._engines[name] = _engine(name)
+            if name == "local":
+                self._engines[name] = LocalEngine()
+            else:
+                from zot.swarm.engines.ray.engine import RayEngine, address_of  # few have a cluster
+
+                self._engines[name] = RayEngine(address_of(name))
         return self._engines[name]
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
@@ -252,7 +259,7 @@ class Supervisor:
         self._keep_looking()
 
     def schedule_budget_check(self) -> None:
-        """Somebody may go when a pause is over."""
+        """A waiting call may be granted when a pause ends."""
         now = self._loop.time()
         self.budget.grant_waiting(now)
         if self._budget_timer is not None:
@@ -284,38 +291,45 @@ class Supervisor:
 
     # --- clients
 
-    def join(self, client: Client) -> None:
+    def join(self, client: ConnectedClient) -> None:
         self._clients.add(client)
 
-    def leave(self, client: Client) -> None:
+    def leave(self, client: ConnectedClient) -> None:
         self._clients.discard(client)
         self._note_need()
 
-    async def dispatch(self, client: Client, command: AnyCommand) -> Any:
+    async def dispatch(self, client: ConnectedClient, command: AnyCommand) -> Any:
         """The data of the answer; ZotError or OSError says why there is none."""
         done = self._doers[type(command)](client, command)
         return await done if asyncio.iscoroutine(done) else done
 
-    def _lend(self, client: Client, command: SetCredential) -> None:
+    def _lend(self, client: ConnectedClient, command: SetCredential) -> None:
         client.lent.pop(command.provider, None)  # a key that was typed for another address must not stay
         if command.value:
-            client.lent[command.provider] = Credential(provider=command.provider, value=command.value)
+            client.lent[command.provider] = WorkerKey(provider=command.provider, value=command.value)
         client.environment = command.environment or client.environment
         if command.most and command.most != self._scheduler.most:
             self._scheduler.most = command.most
             self._admit_soon()
 
-    def _list(self, client: Client, command: swarm_frames.SwarmList) -> swarm_frames.SwarmWorkers:
-        return swarm_frames.SwarmWorkers(workers=tuple(map(worker_info, self._listed(command))))
+    def _list(self, client: ConnectedClient, command: swarm_frames.SwarmList) -> swarm_frames.SwarmWorkers:
+        everyone = self._everyone() if command.all else [controller.worker for controller in self._controllers.values()]
+        workers = tuple(
+            worker_info(worker)
+            for worker in sorted(everyone, key=lambda worker: (worker.created, worker.id))
+            if (not command.session or worker.spec.session in ("", command.session))
+            and (not command.swarm or worker.spec.swarm == command.swarm)
+        )
+        return swarm_frames.SwarmWorkers(workers=workers)
 
-    def _send(self, client: Client, command: swarm_frames.SwarmSend) -> None:
+    def _send(self, client: ConnectedClient, command: swarm_frames.SwarmSend) -> None:
         self._living(command.worker).accept(command.text, command.images)
 
-    def _approve(self, client: Client, command: swarm_frames.SwarmApprove) -> None:
+    def _approve(self, client: ConnectedClient, command: swarm_frames.SwarmApprove) -> None:
         approval = rpc_frames.Approve(request_id=command.request_id, decision=command.decision, reason=command.reason)
         self._living(command.worker).approve(approval)
 
-    def _refuse_git(self, client: Client, command: AnyCommand) -> None:
+    def _refuse_git(self, client: ConnectedClient, command: AnyCommand) -> None:
         raise UsageError("whoever asks does that itself: git is not the supervisor's business")
 
     def _everyone(self) -> list[WorkerRecord]:
@@ -324,21 +338,12 @@ class Supervisor:
         return [living[worker.id].worker if worker.id in living else worker for worker in self._places.all()]
 
     def _meant(self, typed: str) -> WorkerRecord:
-        """NotThere when it is nobody, or could be several."""
+        """NotThere if there is none, or several."""
         if (controller := self._controllers.get(typed)) is not None:
             return controller.worker
         return find_worker(typed, self._everyone())
 
-    def _listed(self, command: swarm_frames.SwarmList) -> list[WorkerRecord]:
-        everyone = self._everyone() if command.all else [controller.worker for controller in self._controllers.values()]
-        return [
-            worker
-            for worker in sorted(everyone, key=lambda worker: (worker.created, worker.id))
-            if (not command.session or worker.spec.session in ("", command.session))
-            and (not command.swarm or worker.spec.swarm == command.swarm)
-        ]
-
-    def _get(self, client: Client, command: swarm_frames.SwarmGet) -> swarm_frames.SwarmWorker:
+    def _get(self, client: ConnectedClient, command: swarm_frames.SwarmGet) -> swarm_frames.SwarmWorker:
         worker = self._meant(command.worker)
         controller, place = self._controllers.get(worker.id), self._places.of(worker.id)
         inbox = controller.inbox if controller is not None else Inbox(place.inbox)
@@ -354,10 +359,10 @@ class Supervisor:
 
     # --- starting and ending workers
 
-    def _refuse_start(self, client: Client, command: AnyCommand) -> None:
+    def _refuse_start(self, client: ConnectedClient, command: AnyCommand) -> None:
         raise UsageError("this zot is older than the supervisor of its workers; start it again")
 
-    async def _start(self, client: Client, command: StartWorker) -> swarm_frames.SwarmStarted:
+    async def _start(self, client: ConnectedClient, command: StartWorker) -> swarm_frames.SwarmStarted:
         self._starts += 1
         try:
             return swarm_frames.SwarmStarted(worker=worker_info((await self._started(client, command.spec)).worker))
@@ -365,39 +370,41 @@ class Supervisor:
             self._starts -= 1
             self._note_need()
 
-    async def _started(self, client: Client, order: WorkerSpec) -> WorkerController:
+    async def _started(self, client: ConnectedClient, order: WorkerSpec) -> WorkerController:
         taken = {controller.worker.name for controller in self._controllers.values()} | self._names
         if order.name:
             check_name(order.name, taken)
         name = order.name or unique_name(_label(order), taken)
         self._names.add(name)
         try:
-            return await self._made(client, order, name)
+            place, tree, notes = self._places.make(order.name or _label(order)), None, ()
+            try:
+                if order.mode == "worktree":
+                    tree, notes = await _tree(order, place, name)
+                about: dict[str, Any] = {"tree": tree, "notes": notes, "created": time.time(), "activity": "queued"}
+                worker = WorkerRecord(id=place.id, name=name, spec=order, **about)
+                Inbox(place.inbox).accept(order.task)
+                place.save(worker)  # from here on it is a worker, whatever happens
+            except BaseException:
+                if tree is not None:
+                    from zot.swarm.git import worktrees
+
+                    with suppress(ZotError, OSError):
+                        await worktrees.remove(tree)
+                rmtree(place.directory, ignore_errors=True)
+                raise
+            with suppress(OSError):
+                (place.directory / MAKING).unlink(missing_ok=True)
+            controller = self._take(worker, place, client.lent.get(order.config.provider))
+            controller.environment = client.environment
+            self._untold[controller.id] = controller
+            self._tell()
+            self.request_slot(controller)
+            return controller
         finally:
             self._names.discard(name)
 
-    async def _made(self, client: Client, order: WorkerSpec, name: str) -> WorkerController:
-        place, tree, notes = self._places.make(order.name or _label(order)), None, ()
-        try:
-            if order.mode == "worktree":
-                tree, notes = await _tree(order, place, name)
-            about: dict[str, Any] = {"tree": tree, "notes": notes, "created": time.time(), "activity": "queued"}
-            worker = WorkerRecord(id=place.id, name=name, spec=order, **about)
-            Inbox(place.inbox).accept(order.task)
-            place.save(worker)  # from here on it is a worker, whatever happens
-        except BaseException:
-            await _discard(place, tree)
-            raise
-        with suppress(OSError):
-            (place.directory / MAKING).unlink(missing_ok=True)
-        controller = self._take(worker, place, client.lent.get(order.config.provider))
-        controller.environment = client.environment
-        self._untold[controller.id] = controller
-        self._tell()
-        self.request_slot(controller)
-        return controller
-
-    def _resume(self, client: Client, command: swarm_frames.SwarmResume) -> swarm_frames.SwarmStarted:
+    def _resume(self, client: ConnectedClient, command: swarm_frames.SwarmResume) -> swarm_frames.SwarmStarted:
         worker = self._meant(command.worker)
         if worker.id in self._controllers:
             raise UsageError(f"{worker.name} lives already: it is {worker.status}")
@@ -412,14 +419,14 @@ class Supervisor:
         self.request_slot(controller)
         return swarm_frames.SwarmStarted(worker=worker_info(controller.worker))
 
-    async def _stop(self, client: Client, command: swarm_frames.SwarmStop) -> swarm_frames.SwarmWorkers:
+    async def _stop(self, client: ConnectedClient, command: swarm_frames.SwarmStop) -> swarm_frames.SwarmWorkers:
         controllers = list(self._controllers.values()) if command.all else [self._living(command.worker)]
         async with asyncio.TaskGroup() as group:
             for controller in controllers:
                 group.create_task(controller.stop("somebody stopped it"))
         return swarm_frames.SwarmWorkers(workers=tuple(worker_info(controller.worker) for controller in controllers))
 
-    def _open_budget(self, client: Client, command: swarm_frames.SwarmBudget) -> None:
+    def _open_budget(self, client: ConnectedClient, command: swarm_frames.SwarmBudget) -> None:
         if not command.swarm:
             raise UsageError("a budget needs the name of a swarm")
         self.budget.open(
@@ -435,7 +442,7 @@ class Supervisor:
         self._scheduler.most_of[command.swarm] = command.max_agents
         self._admit_soon()
 
-    def _note(self, client: Client, command: RecordMerge) -> None:
+    def _note(self, client: ConnectedClient, command: RecordMerge) -> None:
         worker = self._meant(command.worker)
         controller = self._controllers.get(worker.id)
         if controller is not None and (command.forget or worker.status != "idle"):
@@ -445,7 +452,7 @@ class Supervisor:
         elif command.merged:
             self._places.of(worker.id).save(msgspec.structs.replace(worker, merged=command.merged))
 
-    def _subscribe(self, client: Client, command: swarm_frames.SwarmSubscribe) -> None:
+    def _subscribe(self, client: ConnectedClient, command: swarm_frames.SwarmSubscribe) -> None:
         if not command.worker:
             client.updates = not command.off
             return
@@ -460,7 +467,7 @@ class Supervisor:
 
 
 def _close_record(place: WorkerDir, worker: WorkerRecord, status: Literal["done", "lost"], reason: str) -> None:
-    """Of a worker nobody looked after when it ended."""
+    """Of a worker that ended without a supervisor."""
     ended = {"type": "agent_stopped", "status": status, "reason": reason, "attempt": worker.attempt}
     log = EventLog(place.events)
     with suppress(OSError):
@@ -471,8 +478,7 @@ def _close_record(place: WorkerDir, worker: WorkerRecord, status: Literal["done"
 
 
 async def _tree(order: WorkerSpec, place: WorkerDir, name: str) -> tuple[WorktreeRecord, tuple[str, ...]]:
-    """A worktree of its own, and what is missing in it, which goes into the log as well; ZotError with one line when
-    there can be none."""
+    """Creates the worktree; its notes also go to the log."""
     from zot.swarm.git import worktrees  # those who only read need none
 
     made = await worktrees.create(Path(order.cwd), place.directory, name, place.id, include_dirty=order.include_dirty)
@@ -483,28 +489,10 @@ async def _tree(order: WorkerSpec, place: WorkerDir, name: str) -> tuple[Worktre
     return made.tree, made.notes
 
 
-async def _discard(place: WorkerDir, tree: WorktreeRecord | None) -> None:
-    """Nothing was promised to anybody yet."""
-    if tree is not None:
-        from zot.swarm.git import worktrees
-
-        with suppress(ZotError, OSError):
-            await worktrees.remove(tree)
-    rmtree(place.directory, ignore_errors=True)
-
-
 def _label(order: WorkerSpec) -> str:
     """What a worker without a name is called after: the item of a fan-out, of a path its end, else the task."""
     item = os.path.basename(order.key.rstrip("/"))
     return item if any(letter.isascii() and letter.isalpha() for letter in item) else order.task
-
-
-def _engine(name: str) -> Engine:
-    if name == "local":
-        return LocalEngine()
-    from zot.swarm.engines.ray.engine import RayEngine, address_of  # few have a cluster
-
-    return RayEngine(address_of(name))
 
 
 def _wrapped(id: str, line: bytes) -> bytes:

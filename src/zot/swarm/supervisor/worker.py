@@ -1,7 +1,6 @@
-"""A worker the supervisor looks after: its attempts, what it is given and when, what it says, and how it ends.
+"""Controls one worker: attempts, inbox, output and exit.
 
-A worker gets the messages of its inbox one after another, each when it may run. Every model call passes the budget.
-Whatever ends an attempt, its worker ends exactly once, or is told to go on by a further attempt.
+It gives the messages of the inbox one at a time, and every model call asks the budget. A worker ends exactly once.
 """
 
 from __future__ import annotations
@@ -11,15 +10,14 @@ import os
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Protocol, cast
 
 import msgspec
 
 from zot.errors import EngineFault, UsageError, ZotError, in_words
-from zot.swarm.engines.engine import Attempt, Credential, Engine, LaunchSpec
+from zot.swarm.engines.engine import Attempt, Engine, LaunchSpec, WorkerKey
 from zot.swarm.event_log import PIECES, EventLog, type_of
-from zot.swarm.inbox import Inbox, Message, said_in
+from zot.swarm.inbox import Inbox, InboxMessage, said_in
 from zot.swarm.supervisor.budget import CallRequest, SharedBudget
 from zot.swarm.supervisor.scheduler import RunRequest
 from zot.swarm.worker_config import launch_config
@@ -52,8 +50,7 @@ def _doing(call: Any) -> str:
 
 
 class WorkerOwner(Protocol):
-    """What the supervisor does for a worker. ``patience_s``: so long a worker at work may be silent before it is asked
-    whether it is there; ``idle_s``: so long one without work keeps its process."""
+    """The supervisor. A worker silent for ``patience_s`` is pinged; one idle for ``idle_s`` loses its process."""
 
     budget: SharedBudget
     patience_s: float
@@ -77,7 +74,7 @@ class WorkerController:
         worker: WorkerRecord,
         place: WorkerDir,
         owner: WorkerOwner,
-        credential: Credential | None = None,
+        credential: WorkerKey | None = None,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self.worker = worker
@@ -85,8 +82,8 @@ class WorkerController:
         self.inbox = Inbox(place.inbox)
         self.credential = credential
         self.answer = ""
-        self.environment: dict[str, str] = {}  # of whoever started it
-        self.stays = False  # somebody wants to tell it more, whatever its order says
+        self.environment: dict[str, str] = {}  # the starter's
+        self.stays = False  # a client sends more messages, although ``once``
         self.over = asyncio.Event()  # it has ended
         self._owner = owner
         self._wall = wall
@@ -95,7 +92,7 @@ class WorkerController:
         self._attempt: Attempt | None = None
         self._begun = asyncio.Event()  # an attempt is there, or could not be made
         self._begun.set()
-        self._given: Message | None = None  # what it was sent and has not taken
+        self._given: InboxMessage | None = None  # what it was sent and has not taken
         self._busy = False
         self._sending = asyncio.Lock()
         self._quiet = asyncio.Event()  # it is at work on nothing
@@ -141,7 +138,7 @@ class WorkerController:
         return RunRequest(self.id, order.swarm, writes)
 
     def accept(self, text: str, images: tuple[wire.Image, ...] = ()) -> None:
-        """Keep a message for it; OSError when that cannot be, UsageError when nobody will read it."""
+        """Stores a message; OSError if that fails, UsageError if the worker takes no more."""
         if self._ending is not None:
             raise UsageError(f"{self.worker.name} is ending; `zot swarm resume {self.id}` when it has ended")
         self.inbox.accept(text, images)
@@ -233,9 +230,14 @@ class WorkerController:
 
     async def _begin(self) -> Attempt:
         order, worker = self.worker.spec, self.worker
-        continued = self.place.session.exists() and not _drop_if_empty(self.place.session)
+        session = self.place.session
+        if session.exists() and not session.stat().st_size:  # its process was killed at the first write
+            session.unlink()
+        continued = session.exists()
         if continued:
-            self._reconcile()
+            message = self.inbox.next  # the session may have it although the inbox does not say so
+            if message is not None and said_in(self.place.session, message.text) > self.inbox.said(message.text):
+                self.inbox.take(message.number)
         self._set(
             status="running",
             attempt=worker.attempt + 1,
@@ -295,19 +297,13 @@ class WorkerController:
             self._end("failed", died.reason)
 
     def _die(self, reason: str) -> None:
-        """Killed in the middle of something: begun again if it may be, else left to whoever resumes it."""
+        """Its process died: restart it if allowed, else mark it as lost."""
         if self.worker.attempt <= self.worker.spec.restarts:
             self._set(status="queued", activity=f"begins again: {reason}")
             self._owner.release_slot(self)
             self._owner.request_slot(self)
         else:
             self._end("lost", reason)
-
-    def _reconcile(self) -> None:
-        """What the session has of the inbox and nobody had the time to note."""
-        message = self.inbox.next
-        if message is not None and said_in(self.place.session, message.text) > self.inbox.said(message.text):
-            self.inbox.take(message.number)
 
     # --- giving
 
@@ -321,8 +317,12 @@ class WorkerController:
         elif message is not None:
             self._given = message
             self._work(wire.Prompt(id=f"message-{message.number}", message=message.text, images=message.images))
+        elif self.worker.spec.once and not self.stays:
+            self._end_attempt("done", "")
         else:
-            self._have_nothing_to_do()
+            self._set_timer(self._loop.call_later(self._owner.idle_s, self._end_attempt, "done", ""))
+            self._set(status="idle", activity="idle")
+            self._owner.release_slot(self)
 
     def _work(self, prompt: wire.Prompt) -> None:
         self._at_work()
@@ -356,14 +356,6 @@ class WorkerController:
         self._asked.clear()
         self._quiet.set()
 
-    def _have_nothing_to_do(self) -> None:
-        if self.worker.spec.once and not self.stays:
-            self._end_attempt("done", "")
-            return
-        self._set_timer(self._loop.call_later(self._owner.idle_s, self._end_attempt, "done", ""))
-        self._set(status="idle", activity="idle")
-        self._owner.release_slot(self)
-
     def _set_timer(self, timer: asyncio.TimerHandle | None) -> None:
         if self._timer is not None:
             self._timer.cancel()
@@ -383,7 +375,7 @@ class WorkerController:
     def _hear(self, line: bytes) -> None:
         kind = type_of(line)
         self._heard_at, self._pinged = self._loop.time(), False
-        self._log.append(line, kind)  # first: whoever is told of it may look there
+        self._log.append(line, kind)  # first: subscribers may read the log
         if kind not in PIECES:
             self._understand(kind, line)
         if kind not in (b"response", b"permit_request", b"permit_settled"):
@@ -435,7 +427,7 @@ class WorkerController:
         error = self._error
         self._rest()
         if self._ending is not None:
-            return  # whoever ends it waits for this moment
+            return  # its stop is waiting for this
         if error is not None:
             limited = bool(self._refused) or error.code == "cost_limit"
             self._end_attempt("stopped" if limited else "failed", self._refused or error.message)
@@ -516,11 +508,3 @@ class WorkerController:
         if self.worker != before:
             moved = self.worker.status != before.status or bool({"pid", "merged"} & changes.keys())
             self._owner.changed(self, at_once=moved if at_once is None else at_once)
-
-
-def _drop_if_empty(session: Path) -> bool:
-    """A process that was killed at its first write has left a file without anything in it."""
-    if session.stat().st_size:
-        return False
-    session.unlink()
-    return True

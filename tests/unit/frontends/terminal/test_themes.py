@@ -10,9 +10,9 @@ from typing import Any
 from zot.features.extensions.loader.discovery import Discovery, discover
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.frontends.terminal.themes import Themes, wanted
-from zot.tui import palette, theme_file
+from zot.tui import theme_file
 from zot.tui.colour import Colour
-from zot.tui.theme import built_in
+from zot.tui.theme import DERIVED, ROLES, SYNTAX, built_in
 
 SHIPPED = ("catppuccin", "colour-blind-dark", "colour-blind-light", "gruvbox", "terminal")  # and nord
 OURS = 3 + len(SHIPPED) + 1
@@ -109,17 +109,17 @@ def documented(pattern: str) -> set[str]:
 def test_the_skill_lists_every_key_of_the_loader_and_no_other() -> None:
     """iface-314: the skill lists every key the loader accepts, and no other."""
     rows = documented(r"^\| `([a-z_]+)` \|")
-    syntax = {role.key for role in palette.SYNTAX}
-    known = {role.key for role in palette.ROLES} | palette.DERIVED.keys() | syntax | set(theme_file.SPINNER_KEYS)
+    syntax = {role.key for role in SYNTAX}
+    known = {role.key for role in ROLES} | DERIVED.keys() | syntax | set(theme_file.SPINNER_KEYS)
     assert rows == known
     shorts = documented(r"^\| `[a-z_]+` \| `([a-z_]+)` \|$")
-    assert {role.short for role in palette.SYNTAX if role.short} <= shorts
+    assert {role.short for role in SYNTAX if role.short} <= shorts
 
 
 def test_the_skills_palette_is_the_built_in_one() -> None:
     """iface-314: the colours the skill quotes are those of the built-in palette."""
     text = SKILL.read_text(encoding="utf-8")
-    for role in palette.ROLES:
+    for role in ROLES:
         if role.dark is not None:
             dark, light = (f"`{v}`" if isinstance(v, str) else str(v) for v in (role.dark, role.light))
             assert f"| `{role.key}` | {dark} | {light} |" in text

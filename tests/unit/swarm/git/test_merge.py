@@ -11,8 +11,7 @@ import pytest
 from tests.unit.swarm.repositories import everything, git, put, repository, worker
 from zot.errors import GitFailed
 from zot.swarm.git import apply_merge
-from zot.swarm.git.check_command import CommandCheck
-from zot.swarm.git.merge import MergeReport, MergeSource, has_unmerged, merge, merged_record
+from zot.swarm.git.merge import CommandCheck, MergeReport, MergeSource, has_unmerged, merge, merged_record
 from zot.swarm.worker_operations import repair_prompt, return_conflict
 from zot.swarm.worker_records import WorktreeRecord
 
@@ -322,7 +321,7 @@ async def test_a_merge_killed_in_the_middle_is_finished_by_the_next(
     (Path(tree.path) / "old/gone.txt").unlink()
     before, whole, steps = users(repo), apply_merge._change, iter(range(100))
 
-    def change(top: str, change: apply_merge.Change, content: Path) -> bool:
+    def change(top: str, change: apply_merge.MergeChange, content: Path) -> bool:
         if next(steps) == after:
             raise Killed
         return whole(top, change, content)
@@ -359,7 +358,7 @@ async def test_what_cannot_be_written_is_taken_back(
     (Path(tree.path) / "old/gone.txt").unlink()
     before, whole = everything(repo), apply_merge._put_file
 
-    def put_file(target: str, change: apply_merge.Change, data: bytes) -> None:
+    def put_file(target: str, change: apply_merge.MergeChange, data: bytes) -> None:
         if target.endswith("d.txt"):
             raise OSError(28, "No space left on device", target)
         whole(target, change, data)

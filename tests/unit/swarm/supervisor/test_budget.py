@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from zot.swarm.supervisor import budget
 from zot.swarm.supervisor.budget import FIRST_ASKING, BudgetLimits, CallRequest, SharedBudget
-from zot.swarm.worker_records import Limits
+from zot.swarm.worker_records import WorkerLimits
 
 
 class Asker:
@@ -29,7 +29,7 @@ class Asker:
             "worker": id.partition("/")[0],
             "swarm": "s",
             "provider": "p",
-            "own": Limits(),
+            "own": WorkerLimits(),
             "spent": 0.0,
             "steps": 0,
         }
@@ -75,9 +75,9 @@ def test_a_call_that_alone_would_go_beyond_is_refused(asker: Asker) -> None:
 
 
 def test_the_limits_of_a_worker_are_its_own(asker: Asker) -> None:
-    asker.request_call("a/1", 0.2, own=Limits(max_cost=1.0), spent=0.9)
-    asker.request_call("b/1", 0.2, own=Limits(max_steps=3), steps=3)
-    asker.request_call("c/1", 0.2, own=Limits(max_cost=1.0), spent=0.7)
+    asker.request_call("a/1", 0.2, own=WorkerLimits(max_cost=1.0), spent=0.9)
+    asker.request_call("b/1", 0.2, own=WorkerLimits(max_steps=3), steps=3)
+    asker.request_call("c/1", 0.2, own=WorkerLimits(max_cost=1.0), spent=0.7)
     assert "this worker's cost limit" in asker.answers["a/1"] and "3 model calls" in asker.answers["b/1"]
     assert asker.answers["c/1"] == ""
 
@@ -294,14 +294,14 @@ import sys
 from pathlib import Path
 from zot.swarm.supervisor import budget
 from zot.swarm.supervisor.budget import BudgetLimits, CallRequest, SharedBudget
-from zot.swarm.worker_records import Limits
+from zot.swarm.worker_records import WorkerLimits
 budget.MOST_LINES = 3
 budget = SharedBudget(Path(sys.argv[1]), 0.0)
 budget.open(BudgetLimits(swarm="s", max_cost=1e9), 0)
 for number in range(10**9):
     id = f"w/{number}"
     said = lambda answer: sys.stdout.write("x") and sys.stdout.flush()
-    given = {"provider": "p", "usd": 1.0, "own": Limits(), "spent": 0, "steps": 0, "answer": said}
+    given = {"provider": "p", "usd": 1.0, "own": WorkerLimits(), "spent": 0, "steps": 0, "answer": said}
     budget.request_call(CallRequest(id=id, worker="w", swarm="s", **given), 0)
     budget.settle(id, 1.0, "ok", 0, 1)
 """

@@ -15,7 +15,6 @@ def test_so_many_and_then_in_order() -> None:
     assert scheduler.next_runnable() == ["a", "b"] and scheduler.next_runnable() == []
     scheduler.remove("a")
     assert scheduler.next_runnable() == ["c"]
-    assert scheduler.why_waiting("d") == "queued"
 
 
 def test_one_writer_in_a_directory_and_readers_pass_it() -> None:
@@ -28,7 +27,6 @@ def test_one_writer_in_a_directory_and_readers_pass_it() -> None:
     ):
         scheduler.enqueue(wish)
     assert scheduler.next_runnable() == ["a", "c", "d"]
-    assert scheduler.why_waiting("b") == "another worker writes in /x"
     scheduler.enqueue(RunRequest("e", writes="/x"))
     scheduler.remove("a")
     assert scheduler.next_runnable() == ["b"]  # not the one who came later

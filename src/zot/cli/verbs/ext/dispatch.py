@@ -1,12 +1,8 @@
-"""``zot ext …``: the door to what authors and users do with extensions, one module per verb behind it.
-
-Tables and logs go to stdout, everything said to a person to stderr; an expected failure is one line and exit 1.
-"""
+"""``zot ext …``: dispatches to one module per verb. Tables go to stdout, messages to stderr."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from importlib import import_module
 
 from zot.cli.help import page
@@ -42,11 +38,7 @@ def run(argv: list[str]) -> int:
         sys.stderr.write(page("ext"))
         raise ZotError(f'unknown command "zot ext {argv[0]}"')
     try:
-        return _verb(argv[0])(argv[1:])
+        module, function = VERBS[argv[0]].split(":")
+        return getattr(import_module(module), function)(argv[1:])
     except UsageError as error:
         raise ZotError(f"{error}; see `zot ext {argv[0]} --help`") from error
-
-
-def _verb(word: str) -> Callable[[list[str]], int]:
-    module, function = VERBS[word].split(":")
-    return getattr(import_module(module), function)

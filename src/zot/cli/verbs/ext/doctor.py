@@ -1,7 +1,6 @@
-"""``zot ext doctor``: why is it missing? Loads what a normal start loads, reports on each, and stops it again.
+"""``zot ext doctor``: loads extensions as a normal start does, reports on each, and stops them.
 
-Untrusted project extensions are listed and not started. Nothing is installed, trusted or rewritten; what the children
-said is in their logs.
+Untrusted project extensions are listed, not started.
 """
 
 from __future__ import annotations
@@ -30,26 +29,17 @@ _LAST_LINES = 5
 
 
 def run(argv: list[str]) -> int:
-    """A path is loaded as if given with ``--ext``. Everything else is loaded too, because it may be in the way, and is
-    not told when something is named."""
+    """Loads a path as with ``--ext``, and everything else; reports only what was named."""
     words = parse(argv, options("ext doctor"), least=0, most=1000).words
     names = {item.name for item in all_installed() for word in words if word in (item.name, item.directory.name)}
-    paths = [_path(word) for word in words if word not in _known_words()]
+    known = {word for item in all_installed() for word in (item.name, item.directory.name)}
+    paths = [Path(os.path.abspath(os.path.expanduser(word))) for word in words if word not in known]
     findings = run_loop(examine(zot_home(), Path.cwd(), paths))
     if words:
         _keep_named(findings, names, paths)
     for line in report(findings):
         show_spelled(line)
     return 1 if findings.problems else 0
-
-
-def _path(word: str) -> Path:
-    return Path(os.path.abspath(os.path.expanduser(word)))
-
-
-def _known_words() -> set[str]:
-    """What means something installed; a word with a separator never does."""
-    return {word for item in all_installed() for word in (item.name, item.directory.name)}
 
 
 def _keep_named(findings: Findings, names: set[str], paths: list[Path]) -> None:
@@ -80,7 +70,10 @@ def report(findings: Findings) -> Iterator[str]:
     statuses = {status.name: status for status in findings.statuses}
     for entry in findings.discovery.entries:
         status = statuses.get(entry.manifest.name)
-        yield spelled(_headline(entry, status))
+        manifest = entry.manifest
+        kind = "guard" if manifest.guard or (status and status.guard) else manifest.kind
+        state = _state(status) if status else "loaded; it runs nothing"
+        yield spelled(f"{manifest.name} {manifest.version or '-'} ({entry.scope} {kind}): {state}")
         yield from (f"  {label:12}{spelled(text)}" for label, text in _details(entry, status))
     yield from _section("not trusted, not started", map(_untrusted_line, findings.untrusted))
     yield from _section("notes", [*findings.discovery.notes, *findings.discovery.quiet])
@@ -91,13 +84,6 @@ def report(findings: Findings) -> Iterator[str]:
     yield from _section("problems", findings.problems)
     if not (findings.discovery.entries or findings.untrusted or findings.problems):
         yield "no extensions found"
-
-
-def _headline(entry: DiscoveredExtension, status: ExtensionStatus | None) -> str:
-    manifest = entry.manifest
-    kind = "guard" if manifest.guard or (status and status.guard) else manifest.kind
-    state = _state(status) if status else "loaded; it runs nothing"
-    return f"{manifest.name} {manifest.version or '-'} ({entry.scope} {kind}): {state}"
 
 
 def _details(entry: DiscoveredExtension, status: ExtensionStatus | None) -> Iterator[tuple[str, str]]:

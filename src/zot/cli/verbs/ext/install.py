@@ -1,7 +1,6 @@
-"""``zot ext install``: a directory is copied, a git repository cloned, into the user's extensions; all or nothing.
+"""``zot ext install``: copies a directory or clones a repository into the user's extensions, in one rename.
 
-The work happens in a staging directory beside the destination and ends in one rename; whatever goes wrong before,
-nothing is left behind. Nothing of what is installed is run, built or downloaded further.
+Nothing of it is run or built.
 """
 
 from __future__ import annotations
@@ -28,11 +27,6 @@ def run(argv: list[str]) -> int:
         refuse_existing(name)
     with staging(name) as place:
         manifest = put(place, source, fetch(source, place, tell), tell)
-    _report(manifest)
-    return 0
-
-
-def _report(manifest: Manifest) -> None:
     directory = manifest.directory
     tell(f"installed {manifest.name} {manifest.version} in {directory}".replace("  ", " "))
     others = [item for item in all_installed() if item.name == manifest.name and item.directory != directory]
@@ -44,6 +38,7 @@ def _report(manifest: Manifest) -> None:
         tell(f"note: it is disabled; `zot ext enable {manifest.name}` switches it on")
     elif manifest.has_process:
         report_exec(manifest)
+    return 0
 
 
 def tell_permissions(manifest: Manifest) -> None:

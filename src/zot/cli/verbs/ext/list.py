@@ -1,8 +1,4 @@
-"""``zot ext list``: one line per installed extension, read from the manifests; nothing is started.
-
-``--json`` says more, for programs: also where each came from, where its data is, and what is wrong with a manifest that
-cannot be used.
-"""
+"""``zot ext list``: installed extensions, read from their manifests; ``--json`` adds source, data and problems."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""``zot ext logs``: print an extension's log, and with ``-f`` go on printing what is written, across rotation.
-
-A rotation copies the log to ``.log.1`` and empties it, so a new ``.log.1`` tells that one happened and where the
-rest of what was not printed yet can be found.
-"""
+"""``zot ext logs``: prints an extension's log; ``-f`` follows it across rotation to ``.log.1``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""``zot ext remove``: the directory goes, after a yes; its log stays, and its data if it is not said to go too.
+"""``zot ext remove``: deletes an extension after confirmation; its log stays, its data unless requested.
 
-A guard that is gone already is forgotten, and the data of an extension that is gone can still be deleted."""
+It also forgets a guard whose files are gone, and deletes the data of a removed extension.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +28,15 @@ from zot.system.files import make_private_dir, zot_home
 def run(argv: list[str]) -> int:
     arguments = parse(argv, options("ext remove"), least=1, most=1, what="the name")
     name = arguments.words[0]
-    if _is_lost_guard(name):
+    installed = any(name in (item.name, item.directory.name) for item in all_installed())
+    if not installed and name in known_guards(zot_home()).guards:
         forget(zot_home(), name)
         tell(f"forgot the guard {name}; there is no extension in {global_dir(zot_home()) / name} to remove")
         return 0
     delete_data = arguments.has("--delete-data")
     if delete_data and arguments.has("--keep-data"):
         raise UsageError("--keep-data or --delete-data, not both")
-    if delete_data and _is_only_data(name):
+    if delete_data and not installed and (zot_home() / "data" / "global" / typed_name(name)).is_dir():
         return _delete_left_data(name, arguments.has("--yes", "-y"))
     item = find(name, tell)
     if not (arguments.has("--yes", "-y") or ask(f"remove {item.name} ({item.directory})? [y/N]") in ("y", "Y")):
@@ -86,11 +88,6 @@ def _rescue(manifest: Manifest) -> Path | None:
     return place if names else None
 
 
-def _is_only_data(name: str) -> bool:
-    installed = any(name in (item.name, item.directory.name) for item in all_installed())
-    return not installed and (zot_home() / "data" / "global" / typed_name(name)).is_dir()
-
-
 def _delete_left_data(name: str, yes: bool) -> int:
     data = zot_home() / "data" / "global" / name
     if not (yes or ask(f"{name} is not installed; delete its data ({data})? [y/N]") in ("y", "Y")):
@@ -99,11 +96,6 @@ def _delete_left_data(name: str, yes: bool) -> int:
     shutil.rmtree(data)
     tell(f"deleted the data of {name} in {data}")
     return 0
-
-
-def _is_lost_guard(name: str) -> bool:
-    installed = any(name in (item.name, item.directory.name) for item in all_installed())
-    return not installed and name in known_guards(zot_home()).guards
 
 
 def _delete(directory: Path) -> None:

@@ -1,7 +1,6 @@
-"""``zot ext trust`` and ``untrust``: decide ahead of a run about a project's extensions, or about one directory.
+"""``zot ext trust`` and ``untrust``: decide about a project's extensions or one directory; starts nothing.
 
-Nothing is started. Each entry is named with what it would run and what it may do, so that the decision is about
-something seen. For one of the user's own it accepts files that differ from those installed, and more permissions.
+For the user's own extension it accepts changed files and more permissions.
 """
 
 from __future__ import annotations
@@ -31,10 +30,24 @@ def trust(argv: list[str]) -> int:
     typed = parse(argv, options("ext trust"), least=0, most=1)
     free = typed.has("--unconfined")
     if own := _own(typed.words[0]) if typed.words else None:
-        _accept(own, free)
+        if free:
+            raise ZotError(f'it is one of your own: take "permissions" out of {own / FILE}, then trust it')
+        manifest, lock = read_manifest(own), LockFile(zot_home())
+        known = lock.of(own.name)
+        pins = pins_of(own, known.pins[-1]) if known and known.pins else None
+        lock.accept(own.name, manifest.permissions, pins)
+        compile_ahead(manifest, zot_home())
+        what = f"{len(pins)} files in {own}" if pins is not None else str(own)
+        tell(f"accepted {manifest.name} as it is now ({what})")
+        for line in words(manifest.permissions):
+            tell(f"  {line}")
         return 0
     directory, store = _directory(typed.words), ExtensionTrust(zot_home())
-    if not sum(_trust_one(entry, store, free) for entry in _entries(directory)):
+    if os.path.lexists(directory / FILE):
+        entries = [directory]
+    else:  # a project; ``.zot/extensions`` itself means its project
+        entries = candidates(directory if directory.parts[-2:] == (".zot", "extensions") else project_dir(directory))
+    if not sum(_trust_one(entry, store, free) for entry in entries):
         raise ZotError(f"nothing to trust in {directory}")
     return 0
 
@@ -46,21 +59,6 @@ def _own(word: str) -> Path | None:
         return own[0].directory if len(own) == 1 else None
     directory = Path(os.path.abspath(os.path.expanduser(word)))
     return directory if is_own(directory, zot_home()) and os.path.lexists(directory / FILE) else None
-
-
-def _accept(directory: Path, free: bool) -> None:
-    """Its files as they are now, if it was installed, and what it asks for."""
-    if free:
-        raise ZotError(f'it is one of your own: take "permissions" out of {directory / FILE}, then trust it')
-    manifest, lock = read_manifest(directory), LockFile(zot_home())
-    known = lock.of(directory.name)
-    pins = pins_of(directory, known.pins[-1]) if known and known.pins else None
-    lock.accept(directory.name, manifest.permissions, pins)
-    compile_ahead(manifest, zot_home())
-    what = f"{len(pins)} files in {directory}" if pins is not None else str(directory)
-    tell(f"accepted {manifest.name} as it is now ({what})")
-    for line in words(manifest.permissions):
-        tell(f"  {line}")
 
 
 def untrust(argv: list[str]) -> int:
@@ -82,17 +80,6 @@ def untrust(argv: list[str]) -> int:
 
 def _directory(typed: Sequence[str]) -> Path:
     return Path(os.path.abspath(os.path.expanduser(typed[0] if typed else ".")))
-
-
-def _entries(directory: Path) -> list[Path]:
-    """One extension's directory, or a project with some; ``.zot/extensions`` itself means its project."""
-    if os.path.lexists(directory / FILE):
-        return [directory]
-    return candidates(_extensions_of(directory))
-
-
-def _extensions_of(directory: Path) -> Path:
-    return directory if directory.parts[-2:] == (".zot", "extensions") else project_dir(directory)
 
 
 def _trust_one(directory: Path, store: ExtensionTrust, free: bool) -> bool:

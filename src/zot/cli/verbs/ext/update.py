@@ -1,8 +1,6 @@
-"""``zot ext update``: fetch an installed extension anew from where it came, and put it in its place in one step.
+"""``zot ext update``: fetches an extension again from its source and replaces it in one step.
 
-When something goes wrong, the old one is there as it was. What was edited here, and a guard whose new version says no
-longer that it is one, are only replaced with ``--force``: nobody loses work or protection by an update. A version that
-asks for more than was granted asks a person first.
+Local edits and a guard that would stop being one need ``--force``; more permissions need confirmation.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from zot.errors import UsageError, ZotError, in_words
 from zot.features.extensions.install.install_record import InstallRecord, changed_here, read_record
 from zot.features.extensions.install.installed import Installed, all_installed, find
 from zot.features.extensions.install.place import put, staging
-from zot.features.extensions.install.source import Fetched, fetch
+from zot.features.extensions.install.source import fetch
 from zot.features.extensions.loader.data_dir import RECORD, files_below, looks_like_data
 from zot.features.extensions.loader.declared_permissions import wider
 from zot.features.extensions.loader.lock_file import LockFile, pins_of
@@ -40,15 +38,15 @@ def run(argv: list[str]) -> int:
     typed = parse(argv, options("ext update"), least=0)
     if typed.words and typed.has("--all"):
         raise UsageError("give names or --all, not both")
-    items = [find(name, tell) for name in typed.words] if typed.words else _all()
+    items = (
+        [find(name, tell) for name in typed.words]
+        if typed.words
+        else [item for item in all_installed() if item.scope == "global"]
+    )
     if not items:
         tell("nothing to update: no extension is installed")
     wishes = _Wishes(typed.has("--force"), typed.has("--dry-run"))
     return 1 if sum(not _tried(item, wishes, named=bool(typed.words)) for item in items) else 0
-
-
-def _all() -> list[Installed]:
-    return [item for item in all_installed() if item.scope == "global"]
 
 
 def _tried(item: Installed, wishes: _Wishes, *, named: bool) -> bool:
@@ -79,50 +77,48 @@ def _update(item: Installed, record: InstallRecord | None, wishes: _Wishes) -> N
     with staging(item.directory.name) as place:
         fetched = fetch(record.source, place, tell)
         if item.manifest and _is_same(item.directory, place, record):
-            _pin_first(item.manifest, record)
+            lock = LockFile(zot_home())
+            if lock.of(item.directory.name) is None:  # installed before files were pinned
+                lock.accept(item.directory.name, item.manifest.permissions, pins_of(item.directory, record.files))
             tell(f"{item.name} is up to date ({_version(item.manifest.version, record.commit)})")
             return
         more = _more_asked(item, fetched.manifest)
         if not wishes.force:
             _refuse_losses(item, fetched.manifest, record)
-        change = _change(item, record, fetched)
+        before = _version(item.manifest.version if item.manifest else "", record.commit)
+        change = f"{before} → {_version(fetched.manifest.version, fetched.commit)}"
         if wishes.dry_run:
             tell(f"{item.name} would be updated: {change}")
             for line in more:
                 tell(f"  it would get more than you granted it: it {line}")
             return
         if more and not wishes.force:
-            _ask_for(item, more)
+            for line in more:
+                tell(f"  {item.name} asks for more than you granted it: it {line}")
+            asked = sys.stdin.isatty() and sys.stderr.isatty()
+            if not asked or ask(f"grant {item.name} that? [y/N]") not in ("y", "Y"):
+                raise ZotError("it asks for more than you granted it, told above; --force takes it")
         manifest = put(place, record.source, fetched, tell)
     tell(f"updated {manifest.name}: {change}")
     if manifest.has_process and not os.access(_program(manifest), os.X_OK):
         report_exec(manifest)
 
 
-def _pin_first(manifest: Manifest, record: InstallRecord) -> None:
-    """One that was installed before files were pinned, and is as it came."""
-    lock = LockFile(zot_home())
-    if lock.of(manifest.directory.name) is None:
-        lock.accept(manifest.directory.name, manifest.permissions, pins_of(manifest.directory, record.files))
+def _program(manifest: Manifest) -> str:
+    try:
+        return manifest.argv(os.environ.get("PATH", ""))[0]
+    except ZotError:
+        return ""
 
 
 def _more_asked(item: Installed, new: Manifest) -> list[str]:
-    """What it would get that nobody granted it."""
+    """Permissions it would get that were not granted."""
     known = LockFile(zot_home()).of(item.directory.name)
     if known is not None:
         granted = known.granted if known.confined else None
     else:
         granted = item.manifest.permissions if item.manifest else None
     return wider(granted, new.permissions)
-
-
-def _ask_for(item: Installed, more: list[str]) -> None:
-    """A person is asked; where there is none, the answer is no."""
-    for line in more:
-        tell(f"  {item.name} asks for more than you granted it: it {line}")
-    asked = sys.stdin.isatty() and sys.stderr.isatty()
-    if not asked or ask(f"grant {item.name} that? [y/N]") not in ("y", "Y"):
-        raise ZotError("it asks for more than you granted it, told above; --force takes it")
 
 
 def _refuse_losses(item: Installed, new: Manifest, record: InstallRecord) -> None:
@@ -163,17 +159,5 @@ def _without_enabled(path: Path) -> dict[str, object]:
     return {name: value for name, value in fields.items() if name != "enabled"}
 
 
-def _change(item: Installed, record: InstallRecord, fetched: Fetched) -> str:
-    before = _version(item.manifest.version if item.manifest else "", record.commit)
-    return f"{before} → {_version(fetched.manifest.version, fetched.commit)}"
-
-
 def _version(version: str, commit: str) -> str:
     return " ".join(filter(None, (version, commit[:7]))) or "no version"
-
-
-def _program(manifest: Manifest) -> str:
-    try:
-        return manifest.argv(os.environ.get("PATH", ""))[0]
-    except ZotError:
-        return ""

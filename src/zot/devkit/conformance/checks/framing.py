@@ -24,11 +24,7 @@ CHECKS = (
         "encode without indentation and write exactly one line feed after each frame",
     ),
     Check(
-        "framing-newline",
-        "2",
-        (11,),
-        "each frame ends with a line feed",
-        "write the line feed together with the frame",
+        "framing-newline", "2", (11,), "each frame ends with a line feed", "write the line feed together with the frame"
     ),
     Check(
         "framing-flush",
@@ -80,13 +76,7 @@ CHECKS = (
         "every known key has the JSON type the protocol gives it",
         "a wrong type makes the host drop the whole frame; see `zot docs extension-protocol`",
     ),
-    Check(
-        "framing-stdout",
-        "1",
-        (101,),
-        "frames go to stdout; stderr is a log",
-        "write frames to stdout",
-    ),
+    Check("framing-stdout", "1", (101,), "frames go to stdout; stderr is a log", "write frames to stdout"),
     # Found by the transcript as lines arrive: an answer belongs to a question, by its id, exactly, and once.
     Check(
         "answers-string-ids",

@@ -78,26 +78,17 @@ async def check_pieces(run: ExtensionRun) -> None:
         await run.host.send_slowly(encode(asked))
         if await run.settled(question, "input-split", run.limit(asked) + 1) is not None:
             run.verdicts.passed("input-split")
-    await _many(run)
-    await _long(run)
-
-
-async def _many(run: ExtensionRun) -> None:
     asked = [probe for _ in range(_MANY) if (probe := run.probe()) is not None]
-    if not asked or not run.host.alive:
-        return
-    questions = [run.host.note_question(each) for each in asked]
-    run.host.send_bytes(b"".join(encode(each) for each in asked))
-    within = run.limit(asked[0]) + 1
-    await run.host.until(lambda: not any(question.is_open for question in questions), within)
-    missing = [question for question in questions if question.is_open]
-    if missing:
-        await run.settled(missing[0], "input-coalesced", 0)
-    else:
-        run.verdicts.passed("input-coalesced")
-
-
-async def _long(run: ExtensionRun) -> None:
+    if asked and run.host.alive:
+        questions = [run.host.note_question(each) for each in asked]
+        run.host.send_bytes(b"".join(encode(each) for each in asked))
+        within = run.limit(asked[0]) + 1
+        await run.host.until(lambda: not any(question.is_open for question in questions), within)
+        missing = [question for question in questions if question.is_open]
+        if missing:
+            await run.settled(missing[0], "input-coalesced", 0)
+        else:
+            run.verdicts.passed("input-coalesced")
     asked = _long_question(run)
     if asked is not None and run.host.alive:
         if await run.answered(asked, "input-long-frame", run.times.tool) is not None:

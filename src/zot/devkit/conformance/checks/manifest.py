@@ -1,7 +1,4 @@
-"""What can be told before anything runs: ``extension.json``, and the program it names.
-
-The host accepts what it can and gives one reason; here the cause is looked for, because an author can repair it.
-"""
+"""Checks ``extension.json`` before anything runs, and finds the cause if the host refuses it."""
 
 from __future__ import annotations
 
@@ -92,7 +89,10 @@ def check_manifest(directory: Path, verdicts: Verdicts) -> Manifest | None:
     """The manifest, or None when it cannot be used."""
     if not _is_there(directory, verdicts):
         return None
-    data = _bytes(directory / FILE)
+    try:
+        data = read_whole(directory / FILE)
+    except OSError:
+        data = b""
     _encoding(data, verdicts)
     try:
         manifest = read_manifest(directory)
@@ -174,10 +174,3 @@ def _unknown_keys(data: bytes, verdicts: Verdicts) -> None:
         else:
             verdicts.warned("manifest-unknown-key", f'"{key}" is not a key of {FILE}, and is ignored')
     verdicts.passed("manifest-unknown-key")
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return read_whole(path)
-    except OSError:
-        return b""

@@ -1,7 +1,6 @@
-"""The program that ``exec`` and ``args`` name, before it is started: is it there, may it run, can the system read it?
+"""Checks the program that ``exec`` and ``args`` name: exists, may run, readable by the system.
 
-A system tells a script with Windows line ends, a missing interpreter and a program for another machine in the same few
-words; what is meant is in the file's first bytes.
+Windows line ends, a missing interpreter and a foreign binary are recognised by the file's first bytes.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from zot.devkit.conformance.results import Check
 from zot.devkit.conformance.tool_schema import problems
 from zot.features.extensions.registry import BUILTIN_COMMANDS
 from zot.wire.extension_codec import encode
-from zot.wire.extension_frames import CLASSIC_EVENTS, EXPOSURES, INTERCEPTS, LATER_EVENTS, REPLAYS, Frame, RegisterTool
+from zot.wire.extension_frames import CLASSIC_EVENTS, EXPOSURES, INTERCEPTS, LATER_EVENTS, REPLAYS, Frame
 
 CHECKS = (
     Check(
@@ -103,9 +103,14 @@ def check(run: ExtensionRun) -> None:
         _once(run, "tool", run.tools, names)
         _built_in(run, "registration-builtin-tool", run.tools, names, (*ALL_TOOLS, "skill"))
         for tool in run.tools:
-            _tool(run, tool)
+            for problem in problems(tool.schema):
+                run.verdicts.failed("registration-schemas", f"tool {tool.name}: {problem}", encode(tool).rstrip())
+            for key, value, known in (("exposure", tool.exposure, EXPOSURES), ("replay", tool.replay, REPLAYS)):
+                if value and value not in known:
+                    evidence = f"tool {tool.name}: {key} {value!r} is not known"
+                    run.verdicts.failed("registration-tool-options", evidence, encode(tool).rstrip())
         run.verdicts.passed("registration-schemas", "registration-tool-options")
-    # An event that never comes harms nobody, and a newer host may send it; a lost interception protects nobody.
+    # An event that never comes is harmless, and a newer host may send it; a lost interception guards nothing.
     _known(run, "registration-events", run.subscribed, (*CLASSIC_EVENTS, *LATER_EVENTS), run.verdicts.warned)
     _known(run, "registration-intercept", run.intercepts, INTERCEPTS, run.verdicts.failed)
     if run.is_guard and "tool_call" not in run.intercepts:
@@ -137,15 +142,6 @@ def _built_in(run: ExtensionRun, check: str, frames: Iterable[Frame], names: lis
         if name in taken:
             otherwise(check, f"{name!r} is the name of a built-in one", encode(frame).rstrip())
     run.verdicts.passed(check)
-
-
-def _tool(run: ExtensionRun, tool: RegisterTool) -> None:
-    for problem in problems(tool.schema):
-        run.verdicts.failed("registration-schemas", f"tool {tool.name}: {problem}", encode(tool).rstrip())
-    for key, value, known in (("exposure", tool.exposure, EXPOSURES), ("replay", tool.replay, REPLAYS)):
-        if value and value not in known:
-            evidence = f"tool {tool.name}: {key} {value!r} is not known"
-            run.verdicts.failed("registration-tool-options", evidence, encode(tool).rstrip())
 
 
 def _known(

@@ -65,7 +65,15 @@ async def check_panels(run: ExtensionRun) -> None:
     for panel in _opened(run):
         if run.host.alive:
             await _play(run, panel)
-    _judge_ids(run)
+    known = set(_opened(run))
+    for line in run.host.transcript.received:
+        frame = line.frame
+        if isinstance(frame, PanelRender | PanelClose) and frame.panel_id not in known:
+            run.verdicts.warned("panels-ids", f"there is no panel {frame.panel_id!r}", line.data, line.t)
+        elif isinstance(frame, OpenPanel) and not (frame.panel and frame.panel.id):
+            run.verdicts.failed("panels-ids", "a panel without an id", line.data, line.t)
+    if known:
+        run.verdicts.passed("panels-ids")
 
 
 def _opened(run: ExtensionRun) -> list[str]:
@@ -102,24 +110,12 @@ def _renders(run: ExtensionRun, panel: str, since: float) -> list[bytes]:
     return [x.data for x in lines if isinstance(x.frame, PanelRender) and x.frame.panel_id == panel and x.t > since]
 
 
-def _judge_ids(run: ExtensionRun) -> None:
-    known = set(_opened(run))
-    for line in run.host.transcript.received:
-        frame = line.frame
-        if isinstance(frame, PanelRender | PanelClose) and frame.panel_id not in known:
-            run.verdicts.warned("panels-ids", f"there is no panel {frame.panel_id!r}", line.data, line.t)
-        elif isinstance(frame, OpenPanel) and not (frame.panel and frame.panel.id):
-            run.verdicts.failed("panels-ids", "a panel without an id", line.data, line.t)
-    if known:
-        run.verdicts.passed("panels-ids")
-
-
 def check_notes(run: ExtensionRun) -> None:
     """What it said unasked, in a run that is over."""
     for line in run.host.transcript.received:
         match line.frame:
             case Notify(level=level, message=message) if level not in LEVELS or not message:
-                # Shown as info, or not at all: no harm to anybody but the note.
+                # Shown as info, or not at all: only the note suffers.
                 problem = "an empty message" if level in LEVELS else f"unknown level {level!r}"
                 run.verdicts.warned("notes-level", problem, line.data, line.t)
             case Notify():

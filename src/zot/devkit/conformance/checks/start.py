@@ -69,13 +69,7 @@ CHECKS = (
         "hello carries the name of the manifest",
         'send {"type":"hello","name":NAME} with the same NAME as in extension.json',
     ),
-    Check(
-        "handshake-hello-once",
-        "6.1",
-        (29,),
-        "hello is sent once",
-        "send hello at the start of the process only",
-    ),
+    Check("handshake-hello-once", "6.1", (29,), "hello is sent once", "send hello at the start of the process only"),
     Check(
         "handshake-ready",
         "6.3",
@@ -95,15 +89,27 @@ _LATE = 3.0  # one that is merely slow must not be told that it waits for the ho
 
 
 async def check_handshake(run: ExtensionRun) -> None:
-    """Greets it; afterwards ``run.usable`` says whether there is somebody to talk to."""
+    """Greets it and sets ``run.usable``."""
     host, verdicts = run.host, run.verdicts
     hello = await host.hello(run.times.hello)
-    _first_line(run)
+    received = run.host.transcript.received
+    if received:
+        first = received[0]
+        if isinstance(first.frame, Hello):
+            run.verdicts.passed("handshake-hello-first")
+        elif first.frame is not None or _is_no_frame(first):
+            what = f"a {first.frame.__struct_config__.tag}" if first.frame is not None else "no frame"
+            run.verdicts.failed("handshake-hello-first", f"the first line is {what}, not a hello", first.data, first.t)
     if hello is None:
         await _no_hello(run)
         return
     verdicts.passed("handshake-hello-in-time", "handshake-speaks-first")
-    _punctual(run, hello)
+    arrived = next(line.t for line in run.host.transcript.received if line.frame is hello)
+    if arrived - run.host.started > READY_GRACE:
+        evidence = f"hello came {arrived - run.host.started:.1f} s after the start; a session waits {READY_GRACE:g} s"
+        run.verdicts.warned("handshake-hello-late", evidence, began=arrived)
+    else:
+        run.verdicts.passed("handshake-hello-late")
     _name(run, hello)
     greeted = time.monotonic()
     host.acknowledge()
@@ -124,18 +130,6 @@ def check_hello_once(run: ExtensionRun) -> None:
         run.verdicts.failed("handshake-hello-once", "a second hello", line.data, line.t)
     if greetings:
         run.verdicts.passed("handshake-hello-once")
-
-
-def _first_line(run: ExtensionRun) -> None:
-    received = run.host.transcript.received
-    if not received:
-        return
-    first = received[0]
-    if isinstance(first.frame, Hello):
-        run.verdicts.passed("handshake-hello-first")
-    elif first.frame is not None or _is_no_frame(first):
-        what = f"a {first.frame.__struct_config__.tag}" if first.frame is not None else "no frame"
-        run.verdicts.failed("handshake-hello-first", f"the first line is {what}, not a hello", first.data, first.t)
 
 
 def _is_no_frame(line: TranscriptLine) -> bool:
@@ -162,7 +156,9 @@ async def _no_hello(run: ExtensionRun) -> None:
         return  # what it said instead is told as what is wrong with that line
     within, began = run.times.hello, time.monotonic()
     if await host.hello(_LATE):
-        verdicts.failed("handshake-hello-in-time", _took(run, within), began=began)
+        arrived = next(line.t for line in host.transcript.received if isinstance(line.frame, Hello))
+        evidence = f"hello came {arrived - host.started:.1f} s after the start, and may take {within:g} s"
+        verdicts.failed("handshake-hello-in-time", evidence, began=began)
         return
     reason = await run.why_silent(within)
     host.acknowledge()
@@ -176,20 +172,6 @@ async def _no_hello(run: ExtensionRun) -> None:
         verdicts.failed("framing-flush", evidence, began=began)
     else:
         verdicts.failed("handshake-hello-in-time", reason.replace("answer", "hello"), began=began)
-
-
-def _took(run: ExtensionRun, within: float) -> str:
-    seconds = next(line.t for line in run.host.transcript.received if isinstance(line.frame, Hello)) - run.host.started
-    return f"hello came {seconds:.1f} s after the start, and may take {within:g} s"
-
-
-def _punctual(run: ExtensionRun, hello: Hello) -> None:
-    arrived = next(line.t for line in run.host.transcript.received if line.frame is hello)
-    if arrived - run.host.started > READY_GRACE:
-        evidence = f"hello came {arrived - run.host.started:.1f} s after the start; a session waits {READY_GRACE:g} s"
-        run.verdicts.warned("handshake-hello-late", evidence, began=arrived)
-    else:
-        run.verdicts.passed("handshake-hello-late")
 
 
 def _name(run: ExtensionRun, hello: Hello) -> None:

@@ -14,7 +14,7 @@ from zot.frontends.terminal.dialogs.text_dialogs import Pages
 from zot.frontends.terminal.screen.resumed_transcript import Page, grouped, message_blocks
 from zot.provider.messages import Message
 from zot.tui.keys import Key
-from zot.tui.live_region import Settled
+from zot.tui.live_region import SettledBlocks
 from zot.tui.theme import Theme
 from zot.tui.widgets import TextField
 from zot.tui.width import cut, visible
@@ -208,7 +208,7 @@ class ExpandedViewer(Dialog[bool]):
 def _rendered(messages: Sequence[Message], page: Page, *, expanded: bool) -> list[str]:
     calls = {call.id: call for message in messages for call in message.tool_calls()}
     made = [block for message in messages for block in message_blocks(message, calls, page, expanded=expanded)]
-    settled = Settled()
+    settled = SettledBlocks()
     for block in made if expanded else grouped(made, page):
         settled.add(block.rows, joins=block.joins)
     return settled.take()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-from zot.tui.live_region import Alternate, FramePosition, LiveRegion, Settled
+from zot.tui.live_region import Alternate, FramePosition, LiveRegion, SettledBlocks
 from zot.tui.terminal import Size, Terminal
 
 FRAME_S = 1 / 30
@@ -59,7 +59,7 @@ class Screen:
         self._terminal = terminal
         self._region = LiveRegion(reflows=terminal.reflows)
         self._alternate = Alternate()
-        self.settled = Settled()
+        self.settled = SettledBlocks()
         self.holding = True  # settled rows wait until the colours are known
         self._scheduled: asyncio.TimerHandle | None = None
         self._last = self._steady_at = self._rests_at = 0.0

@@ -17,7 +17,7 @@ from zot.frontends.terminal.screen import call_summary, tool_output
 from zot.tui.diff import counted
 from zot.tui.markdown import Painter
 from zot.tui.sanitize import beginning, one_line
-from zot.tui.tool_call_rows import Head, body_width, call_rows, head_row, string_fields
+from zot.tui.tool_call_rows import CallHead, body_width, call_rows, head_row, string_fields
 from zot.tui.widgets import duration
 from zot.tui.width import cells
 
@@ -109,7 +109,7 @@ class ToolView:
         )
         return call_rows(painter.theme, self._live_head(arguments, painter), body, width)
 
-    def _live_head(self, arguments: dict[str, Any], painter: Painter) -> Head:
+    def _live_head(self, arguments: dict[str, Any], painter: Painter) -> CallHead:
         frames = painter.theme.spinner.frames
         frame = frames[int(time.monotonic() * 1000 / painter.theme.spinner.interval_ms) % len(frames)]
         if self.running and (self._asked or not self._running_since):
@@ -118,9 +118,9 @@ class ToolView:
         took = call_summary.duration(time.monotonic() - self._running_since) if self._running_since else ""
         return self._head(frame, call_summary.verb(self.name, "running"), arguments, ((took, "muted"),) if took else ())
 
-    def _head(self, state: str, verb: str, arguments: dict[str, Any], outcome: tuple[tuple[str, str], ...]) -> Head:
+    def _head(self, state: str, verb: str, arguments: dict[str, Any], outcome: tuple[tuple[str, str], ...]) -> CallHead:
         subject = call_summary.subject(self.name, arguments, self._text)
-        return Head(
+        return CallHead(
             *(state, verb, subject, outcome, one_line(self.extension)),
             range=call_summary.line_range(self.name, arguments),
             is_path=call_summary.is_path(self.name, arguments),
@@ -160,7 +160,7 @@ class ToolView:
             body = [*tool_output.argument_rows(self._text, theme, inner), *body]
         return call_rows(theme, head, body, width)
 
-    def _ended_head(self, result: ToolResultEvent, arguments: dict[str, Any]) -> Head:
+    def _ended_head(self, result: ToolResultEvent, arguments: dict[str, Any]) -> CallHead:
         outcome = call_summary.outcome(self.name, arguments, result, self._seconds, asked=self.asked_for)
         head = self._head(self.state, self._verb(result), arguments, outcome)
         changes = tool_output.change_of(self.name, arguments, result)
@@ -177,7 +177,7 @@ class ToolView:
             return ""
         return call_summary.failure_line(self.name, arguments, call_summary.text_of(result))
 
-    def _with_failure(self, head: Head, line: str) -> Head:
+    def _with_failure(self, head: CallHead, line: str) -> CallHead:
         role = "error" if self.state == "failed" else "warning"
         return msgspec.structs.replace(head, outcome=((line, role), *head.outcome))
 
@@ -189,7 +189,7 @@ class ToolView:
         return tool_output.folded(painter.theme, rows, tool_output.FAILED_ROWS, tail=True)
 
 
-def _fits(head: Head, painter: Painter, width: int) -> bool:
+def _fits(head: CallHead, painter: Painter, width: int) -> bool:
     """Whether a head is shown without a cut."""
     return cells(head_row(painter.theme, head, _ENDLESS)) <= width - 2
 
@@ -257,11 +257,11 @@ def group_rows(views: list[ToolView], painter: Painter, width: int, thought_s: f
     return [head_row(painter.theme, counted, width)]
 
 
-def _head(parts: list[tuple[str, str]], joint: str, thought_s: float) -> Head:
+def _head(parts: list[tuple[str, str]], joint: str, thought_s: float) -> CallHead:
     (first, told), *rest = parts
     more = [f"{call_summary.verb(name, 'done').lower()} {text}" for name, text in rest]
     outcome = ((f"thought for {duration(thought_s)}", "muted"),) if thought_s else ()
-    return Head("done", call_summary.verb(first, "done"), joint.join([told, *more]), outcome)
+    return CallHead("done", call_summary.verb(first, "done"), joint.join([told, *more]), outcome)
 
 
 def _named(name: str, calls: list[dict[str, Any]]) -> str:

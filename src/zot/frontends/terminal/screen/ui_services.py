@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from zot.frontends.terminal.screen.screen import Screen
     from zot.frontends.terminal.screen.status import StatusLine
     from zot.frontends.terminal.screen.theme_manager import Looks
-    from zot.tui.live_region import Settled
+    from zot.tui.live_region import SettledBlocks
     from zot.tui.markdown import Painter
     from zot.tui.terminal import Terminal
     from zot.tui.theme import Theme
@@ -33,7 +33,7 @@ class ScreenServices:
     def __init__(self, terminal: Terminal, screen: Screen, looks: Looks, status: StatusLine, tasks: Tasks) -> None:
         self.terminal = terminal
         self.status = status
-        self.settled: Settled = screen.settled
+        self.settled: SettledBlocks = screen.settled
         self.redraw = screen.invalidate
         self.repaint = screen.repaint
         self.spawn = tasks.start

@@ -25,7 +25,7 @@ from zot.frontends.terminal.swarm.message_editor import editor_beside
 from zot.frontends.terminal.swarm.workers import AT_WORK
 from zot.provider.messages import Block, Message, ResultBlock, TextBlock, ToolCallBlock
 from zot.tui.keys import Key
-from zot.tui.live_region import Settled
+from zot.tui.live_region import SettledBlocks
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
 from zot.tui.width import cells, cut
@@ -146,7 +146,7 @@ class _Paper:
     def __init__(self, desk: ScreenServices, width: int, *, expanded: bool) -> None:
         self.painter, self.theme = desk.painter, desk.theme
         self.columns, self.height = width, desk.height
-        self.settled = Settled()
+        self.settled = SettledBlocks()
         self.rows: list[str] = []
         self.transcript = Transcript(cast("ScreenServices", self), Notes(), Activity(), lambda: False)
         self.transcript.expanded = expanded

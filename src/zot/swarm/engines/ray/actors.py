@@ -1,8 +1,7 @@
-"""Ray's side of it: the keeper as a named, detached actor, and a host of each worker as an actor of the keeper's.
+"""Ray actors: the detached coordinator, and one host per worker, owned by the coordinator.
 
-A host may be restarted by Ray, and is empty then; no call is ever repeated by Ray, because a call that was answered and
-lost is still a call. The credential passes as a small argument of a method, which Ray keeps in no log, no store and no
-record of the actor.
+Ray never retries a call: a call whose answer was lost was made. The credential is a method argument, so Ray does not
+log or store it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The driver's process: the only one of a supervisor's that imports Ray. Frames in, frames out, nothing decided here.
+"""The process that imports Ray: passes frames between the engine and the cluster.
 
-Ray takes 100 MB and a second to load, may wait forever for a cluster, and ends the process it is in when the node's
-own service dies. So it has one of its own, which the engine can wait for as long as it likes, and end.
+Ray takes 100 MB, may wait without limit for a cluster, and kills its process if the node's service dies.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     driver: str
 
 
-class Call(msgspec.Struct, frozen=True, array_like=True):
+class BridgeCall(msgspec.Struct, frozen=True, array_like=True):
     """From the engine: a method of the keeper. ``acknowledge`` is for the bridge itself."""
 
     id: int
@@ -115,7 +114,7 @@ class _Bridge:
         calls = BackgroundTasks()
         try:
             while data := await read_frame(reader):
-                call = msgspec.msgpack.decode(data, type=Call)
+                call = msgspec.msgpack.decode(data, type=BridgeCall)
                 if call.word == "acknowledge":
                     worker, attempt, number = call.given
                     self._acknowledged[worker] = (attempt, number)
@@ -124,8 +123,8 @@ class _Bridge:
         finally:
             listening.cancel()
 
-    async def _answer(self, call: Call) -> None:
-        """Every word may be said twice: whoever did it already knows."""
+    async def _answer(self, call: BridgeCall) -> None:
+        """Every command may arrive twice; the receiver ignores the second."""
         from zot.swarm.engines.ray.actors import reason_of
 
         faults: Any = import_module("ray.exceptions")
@@ -160,7 +159,7 @@ class _Bridge:
 
 
 def _write(out: int, said: Said) -> None:
-    """A pipe nobody reads any more is the end: the engine is gone."""
+    """A broken pipe means that the engine is gone."""
     data = memoryview(framed(said))
     try:
         while data:

@@ -1,8 +1,7 @@
-"""The keeper: stays on the cluster when its driver leaves, holds the workers' hosts, and what was not acknowledged.
+"""Coordinator on the cluster: owns the workers' hosts and keeps unacknowledged batches while the driver is away.
 
-There is one for each home of zot. It owns the hosts, so they end with it. One driver counts, the one that said hello
-last; to any other it says so. While none is there it permits model calls out of what the driver left for each swarm,
-and after a day of that it ends everything. Nothing here knows Ray: hosts are made by what it is given.
+One per zot home; the last driver that connected counts. Without a driver it grants model calls from the budget that was
+left, for one day at most. It does not import Ray.
 """
 
 from __future__ import annotations
@@ -17,16 +16,7 @@ from typing import Any, Protocol
 import msgspec
 
 from zot.errors import EngineFault
-from zot.swarm.engines.ray.frames import (
-    VERSION,
-    Batch,
-    Begin,
-    Over,
-    Taken,
-    decode_batch,
-    decode_begin,
-    encode,
-)
+from zot.swarm.engines.ray.frames import VERSION, Batch, Begin, Over, Taken, decode_batch, decode_begin, encode
 from zot.swarm.supervisor.budget import RemainingBudget
 from zot.system.background_tasks import BackgroundTasks
 from zot.wire.rpc_frames import Permit, PermitRequest, PermitSettled
@@ -37,12 +27,12 @@ ABANDONED_S = 86_400.0
 LINGER_S = 60.0  # with nothing to keep
 RESTART_S = 90.0  # for a host that does not answer to come back
 _TRY_AGAIN_S = 0.5
-_MOST_HELD = 32 << 20  # bytes of one worker nobody has acknowledged: then its host is not asked for more
+_MOST_HELD = 32 << 20  # unacknowledged bytes of one worker: then its host is not polled
 MOST_BUNDLES = 512 << 20  # bytes of trees for workers to begin from; then those used longest ago go
 _LOST = "the node or the process it ran on was lost"
 
 
-class Host(Protocol):
+class HostHandle(Protocol):
     """A ``WorkerHost``, wherever it is. Any of these raises HostGone."""
 
     def begin(self, data: bytes, bundle: Any, secret: bytes) -> Awaitable[bytes]:
@@ -73,7 +63,7 @@ class HostGone(Exception):
 class Held:
     """One attempt of a worker, as the keeper knows it."""
 
-    def __init__(self, begin: Begin, host: Host) -> None:
+    def __init__(self, begin: Begin, host: HostHandle) -> None:
         self.worker, self.number, self.swarm = begin.worker, begin.attempt, begin.swarm
         self.host = host
         self.steps_left = begin.steps_left
@@ -125,11 +115,10 @@ class Allowance:
 
 
 class ClusterCoordinator:
-    """``make`` makes a host for a worker; ``leave`` ends this keeper's process; ``share`` puts a bundle where hosts
-    can get it, for as long as what it returns is held."""
+    """``make`` creates a host, ``leave`` ends this process, ``share`` puts a bundle where hosts can read it."""
 
     def __init__(
-        self, make: Callable[[str], Host], leave: Callable[[], None], share: Callable[[bytes], Any] = bytes
+        self, make: Callable[[str], HostHandle], leave: Callable[[], None], share: Callable[[bytes], Any] = bytes
     ) -> None:
         self._make, self._leave, self._share = make, leave, share
         self._held: dict[str, Held] = {}
@@ -144,7 +133,7 @@ class ClusterCoordinator:
     # --- the driver
 
     async def hello(self, driver: str) -> int:
-        """Whoever says it last is the driver, and gets again what nobody acknowledged."""
+        """The last caller is the driver; it receives unacknowledged batches again."""
         self._driver, self._heard = driver, _now()
         for held in self._held.values():
             held.told = 0
@@ -186,7 +175,7 @@ class ClusterCoordinator:
         return self._bundle(key) is not None
 
     def _bundle(self, key: str) -> Any:
-        """What is shared under this key, None when it is not here; whoever asks is about to use it."""
+        """The bundle of this key, or None; counts as a use."""
         if key not in self._bundles:
             return None
         self._bundles[key] = found = self._bundles.pop(key)
@@ -195,8 +184,7 @@ class ClusterCoordinator:
     # --- attempts
 
     async def begin(self, driver: str, data: bytes, secret: bytes) -> bytes:
-        """Begin an attempt, on the worker's host if that one lives. Empty, and nothing has begun, when its bundle is
-        not here any more."""
+        """Begins an attempt on the worker's host; empty, without a start, if its bundle is gone."""
         self._check(driver)
         begin = decode_begin(data)
         before = self._held.get(begin.worker)
@@ -291,7 +279,7 @@ class ClusterCoordinator:
     # --- what hosts say
 
     async def _pump(self, held: Held) -> None:
-        """Ask one host for news until its attempt is over, or nobody knows it there any more."""
+        """Polls one host until its attempt is over or unknown."""
         silent_since = 0.0
         while not held.over:
             while held.size > _MOST_HELD:
@@ -317,7 +305,15 @@ class ClusterCoordinator:
         held.add(batch)
         for line in batch.lines:
             if b'"permit_' in line:
-                self._hear_of_permit(held, line)
+                match _permit_event(line):
+                    case PermitRequest() as request:
+                        held.asked[request.request_id] = request
+                    case PermitSettled() as settled:
+                        request = held.asked.pop(settled.request_id, None)
+                        if request is not None and held.swarm in self._allowed:
+                            self._allowed[held.swarm].spend(settled.usd - request.usd)
+                    case None:
+                        pass
         self._news.set()
         if held.asked and self._is_away:
             self._permit(held)
@@ -335,22 +331,11 @@ class ClusterCoordinator:
             held.told = held.count
         return found
 
-    # --- permits, while nobody else can give them
+    # --- permits, while there is no driver
 
     @property
     def _is_away(self) -> bool:
         return _now() - self._heard > AWAY_S
-
-    def _hear_of_permit(self, held: Held, line: bytes) -> None:
-        match _permit_event(line):
-            case PermitRequest() as request:
-                held.asked[request.request_id] = request
-            case PermitSettled() as settled:
-                request = held.asked.pop(settled.request_id, None)
-                if request is not None and held.swarm in self._allowed:
-                    self._allowed[held.swarm].spend(settled.usd - request.usd)
-            case None:
-                pass
 
     def _permit(self, held: Held) -> None:
         for id, request in held.asked.items():
@@ -374,7 +359,7 @@ class ClusterCoordinator:
     # --- its own life
 
     async def _watch(self) -> None:
-        """Whether somebody is there, and anything left to keep."""
+        """Watches for a missing driver and for the end of all attempts."""
         while True:
             await asyncio.sleep(1.0)
             silent = _now() - self._heard

@@ -1,8 +1,6 @@
-"""Workers on a Ray cluster: an attempt is a ``zot rpc`` on some node, and all it makes comes back as it is made.
+"""The Ray engine: an attempt is a ``zot rpc`` on a node; session and worktree are copied back as they grow.
 
-Its session grows here while it grows there, its tree arrives as commits, and a line is given to the reader after what
-it speaks of is on this disk: an attempt whose node is lost is continued from here. The cluster is joined by a process
-of its own, started with the first worker.
+A line reaches the reader after the data it refers to is on this disk, so a lost node's attempt can be continued here.
 """
 
 from __future__ import annotations
@@ -28,8 +26,8 @@ import zot
 from zot.agent.config import RunConfig
 from zot.errors import EngineFault, GitFailed, UsageError, ZotError, in_words
 from zot.provider.providers import credential_variables
-from zot.swarm.engines.engine import AttemptStatus, Credential, LaunchSpec
-from zot.swarm.engines.ray.bridge import Call, Said, Setup, framed, read_frame
+from zot.swarm.engines.engine import AttemptStatus, LaunchSpec, WorkerKey
+from zot.swarm.engines.ray.bridge import BridgeCall, Said, Setup, framed, read_frame
 from zot.swarm.engines.ray.frames import Batch, Begin, Over, decode_batch, decode_begun, encode
 from zot.swarm.git.bundle import TreeBundle, apply_received, bundled, receive, seen_from
 from zot.swarm.supervisor.budget import RemainingBudget
@@ -85,7 +83,7 @@ def _missing() -> str:
 class RayEngine:
     def __init__(self, address: str = "") -> None:
         self._address = address
-        self._bridge: _Bridge | None = None
+        self._bridge: _BridgeClient | None = None
         self._joining = asyncio.Lock()
         self._packing = asyncio.Lock()
 
@@ -101,7 +99,8 @@ class RayEngine:
         begin = await asyncio.to_thread(_begin, job, job.tree, seen, credential)
         for further in reversed(range(_TRIES)):
             try:
-                return await self._begun(job, job.tree, begin, _secret(credential))
+                secret = msgspec.msgpack.encode(credential) if credential is not None else b""
+                return await self._begun(job, job.tree, begin, secret)
             except (_ClusterGone, _BundleGone):
                 if not further:
                     raise
@@ -123,7 +122,7 @@ class RayEngine:
         return attempt
 
     async def rejoin(self, job: LaunchSpec) -> RayAttempt | None:
-        """The attempt of that number, if the cluster still has it or its end; None when it has to be begun anew."""
+        """The attempt of that number, if the cluster still has it or its end; None if it must be started again."""
         if job.tree is None:
             return None
         bridge = await self._joined()
@@ -146,17 +145,26 @@ class RayEngine:
         if self._bridge is not None:
             await self._bridge.close()
 
-    async def _joined(self) -> _Bridge:
+    async def _joined(self) -> _BridgeClient:
         async with self._joining:
             if self._bridge is None or not self._bridge.alive:
                 if find_spec("ray") is None:
                     raise EngineFault(_missing())
                 if self._address:
-                    await _knock(self._address)
-                self._bridge = await _Bridge.join(self._address)
+                    host, _, port = self._address.rpartition(":")  # Ray itself would wait long
+                    try:
+                        async with asyncio.timeout(_KNOCK_S):
+                            _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+                        writer.close()
+                    except TimeoutError:
+                        raise EngineFault(f"the Ray cluster at {self._address} does not answer") from None
+                    except OSError as error:
+                        why = f"the Ray cluster at {self._address} cannot be reached: {in_words(error)}"
+                        raise EngineFault(why) from None
+                self._bridge = await _BridgeClient.join(self._address)
             return self._bridge
 
-    async def _sent_ahead(self, bridge: _Bridge, tree: WorktreeRecord, seen: TreeBundle) -> None:
+    async def _sent_ahead(self, bridge: _BridgeClient, tree: WorktreeRecord, seen: TreeBundle) -> None:
         """The bundle goes to the cluster once, for all workers that begin from the same."""
         async with self._packing:
             if not await bridge.call("has", seen.key):
@@ -177,7 +185,7 @@ class _BundleGone(EngineFault):
 class RayAttempt:
     """One ``zot rpc`` on some node. Batches that arrive are written down before their lines are read."""
 
-    def __init__(self, bridge: _Bridge, job: LaunchSpec, tree: WorktreeRecord) -> None:
+    def __init__(self, bridge: _BridgeClient, job: LaunchSpec, tree: WorktreeRecord) -> None:
         self.worker, self.number = job.worker, job.attempt
         self._bridge, self._job, self._tree = bridge, job, tree
         self._arrived: asyncio.Queue[Batch] = asyncio.Queue()
@@ -220,8 +228,7 @@ class RayAttempt:
             raise EngineFault(f"{self.worker} runs no more")
 
     async def stop(self, grace: float) -> None:
-        """When the cluster does not answer, it is told to end as soon as it does: the next attempt has a higher
-        number."""
+        """If the cluster does not answer, the attempt ends when it does: the next one has a higher number."""
         if self._status.code is None:
             with suppress(EngineFault):
                 await self._bridge.call("stop", self.worker, self.number, grace)
@@ -242,20 +249,28 @@ class RayAttempt:
         self._over.set()
 
     async def _write_down(self, batch: Batch) -> str:
-        """On this disk, before anybody hears of it; what went wrong, in words."""
+        """Writes a batch to this disk before it is delivered; returns the error, if any."""
         try:
             if batch.tree is not None:  # before the session that speaks of it
                 await receive(self._tree, self.worker, batch.tree)
             if batch.session or batch.session_whole:
-                _put_at(Path(self._job.config.session_file), batch.session_at, batch.session)
+                fd = open_to_append(Path(self._job.config.session_file))
+                try:
+                    os.ftruncate(fd, batch.session_at)
+                    view = memoryview(batch.session)
+                    while view:
+                        view = view[os.write(fd, view) :]
+                finally:
+                    os.close(fd)
             if batch.log:
-                _append(self._job.directory / "log.txt", batch.log)
+                with os.fdopen(open_to_append(self._job.directory / "log.txt"), "wb") as file:
+                    file.write(batch.log)
         except (OSError, GitFailed) as error:
             return f"what came back from its node could not be kept: {in_words(error)}"
         return ""
 
 
-class _Bridge:
+class _BridgeClient:
     """The process that joined the cluster, and whom its frames are for."""
 
     def __init__(self, process: Process) -> None:
@@ -268,16 +283,28 @@ class _Bridge:
         self._gone = ""
 
     @classmethod
-    async def join(cls, address: str) -> _Bridge:
+    async def join(cls, address: str) -> _BridgeClient:
         """EngineFault, in one line, when that does not succeed within a minute."""
-        setup = Setup(address=address, namespace=_namespace(), driver=secrets.token_hex(8))
-        ours = {name: value for name, value in os.environ.items() if not _is_kept_here(name)}
+        home = f"{os.uname().nodename}:{os.getuid()}:{zot_home().resolve()}"
+        namespace = f"zot-3-{hashlib.sha256(home.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
+        setup = Setup(address=address, namespace=namespace, driver=secrets.token_hex(8))
+        hidden = credential_variables()  # workers inherit this environment; Ray needs its own token
+        ours = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in hidden and (name.startswith("RAY_") or not looks_like_secret(name))
+        }
+        try:
+            (zot_home() / "swarm").mkdir(parents=True, exist_ok=True, mode=0o700)
+            log = open_to_append(zot_home() / "swarm" / "ray.log")
+        except OSError:
+            log = subprocess.DEVNULL
         try:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-I", "-c", _PROGRAM, *(place for place in sys.path if os.path.isabs(place))),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=_log(),
+                stderr=log,
                 start_new_session=True,
                 cwd="/",
                 env=ours,
@@ -313,7 +340,7 @@ class _Bridge:
         self._asked[id] = future
         patience = _BEGIN_S if word == "begin" else _CALL_S
         try:
-            self._write(framed(Call(id, word, list(given))))
+            self._write(framed(BridgeCall(id, word, list(given))))
             async with asyncio.timeout(patience):
                 return await future
         except TimeoutError:
@@ -323,7 +350,7 @@ class _Bridge:
 
     def acknowledge(self, attempt: RayAttempt, number: int) -> None:
         if not self._gone:
-            self._write(framed(Call(0, "acknowledge", [attempt.worker, attempt.number, number])))
+            self._write(framed(BridgeCall(0, "acknowledge", [attempt.worker, attempt.number, number])))
 
     def forget(self, attempt: RayAttempt) -> None:
         if self.attempts.get((attempt.worker, attempt.number)) is attempt:
@@ -388,7 +415,7 @@ class _Bridge:
             future.set_result(value)
 
     def _end(self, why: str) -> None:
-        """Once: nobody waits any longer for what cannot come."""
+        """Once: fails all pending calls."""
         if self._gone:
             return
         self._gone = why
@@ -403,13 +430,7 @@ class _Bridge:
 # --- what an attempt takes along
 
 
-def _is_kept_here(variable: str) -> bool:
-    """What the process that joins a cluster does not get: one that is begun by it inherits all it has. Ray's own token
-    it has to know."""
-    return variable in credential_variables() or (looks_like_secret(variable) and not variable.startswith("RAY_"))
-
-
-def _begin(job: LaunchSpec, tree: WorktreeRecord, carried: TreeBundle, credential: Credential | None) -> Begin:
+def _begin(job: LaunchSpec, tree: WorktreeRecord, carried: TreeBundle, credential: WorkerKey | None) -> Begin:
     """Places of this machine become those of the node; of the session whole lines only."""
     from zot.agent.settings import Settings
 
@@ -421,10 +442,15 @@ def _begin(job: LaunchSpec, tree: WorktreeRecord, carried: TreeBundle, credentia
     except ValueError:
         raise EngineFault(f"{job.config.cwd} is not in the tree {tree.path}") from None
     places = {tree.path: "{tree}", str(job.directory): "{directory}"}
+    script = job.config.script
+    for place, name in sorted(places.items(), key=lambda one: -len(one[0])):  # one may lie in another
+        script = script.replace(place, name) if isinstance(script, str) else script
     return Begin(
         worker=job.worker,
         attempt=job.attempt,
-        config=_portable(job.config, places),
+        config=msgspec.structs.replace(
+            job.config, script=script, cwd="", session_file="", jail_read=(), jail_write=(), mcp_config=()
+        ),
         tree=carried,
         inside="" if inside == "." else inside,
         session=session[: session.rfind(b"\n") + 1],
@@ -439,27 +465,8 @@ def _begin(job: LaunchSpec, tree: WorktreeRecord, carried: TreeBundle, credentia
     )
 
 
-def _portable(config: RunConfig, places: dict[str, str]) -> RunConfig:
-    """Without places of this machine: the tree on the node has its history inside, and other files are not there."""
-    script = _placed(config.script, places) if isinstance(config.script, str) else config.script
-    return msgspec.structs.replace(
-        config, script=script, cwd="", session_file="", jail_read=(), jail_write=(), mcp_config=()
-    )
-
-
-def _placed(path: str, places: dict[str, str]) -> str:
-    for place, name in sorted(places.items(), key=lambda one: -len(one[0])):  # one may lie in another
-        path = path.replace(place, name)
-    return path
-
-
-def _secret(credential: Credential | None) -> bytes:
-    return msgspec.msgpack.encode(credential) if credential is not None else b""
-
-
-def _own_credential(config: RunConfig) -> Credential | None:
-    """The credential of this home for the worker's provider: the home on the node is empty. EngineFault for a login,
-    which nobody there could keep fresh."""
+def _own_credential(config: RunConfig) -> WorkerKey | None:
+    """This home's credential for the worker. EngineFault for an OAuth login, which a node cannot refresh."""
     from zot.agent.model_resolver import Query, resolve
     from zot.agent.settings import Settings
     from zot.provider.auth.auth_store import AuthStore
@@ -475,56 +482,10 @@ def _own_credential(config: RunConfig) -> Credential | None:
         return None  # the worker says what is missing
     if found.credential.method == "oauth":
         raise EngineFault(f"a login for {found.provider.name} stays on this machine: a worker on a cluster needs a key")
-    return Credential(provider=found.provider.id, value=found.credential.key)
+    return WorkerKey(provider=found.provider.id, value=found.credential.key)
 
 
 def _read(path: Path, limit: int) -> bytes:
     with suppress(OSError):
         return read_whole(path, limit)
     return b""
-
-
-def _put_at(path: Path, at: int, data: bytes) -> None:
-    """The file ends with it."""
-    fd = open_to_append(path)
-    try:
-        os.ftruncate(fd, at)
-        view = memoryview(data)
-        while view:
-            view = view[os.write(fd, view) :]
-    finally:
-        os.close(fd)
-
-
-def _append(path: Path, data: bytes) -> None:
-    with os.fdopen(open_to_append(path), "wb") as file:
-        file.write(data)
-
-
-def _log() -> int:
-    """Where the bridge's complaints go; nowhere when that cannot be written."""
-    home = zot_home() / "swarm"
-    try:
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return open_to_append(home / "ray.log")
-    except OSError:
-        return subprocess.DEVNULL
-
-
-def _namespace() -> str:
-    """One for each home of zot on each machine."""
-    place = f"{os.uname().nodename}:{os.getuid()}:{zot_home().resolve()}"
-    return f"zot-3-{hashlib.sha256(place.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
-
-
-async def _knock(address: str) -> None:
-    """Whether anybody listens there at all: Ray itself would wait for long."""
-    host, _, port = address.rpartition(":")
-    try:
-        async with asyncio.timeout(_KNOCK_S):
-            _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
-        writer.close()
-    except TimeoutError:
-        raise EngineFault(f"the Ray cluster at {address} does not answer") from None
-    except OSError as error:
-        raise EngineFault(f"the Ray cluster at {address} cannot be reached: {in_words(error)}") from None

@@ -1,7 +1,6 @@
-"""What passes between the engine, its bridge, the keeper and the hosts on the nodes: MessagePack, plain bytes to Ray.
+"""MessagePack frames between engine, bridge, coordinator and hosts.
 
-Every one names the attempt it belongs to. A host that was restarted has none, and whatever belongs to an older one is
-thrown away wherever it arrives.
+Each names its attempt; frames of an older attempt are dropped.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from zot.agent.config import RunConfig
-from zot.swarm.engines.engine import Credential
+from zot.swarm.engines.engine import WorkerKey
 from zot.swarm.git.bundle import TreeBundle
 
 VERSION = 2
@@ -39,7 +38,7 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Over(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt has ended. ``lost``: nobody saw how, because the node or the host is gone."""
+    """An attempt has ended. ``lost``: the node or the host is gone."""
 
     code: int
     reason: str = ""
@@ -47,8 +46,7 @@ class Over(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """What is new of an attempt: lines numbered from ``first``, bytes of the session from ``session_at``, with
-    ``session_whole`` all there are, more of its log, and its tree if that changed."""
+    """New lines from ``first``, session bytes from ``session_at``, log, and the tree if it changed."""
 
     worker: str
     attempt: int
@@ -105,8 +103,8 @@ def decode_taken(data: bytes) -> Taken:
     return msgspec.msgpack.decode(data, type=Taken)
 
 
-def decode_credential(data: bytes) -> Credential | None:
-    return msgspec.msgpack.decode(data, type=Credential) if data else None
+def decode_credential(data: bytes) -> WorkerKey | None:
+    return msgspec.msgpack.decode(data, type=WorkerKey) if data else None
 
 
 def decode_batch(data: bytes) -> Batch:

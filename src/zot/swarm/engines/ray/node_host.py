@@ -1,8 +1,6 @@
-"""A worker's host on a node: it owns one ``zot rpc`` at a time, and all that has here lies in one private directory.
+"""A worker's host on a node: one ``zot rpc`` process and its private directory. It does not import Ray.
 
-The child ends with its host however that ends: by the end of its input, and by a janitor, a shell that belongs to
-nobody and sleeps on a pipe only the host holds. When the host is gone, it kills whatever carries the host's mark and
-removes the directory. Nothing here knows Ray.
+If the host dies, a janitor shell kills processes with the host's mark and removes the directory.
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 from collections import deque
 from contextlib import suppress
@@ -22,7 +19,8 @@ import msgspec
 
 import zot
 from zot.errors import EngineFault, GitFailed, in_words
-from zot.swarm.engines.engine import Credential
+from zot.swarm.engines.engine import WorkerKey
+from zot.swarm.engines.local import spawn_worker
 from zot.swarm.engines.ray.frames import (
     Batch,
     Begin,
@@ -35,11 +33,11 @@ from zot.swarm.engines.ray.frames import (
     encode,
 )
 from zot.swarm.git.bundle import NodeTree, TreeBundle
-from zot.swarm.worker_env import worker_argv, worker_environment
+from zot.swarm.worker_env import worker_environment
 from zot.system.background_tasks import BackgroundTasks
 from zot.system.files import make_private_dir, write_atomic
 from zot.system.process_table import MARK_VARIABLE, started
-from zot.system.processes import ProcessTree, spawn
+from zot.system.processes import ProcessTree
 from zot.system.safe_open import create, reading
 from zot.system.secret_variables import looks_like_secret
 from zot.wire.line_splitter import Lines
@@ -52,7 +50,7 @@ _RESULT = b'{"type":"tool_result"'
 _CLAIMS = (b"tool_outcome", b"tool_result")  # in a session: that something was done
 _HELD_BACK = (b'{"type":"user_message"', b'{"type":"done"')  # what others note down for good
 _LARGEST_GROWTH = 64 << 20
-_MOST_HELD = 4 << 20  # bytes of lines nobody has taken: then the child has to wait
+_MOST_HELD = 4 << 20  # bytes of untaken lines: then the child has to wait
 _MOST_AT_ONCE = 1 << 20
 _CHUNK = 64 * 1024
 _LAST_WORDS = 300
@@ -101,8 +99,7 @@ class WorkerHost:
             return encode(attempt.begun)
 
     async def poll(self, attempt: int, taken: bytes) -> bytes:
-        """What is new since then, as soon as there is something, or nothing after a while. Empty when there is no such
-        attempt here: this host was restarted, or has a newer one."""
+        """News since then, or nothing after a timeout. Empty if this host does not have the attempt."""
         if (current := self._current(attempt)) is None:
             return b""
         return encode(await current.poll(decode_taken(taken)))
@@ -128,9 +125,9 @@ class WorkerHost:
 
 
 class NodeAttempt:
-    """One ``zot rpc``, its directory, and what it said that nobody has taken yet."""
+    """One ``zot rpc``, its directory and its untaken output."""
 
-    def __init__(self, begin: Begin, credential: Credential | None) -> None:
+    def __init__(self, begin: Begin, credential: WorkerKey | None) -> None:
         self.number = begin.attempt
         self.begun = Begun(pid=0, started=0, node=socket.gethostname())
         self._begin = begin
@@ -158,7 +155,14 @@ class NodeAttempt:
         """The directory, the checkout in it, and the child."""
         try:
             self._directory = Path(tempfile.mkdtemp(prefix="attempt-", dir=_room().directory))
-            await self._furnish(bundle)
+            begin, home = self._begin, self._directory / "home"
+            make_private_dir(home)
+            for name, data in begin.home.items():
+                write_atomic(home / os.path.basename(name), data)
+            if begin.session:
+                write_atomic(self._session, begin.session)
+            self._tree = NodeTree(self._directory)
+            await self._tree.unpack(msgspec.structs.replace(begin.tree, bundle=bundle))
             await self._spawn()
         except (OSError, GitFailed) as error:
             await self.discard()
@@ -167,49 +171,23 @@ class NodeAttempt:
             await self.discard()
             raise
 
-    async def _furnish(self, bundle: bytes) -> None:
-        begin, home = self._begin, self._directory / "home"
-        make_private_dir(home)
-        for name, data in begin.home.items():
-            write_atomic(home / os.path.basename(name), data)
-        if begin.session:
-            write_atomic(self._session, begin.session)
-        self._tree = NodeTree(self._directory)
-        await self._tree.unpack(msgspec.structs.replace(begin.tree, bundle=bundle))
-
     async def _spawn(self) -> None:
-        places = {"{directory}": str(self._directory), "{tree}": str(self._tree.path)}
         given, cwd = self._begin.config, self._tree.path / self._begin.inside
+        script = given.script
+        if isinstance(script, str):
+            script = script.replace("{directory}", str(self._directory)).replace("{tree}", str(self._tree.path))
         config = msgspec.structs.replace(
-            given,
-            script=_filled(given.script, places) if isinstance(given.script, str) else given.script,
-            cwd=str(cwd if cwd.is_dir() else self._tree.path),
-            session_file=str(self._session),
+            given, script=script, cwd=str(cwd if cwd.is_dir() else self._tree.path), session_file=str(self._session)
         )
-        loop = asyncio.get_running_loop()
-        (in_read, in_write), (out_read, out_write) = os.pipe(), os.pipe()
-        log = create(self._log)
-        try:
-            with worker_argv((sys.executable, "-m", "zot"), config, self._credential) as (argv, descriptors):
-                self._child = spawn(
-                    argv,
-                    cwd=self._directory,
-                    env=_environment(self._begin, self._directory),
-                    stdin=in_read,
-                    stdout=out_write,
-                    stderr=log,
-                    pass_fds=descriptors,
-                )
-        except BaseException:
-            os.close(in_write)
-            os.close(out_read)
-            raise
-        finally:
-            for fd in (in_read, out_write, log):
-                os.close(fd)
-        self._stdin, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, os.fdopen(in_write, "wb", 0))
-        reader = asyncio.StreamReader()
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(out_read, "rb", 0))
+        kept = {
+            name: value
+            for name, value in worker_environment(self._begin.worker).items()
+            if not name.startswith(("RAY_", "GIT_")) and not looks_like_secret(name)
+        }
+        env = {**kept, **self._begin.environment, "ZOT_HOME": str(self._directory / "home")}
+        self._child, self._stdin, reader = await spawn_worker(
+            config, self._credential, self._directory, env, create(self._log)
+        )
         self.begun = Begun(pid=self._child.pid, started=started(self._child.pid), node=self.begun.node)
         self._tasks.start(self._read(reader))
         self._tasks.start(self._watch())
@@ -234,8 +212,7 @@ class NodeAttempt:
         return batch
 
     def _news_since(self, taken: Taken) -> Batch:
-        """What the session says was done, and what is noted down for good, wait for a look at the tree: whoever
-        continues this elsewhere must not believe in files that were lost."""
+        """Claims about files wait for a snapshot of the tree, so that a continued attempt finds the files."""
         at, session, whole, is_all = self._session_since(taken.session)
         is_seen = is_all and self._seen_results == self._results
         lines: list[bytes] = []
@@ -268,7 +245,8 @@ class NodeAttempt:
         at, data, whole = _grown(self._session, taken, _MOST_AT_ONCE)
         sound = self._sound if self._sound <= _size(self._session) else 0
         safe = min(len(data), max(0, sound - at))
-        free = _claims_nothing(data, safe)
+        claim = _first_claim(data, safe)
+        free = max(safe, data.rfind(b"\n", safe, claim) + 1)
         if whole and free < len(data):
             return taken, b"", False, False
         return at, data[:free], whole, _first_claim(data, safe) is None
@@ -287,7 +265,11 @@ class NodeAttempt:
         async with self._looking:
             await self._look_at_tree()
             self._seen_results, self._sound = self._results, _size(self._session)
-            self._over = Over(code=code, reason=self._last_words())
+            said = ""
+            with suppress(OSError), reading(self._log) as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
+                said = file.read().decode("utf-8", "replace").strip()
+            self._over = Over(code=code, reason=said.splitlines()[-1][:_LAST_WORDS] if said else "")
             self._news.set()
 
     def _hold(self, lines: list[bytes]) -> None:
@@ -307,7 +289,9 @@ class NodeAttempt:
 
     async def _look_if_needed(self, failed: int) -> int:
         """How often that was not possible by now. What is measured before a look is seen by it."""
-        results, session, claims = self._results, *self._growth()
+        at, data, _ = _grown(self._session, self._sound, _LARGEST_GROWTH)
+        end = data.rfind(b"\n") + 1
+        results, session, claims = self._results, at + end, _first_claim(data[:end]) is not None
         if self._over is not None:
             return 0
         if self._seen_results < results or claims:
@@ -318,12 +302,6 @@ class NodeAttempt:
             self._seen_results, self._sound = results, session
             self._news.set()
         return failed
-
-    def _growth(self) -> tuple[int, bool]:
-        """Up to where the session has whole lines, and whether those that are new claim something."""
-        at, data, _ = _grown(self._session, self._sound, _LARGEST_GROWTH)
-        end = data.rfind(b"\n") + 1
-        return at + end, _first_claim(data[:end]) is not None
 
     async def _look_at_tree(self) -> bool:
         """Whether that was possible: files come and go while it works, and the next look may find them at rest."""
@@ -380,29 +358,10 @@ class NodeAttempt:
     def _log(self) -> Path:
         return self._directory / "log.txt"
 
-    def _last_words(self) -> str:
-        said = ""
-        with suppress(OSError), reading(self._log) as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
-            said = file.read().decode("utf-8", "replace").strip()
-        return said.splitlines()[-1][:_LAST_WORDS] if said else ""
-
-
-def _filled(path: str, places: dict[str, str]) -> str:
-    for name, place in places.items():
-        path = path.replace(name, place)
-    return path
-
 
 def _first_claim(data: bytes, start: int = 0) -> int | None:
     """Where something is said to have been done."""
     return min((at for word in _CLAIMS if (at := data.find(word, start)) >= 0), default=None)
-
-
-def _claims_nothing(data: bytes, start: int) -> int:
-    """Up to where whole lines, from ``start`` on, claim nothing."""
-    claim = _first_claim(data, start)
-    return max(start, data.rfind(b"\n", start, claim) + 1)
 
 
 def _size(path: Path) -> int:
@@ -424,17 +383,6 @@ def _grown(path: Path, at: int, most: int) -> tuple[int, bytes, bool]:
         return at, b"", False
 
 
-def _environment(begin: Begin, directory: Path) -> dict[str, str]:
-    """The node's, without Ray's variables and without anything that looks like a key: neither is the worker's. To it
-    comes what travelled with the worker."""
-    kept = {
-        name: value
-        for name, value in worker_environment(begin.worker).items()
-        if not name.startswith(("RAY_", "GIT_")) and not looks_like_secret(name)
-    }
-    return {**kept, **begin.environment, "ZOT_HOME": str(directory / "home")}
-
-
 class _Room:
     """What this process has on its node: one directory, and one mark on all it starts."""
 
@@ -442,7 +390,22 @@ class _Room:
         self.owner = os.getpid()
         mark = f"host-{os.urandom(8).hex()}"
         self.directory = Path(tempfile.mkdtemp(prefix="zot-swarm-")).resolve()
-        self._pipe = _start_janitor(f"{MARK_VARIABLE}={mark}", self.directory)  # the kernel closes it with us
+        read, write = os.pipe()
+        try:
+            # Its parent ends at once: Ray kills the children of a worker's process.
+            script = 'exec 3<&0; /bin/sh -c "$0" janitor "$1" "$2" <&3 3<&- &'
+            subprocess.run(
+                ["/bin/sh", "-c", script, _JANITOR, f"{MARK_VARIABLE}={mark}", self.directory],
+                stdin=read,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                cwd="/",
+                check=False,
+            )
+        finally:
+            os.close(read)
+        self._pipe = write  # the kernel closes it with us
         os.environ[MARK_VARIABLE] = mark  # whatever is started from here on carries it
 
 
@@ -454,22 +417,3 @@ def _room() -> _Room:
     if _own_room is None or _own_room.owner != os.getpid():
         _own_room = _Room()
     return _own_room
-
-
-def _start_janitor(mark: str, directory: Path) -> int:
-    """The end of the pipe that keeps it asleep. Its parent ends at once: Ray kills the children of a worker's process,
-    and must not find it among them."""
-    read, write = os.pipe()
-    try:
-        subprocess.run(
-            ["/bin/sh", "-c", 'exec 3<&0; /bin/sh -c "$0" janitor "$1" "$2" <&3 3<&- &', _JANITOR, mark, directory],
-            stdin=read,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            cwd="/",
-            check=False,
-        )
-    finally:
-        os.close(read)
-    return write

@@ -23,7 +23,7 @@ from tests.fakes.model_server import CallTools, FakeModelServer, Say, SeenReques
 from tests.unit.swarm.repositories import git, repository
 from zot.agent.config import RunConfig
 from zot.errors import EngineFault, UsageError
-from zot.swarm.engines.engine import Credential, LaunchSpec
+from zot.swarm.engines.engine import LaunchSpec, WorkerKey
 from zot.swarm.engines.ray import engine as ray_engine
 from zot.swarm.engines.ray.engine import RayAttempt, RayEngine, address_of, check_engine
 from zot.swarm.git.bundle import TreeBundle
@@ -76,7 +76,7 @@ async def job_of(
         ),
         directory=directory,
         tree=tree,
-        credential=Credential(provider="openai", value=KEY),
+        credential=WorkerKey(provider="openai", value=KEY),
     )
 
 
