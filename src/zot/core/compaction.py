@@ -138,26 +138,22 @@ async def _summarise(state: AgentState, run: Run, messages: Sequence[Message], f
         text = serialise(messages, room)
         room = len(text) // 2
         try:
-            return await _summary_of(state, run, text, focus)
+            asked = f"{INSTRUCTIONS}\n\nThe user asks you to keep this above all:\n{focus}" if focus else INSTRUCTIONS
+            conversation = f"<conversation>\n{text}\n</conversation>\n\n{asked}"
+            request = stream.Request(
+                model=state.model,
+                system=SYSTEM,
+                messages=(user_message(conversation),),
+                max_tokens=SUMMARY_TOKENS,
+                session_id=state.session_id,
+            )
+            summary = (await _read(state, run, request)).strip()
+            if not summary:
+                raise CompactionFailed("empty summary from model")
+            return summary
         except CompactionFailed as error:
             if not isinstance(error.__cause__, ContextTooLong) or room < _LEAST_ROOM:
                 raise
-
-
-async def _summary_of(state: AgentState, run: Run, text: str, focus: str) -> str:
-    asked = f"{INSTRUCTIONS}\n\nThe user asks you to keep this above all:\n{focus}" if focus else INSTRUCTIONS
-    conversation = f"<conversation>\n{text}\n</conversation>\n\n{asked}"
-    request = stream.Request(
-        model=state.model,
-        system=SYSTEM,
-        messages=(user_message(conversation),),
-        max_tokens=SUMMARY_TOKENS,
-        session_id=state.session_id,
-    )
-    summary = (await _read(state, run, request)).strip()
-    if not summary:
-        raise CompactionFailed("empty summary from model")
-    return summary
 
 
 async def _read(state: AgentState, run: Run, request: stream.Request) -> str:

@@ -65,7 +65,11 @@ def serialise(messages: Iterable[Message], room: int) -> str:
     pieces = [piece for message in messages for piece in _pieces(message)]
     excess = sum(len(piece.text) + 1 for piece in pieces) - room
     if excess > 0:
-        _shorten_results(pieces, excess)
+        results = [piece for piece in pieces if piece.is_result]
+        sizes = [len(piece.text) for piece in results]
+        ceiling = _ceiling(sizes, max(0, sum(sizes) - excess))
+        for result in results:
+            result.text = shortened(result.text, ceiling)
     return shortened("\n".join(piece.text for piece in pieces), room)
 
 
@@ -96,14 +100,6 @@ def _block_pieces(block: Block) -> Iterator[_Piece]:
                     yield from _block_pieces(part)
         case ReasoningBlock():
             pass  # replay material, not conversation
-
-
-def _shorten_results(pieces: Sequence[_Piece], excess: int) -> None:
-    results = [piece for piece in pieces if piece.is_result]
-    sizes = [len(piece.text) for piece in results]
-    ceiling = _ceiling(sizes, max(0, sum(sizes) - excess))
-    for piece in results:
-        piece.text = shortened(piece.text, ceiling)
 
 
 def _ceiling(sizes: Sequence[int], room: int) -> int:

@@ -93,14 +93,11 @@ class Loop:
             if turn.stop == "tool_use":
                 await self._run_tools(tools, turn.calls)
             elif not await self._goes_on(turn.stop, step) and not await self._is_kept_going(turn, step):
-                return self._ended(turn)
+                if isinstance(turn.error, ContextTooLong) and not turn.kept and self._state.unanswered is not None:
+                    error, prompt = take_back(self._state, turn.error)
+                    return Outcome(turn.stop, error, taken_back=prompt)
+                return Outcome(turn.stop, turn.error, turn.refused)
             step += 1
-
-    def _ended(self, turn: TurnOutcome) -> Outcome:
-        if isinstance(turn.error, ContextTooLong) and not turn.kept and self._state.unanswered is not None:
-            error, prompt = take_back(self._state, turn.error)
-            return Outcome(turn.stop, error, taken_back=prompt)
-        return Outcome(turn.stop, turn.error, turn.refused)
 
     async def _run_tools(self, tools: Mapping[str, Tool], calls: Sequence[ToolCallBlock], origin: str = "") -> None:
         from zot.core.tool_batch import ToolRuns  # many a prompt is answered without a tool

@@ -131,7 +131,9 @@ class ConfirmGate:
         nature = self._nature_of(call)
         try:
             question = ApprovalQuestion(call, preview(call.value), origin, nature.prefix, self._may_open)
-            answer = await self._answer(question)
+            answer = await self.stand_in(question) if self.stand_in is not None else None
+            if answer is None:
+                answer = await self.confirmer(question) if self.confirmer is not None else Answer("deny", NOBODY_TO_ASK)
             if self.on_answer is not None:
                 self.on_answer(question, answer)
         except Exception as error:
@@ -140,12 +142,6 @@ class ConfirmGate:
             return PLANNING
         refusal = self._heed(call.name, nature, answer)
         return refusal if refusal is not None or answer.args is None else call.with_args(answer.args)
-
-    async def _answer(self, question: ApprovalQuestion) -> Answer:
-        answer = await self.stand_in(question) if self.stand_in is not None else None
-        if answer is None:
-            answer = await self.confirmer(question) if self.confirmer is not None else Answer("deny", NOBODY_TO_ASK)
-        return answer
 
     def _heed(self, tool: str, nature: Nature, answer: Answer) -> str | None:
         match answer.decision:

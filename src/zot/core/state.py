@@ -205,14 +205,13 @@ class AgentState:
 
     async def settle_system(self) -> None:
         """Let the editor see the prompt, unless it has; what changes meanwhile is shown to it again."""
-        while self.system_editor is not None and not self._system_is_settled():
+        while self.system_editor is not None:
             base, rebuilds = self.system(self.specs), self._system_rebuilds
+            if self._edited_system is not None and self._edited_system[0] == base:
+                return
             text = await self.system_editor(base)
             if rebuilds == self._system_rebuilds:
                 self._edited_system = (base, text)
-
-    def _system_is_settled(self) -> bool:
-        return self._edited_system is not None and self._edited_system[0] == self.system(self.specs)
 
     def system_text(self) -> str:
         """The prompt as the next model call will carry it."""

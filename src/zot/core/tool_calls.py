@@ -15,7 +15,6 @@ import msgspec
 from zot.core.events import ConfirmationRequested, PermissionDecided, Status, ToolEnded
 from zot.core.interceptors import NO_AGREEMENT, Gate, added_to_result, review_call, rewritten
 from zot.core.permission_gate import preview
-from zot.core.permission_modes import Source
 from zot.core.state import AgentState
 from zot.core.tool import Tool, ToolContext, ToolResult, text_result
 from zot.errors import ToolError, in_words
@@ -117,7 +116,11 @@ async def _confirm(state: AgentState, gate: Gate, call: ToolCallBlock, origin: s
         judged = gate.judge(call)
         if judged.step == "ask":
             state.emit(ConfirmationRequested(call, preview(call.value), origin))
-        answer = await _asked(state, gate, call, origin, judged.source)
+        try:
+            answer = await gate.check(call, origin)
+        except asyncio.CancelledError:
+            state.emit(PermissionDecided(call, "cancelled", judged.source, "", origin))
+            raise
     except Exception as error:
         judged, answer = None, f"refused: the confirm gate failed: {error or type(error).__name__}"
     source = judged.source if judged is not None else "policy"
@@ -128,16 +131,6 @@ async def _confirm(state: AgentState, gate: Gate, call: ToolCallBlock, origin: s
     if wanted is call:
         state.emit(PermissionDecided(call, "approved", source, "", origin))
     return wanted
-
-
-async def _asked(
-    state: AgentState, gate: Gate, call: ToolCallBlock, origin: str, source: Source
-) -> ToolCallBlock | str | None:
-    try:
-        return await gate.check(call, origin)
-    except asyncio.CancelledError:
-        state.emit(PermissionDecided(call, "cancelled", source, "", origin))
-        raise
 
 
 def _status(result: ToolResult) -> Status:

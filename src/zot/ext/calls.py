@@ -70,9 +70,6 @@ class HostCalls:
         id = f"call-{next(self._numbers)}"
         waiting = self._open[id] = _Waiting(parent_id)
         self._send(frames.CallTool(id=id, name=name, args=dict(args), parent_id=parent_id))
-        return self._wait(id, waiting, timeout)
-
-    def _wait(self, id: str, waiting: _Waiting, timeout: float) -> frames.HostToolResult:
         arrived = waiting.done.wait(timeout)
         self._open.pop(id, None)
         if waiting.result is not None:

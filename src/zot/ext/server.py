@@ -114,17 +114,18 @@ class Server:
         incoming = self._incoming(self._channel)
         first = next(incoming, None)
         if isinstance(first, HelloAck):
-            self._greet(first)
-        if first is None or not self._register_and_serve(first, incoming):
+            self.host = first
+            self.host_calls.offered = "call_tool" in first.capabilities
+            for handler in self._registry.on_hello:
+                self._in_order("on_hello", handler)
+        if first is None:
             return
-        self._finish()
-
-    def _register_and_serve(self, first: Record, incoming: Iterator[Record]) -> bool:
-        """True when the input ended without `shutdown`."""
         for frame in self._registry.frames():
             self.send(frame)
         self.registered = True
-        return self._serve(first) and all(self._serve(frame) for frame in incoming)
+        if not (self._serve(first) and all(self._serve(frame) for frame in incoming)):
+            return  # `shutdown` came before the end of the input
+        self._finish()
 
     def _incoming(self, channel: Channel) -> Iterator[Record]:
         for line in channel.lines():
@@ -137,12 +138,6 @@ class Server:
                 continue
             if frame:
                 yield frame
-
-    def _greet(self, ack: HelloAck) -> None:
-        self.host = ack
-        self.host_calls.offered = "call_tool" in ack.capabilities
-        for handler in self._registry.on_hello:
-            self._in_order("on_hello", handler)
 
     def _serve(self, frame: Record) -> bool:
         """Handles one frame; False when the run is over."""

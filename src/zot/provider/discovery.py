@@ -108,7 +108,12 @@ async def refresh(
     The cache file is rewritten with it. Failures and time-outs are silent.
     """
     cache = read_cache(home)
-    due = [target for target in targets if _comes_and_goes(target) or refresh_due(cache, _owner(target.provider))]
+    # a local server may have been restarted with another model or another window
+    due = [
+        target
+        for target in targets
+        if (target.provider.local and not target.provider.user_endpoint) or refresh_due(cache, _owner(target.provider))
+    ]
     found: dict[str, list[CachedModel]] = {}
     try:
         async with asyncio.timeout(budget_s), asyncio.TaskGroup() as group:
@@ -201,11 +206,6 @@ async def _get(pool: HttpPool, request: HttpRequest) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def _comes_and_goes(target: DiscoveryTarget) -> bool:
-    """A server on this machine may have been started anew, with another model or another window."""
-    return target.provider.local and not target.provider.user_endpoint
-
-
 def _owner(provider: Provider) -> str:
     return provider.rows_of or provider.id
 
@@ -280,7 +280,8 @@ async def _ollama(root: str, endpoint: Endpoint, models: Sequence[ListedModel], 
     windows = {str(row.get("model") or row.get("name")): _number(row, "context_length") for row in rows}
     found: dict[str, Told] = {name: Told(window) for name, window in windows.items()}
     for model in models[:_MOST_SHOWN]:
-        shown = await ask(_show(root, endpoint, model.id))
+        asked = get(f"{root}/api/show", endpoint, [("content-type", "application/json"), *bearer(endpoint)])
+        shown = await ask(HttpRequest("POST", asked.url, asked.headers, msgspec.json.encode({"model": model.id})))
         found[model.id] = Told(windows.get(model.id) or _made_with(shown), _listed_among("tools", shown))
     return found
 
@@ -288,11 +289,6 @@ async def _ollama(root: str, endpoint: Endpoint, models: Sequence[ListedModel], 
 def _listed_among(ability: str, row: Mapping[str, Any]) -> bool | None:
     """Older servers do not list what a model can do."""
     return ability in _list(row["capabilities"]) if isinstance(row.get("capabilities"), list) else None
-
-
-def _show(root: str, endpoint: Endpoint, model: str) -> HttpRequest:
-    asked = get(f"{root}/api/show", endpoint, [("content-type", "application/json"), *bearer(endpoint)])
-    return HttpRequest("POST", asked.url, asked.headers, msgspec.json.encode({"model": model}))
 
 
 def _made_with(shown: Mapping[str, Any]) -> int:

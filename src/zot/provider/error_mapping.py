@@ -250,7 +250,13 @@ def rescue_category(error: BaseException) -> RescueCategory:
         case BadRequest():
             return ""
         case _:
-            return _rescue_by_words(str(error).lower())
+            text = str(error).lower()
+            if text.startswith("413 "):
+                return "too_large"
+            for category, words in _RESCUE_WORDS:
+                if any(word in text for word in words):
+                    return category
+            return ""
 
 
 _ADVICE: dict[RescueCategory, str] = {
@@ -270,15 +276,6 @@ def advice(error: BaseException) -> str:
     if not isinstance(error, ProviderError) or "; " in str(error):  # what follows is advice already
         return ""
     return _ADVICE.get(rescue_category(error), "")
-
-
-def _rescue_by_words(text: str) -> RescueCategory:
-    if text.startswith("413 "):
-        return "too_large"
-    for category, words in _RESCUE_WORDS:
-        if any(word in text for word in words):
-            return category
-    return ""
 
 
 # Which failures are retried, and after how long. Pure: no clock but the one passed in, no waiting.

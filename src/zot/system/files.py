@@ -273,24 +273,20 @@ def _replace(target: str, data: bytes, before: os.stat_result | None) -> None:
     try:
         _write(new.fd, data)
         if before is not None:
-            _take_after(new.fd, target, before)
+            # owner first: changing it clears the set-id bits of the mode
+            made = os.fstat(new.fd)
+            if (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid):
+                os.fchown(new.fd, before.st_uid, before.st_gid)
+            os.fchmod(new.fd, stat.S_IMODE(before.st_mode))
+            if sys.platform == "linux":
+                with suppress(OSError):
+                    for attribute in os.listxattr(target):
+                        os.setxattr(new.fd, attribute, os.getxattr(target, attribute))
         os.fsync(new.fd)
         new.appear(replace=True)
     finally:
         new.close()
     sweep(os.path.dirname(target))
-
-
-def _take_after(fd: int, target: str, before: os.stat_result) -> None:
-    """Owner first: changing it clears the set-id bits of the mode. PermissionError when it may not be given away."""
-    made = os.fstat(fd)
-    if (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid):
-        os.fchown(fd, before.st_uid, before.st_gid)
-    os.fchmod(fd, stat.S_IMODE(before.st_mode))
-    if sys.platform == "linux":
-        with suppress(OSError):
-            for attribute in os.listxattr(target):
-                os.setxattr(fd, attribute, os.getxattr(target, attribute))
 
 
 # Exchanges two directories in one step where the system can; elsewhere with three renames.

@@ -49,7 +49,10 @@ def installation(package: Path | None = None, prefix: Path | None = None) -> Ins
     """That of the running zot; the arguments are for looking at another one."""
     package, prefix = package or Path(zot.__file__).parent, prefix or Path(sys.prefix)
     place = str(package)
-    if (checkout := _checkout(package)) is not None:
+    root = package.parent.parent
+    if (
+        checkout := root if (root / "Makefile").is_file() and (root / "pyproject.toml").is_file() else None
+    ) is not None:
         return Installation("checkout", f"cd {shlex.quote(str(checkout))} && git pull && make try", place)
     if (prefix / "pipx_metadata.json").is_file():
         return Installation("pipx", f"pipx upgrade {DISTRIBUTION}", place)
@@ -82,12 +85,6 @@ def with_extra(extra: str, package: str) -> str:
     wanted = _wanted(metadata) if metadata is not None else ""
     what = shlex.quote(f"{wanted}[{extra}]") if wanted == DISTRIBUTION else package
     return f"{python} -m pip install {what}"
-
-
-def _checkout(package: Path) -> Path | None:
-    """The repository this zot runs from, if it does: a package manager knows nothing newer about that."""
-    root = package.parent.parent
-    return root if (root / "Makefile").is_file() and (root / "pyproject.toml").is_file() else None
 
 
 def _metadata(package: Path) -> Distribution | None:

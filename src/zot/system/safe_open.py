@@ -24,7 +24,8 @@ class TooLarge(OSError):
     """A regular file with more in it than its reader can use."""
 
     def __init__(self, path: AnyPath, limit: int) -> None:
-        super().__init__(errno.EFBIG, f"is larger than {_size(limit)}", os.fspath(path))
+        size = f"{limit >> 20} MiB" if limit >= 1 << 20 else f"{limit >> 10} KiB"
+        super().__init__(errno.EFBIG, f"is larger than {size}", os.fspath(path))
 
 
 class LeadsOut(OSError):
@@ -190,7 +191,3 @@ def _path_of(fd: int, path: AnyPath) -> str:
         except OSError:  # no /proc
             pass
     return os.path.realpath(path)
-
-
-def _size(limit: int) -> str:
-    return f"{limit >> 20} MiB" if limit >= 1 << 20 else f"{limit >> 10} KiB"

@@ -42,7 +42,11 @@ def read_text(path: Path, limit: int, within: Path | None = None, beneath: Benea
         size = os.fstat(file.fileno()).st_size
         data = read_at_most(file, limit + 1)
     cut = len(data) > limit
-    text, damaged = _decode(data[:limit], final=not cut)
+    # a character at the cut is left off and does not count as damage
+    try:
+        text, damaged = codecs.utf_8_decode(data[:limit], "strict", not cut)[0], False
+    except UnicodeDecodeError:
+        text, damaged = codecs.utf_8_decode(data[:limit], "replace", not cut)[0], True
     return TextFile(text.removeprefix("\ufeff").replace("\r\n", "\n"), size, cut, damaged)
 
 
@@ -67,11 +71,3 @@ def project_of(directory: Path) -> Path:
         if os.path.lexists(above / ".git"):
             return above
     return directory
-
-
-def _decode(data: bytes, *, final: bool) -> tuple[str, bool]:
-    """Decode UTF-8; a character the cut went through is left off and does not count as damage."""
-    try:
-        return codecs.utf_8_decode(data, "strict", final)[0], False
-    except UnicodeDecodeError:
-        return codecs.utf_8_decode(data, "replace", final)[0], True

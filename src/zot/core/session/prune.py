@@ -11,6 +11,7 @@ import re
 import stat
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -118,7 +119,8 @@ def delete(found: PrunableSession) -> str | None:
         return error.strerror
     finally:
         os.close(fd)
-    _drop_if_empty(path.parent)
+    with suppress(OSError):  # other sessions are in it
+        path.parent.rmdir()
     return None
 
 
@@ -129,10 +131,3 @@ def _changed(fd: int, found: PrunableSession) -> str | None:
     if (info.st_ino, info.st_size, info.st_mtime_ns) != (found.inode, found.size, found.mtime_ns):
         return "it has changed since it was listed"
     return _not_plain(info)
-
-
-def _drop_if_empty(directory: Path) -> None:
-    try:
-        directory.rmdir()
-    except OSError:  # other sessions are in it
-        return

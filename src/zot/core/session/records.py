@@ -259,7 +259,14 @@ def disk_block(block: Block) -> DiskBlock:
         case ImageBlock():
             return DiskBlock(type="image", mime_type=block.mime_type, data=block.data)
         case ToolCallBlock():
-            return _disk_call(block)
+            raw = _json_object(block.arguments)
+            return DiskBlock(
+                type="tool_call",
+                id=block.id,
+                name=block.name,
+                arguments=msgspec.Raw(raw or b"{}"),
+                arguments_text="" if raw else block.arguments,
+            )
         case ToolResultBlock():
             return DiskBlock(
                 type="tool_result",
@@ -282,17 +289,6 @@ def disk_block(block: Block) -> DiskBlock:
             )
         case _:
             assert_never(block)
-
-
-def _disk_call(block: ToolCallBlock) -> DiskBlock:
-    raw = _json_object(block.arguments)
-    return DiskBlock(
-        type="tool_call",
-        id=block.id,
-        name=block.name,
-        arguments=msgspec.Raw(raw or b"{}"),
-        arguments_text="" if raw else block.arguments,
-    )
 
 
 def _raw(kept: Hunks | str | bool) -> msgspec.Raw:

@@ -105,31 +105,24 @@ class Replay:
     def _compaction(self, found: CompactionRow, row: int) -> None:
         if isinstance(found.message, DiskMessage):
             if (summary := message_of(found.message)) is not None:
-                self._compact(found.keep_tail, summary, row)
+                self._settle()
+                gone = len(self.messages) - max(found.keep_tail, 0)
+                for _ in range(gone):
+                    self._drop_first()
+                while gone >= 0 and self.messages and self.messages[0].role == "tool":
+                    self._drop_first()
+                self.messages.appendleft(summary)
+                self.rows.appendleft(row)
         elif isinstance(found.messages, tuple):
             transcript = [message for disk in found.messages if (message := message_of(disk)) is not None]
             if transcript:
-                self._restart(transcript, row)
-
-    def _restart(self, transcript: list[Message], row: int) -> None:
-        """Go on from ``transcript``. What it kept of the old one is there already, in rows of its own."""
-        self._settle()
-        tail = transcript[1:]
-        kept = tail == _last(self.messages, len(tail))
-        rows = [row, *_last(self.rows, len(tail))] if kept else [row] * len(transcript)
-        self.messages, self.rows = deque(), deque()
-        for message, origin in zip(transcript, rows, strict=True):
-            self._message(message, origin)
-
-    def _compact(self, keep: int, summary: Message, row: int) -> None:
-        self._settle()
-        gone = len(self.messages) - max(keep, 0)
-        for _ in range(gone):
-            self._drop_first()
-        while gone >= 0 and self.messages and self.messages[0].role == "tool":
-            self._drop_first()
-        self.messages.appendleft(summary)
-        self.rows.appendleft(row)
+                self._settle()
+                tail = transcript[1:]
+                kept = tail == _last(self.messages, len(tail))
+                rows = [row, *_last(self.rows, len(tail))] if kept else [row] * len(transcript)
+                self.messages, self.rows = deque(), deque()
+                for message, origin in zip(transcript, rows, strict=True):
+                    self._message(message, origin)
 
     def _drop_first(self) -> None:
         self.messages.popleft()
@@ -139,20 +132,21 @@ class Replay:
         """Give the calls of the open exchange the results they lack."""
         if not self._calls:
             return
-        answered = self._answered()
-        missing = [call for call in self._calls if call.id not in answered]
-        if missing:
-            self._answer(tuple(self._made_up(call) for call in missing))
-        self._expect(())
-
-    def _answered(self) -> set[str]:
-        """The calls answered since the assistant spoke: by the run of tool messages at the end."""
+        # the calls answered since the assistant spoke
         answered: set[str] = set()
         for message in reversed(self.messages):
             if message.role != "tool":
                 break
             answered.update(result.call_id for result in message.tool_results())
-        return answered
+        missing = [call for call in self._calls if call.id not in answered]
+        if missing:
+            results = tuple(self._made_up(call) for call in missing)
+            last = self.messages[-1]
+            if last.role == "tool":
+                self.messages[-1] = msgspec.structs.replace(last, content=last.content + results)
+            else:
+                self._add(Message("tool", results, last.time), NO_ROW)
+        self._expect(())
 
     def _made_up(self, call: ToolCallBlock) -> ToolResultBlock:
         if (outcome := self._outcomes.get(call.id)) is not None:
@@ -160,13 +154,6 @@ class Replay:
         self.stubs += 1
         text = _INTERRUPTED if call.id in self._intents else _ABORTED
         return ToolResultBlock(call.id, (TextBlock(text),), is_error=True)
-
-    def _answer(self, results: tuple[ToolResultBlock, ...]) -> None:
-        last = self.messages[-1]
-        if last.role == "tool":
-            self.messages[-1] = msgspec.structs.replace(last, content=last.content + results)
-        else:
-            self._add(Message("tool", results, last.time), NO_ROW)
 
 
 def _last(items: deque[_T], count: int) -> list[_T]:

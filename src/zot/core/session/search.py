@@ -76,15 +76,12 @@ def _first(file: BinaryIO, words: list[str], given_up: Callable[[], bool]) -> Me
         for said in _said(line):
             text = said.text.lower()
             if all(word in text for word in words):
-                return MessageExcerpt(said.role, _around(said.text, text.find(words[0])))
+                at = text.find(words[0])
+                start = max(at - _AROUND, 0)
+                if start:
+                    start = said.text.find(" ", start, at) + 1 or start
+                return MessageExcerpt(said.role, ("…" if start else "") + said.text[start : start + _EXCERPT])
     return None
-
-
-def _around(text: str, at: int) -> str:
-    start = max(at - _AROUND, 0)
-    if start:
-        start = text.find(" ", start, at) + 1 or start
-    return ("…" if start else "") + text[start : start + _EXCERPT]
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:

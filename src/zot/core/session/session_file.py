@@ -122,10 +122,9 @@ def open_file(path: Path) -> RowWriter:
 
 def _claim(fd: int, path: Path) -> None:
     if not lock(fd):
-        raise SessionLocked(
-            f"session {path} is in use by another zot; end that one or continue in a branch: `zot sessions fork {path}`"
-        )
-    # Whoever deletes a session does so under the lock: a name that is gone now would swallow what we write.
+        fix = f"end that one or continue in a branch: `zot sessions fork {path}`"
+        raise SessionLocked(f"session {path} is in use by another zot; {fix}")
+    # sessions are deleted under the lock; rows written to a deleted file would be lost
     if os.fstat(fd).st_nlink == 0:
         raise SessionError(f"session {path} was deleted by another process")
 

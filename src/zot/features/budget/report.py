@@ -116,13 +116,11 @@ def explained(path: Path, catalog: Catalog) -> list[ExplainedTurn]:
                 case UsageRow(usage=usage):
                     if not turns:
                         turns.append(ExplainedTurn("(before the first prompt)"))
-                    turns[-1] = turns[-1].more(usage, _uncached(usage, model))
+                    if model is not None and model.is_priced:
+                        uncached = model.priced(Usage(usage.context_tokens, usage.output_tokens)).cost_usd
+                    else:
+                        uncached = None if usage.cost_usd or usage.context_tokens else 0.0
+                    turns[-1] = turns[-1].more(usage, uncached)
                 case _:
                     pass
     return turns
-
-
-def _uncached(usage: Usage, model: Model | None) -> float | None:
-    if model is None or not model.is_priced:
-        return None if usage.cost_usd or usage.context_tokens else 0.0
-    return model.priced(Usage(usage.context_tokens, usage.output_tokens)).cost_usd

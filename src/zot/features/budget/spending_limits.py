@@ -42,7 +42,12 @@ class Budget:
     async def stream(self, client: Client, request: Request) -> AsyncGenerator[StreamEvent]:
         """The model call, once it is allowed; raises CostLimitReached."""
         session, day = limits(self._conversation)
-        self._check_price(request.model)
+        if not cost_is_known(self._conversation, request.model):
+            raise CostLimitReached(
+                f"no price is known for {request.model.provider}/{request.model.id}, so a cost limit cannot be held;"
+                " write priceInput and priceOutput for it in models.json (0 when it costs nothing),"
+                " or run without a limit"
+            )
         least = self._estimate.least(request)
         elsewhere = sum(feature.spent() for feature in self._conversation.features)
         spent = self._conversation.cost.cost_usd + self._claimed + elsewhere
@@ -63,15 +68,8 @@ class Budget:
         finally:
             self._claimed -= least
             if hold:
-                self._release(hold)
-
-    def _check_price(self, model: Model) -> None:
-        if cost_is_known(self._conversation, model):
-            return
-        raise CostLimitReached(
-            f"no price is known for {model.provider}/{model.id}, so a cost limit cannot be held; write priceInput and"
-            " priceOutput for it in models.json (0 when it costs nothing), or run without a limit"
-        )
+                with suppress(OSError):  # it counts until this process ends
+                    self._claims.release(hold)
 
     # --- the limits
 
@@ -92,10 +90,6 @@ class Budget:
             how = "raise max_cost_day in /settings"
             raise CostLimitReached(_refusal("cost limit for today", limit, taken, least, how))
         return hold
-
-    def _release(self, hold: str) -> None:
-        with suppress(OSError):  # it counts until this process ends
-            self._claims.release(hold)
 
 
 def cost_is_known(conversation: Conversation, model: Model) -> bool:

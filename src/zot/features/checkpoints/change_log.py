@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -125,21 +125,20 @@ def head_of(meta: Meta, file: Path) -> ChangeLogHead:
     return ChangeLogHead(meta.id, packed(str(file)), meta.parent, meta.started)
 
 
-def _decoder() -> Callable[[bytes], Row]:
-    return msgspec.json.Decoder(Row).decode
-
-
 def read_ledger(path: Path) -> tuple[ChangeLogHead | None, list[Event]]:
     """What it says, changes that did not happen left out; nothing when it is not there or cannot be read."""
-    decode = _decoder()
+    decode = msgspec.json.Decoder(Row).decode
     head: ChangeLogHead | None = None
     events: dict[str, Event] = {}
     with suppress(OSError), reading(path) as file:
         while line := file.readline(_LONGEST_LINE):
             try:
-                row = decode(line)
+                row: Row = decode(line)
                 if isinstance(row, Change):
-                    _check(row)
+                    if not os.path.isabs(row.place) or "\0" in row.place or os.path.normpath(row.place) != row.place:
+                        raise ValueError("not a path")
+                    for place in row.made:
+                        unpacked(place)
             except (msgspec.DecodeError, ValueError, UnicodeError, RecursionError):
                 continue
             match row:
@@ -152,14 +151,6 @@ def read_ledger(path: Path) -> tuple[ChangeLogHead | None, list[Event]]:
                 case Blind():
                     events[f"blind {len(events)} {row.time}"] = row
     return head, list(events.values())
-
-
-def _check(row: Change) -> None:
-    """ValueError for a row zot did not write."""
-    if not os.path.isabs(row.place) or "\0" in row.place or os.path.normpath(row.place) != row.place:
-        raise ValueError("not a path")
-    for place in row.made:
-        unpacked(place)
 
 
 def history(place: ChangeStorePaths, meta: Meta, file: Path) -> list[Event]:
@@ -207,7 +198,10 @@ def prune(place: ChangeStorePaths, capacity: int, *, now: float | None = None, y
             current = time.time() if now is None else now
             if not try_lock(fd):
                 return
-            sizes = _sizes(place)
+            sizes: dict[str, int] = {}
+            for entry in place.objects.all():
+                with suppress(OSError):
+                    sizes[_digest(entry)] = entry.stat(follow_symlinks=False).st_size
             info = os.fstat(fd)
             if info.st_size and current - info.st_mtime < EVERY_S and sum(sizes.values()) <= capacity:
                 return
@@ -217,14 +211,6 @@ def prune(place: ChangeStorePaths, capacity: int, *, now: float | None = None, y
             os.write(fd, b".")
         finally:
             os.close(fd)
-
-
-def _sizes(place: ChangeStorePaths) -> dict[str, int]:
-    sizes: dict[str, int] = {}
-    for entry in place.objects.all():
-        with suppress(OSError):
-            sizes[_digest(entry)] = entry.stat(follow_symlinks=False).st_size
-    return sizes
 
 
 def _digest(entry: os.DirEntry[str]) -> str:
@@ -254,19 +240,18 @@ def _prune(place: ChangeStorePaths, capacity: int, sizes: dict[str, int], now: f
                 left.append((info.st_mtime, info.st_size, entry.path))
             else:
                 os.unlink(entry.path)
-    _drop_oldest(left, capacity)
-    for directory in _directories(place.objects.root):
-        sweep(directory)
-
-
-def _drop_oldest(contents: list[tuple[float, int, str]], capacity: int) -> None:
-    """One session alone has more than fits: what it kept first goes, and rewinding will say that it is gone."""
+    # one session alone exceeds the capacity: its oldest contents go
     room = capacity
-    for _, size, path in sorted(contents, reverse=True):
+    for _, size, path in sorted(left, reverse=True):
         room -= size
         if room < 0:
             with suppress(OSError):
                 os.unlink(path)
+    directories: list[str] = []
+    with suppress(OSError), os.scandir(place.objects.root) as entries:
+        directories = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+    for directory in directories:
+        sweep(directory)
 
 
 def _newest_first(directory: Path) -> list[tuple[Path, float]]:
@@ -282,9 +267,3 @@ def _digests(events: list[Event]) -> Iterator[str]:
     for event in events:
         if isinstance(event, Change):
             yield from (state.digest for state in (event.before, event.after) if state.digest)
-
-
-def _directories(root: Path) -> list[Path]:
-    with suppress(OSError), os.scandir(root) as entries:
-        return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
-    return []

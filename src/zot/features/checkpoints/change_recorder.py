@@ -67,7 +67,11 @@ class Keeping:
         where = os.path.realpath(path)
         made = tuple(packed(directory) for directory in _missing_parents(where))
         try:
-            was = self._before(where, before)
+            was = (
+                capture(where, self.place.objects)
+                if before is None
+                else of_content(before, os.stat(where).st_mode & 0o7777, self.place.objects)
+            )
             will = of_content(data, was.mode if was.kind == "file" else 0o644, self.place.objects)
             change = self.change(by, where, was, will, made)
             self.append([change])
@@ -75,11 +79,6 @@ class Keeping:
             self._failed(error)
             return None
         return change
-
-    def _before(self, where: str, content: bytes | None) -> FileState:
-        if content is None:
-            return capture(where, self.place.objects)
-        return of_content(content, os.stat(where).st_mode & 0o7777, self.place.objects)
 
     def did_not_happen(self, change: Change) -> None:
         try:
@@ -143,7 +142,13 @@ class Keeping:
                     self.happened[:] = [event for event in self.happened if getattr(event, "id", "") != row.id]
                 else:
                     self.happened.append(row)
-        self._tidy()
+        if self.tidying is not None and self.place.objects.added < self._capacity // 4:
+            return
+        self.place.objects.added = 0
+        from zot.features.checkpoints.change_log import prune
+
+        self.tidying = Thread(target=prune, args=(self.place, self._capacity), name="zot prunes", daemon=True)
+        self.tidying.start()
 
     def sync(self) -> None:
         """Raises OSError."""
@@ -177,16 +182,6 @@ class Keeping:
             reason = error.strerror or str(error)
             where = self.place.root
             self._tell(f"what files were before cannot be kept in {where}: {reason}; /rewind will not have it")
-
-    def _tidy(self) -> None:
-        """Once in a process, and again when much was added: beside the work, for nobody waits for it."""
-        if self.tidying is not None and self.place.objects.added < self._capacity // 4:
-            return
-        self.place.objects.added = 0
-        from zot.features.checkpoints.change_log import prune
-
-        self.tidying = Thread(target=prune, args=(self.place, self._capacity), name="zot prunes", daemon=True)
-        self.tidying.start()
 
 
 def _missing_parents(path: str) -> list[str]:

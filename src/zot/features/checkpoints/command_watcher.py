@@ -168,7 +168,7 @@ class CommandWatch:
         with self._lock:
             before = self._listing
             now = self._look()
-            touched = [path for path, info in now.items() if path not in before or _differ(before[path], info)]
+            touched = [path for path, info in now.items() if path not in before or _stamp(before[path]) != _stamp(info)]
             touched += [path for path in before if path not in now]
             blind: list[str] = []
             if len(touched) > MOST_CHANGES:
@@ -269,10 +269,6 @@ def _take(
 
 def _stamp(info: os.stat_result) -> Stamp:
     return info.st_mode, info.st_size, info.st_mtime_ns, info.st_ino
-
-
-def _differ(one: os.stat_result, two: os.stat_result) -> bool:
-    return _stamp(one) != _stamp(two)
 
 
 def _not_kept(info: os.stat_result) -> FileState:

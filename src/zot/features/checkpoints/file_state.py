@@ -124,19 +124,16 @@ def restore(path: str, wanted: FileState, objects: Objects) -> None:
         raise OSError(errno.ENODATA, "what was kept of it is gone", path)
     os.makedirs(directory, mode=0o755, exist_ok=True)
     if wanted.kind == "link":
-        _link(path, unpacked(wanted.target))
+        target = unpacked(wanted.target)
+        name = temporary_name(path)
+        os.symlink(target, name)
+        try:
+            os.replace(name, path)
+        except OSError:
+            os.unlink(name)
+            raise
     else:
         _write(path, data, wanted.mode)
-
-
-def _link(path: str, target: str) -> None:
-    name = temporary_name(path)
-    os.symlink(target, name)
-    try:
-        os.replace(name, path)
-    except OSError:
-        os.unlink(name)
-        raise
 
 
 def _write(path: str, data: bytes, mode: int) -> None:

@@ -44,17 +44,6 @@ class Objects:
             os.unlink(path)  # torn by a power failure
         except FileNotFoundError:
             pass
-        self._write(path, data)
-        return digest
-
-    def make_places(self) -> None:
-        """Every directory that a content may come to lie in, so that nobody who keeps one has to. Raises OSError."""
-        make_private_dir(self.root)
-        for number in range(256):
-            with suppress(FileExistsError):
-                os.mkdir(os.path.join(self.root, f"{number:02x}"), 0o700)
-
-    def _write(self, path: str, data: bytes) -> None:
         try:
             new = Unfinished(path)
         except FileNotFoundError:
@@ -69,6 +58,14 @@ class Objects:
         finally:
             new.close()
         self.added += len(data)
+        return digest
+
+    def make_places(self) -> None:
+        """Every directory that a content may come to lie in, so that nobody who keeps one has to. Raises OSError."""
+        make_private_dir(self.root)
+        for number in range(256):
+            with suppress(FileExistsError):
+                os.mkdir(os.path.join(self.root, f"{number:02x}"), 0o700)
 
     def has(self, digest: str, size: int) -> bool:
         """Whether it can be expected to be there; only reading tells for sure."""

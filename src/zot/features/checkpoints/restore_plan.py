@@ -133,19 +133,14 @@ def carry_out(keeping: Keeping, items: Sequence[Item]) -> RestoreReport:
             keeping.did_not_happen(change)
             continue
         keeping.written(change)
-        _remove_made(item)
+        if item.target == MISSING:
+            # directories that were created with the file are removed with it if they are empty
+            for directory in sorted({unpacked(place) for place in item.made}, key=len, reverse=True):
+                with suppress(OSError, ValueError):
+                    if os.path.commonpath([directory, item.path]) == directory:
+                        os.rmdir(directory)
         done.append(item)
     return RestoreReport(tuple(done), tuple(failed))
-
-
-def _remove_made(item: Item) -> None:
-    """Directories that came with a file go with it, if nothing else is in them."""
-    if item.target != MISSING:
-        return
-    for directory in sorted({unpacked(place) for place in item.made}, key=len, reverse=True):
-        with suppress(OSError, ValueError):
-            if os.path.commonpath([directory, item.path]) == directory:
-                os.rmdir(directory)
 
 
 # Points to go back to: each prompt with its changes, and each rewind, to undo it.

@@ -117,7 +117,11 @@ async def rewind(
     if what not in WAYS:
         raise UsageError(f'unknown way to rewind "{what}": expected one of {", ".join(WAYS)}')
     turns, found = await asyncio.to_thread(places, conversation, session_file(conversation))
-    point = _point(found, number)
+    matching = [point for point in found if point.number == number]
+    if not matching:
+        last = max((point.number for point in found), default=0)
+        raise UsageError(f"there is no prompt {number}: there are {last}" if number else "nothing was rewound yet")
+    point = matching[-1]
     what = what if number else "files"
     text = turns[number - 1].prompt.text() if number else ""
     if dry_run:
@@ -137,14 +141,6 @@ async def rewind(
     return wire.Rewound(files=files, unknown=blind, text=text)
 
 
-def _point(found: Sequence[Point], number: int) -> Point:
-    matching = [point for point in found if point.number == number]
-    if not matching:
-        last = max((point.number for point in found), default=0)
-        raise UsageError(f"there is no prompt {number}: there are {last}" if number else "nothing was rewound yet")
-    return matching[-1]
-
-
 def _file(item: Item, overwrite: bool) -> wire.RewoundFile:
     left = item.verdict == "lost" or (item.verdict == "changed" and not overwrite)
     outcome = ("lost" if item.verdict == "lost" else "conflict") if left else DONE[item.verdict]
@@ -159,19 +155,19 @@ def changes_in(conversation: Conversation, path: Path, number: int) -> wire.Chan
         raise UsageError(f"there is no prompt {number}: there are {len(turns)}")
     chosen = events_of(keeping.history(), turns, number) if keeping is not None else []
     return wire.Changes(
-        prompts=tuple(_prompt(point) for point in found if point.number),
+        prompts=tuple(
+            wire.PromptChanges(
+                prompt=point.number,
+                text=point.text,
+                files=len(point.files),
+                added=sum(one.added for one in point.files),
+                removed=sum(one.removed for one in point.files),
+            )
+            for point in found
+            if point.number
+        ),
         files=_changed(keeping, chosen) if keeping is not None else (),
         unknown=tuple(dict.fromkeys(event.reason for event in chosen if isinstance(event, Blind))),
-    )
-
-
-def _prompt(point: Point) -> wire.PromptChanges:
-    return wire.PromptChanges(
-        prompt=point.number,
-        text=point.text,
-        files=len(point.files),
-        added=sum(one.added for one in point.files),
-        removed=sum(one.removed for one in point.files),
     )
 
 

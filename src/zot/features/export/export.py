@@ -102,7 +102,8 @@ def _body(entries: tuple[DocumentEntry, ...]) -> Iterator[str]:
 
 def _call(entry: DocumentEntry) -> Iterator[str]:
     mark = "✖" if entry.failed else "●"
-    yield f"<details><summary>{mark} <code>{_html(entry.head)}</code></summary>"
+    head = entry.head.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    yield f"<details><summary>{mark} <code>{head}</code></summary>"
     yield ""
     yield fenced(entry.text, "diff" if entry.diff else "")
     yield from _images(entry)
@@ -124,10 +125,6 @@ def fenced(text: str, language: str = "") -> str:
 
 def _escaped(text: str) -> str:
     return re.sub(r"([\\`*_<>\[\]#])", r"\\\1", text)
-
-
-def _html(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 # What should not leave the machine with a page: credentials zot knows or recognises, addresses of people, and where

@@ -87,7 +87,11 @@ def _body(entries: tuple[DocumentEntry, ...]) -> Iterator[str]:
     before = ""
     for entry in entries:
         if entry.kind == "call":
-            yield _call(entry)
+            mark, state = ("✖", ' class="failed"') if entry.failed else ("●", "")
+            opened = " open" if entry.diff else ""
+            body = "".join(_diff_rows(entry.text)) if entry.diff else escape(entry.text)
+            summary = f"<summary>{mark} <code>{escape(entry.head)}</code></summary>"
+            yield f"<details{state}{opened}>{summary}<pre>{body}</pre>{_images(entry)}</details>"
         else:
             told = entry.kind == "answer" and before in ("answer", "call")  # it goes on, nobody else has spoken
             time = f" · {entry.time}" if entry.time else ""
@@ -101,14 +105,6 @@ def _said(entry: DocumentEntry) -> str:
     if entry.kind == "prompt":
         return escape(entry.text.strip("\n"))
     return f"<pre>{escape(entry.text)}</pre>" if entry.kind == "command" else rendered(entry.text)
-
-
-def _call(entry: DocumentEntry) -> str:
-    mark, state = ("✖", ' class="failed"') if entry.failed else ("●", "")
-    opened = " open" if entry.diff else ""
-    body = "".join(_diff_rows(entry.text)) if entry.diff else escape(entry.text)
-    summary = f"<summary>{mark} <code>{escape(entry.head)}</code></summary>"
-    return f"<details{state}{opened}>{summary}<pre>{body}</pre>{_images(entry)}</details>"
 
 
 def _diff_rows(text: str) -> Iterator[str]:
@@ -153,7 +149,11 @@ def _block(block: markdown.Block, depth: int) -> str:
         case "rule":
             return "<hr>"
         case "table":
-            return _table(block.lines)
+            header = table.cells_of(block.lines[0])
+            rows = [[*table.cells_of(line), *[""] * len(header)][: len(header)] for line in block.lines[2:]]
+            head = "".join(f"<th>{spans(cell)}</th>" for cell in header)
+            body = "".join(f"<tr>{''.join(f'<td>{spans(cell)}</td>' for cell in row)}</tr>" for row in rows)
+            return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         case "quote" if depth:
             return f"<blockquote>{rendered(markdown.unquoted(block), depth - 1)}</blockquote>"
         case _:
@@ -163,14 +163,6 @@ def _block(block: markdown.Block, depth: int) -> str:
 def _lines(lines: Sequence[str]) -> str:
     """Lines stay lines, as models mean them."""
     return spans("\n".join(line.strip() for line in lines)).replace("\n", "<br>\n")
-
-
-def _table(lines: Sequence[str]) -> str:
-    header = table.cells_of(lines[0])
-    rows = [[*table.cells_of(line), *[""] * len(header)][: len(header)] for line in lines[2:]]
-    head = "".join(f"<th>{spans(cell)}</th>" for cell in header)
-    body = "".join(f"<tr>{''.join(f'<td>{spans(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _list(items: Sequence[markdown.Block]) -> str:

@@ -378,7 +378,16 @@ class ExtensionChild:
         if hello.name != self.name:
             self.log.write(f"hello says {hello.name!r}; the manifest's name {self.name!r} is used")
         self.capabilities = frozenset(hello.capabilities)
-        self._judge_guard("guard" in self.capabilities and self._may_guard())
+        declared = "guard" in self.capabilities and self._may_guard()
+        if self.manifest.guard:
+            pass
+        elif declared:
+            self.guard = True
+            self._owner.guard_declared(self)
+        elif self._presumed:
+            self.guard = False
+            self._owner.guard_resigned(self)
+        self._presumed = False
         if self.guard and not self._private:
             # A guard that nobody knew of talks through pipes; its next life, and every later one, has private streams
             self.log.write("says that it is a guard: it is remembered, and started once more with streams of its own")
@@ -397,18 +406,6 @@ class ExtensionChild:
         if not allowed:
             self.fault("permissions", "says that it is a guard, and its permissions do not allow it to intercept")
         return allowed
-
-    def _judge_guard(self, declared: bool) -> None:
-        """What a hello says binds from now on; what was only presumed ends with a hello that does not say so."""
-        if self.manifest.guard:
-            pass
-        elif declared:
-            self.guard = True
-            self._owner.guard_declared(self)
-        elif self._presumed:
-            self.guard = False
-            self._owner.guard_resigned(self)
-        self._presumed = False
 
     def _watch_for_silence(self) -> None:
         """Every 250 ms: a child that has said nothing since the last look counts as ready."""
@@ -523,15 +520,6 @@ class ExtensionChild:
         loop = asyncio.get_running_loop()
         loop.call_later(_SECOND_THOUGHTS, lambda: question.done() or question.set_exception(error))
 
-    def _fail_meant(self, line: bytes, error: ExtensionError) -> None:
-        """The question that a useless line was the answer to, if it says so, fails."""
-        kind, id = meant_for(line)
-        named = next((each for (_, of), each in self._open_questions.items() if of == id and not each.done()), None)
-        if named is not None:
-            self._fail_soon(named, error)  # only the child itself knows the id
-        elif kind is not None and id not in self._asked:
-            self._fail_only(kind, error)
-
     def _fail_questions(self, error: ExtensionError, *kinds: Kind) -> None:
         """Whoever waits for an answer of one of these kinds hears why there will be none."""
         for (kind, _), question in self._open_questions.items():
@@ -547,7 +535,13 @@ class ExtensionChild:
         if self.guard and kind != "unknown":
             self._fail_questions(BadFrame(text), "intercept")
         if line:
-            self._fail_meant(line, BadFrame(text))
+            # the question that the line answers, if it names one, fails
+            meant, id = meant_for(line)
+            named = next((each for (_, of), each in self._open_questions.items() if of == id and not each.done()), None)
+            if named is not None:
+                self._fail_soon(named, BadFrame(text))  # only the child itself knows the id
+            elif meant is not None and id not in self._asked:
+                self._fail_only(meant, BadFrame(text))
 
     def _cancel_timers(self) -> None:
         for timer in self._timers:

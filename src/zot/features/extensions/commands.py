@@ -84,30 +84,26 @@ class CommandInvoker:
         question = extension_frames.CommandInvoked(id=new_id(), name=registered, args=args.strip())
         try:
             answer: extension_frames.CommandResponse = await child.ask(question, limits.COMMAND_REPLY)
-            return self._meaning(child, answer)
+            if answer.error:
+                raise ExtensionError(answer.error)
+            match answer.action:
+                case "prompt":
+                    return Prompt(child.name, answer.prompt) if answer.prompt.strip() else Noop(child.name)
+                case "tool_prompt":
+                    return ToolPrompt(child.name, answer.prompt, _first_call(child, answer))
+                case "insert":
+                    return Insert(child.name, answer.insert) if answer.insert else Noop(child.name)
+                case "display":
+                    return Display(child.name, answer.display)
+                case "open_panel":
+                    panel = self._panels.claimed(child, answer.open_panel)
+                    return OpenPanel(child.name, panel) if panel is not None else Noop(child.name)
+                case "" | "noop":
+                    return Noop(child.name)
+                case other:
+                    raise ExtensionError(f"unknown action {other[:40]!r}")
         except ExtensionError as error:
             return CommandFailed(f"extension /{registered}: {error}")
-
-    def _meaning(self, child: ExtensionChild, answer: extension_frames.CommandResponse) -> CommandAnswer:
-        """What the frame asks for; an empty text, or a panel where nobody could see it, asks for nothing."""
-        if answer.error:
-            raise ExtensionError(answer.error)
-        match answer.action:
-            case "prompt":
-                return Prompt(child.name, answer.prompt) if answer.prompt.strip() else Noop(child.name)
-            case "tool_prompt":
-                return ToolPrompt(child.name, answer.prompt, _first_call(child, answer))
-            case "insert":
-                return Insert(child.name, answer.insert) if answer.insert else Noop(child.name)
-            case "display":
-                return Display(child.name, answer.display)
-            case "open_panel":
-                panel = self._panels.claimed(child, answer.open_panel)
-                return OpenPanel(child.name, panel) if panel is not None else Noop(child.name)
-            case "" | "noop":
-                return Noop(child.name)
-            case other:
-                raise ExtensionError(f"unknown action {other[:40]!r}")
 
 
 def _first_call(child: ExtensionChild, answer: extension_frames.CommandResponse) -> FirstCall:

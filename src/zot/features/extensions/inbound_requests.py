@@ -68,16 +68,13 @@ class ChildRequests:
                     self._surface.open_panel(child.name, panel)
             case extension_frames.Submit(text=text) if text.strip():
                 self._surface.submit(child.name, text)
+            case extension_frames.SubmitSlash(text=text) if (slash := text.strip()).startswith("/"):
+                self._surface.submit_slash(child.name, slash)
             case extension_frames.SubmitSlash(text=text):
-                self._slash(child, text.strip())
+                refused = f"sent submit_slash without a slash; it was refused: {text.strip()[:60]!r}"
+                child.fault("bad submit_slash", refused)
             case _:
                 pass
-
-    def _slash(self, child: ExtensionChild, text: str) -> None:
-        if text.startswith("/"):
-            self._surface.submit_slash(child.name, text)
-        else:
-            child.fault("bad submit_slash", f"sent submit_slash without a slash; it was refused: {text[:60]!r}")
 
     def _may_note(self, child: ExtensionChild) -> bool:
         """A flood of notes must not drown the screen."""

@@ -79,7 +79,13 @@ def _policy(permissions: Permissions, setting: Setting, own: list[str], path: st
     if permissions.exec is True:
         always += chosen_programs(own, home).places
     else:
-        programs = (*own, *_found(permissions.exec or (), path, remarks))
+        found: list[str] = []
+        for name in permissions.exec or ():
+            if where := _which(name, path):
+                found += [where, *_runners(where, path)]
+            else:
+                remarks.append(f"the program {name} of its permissions is not on PATH")
+        programs = (*own, *found)
     return Policy(
         root=data[-1],
         read=(*always, *read),
@@ -167,16 +173,6 @@ def _runners(program: str, path: str) -> list[str]:
         words = [word for script in waiting for word in interpreters(script)]
         waiting = [where for word in words if (where := _which(word, path)) and where not in found]
         found += waiting
-    return found
-
-
-def _found(names: Sequence[str], path: str, remarks: list[str]) -> list[str]:
-    found: list[str] = []
-    for name in names:
-        if where := _which(name, path):
-            found += [where, *_runners(where, path)]
-        else:
-            remarks.append(f"the program {name} of its permissions is not on PATH")
     return found
 
 

@@ -64,7 +64,9 @@ class NestedCalls:
             if sum(name == child.name for name, _ in self._running) >= MOST_CALLS:
                 raise ToolError(f"call_tool: {MOST_CALLS} calls of this extension are running already")
             chain = self._allowed_chain(child, frame)
-            args = _arguments(frame)
+            if not isinstance(frame.args, dict | None):
+                raise ToolError("call_tool: args must be an object")
+            args = cast("dict[str, Any]", frame.args or {})
         except ToolError as error:
             self._reply(child, frame, text_result(str(error), is_error=True))
             return
@@ -106,15 +108,12 @@ class NestedCalls:
         if self.run_tool is None:
             result = text_result("call_tool: there is no agent to run a tool", is_error=True)
         else:
-            result = await self._within_limit(self.run_tool(frame.name, args, child.name))
+            try:
+                async with asyncio.timeout(limits.CALL_TOOL_REPLY):
+                    result = await self.run_tool(frame.name, args, child.name)
+            except TimeoutError:
+                result = text_result(f"call_tool: no result within {limits.CALL_TOOL_REPLY:g} s", is_error=True)
         self._reply(child, frame, result)
-
-    async def _within_limit(self, call: Awaitable[ToolResult]) -> ToolResult:
-        try:
-            async with asyncio.timeout(limits.CALL_TOOL_REPLY):
-                return await call
-        except TimeoutError:
-            return text_result(f"call_tool: no result within {limits.CALL_TOOL_REPLY:g} s", is_error=True)
 
     def _reply(self, child: ExtensionChild, frame: extension_frames.CallTool, result: ToolResult) -> None:
         content, truncated = wire_blocks(result.content, limits.CALL_TOOL_RESULT)
@@ -123,11 +122,3 @@ class NestedCalls:
                 id=frame.id, name=frame.name, content=content, is_error=result.is_error, truncated=truncated
             )
         )
-
-
-def _arguments(frame: extension_frames.CallTool) -> dict[str, Any]:
-    if frame.args is None:
-        return {}
-    if not isinstance(frame.args, dict):
-        raise ToolError("call_tool: args must be an object")
-    return cast("dict[str, Any]", frame.args)

@@ -64,29 +64,26 @@ class ExtensionTool:
             return self._failed(f"the arguments do not fit its schema: {wrong}")
         id = new_id()
         with self._host.call_open(child, id, self.name):
-            return await self._call(child, id, args)
-
-    async def _call(self, child: ExtensionChild, id: str, args: dict[str, Any]) -> ToolResult:
-        began = time.monotonic()
-        seconds = None if self._interactive else self._host.tool_timeout_s
-        try:
-            answer: extension_frames.ToolResult = await child.ask(
-                extension_frames.ToolCall(id=id, name=self.name, args=args), seconds
-            )
-        except asyncio.CancelledError:
-            self._cancel(child, id)
-            raise
-        except ExtensionTimedOut as error:
-            self._cancel(child, id)
-            child.log.write(f"tool {self.name}: {error}")
-            return self._failed(f"timeout: {error}", timed_out=True)
-        except ExtensionError as error:
-            return self._failed(f"the extension {error}")
-        finally:
-            child.slow_calls += time.monotonic() - began > _SLOW_S
-        if answer.activate_tools:
-            self._host.activate(answer.activate_tools)
-        return converted(child.name, self.name, answer)
+            began = time.monotonic()
+            seconds = None if self._interactive else self._host.tool_timeout_s
+            try:
+                answer: extension_frames.ToolResult = await child.ask(
+                    extension_frames.ToolCall(id=id, name=self.name, args=args), seconds
+                )
+            except asyncio.CancelledError:
+                self._cancel(child, id)
+                raise
+            except ExtensionTimedOut as error:
+                self._cancel(child, id)
+                child.log.write(f"tool {self.name}: {error}")
+                return self._failed(f"timeout: {error}", timed_out=True)
+            except ExtensionError as error:
+                return self._failed(f"the extension {error}")
+            finally:
+                child.slow_calls += time.monotonic() - began > _SLOW_S
+            if answer.activate_tools:
+                self._host.activate(answer.activate_tools)
+            return converted(child.name, self.name, answer)
 
     def _cancel(self, child: ExtensionChild, id: str) -> None:
         if "tool_cancel" in child.capabilities:
@@ -133,22 +130,18 @@ def _block(extension: str, tool: str, content: extension_frames.Content) -> Resu
         case "text":
             return TextBlock(content.text) if content.text else None
         case "image":
-            return _image(extension, tool, content)
+            from base64 import b64decode  # only for images
+            from binascii import Error
+
+            try:
+                data = b64decode(content.data, validate=True)
+            except (Error, ValueError):
+                data = b""
+            if not data:
+                return TextBlock(f"(extension {extension}/{tool} returned an image that cannot be decoded)")
+            return ImageBlock(content.mime_type or "image/png", data)
         case other:
             return TextBlock(f"(extension {extension}/{tool} returned a block of unknown type {other[:40]!r})")
-
-
-def _image(extension: str, tool: str, content: extension_frames.Content) -> ResultBlock:
-    from base64 import b64decode  # only for images
-    from binascii import Error
-
-    try:
-        data = b64decode(content.data, validate=True)
-    except (Error, ValueError):
-        data = b""
-    if not data:
-        return TextBlock(f"(extension {extension}/{tool} returned an image that cannot be decoded)")
-    return ImageBlock(content.mime_type or "image/png", data)
 
 
 # --- a result as an extension sees it; the model's own is never shortened

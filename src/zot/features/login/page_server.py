@@ -227,7 +227,8 @@ class KeyForm:
         """``refused`` is what was wrong with the key before; the key itself is never sent back."""
         trouble = f'<p class="bad" role="alert"><b>Nothing was stored.</b>{escape(refused)}</p>' if refused else ""
         label = "API key" + (f" for the account {self.account}" if self.account else "")
-        link = f'<a href="{escape(self.keys_url)}" rel="noreferrer" target="_blank">{escape(_host(self.keys_url))}</a>'
+        host = self.keys_url.partition("://")[2].partition("/")[0]
+        link = f'<a href="{escape(self.keys_url)}" rel="noreferrer" target="_blank">{escape(host)}</a>'
         body = _FORM.format(
             name=escape(self.name),
             place=escape(self.place),
@@ -248,7 +249,3 @@ class KeyForm:
             "<p>You can close this page and go back to the terminal.</p>"
         )
         return response(200, "You are logged in", body)
-
-
-def _host(url: str) -> str:
-    return url.partition("://")[2].partition("/")[0]

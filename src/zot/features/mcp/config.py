@@ -197,17 +197,17 @@ def entry_of(name: str, fields: Any) -> ServerConfig:
         kind=kind,
         command=read.command,
         args=tuple(str(arg) for arg in read.args),
-        env={key: _text(value) for key, value in read.env.items() if value is not None},
+        env={
+            key: str(value).lower() if isinstance(value, bool) else str(value)
+            for key, value in read.env.items()
+            if value is not None
+        },
         cwd=read.cwd,
         url=url,
         headers=read.headers,
         login=_login(read.oauth),
         enabled=read.enabled and not read.disabled,
     )
-
-
-def _text(value: str | int | float | bool | None) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _login(fields: dict[str, Any]) -> ServerLogin:
@@ -371,7 +371,9 @@ def without_comments(data: bytes) -> bytes:
             comma = -1
             continue
         if byte == 0x2F and data[at + 1 : at + 2] in (b"/", b"*"):
-            stop = _after_comment(data, at)
+            to_line_end = data[at + 1] == 0x2F
+            stop = data.find(b"\n", at) if to_line_end else data.find(b"*/", at + 2)
+            stop = len(data) if stop < 0 else stop if to_line_end else stop + 2
             for place in range(at, stop):
                 if data[place] not in b"\r\n":
                     out[place] = 0x20
@@ -398,11 +400,3 @@ def _after_string(data: bytes, at: int) -> int:
         else:
             at += 1
     return len(data)
-
-
-def _after_comment(data: bytes, at: int) -> int:
-    if data[at + 1] == 0x2F:
-        stop = data.find(b"\n", at)
-        return stop if stop >= 0 else len(data)
-    stop = data.find(b"*/", at + 2)
-    return stop + 2 if stop >= 0 else len(data)

@@ -144,7 +144,9 @@ class Opening(msgspec.Struct, frozen=True):
 
 def mcp_host_of(services: Services, tell: Callable[[str], None], problems: list[str]) -> McpHost | None:
     """None when no file has a server; ``problems`` are added to."""
-    places = _places(services)
+    config, home, cwd = services.config, services.home, services.workspace.cwd
+    own = [home / "mcp.json", home / "plugins.json", cwd / ".mcp.json", cwd / ".zot" / "mcp.json"] if config.mcp else []
+    places = [*own, *(cwd / typed for typed in config.mcp_config)]
     if not (services.settings.values.mcp_pinned or _named(services)):
         known = _remembered(services.home, places)
         if known is not None and known.key == _key(services, places):
@@ -193,12 +195,6 @@ def _named(services: Services) -> tuple[str, ...]:
 
 
 # --- what a run before has left
-
-
-def _places(services: Services) -> list[Path]:
-    config, home, cwd = services.config, services.home, services.workspace.cwd
-    own = [home / "mcp.json", home / "plugins.json", cwd / ".mcp.json", cwd / ".zot" / "mcp.json"] if config.mcp else []
-    return [*own, *(cwd / typed for typed in config.mcp_config)]
 
 
 def _file(home: Path, places: Sequence[Path]) -> Path:

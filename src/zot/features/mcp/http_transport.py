@@ -171,8 +171,16 @@ class HttpLink:
         url = self._url
         for _ in range(MOST_REDIRECTS + 1):
             try:
+                own = {
+                    "accept": "application/json, text/event-stream",
+                    "content-type": "application/json",
+                    "user-agent": f"zot/{__version__}",
+                    **self._given,
+                    **self.headers,
+                    **({"mcp-session-id": self._session} if self._session and not self.is_modern else {}),
+                }
                 response = await self._pool.dispatch(
-                    HttpRequest(method, url, self._all_headers(headers), body), connect_timeout=CONNECT_S
+                    HttpRequest(method, url, list({**own, **headers}.items()), body), connect_timeout=CONNECT_S
                 )
             except ProviderError as error:
                 raise ServerGone(f"{self._name}: {error}") from error
@@ -187,17 +195,6 @@ class HttpLink:
                 raise McpError(f"{self._name}: http {response.status}: a redirect that would lose what is sent")
             url = target
         raise McpError(f"{self._name}: redirects in a circle")
-
-    def _all_headers(self, headers: Mapping[str, str]) -> list[tuple[str, str]]:
-        own = {
-            "accept": "application/json, text/event-stream",
-            "content-type": "application/json",
-            "user-agent": f"zot/{__version__}",
-            **self._given,
-            **self.headers,
-            **({"mcp-session-id": self._session} if self._session and not self.is_modern else {}),
-        }
-        return list({**own, **headers}.items())
 
     # --- what comes back
 

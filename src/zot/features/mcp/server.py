@@ -160,18 +160,14 @@ class Server:
                 await self.session()
                 if self._listing is not None:
                     await asyncio.shield(self._listing)
-                self._require_list()
+                if self.listed is None and self.state == "needs login":
+                    raise NeedsLogin(self.error, self.challenge)
+                if self.listed is None:
+                    raise McpError(self.error or f"{self.name}: does not say what it has")
             finally:
                 self._busy -= 1
                 self._idle_from_now()
-        return self.listed.tools if self.listed is not None else ()
-
-    def _require_list(self) -> None:
-        if self.listed is not None:
-            return
-        if self.state == "needs login":
-            raise NeedsLogin(self.error, self.challenge)
-        raise McpError(self.error or f"{self.name}: does not say what it has")
+        return self.listed.tools
 
     async def session(self) -> McpSession:
         """The live session; one start, whoever asks."""

@@ -144,7 +144,8 @@ class StdioLink:
         finally:
             watch.cancel()
         said = self._log.error_line() if self._log is not None else ""
-        how = reason or ("closed its stdout" if code is None else f"ended ({_exit(code)})")
+        ending = "" if code is None else f"exit status {code}" if code >= 0 else f"signal {-code}"
+        how = reason or (f"ended ({ending})" if ending else "closed its stdout")
         self._end(how + (f": {said[:_SAID]}" if said else ""))
         process.disconnect("")
         await process.tree.stop(limits.TERMINATE_GRACE)
@@ -164,7 +165,3 @@ class StdioLink:
         if self._log is not None:
             self._log.close()
             self._log = None
-
-
-def _exit(code: int) -> str:
-    return f"exit status {code}" if code >= 0 else f"signal {-code}"

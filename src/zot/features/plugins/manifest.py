@@ -65,7 +65,8 @@ def _open(root: Path, fields: dict[str, Any]) -> PluginManifest:
     wrong = [name for name in _TEXTS if name in fields and not isinstance(fields[name], str)]
     if not isinstance(fields.get("$schema"), str):
         raise ZotError(f'{OPEN_FILE}: "$schema" is required and must be text')
-    if "keywords" in fields and not _are_texts(fields["keywords"]):
+    keywords: Any = fields.get("keywords", [])
+    if not isinstance(keywords, list) or not all(isinstance(word, str) for word in cast("list[Any]", keywords)):
         wrong.append("keywords")
     if "author" in fields and not isinstance(fields["author"], str | dict):
         wrong.append("author")
@@ -102,10 +103,6 @@ def _checked_name(name: Any, file: str) -> str:
     if not isinstance(name, str) or _NAME.fullmatch(name) is None or name.startswith(".") or ".." in name:
         raise ZotError(f'{file}: "name" is required: 1 to 64 lower-case letters, digits, dots and hyphens')
     return name
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[Any]", value))
 
 
 def _offered(fields: dict[str, Any]) -> str:

@@ -106,7 +106,11 @@ def _all_skills(
         if skill := _read_skill(given.file, given.file.parent.name, str(given.file), source, reader):
             yield msgspec.structs.replace(skill, name=f"{given.prefix}{skill.name}")
     for source in _sources(cwd, home, user_home):
-        yield from _skills_in(source, reader)
+        for directory in _directories(source.root, reader.problems):
+            file = source.root / directory / FILE_NAME
+            path = f"builtin:{directory}" if source.label == BUILTIN_LABEL else str(file)
+            if found := _read_skill(file, directory, path, source, reader):
+                yield found
 
 
 class _SkillReader(msgspec.Struct, frozen=True):
@@ -135,14 +139,6 @@ def _sources(cwd: Path, home: Path, user_home: Path) -> list[_Source]:
         _Source(user_home / ".agents" / "skills", "global (agents)"),
         _Source(BUILTIN, BUILTIN_LABEL),
     ]
-
-
-def _skills_in(source: _Source, reader: _SkillReader) -> Iterator[Skill]:
-    for directory in _directories(source.root, reader.problems):
-        file = source.root / directory / FILE_NAME
-        path = f"builtin:{directory}" if source.label == BUILTIN_LABEL else str(file)
-        if skill := _read_skill(file, directory, path, source, reader):
-            yield skill
 
 
 def _read_skill(file: Path, directory: str, path: str, source: _Source, reader: _SkillReader) -> Skill | None:

@@ -78,15 +78,14 @@ class SkillTool:
             body = skill.body(self._beneath())
         except OSError as error:
             return text_result(f"skill {skill.name!r}: cannot read {skill.path}: {reason_of(error)}", is_error=True)
-        return text_result(_document(skill, body), details={"skill": skill.name, "path": skill.path})
-
-
-def _document(skill: Skill, body: str) -> str:
-    """What the skill says about tools is told to the model and enforced by nobody."""
-    wishes = [f"Allowed tools: {', '.join(skill.allowed_tools)}"] if skill.allowed_tools else []
-    wishes += [f"Permission for {tool}: {', '.join(rules)}" for tool, rules in skill.permissions.items()]
-    head = [f"# Skill: {skill.name}", skill.description or _NO_DESCRIPTION, *(["\n".join(wishes)] if wishes else [])]
-    return "\n\n".join([*head, "---", body])
+        wishes = [f"Allowed tools: {', '.join(skill.allowed_tools)}"] if skill.allowed_tools else []
+        wishes += [f"Permission for {tool}: {', '.join(rules)}" for tool, rules in skill.permissions.items()]
+        head = [
+            f"# Skill: {skill.name}",
+            skill.description or _NO_DESCRIPTION,
+            *(["\n".join(wishes)] if wishes else []),
+        ]
+        return text_result("\n\n".join([*head, "---", body]), details={"skill": skill.name, "path": skill.path})
 
 
 @runtime_checkable

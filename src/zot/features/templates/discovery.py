@@ -152,13 +152,9 @@ def _read(file: Path, name: str, place: TemplateDir, limit: int, beneath: Beneat
         name,
         file,
         place.label,
-        fields.description or _first_line(body),
+        fields.description or next((line.strip(" #\t") for line in body.splitlines() if line.strip(" #\t")), "")[:200],
         fields.argument_hint,
         fields.model,
         fields.allowed_tools,
         body + cut,
     )
-
-
-def _first_line(body: str) -> str:
-    return next((line.strip(" #\t") for line in body.splitlines() if line.strip(" #\t")), "")[:200]

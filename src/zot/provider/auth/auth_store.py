@@ -190,7 +190,11 @@ class AuthStore:
     def _log_in(self, provider: str, account: str, entry: AuthEntry) -> None:
         with self._file.edit() as raw:
             if account:
-                _activate_account(raw, provider, _checked_account_name(account))
+                if not re.fullmatch(r"\w[\w.@+-]{0,63}", account):
+                    raise UsageError(
+                        f'account "{account}": a name has letters, digits and . @ + - _, and at most 64 of them'
+                    )
+                _activate_account(raw, provider, account)
             old = self._put(raw, provider, account, entry)
         self._forget(old)
 
@@ -324,13 +328,6 @@ _MORE = "additional_api_key_creds"
 _DEFAULT = "default"
 
 _ACCOUNTS = "accounts"
-
-
-def _checked_account_name(name: str) -> str:
-    """UsageError for a name that could be taken for something else."""
-    if not re.fullmatch(r"\w[\w.@+-]{0,63}", name):
-        raise UsageError(f'account "{name}": a name has letters, digits and . @ + - _, and at most 64 of them')
-    return name
 
 
 def _known_providers(raw: dict[str, Any]) -> list[str]:

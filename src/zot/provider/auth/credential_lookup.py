@@ -69,7 +69,12 @@ def find_credential(
         return found
     command = (commands or {}).get(provider.id) or entry.api_key_command
     if command is None:
-        return _from_profile(provider, environ)
+        if provider.cloud != "aws":
+            return None
+        from zot.provider.auth.aws import profile_key
+
+        key = profile_key(environ)
+        return Credential(key, source="file") if key else None
     return None if background else Credential(_run(provider.id, command), source="command")
 
 
@@ -104,16 +109,6 @@ def _from_environment(provider: Provider, environ: Mapping[str, str]) -> Credent
         if key := environment_key(environ):
             return Credential(key, source="env")
     return None
-
-
-def _from_profile(provider: Provider, environ: Mapping[str, str]) -> Credential | None:
-    """What another program of the same cloud would use."""
-    if provider.cloud != "aws":
-        return None
-    from zot.provider.auth.aws import profile_key
-
-    key = profile_key(environ)
-    return Credential(key, source="file") if key else None
 
 
 def _stored(provider: Provider, store: AuthStore) -> Credential | None:

@@ -139,8 +139,9 @@ def _messages(request: Request, provider: str, sent: Sent) -> list[dict[str, Any
     model = request.model
 
     def wire(message: Message) -> list[dict[str, Any]]:
-        made = _message(message, model, provider)
-        return [made] if made else []
+        content = [part for block in message.content if (part := _part(block, model, provider))]
+        role = "assistant" if message.role == "assistant" else "user"
+        return [{"role": role, "content": content}] if content else []  # an empty content array is refused
 
     newest, last = _marked(messages, len(messages), wire)
     if not last:
@@ -169,14 +170,6 @@ def _last_answer(messages: Sequence[Message], end: int) -> int:
         if messages[place].role == "assistant" and "origin_extension" not in messages[place].meta:
             return place
     return 0
-
-
-def _message(message: Message, model: Model, provider: str) -> dict[str, Any] | None:
-    """None when nothing of the message can go to this model: an empty content array is refused."""
-    content = [part for block in message.content if (part := _part(block, model, provider))]
-    if not content:
-        return None
-    return {"role": "assistant" if message.role == "assistant" else "user", "content": content}
 
 
 def _part(block: Block, model: Model, provider: str) -> dict[str, Any] | None:
@@ -328,18 +321,30 @@ class AnthropicDecoder(ResponseBuilder):
     def _rare(self, got: _Event) -> list[StreamEvent]:
         """Everything that comes once per block or once per answer."""
         if got.error is not None:
-            return self._failed(got.error)
+            code = got.error.type or "error"
+            return self.fail(f"{self.provider} {code}: {got.error.message or 'no message'}", code)
         match got.type:
             case "content_block_start" if got.content_block is not None:
                 return self._start(got.index, got.content_block)
             case "content_block_stop":
-                return self._block_end(self._open.get(got.index))
+                part = self._open.get(got.index)
+                if not isinstance(part, ToolPart):
+                    return []
+                whole = not part.pieces and part.whole not in ("", "{}")
+                return ([ToolArgs(part.id, part.whole)] if whole else []) + self.end_tool(part)
             case "message_start" if isinstance(got.message, _Message):
                 self._count(got.message.usage, Usage())
             case "message_delta":
-                self._closing(got)
+                self._count(got.usage, self.usage)
+                if got.delta is not None and got.delta.stop_reason is not None:
+                    self._stop = _STOPS.get(got.delta.stop_reason, "end")
+                    if got.delta.stop_reason == "refusal":
+                        told = got.delta.stop_details.explanation if got.delta.stop_details else None
+                        self._refusal = told or "the model declined to answer"
             case "message_stop":
-                return self._done()
+                if not self._refusal:
+                    return self.finish(self._stop)
+                return self.fail(f"{self.provider} refusal: {self._refusal}", "refusal")
             case _:
                 pass
         return []
@@ -388,30 +393,22 @@ class AnthropicDecoder(ResponseBuilder):
                 self._open.pop(index, None)
         return []
 
-    def _block_end(self, part: Part | None) -> list[StreamEvent]:
-        """A tool call is complete; arguments that came whole are passed on before its end."""
-        if not isinstance(part, ToolPart):
-            return []
-        whole = not part.pieces and part.whole not in ("", "{}")
-        return ([ToolArgs(part.id, part.whole)] if whole else []) + self.end_tool(part)
-
     def _add(self, index: int, part: Part) -> None:
         self._open[index] = part
         self.parts.append(part)
 
-    def _closing(self, got: _Event) -> None:
-        self._count(got.usage, self.usage)
-        delta = got.delta
-        if delta is None or delta.stop_reason is None:
-            return
-        self._stop = _STOPS.get(delta.stop_reason, "end")
-        if delta.stop_reason == "refusal":
-            told = delta.stop_details.explanation if delta.stop_details else None
-            self._refusal = told or "the model declined to answer"
-
     def _count(self, new: _Usage | None, old: Usage) -> None:
-        self.usage = _counted(new, old)
-        if new is not None and new.cache_creation is not None and new.cache_creation.ephemeral_1h_input_tokens:
+        """Counters are assigned, never added, and a zero does not overwrite."""
+        self.usage = old
+        if new is None:
+            return
+        self.usage = Usage(
+            int(new.input_tokens or old.input_tokens),
+            int(new.output_tokens or old.output_tokens),
+            int(new.cache_read_input_tokens or old.cache_read_tokens),
+            int(new.cache_creation_input_tokens or old.cache_write_tokens),
+        )
+        if new.cache_creation is not None and new.cache_creation.ephemeral_1h_input_tokens:
             self._kept_an_hour = int(new.cache_creation.ephemeral_1h_input_tokens)
 
     def priced(self) -> Usage:
@@ -419,24 +416,3 @@ class AnthropicDecoder(ResponseBuilder):
         price = self.model.price_for(usage.context_tokens)
         more = self._kept_an_hour * (_HOUR_FACTOR * price.price_input - price.price_cache_write) / 1_000_000
         return msgspec.structs.replace(usage, cost_usd=usage.cost_usd + more) if more else usage
-
-    def _done(self) -> list[StreamEvent]:
-        if not self._refusal:
-            return self.finish(self._stop)
-        return self.fail(f"{self.provider} refusal: {self._refusal}", "refusal")
-
-    def _failed(self, error: _Error) -> list[StreamEvent]:
-        code = error.type or "error"
-        return self.fail(f"{self.provider} {code}: {error.message or 'no message'}", code)
-
-
-def _counted(new: _Usage | None, old: Usage) -> Usage:
-    """Counters are assigned, never added, and a zero does not overwrite."""
-    if new is None:
-        return old
-    return Usage(
-        int(new.input_tokens or old.input_tokens),
-        int(new.output_tokens or old.output_tokens),
-        int(new.cache_read_input_tokens or old.cache_read_tokens),
-        int(new.cache_creation_input_tokens or old.cache_write_tokens),
-    )

@@ -83,7 +83,16 @@ class BedrockDialect:
 
     def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
         url = f"{endpoint.base_url.rstrip('/')}/model/{quote(request.model.id, safe='')}/converse-stream"
-        body = _body(request, endpoint.provider, self._sent)
+        marks = [_CACHE_POINT] if _caches(request.model.id) else []
+        body: dict[str, Any] = {}
+        if request.system.strip():
+            body["system"] = [{"text": request.system}, *marks]
+        body["messages"] = _messages(request, endpoint.provider, self._sent)
+        if tools := _tools(request):
+            body["toolConfig"] = {"tools": [*tools, *(marks if _is_claude(request.model.id) else [])]}
+        body["inferenceConfig"], fields = _limits(request)
+        if fields:
+            body["additionalModelRequestFields"] = fields
         return _proven(post(url, endpoint, _bearer(endpoint), body, _ACCEPT), endpoint)
 
     def decoder(self, request: Request, endpoint: Endpoint) -> Decoder:
@@ -122,20 +131,6 @@ def region_of(base_url: str) -> str:
     host = base_url.partition("://")[2].partition("/")[0].partition(":")[0]
     named = next((label for label in host.split(".") if _REGION.fullmatch(label)), "")
     return named or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
-
-
-def _body(request: Request, provider: str, sent: Sent) -> dict[str, Any]:
-    marks = [_CACHE_POINT] if _caches(request.model.id) else []
-    body: dict[str, Any] = {}
-    if request.system.strip():
-        body["system"] = [{"text": request.system}, *marks]
-    body["messages"] = _messages(request, provider, sent)
-    if tools := _tools(request):
-        body["toolConfig"] = {"tools": [*tools, *(marks if _is_claude(request.model.id) else [])]}
-    body["inferenceConfig"], fields = _limits(request)
-    if fields:
-        body["additionalModelRequestFields"] = fields
-    return body
 
 
 def _is_claude(model_id: str) -> bool:
@@ -342,7 +337,9 @@ class BedrockDecoder(ResponseBuilder):
         except BAD_JSON:
             got = None
         if ":" in event.event:
-            return self._failed(event.event.partition(":")[2], got)
+            code = event.event.partition(":")[2]
+            said = (got.message or got.original_message) if got else ""
+            return self.fail(f"{self.provider} {code}: {said or 'no message'}", code)
         if got is None:
             return []
         if event.event == "contentBlockDelta":
@@ -353,7 +350,10 @@ class BedrockDecoder(ResponseBuilder):
         """Everything that comes once per block or once per answer."""
         match name:
             case "contentBlockStart" if got.start is not None and got.start.tool_use is not None:
-                return self._call(got.content_block_index, got.start.tool_use)
+                call = got.start.tool_use
+                self._add(got.content_block_index, ToolPart(call.tool_use_id, call.name))
+                self.has_content = True
+                return [ToolStarted(call.tool_use_id, call.name)]
             case "contentBlockStop":
                 part = self._open.pop(got.content_block_index, None)
                 return self.end_tool(part) if isinstance(part, ToolPart) else []
@@ -366,11 +366,6 @@ class BedrockDecoder(ResponseBuilder):
                 pass
         return []
 
-    def _call(self, index: int, call: _ToolUse) -> list[StreamEvent]:
-        self._add(index, ToolPart(call.tool_use_id, call.name))
-        self.has_content = True
-        return [ToolStarted(call.tool_use_id, call.name)]
-
     def _delta(self, index: int, delta: _Delta | None) -> list[StreamEvent]:
         part = self._open.get(index)
         if delta is None:
@@ -380,8 +375,14 @@ class BedrockDecoder(ResponseBuilder):
         if delta.tool_use is not None and isinstance(part, ToolPart) and delta.tool_use.input:
             part.pieces.append(delta.tool_use.input)
             return [ToolArgs(part.id, delta.tool_use.input)]
-        if delta.reasoning_content is not None:
-            return self._thought(index, part, delta.reasoning_content)
+        if (thought := delta.reasoning_content) is not None:
+            kind = "redacted_thinking" if thought.redacted_content else "thinking"
+            if not isinstance(part, ReasoningPart) or part.kind != kind:
+                part = ReasoningPart(self, kind)
+                self._add(index, part)
+            if seal := thought.redacted_content or thought.signature:
+                part.encrypted.append(seal)
+            return self.think(part, thought.text) if thought.text else []
         return []
 
     def _text(self, index: int, part: Part | None, text: str) -> list[StreamEvent]:
@@ -391,15 +392,6 @@ class BedrockDecoder(ResponseBuilder):
         part.pieces.append(text)
         self.has_content = True
         return [TextDelta(text)]
-
-    def _thought(self, index: int, part: Part | None, got: _Reasoning) -> list[StreamEvent]:
-        kind = "redacted_thinking" if got.redacted_content else "thinking"
-        if not isinstance(part, ReasoningPart) or part.kind != kind:
-            part = ReasoningPart(self, kind)
-            self._add(index, part)
-        if seal := got.redacted_content or got.signature:
-            part.encrypted.append(seal)
-        return self.think(part, got.text) if got.text else []
 
     def _add(self, index: int, part: Part) -> None:
         self._open[index] = part
@@ -413,10 +405,6 @@ class BedrockDecoder(ResponseBuilder):
 
     def end_of_input(self) -> list[StreamEvent]:
         return self._done() if self._stop and not self.finished else super().end_of_input()
-
-    def _failed(self, code: str, got: _Event | None) -> list[StreamEvent]:
-        said = (got.message or got.original_message) if got else ""
-        return self.fail(f"{self.provider} {code}: {said or 'no message'}", code)
 
 
 def _counted(usage: _Usage | None) -> Usage:

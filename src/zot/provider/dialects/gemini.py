@@ -42,7 +42,7 @@ from zot.provider.messages import (
     Usage,
 )
 from zot.provider.model import Model
-from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolEnded, ToolSpec, ToolStarted
+from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolEnded, ToolStarted
 
 _Part = dict[str, Any]
 
@@ -110,7 +110,14 @@ def _body(request: Request, provider: str, sent: Sent) -> dict[str, Any]:
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
     body["contents"] = _contents(request, provider, sent)
     if request.tools:
-        body["tools"] = [{"functionDeclarations": _tools(request.tools)}]
+        from zot.provider.dialects.gemini_schema import accepted
+
+        declared: list[dict[str, Any]] = []
+        for tool in sorted(request.tools, key=lambda tool: tool.name):
+            declared.append({"name": tool.name, "description": tool.description})
+            if schema := accepted(tool.schema):
+                declared[-1]["parameters"] = schema
+        body["tools"] = [{"functionDeclarations": declared}]
     config: dict[str, Any] = {}
     if limit := request.max_tokens or request.model.max_output:
         config["maxOutputTokens"] = limit
@@ -135,18 +142,6 @@ def _thinking(value: str, model: Model) -> dict[str, Any]:
 def _is_earlier(model: Model) -> bool:
     """Whether it is from before Gemini 3, or not Gemini at all."""
     return "gemini-" not in model.id or _EARLIER.match(model.id) is not None
-
-
-def _tools(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
-    from zot.provider.dialects.gemini_schema import accepted
-
-    declared: list[dict[str, Any]] = []
-    for tool in sorted(tools, key=lambda tool: tool.name):
-        schema = accepted(tool.schema)
-        declared.append(
-            {"name": tool.name, "description": tool.description} | ({"parameters": schema} if schema else {})
-        )
-    return declared
 
 
 def _contents(request: Request, provider: str, sent: Sent) -> list[msgspec.Raw]:
@@ -360,7 +355,9 @@ class GeminiDecoder(ResponseBuilder):
         if chunk.usage_metadata is not None:
             self.usage = _counted(chunk.usage_metadata)
         if chunk.error is not None:
-            return self._failed(chunk.error)
+            code = str(chunk.error.code or chunk.error.status or "error")
+            status, message = chunk.error.status or code, chunk.error.message or "no message"
+            return self.fail(f"{self.provider} {status}: {message}", code)
         out: list[StreamEvent] = []
         for candidate in (chunk.candidates or ())[:1]:
             for part in (candidate.content and candidate.content.parts) or ():
@@ -437,10 +434,6 @@ class GeminiDecoder(ResponseBuilder):
 
     def end_of_input(self) -> list[StreamEvent]:
         return self._done() if self._finish and not self.finished else super().end_of_input()
-
-    def _failed(self, error: _Error) -> list[StreamEvent]:
-        code = str(error.code or error.status or "error")
-        return self.fail(f"{self.provider} {error.status or code}: {error.message or 'no message'}", code)
 
 
 def _counted(usage: _Usage) -> Usage:

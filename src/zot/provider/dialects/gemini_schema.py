@@ -39,7 +39,7 @@ class _SchemaReader:
         out: _Schema = {key: found[key] for key in _KEPT if key in found}
         if nullable:
             out["nullable"] = True
-        if choices := _choices(found):
+        if choices := [*_list(found.get("anyOf")), *_list(found.get("oneOf"))]:
             # A choice between something and nothing is that something, nullable
             real = [choice for choice in choices if not _is_null(choice)]
             if len(real) < len(choices):
@@ -101,10 +101,6 @@ class _SchemaReader:
             if required := [name for name in schema.get("required", ()) if name in inner]:
                 out["required"] = required
         return out
-
-
-def _choices(schema: _Schema) -> list[Any]:
-    return [*_list(schema.get("anyOf")), *_list(schema.get("oneOf"))]
 
 
 def _is_null(schema: Any) -> bool:

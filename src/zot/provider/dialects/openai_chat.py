@@ -299,7 +299,9 @@ class OpenAIChatDecoder(ResponseBuilder):
         except BAD_JSON:
             return self._done() if event.data.strip() == b"[DONE]" else []
         if chunk.error is not None:
-            return self._failed(chunk.error)
+            told = _Error(message=chunk.error) if isinstance(chunk.error, str) else chunk.error
+            code = str(told.code or told.type or "error")
+            return self.fail(f"{self.provider}: {told.message or code}", code)
         if chunk.usage is not None:
             self.usage = _counted(chunk.usage)
         out: list[StreamEvent] = []
@@ -310,7 +312,9 @@ class OpenAIChatDecoder(ResponseBuilder):
     def _choice(self, choice: _Choice, out: list[StreamEvent]) -> None:
         delta = choice.delta
         if delta is not None:
-            content = delta.content if isinstance(delta.content, str) else _spelled(delta.content)
+            content = delta.content
+            if not isinstance(content, str):
+                content = "".join(part.text or "" for part in content or ())
             if thought := delta.reasoning_content or delta.reasoning:
                 self._reasoning.pieces.append(thought)
                 out.append(ThinkingDelta(thought))
@@ -413,15 +417,6 @@ class OpenAIChatDecoder(ResponseBuilder):
 
     def end_of_input(self) -> list[StreamEvent]:
         return self._done() if self._finish and not self.finished else super().end_of_input()
-
-    def _failed(self, error: _Error | str) -> list[StreamEvent]:
-        told = _Error(message=error) if isinstance(error, str) else error
-        code = str(told.code or told.type or "error")
-        return self.fail(f"{self.provider}: {told.message or code}", code)
-
-
-def _spelled(parts: list[_ContentPart] | None) -> str:
-    return "".join(part.text or "" for part in parts or ())
 
 
 def _counted(usage: _Usage) -> Usage:

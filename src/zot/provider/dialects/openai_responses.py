@@ -58,8 +58,40 @@ class OpenAIResponsesDialect:
 
     def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
         url = endpoint.base_url if endpoint.oauth else address(endpoint.base_url, "responses")
-        own = [*bearer(endpoint), *(_subscription(endpoint) if endpoint.oauth else ())]
-        return post(url, endpoint, own, _body(request, endpoint))
+        own = bearer(endpoint)
+        if endpoint.oauth:
+            account = [("chatgpt-account-id", endpoint.account_id)] if endpoint.account_id else []
+            own = [*own, *account, ("openai-beta", "responses=experimental"), ("originator", "zot")]
+        body: Item = {"model": request.model.id, "store": False, "stream": True}
+        if request.system:
+            body["instructions"] = request.system
+        body["input"] = list(_input(request, endpoint.provider))
+        if request.tools:
+            # ``strict`` is sent explicitly: without it the API makes every optional argument a required one
+            body["tools"] = [
+                {
+                    "type": "function",
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.schema or {"type": "object", "properties": {}},
+                    "strict": False,
+                }
+                for tool in sorted(request.tools, key=lambda tool: tool.name)
+            ]
+            body["tool_choice"] = "auto"
+        body["parallel_tool_calls"] = True
+        if endpoint.oauth or request.model.reasoning:  # other models refuse to be asked for it
+            body["include"] = ["reasoning.encrypted_content"]
+        if effort := reasoning_setting(request, LEVELS):
+            body["reasoning"] = {"effort": effort, "summary": "auto"}
+        if request.session_id:
+            body["prompt_cache_key"] = request.session_id
+        if not endpoint.oauth:
+            if limit := request.max_tokens or request.model.max_output:
+                body["max_output_tokens"] = limit
+            if request.temperature is not None:
+                body["temperature"] = request.temperature
+        return post(url, endpoint, own, body)
 
     def decoder(self, request: Request, endpoint: Endpoint) -> Decoder:
         return OpenAIResponsesDecoder(request, endpoint)
@@ -77,48 +109,6 @@ class OpenAIResponsesDialect:
 
 
 # -- the request ------------------------------------------------------------------------------------------------
-
-
-def _subscription(endpoint: Endpoint) -> list[tuple[str, str]]:
-    account = [("chatgpt-account-id", endpoint.account_id)] if endpoint.account_id else []
-    return [*account, ("openai-beta", "responses=experimental"), ("originator", "zot")]
-
-
-def _body(request: Request, endpoint: Endpoint) -> Item:
-    body: Item = {"model": request.model.id, "store": False, "stream": True}
-    if request.system:
-        body["instructions"] = request.system
-    body["input"] = list(_input(request, endpoint.provider))
-    if request.tools:
-        # ``strict`` is sent explicitly: without it the API makes every optional argument a required one
-        body["tools"] = [
-            {
-                "type": "function",
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": tool.schema or {"type": "object", "properties": {}},
-                "strict": False,
-            }
-            for tool in sorted(request.tools, key=lambda tool: tool.name)
-        ]
-        body["tool_choice"] = "auto"
-    body["parallel_tool_calls"] = True
-    if endpoint.oauth or request.model.reasoning:  # other models refuse to be asked for it
-        body["include"] = ["reasoning.encrypted_content"]
-    if effort := reasoning_setting(request, LEVELS):
-        body["reasoning"] = {"effort": effort, "summary": "auto"}
-    if request.session_id:
-        body["prompt_cache_key"] = request.session_id
-    return body if endpoint.oauth else body | _limits(request)
-
-
-def _limits(request: Request) -> Item:
-    limits: Item = {}
-    if limit := request.max_tokens or request.model.max_output:
-        limits["max_output_tokens"] = limit
-    if request.temperature is not None:
-        limits["temperature"] = request.temperature
-    return limits
 
 
 def _input(request: Request, provider: str) -> Iterator[Item]:
@@ -361,7 +351,10 @@ class OpenAIResponsesDecoder(ResponseBuilder):
             case "response.completed" | "response.done" | "response.incomplete":
                 self.usage = _counted(response.usage)
                 if got.type == "response.incomplete" or response.status == "incomplete":
-                    return self._incomplete(response)
+                    reason = (response.incomplete_details and response.incomplete_details.reason) or "no reason given"
+                    if reason == "max_output_tokens":
+                        return self.finish("length")
+                    return self._failed(self._who, _Error(reason, None, f"the answer is incomplete: {reason}"))
                 return self.finish("tool_use" if self.tools() else "end")
             case "response.failed" | "response.cancelled":
                 self.usage = _counted(response.usage)
@@ -370,12 +363,6 @@ class OpenAIResponsesDecoder(ResponseBuilder):
                 return self._failed(f"{self._who} error", got.error or _Error(got.code, None, got.message))
             case _:
                 return []
-
-    def _incomplete(self, response: _Response) -> list[StreamEvent]:
-        reason = (response.incomplete_details and response.incomplete_details.reason) or "no reason given"
-        if reason == "max_output_tokens":
-            return self.finish("length")
-        return self._failed(self._who, _Error(reason, None, f"the answer is incomplete: {reason}"))
 
     def _failed(self, prefix: str, error: _Error) -> list[StreamEvent]:
         code = str(error.code or error.type or "error")

@@ -81,23 +81,19 @@ class EventStreamParser:
         head = body[_PRELUDE.size : _PRELUDE.size + size]
         known = self._names.get(head)
         if known is None:
-            known = _named(_headers(head))
+            headers = _headers(head)
+            match headers.get(":message-type", "event"):
+                case "exception":
+                    known = f"exception:{headers.get(':exception-type', 'exception')}", None
+                case "error":
+                    told = {"message": headers.get(":error-message", "")}
+                    known = f"error:{headers.get(':error-code', 'error')}", msgspec.json.encode(told)
+                case _:
+                    known = headers.get(":event-type", ""), None
             if len(self._names) < _KNOWN:
                 self._names[head] = known
         name, instead = known
         return SseEvent(name, body[_PRELUDE.size + size :] if instead is None else instead)
-
-
-def _named(headers: dict[str, str]) -> tuple[str, bytes | None]:
-    """What a message is called, and what takes the place of its payload, if anything does."""
-    match headers.get(":message-type", "event"):
-        case "exception":
-            return f"exception:{headers.get(':exception-type', 'exception')}", None
-        case "error":
-            told = {"message": headers.get(":error-message", "")}
-            return f"error:{headers.get(':error-code', 'error')}", msgspec.json.encode(told)
-        case _:
-            return headers.get(":event-type", ""), None
 
 
 def _headers(block: bytes) -> dict[str, str]:

@@ -160,6 +160,7 @@ async def connect(route: Route, contexts: Callable[[bool], ssl.SSLContext], time
     loop = asyncio.get_running_loop()
     connection = HttpConnection(route, loop)
     first = route.proxy.url if route.proxy else Url(route.scheme, route.host, route.port, "/")
+    is_address = ":" in first.host or first.host.replace(".", "").isdecimal()
     try:
         async with asyncio.timeout(timeout):
             context = contexts(route.insecure) if first.scheme == "https" else None
@@ -168,7 +169,7 @@ async def connect(route: Route, contexts: Callable[[bool], ssl.SSLContext], time
                 first.host,
                 first.port,
                 ssl=context,
-                happy_eyeballs_delay=None if _is_address(first.host) else _HAPPY_EYEBALLS_S,
+                happy_eyeballs_delay=None if is_address else _HAPPY_EYEBALLS_S,
             )
             if route.proxy is not None and route.scheme == "https":
                 await _tunnel(connection, route.proxy)
@@ -229,7 +230,3 @@ def _is_refusal(error: BaseException) -> bool:
     return isinstance(error, ConnectionRefusedError) or (
         isinstance(error, OSError) and f"[Errno {errno.ECONNREFUSED}]" in str(error)
     )
-
-
-def _is_address(host: str) -> bool:
-    return ":" in host or host.replace(".", "").isdecimal()

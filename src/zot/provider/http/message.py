@@ -98,11 +98,7 @@ def split_head(data: bytes, searched: int = 0) -> tuple[Head, bytes] | None:
         return None
     if not 0 <= end <= MAX_HEAD_BYTES:
         raise TransportFailed(f"protocol error: response headers over {MAX_HEAD_BYTES // 1024} KiB", retryable=True)
-    return _parse_head(data[:end]), data[end + 4 :]
-
-
-def _parse_head(block: bytes) -> Head:
-    first, *lines = block.split(b"\r\n")
+    first, *lines = data[:end].split(b"\r\n")
     version, _, rest = first.partition(b" ")
     code, _, reason = rest.partition(b" ")
     if not version.startswith(b"HTTP/1.") or len(code) != 3 or not code.isdigit():
@@ -114,7 +110,7 @@ def _parse_head(block: bytes) -> Head:
             raise TransportFailed(f"protocol error: not a header line: {line[:60]!r}", retryable=True)
         headers.setdefault(name.lower(), []).append(value.strip(" \t"))
     joined = {name: ", ".join(values) for name, values in headers.items()}
-    return Head(version, int(code), reason[:_MAX_REASON].decode("latin-1").strip(), joined)
+    return Head(version, int(code), reason[:_MAX_REASON].decode("latin-1").strip(), joined), data[end + 4 :]
 
 
 def body_of(head: Head) -> Body:

@@ -58,7 +58,19 @@ class SseParser:
         if self._line:
             lines = bytes(self._line) + lines
             self._line.clear()
-        events = self._parse(lines)
+        events: list[SseEvent] = []
+        *blocks, rest = lines.split(b"\n\n")
+        for block in blocks:
+            event = None if self._data or self._event else self._common(block)
+            if event is not None:
+                events.append(event)
+                continue
+            for line in block.split(b"\n"):
+                self._read_line(line, events)
+            self._emit(events)
+        if rest:
+            for line in rest[:-1].split(b"\n"):
+                self._read_line(line, events)
         if end < len(chunk):
             self._begin_line(chunk[end:])
         return events
@@ -91,23 +103,6 @@ class SseParser:
             return b""
         self._at_start = False
         return head.removeprefix(_BOM)
-
-    def _parse(self, lines: bytes) -> list[SseEvent]:
-        """``lines`` are whole lines; all blocks but the last are followed by a blank line."""
-        events: list[SseEvent] = []
-        *blocks, rest = lines.split(b"\n\n")
-        for block in blocks:
-            event = None if self._data or self._event else self._common(block)
-            if event is not None:
-                events.append(event)
-                continue
-            for line in block.split(b"\n"):
-                self._read_line(line, events)
-            self._emit(events)
-        if rest:
-            for line in rest[:-1].split(b"\n"):
-                self._read_line(line, events)
-        return events
 
     def _common(self, block: bytes) -> SseEvent | None:
         """The event of ``data: …`` alone or of ``event: …`` and one ``data: …``; None: read it by lines."""

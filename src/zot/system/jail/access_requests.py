@@ -128,7 +128,10 @@ def _wish_of(name: str, line: str, command: str, around: AccessContext) -> Wish 
         return None
     with suppress(OSError, ValueError):
         real = os.path.realpath(os.path.join(around.cwd, name))
-        makes = _MAKES.search(line.replace(name, "")) is not None or _is_redirected_to(name, command)
+        makes = (
+            _MAKES.search(line.replace(name, "")) is not None
+            or re.search(rf">[>|]?[ \t]*['\"]?{re.escape(name)}", command) is not None
+        )
         if _REMOVES.search(line.replace(name, "")):
             return None  # it would take the whole directory
         if not os.path.lexists(real):
@@ -136,11 +139,6 @@ def _wish_of(name: str, line: str, command: str, around: AccessContext) -> Wish 
         inside = _is_readable(real, around)
         return _writing(real, around) if makes or inside else _reading(real, around)
     return None
-
-
-def _is_redirected_to(name: str, command: str) -> bool:
-    """Whether the shell was to write there: its complaint is the same as about reading."""
-    return re.search(rf">[>|]?[ \t]*['\"]?{re.escape(name)}", command) is not None
 
 
 def _reading(real: str, around: AccessContext) -> Wish | None:

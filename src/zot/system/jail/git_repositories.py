@@ -91,12 +91,6 @@ class Repositories:
     def end(self) -> list[str]:
         """It is over: what to tell the person, in whole sentences."""
         self._running -= 1
-        told = self._judge()
-        while self._held and not self._running:
-            os.close(self._held.pop())
-        return told
-
-    def _judge(self) -> list[str]:
         told: list[str] = []
         for found in self._look():
             before = self._before.get(found.which)
@@ -113,6 +107,8 @@ class Repositories:
                 f"{', '.join(self._roots)} is too large to be looked through after commands: repositories made there "
                 "are not set aside; look at them before you use git"
             )
+        while self._held and not self._running:
+            os.close(self._held.pop())
         return told
 
     def _look(self) -> list[ScannedRepository]:

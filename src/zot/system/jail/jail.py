@@ -40,7 +40,10 @@ class Machine(msgspec.Struct, frozen=True):
 def look(find: Callable[[str], str | None]) -> Machine:
     """Try it out: what is installed does not always work."""
     if sys.platform == "darwin":
-        return _look_at_mac()
+        from zot.system.jail import seatbelt
+
+        reason = seatbelt.trouble(os.environ)
+        return Machine("", reason) if reason else Machine("reduced", seatbelt.UNTESTED)
     if sys.platform != "linux":
         return Machine("", "this system has nothing that could hold one; on Windows run zot in WSL 2, where it works")
     from zot.system.jail import landlock, seccomp, syscalls
@@ -55,13 +58,6 @@ def look(find: Callable[[str], str | None]) -> Machine:
     if abi >= landlock.OLDEST_ABI:
         return Machine("reduced", reason, "", abi)
     return Machine("", f"{reason}; and this kernel offers no Landlock (version 3 or newer)", "", abi)
-
-
-def _look_at_mac() -> Machine:
-    from zot.system.jail import seatbelt
-
-    reason = seatbelt.trouble(os.environ)
-    return Machine("", reason) if reason else Machine("reduced", seatbelt.UNTESTED)
 
 
 def _trouble_with(program: str) -> str:

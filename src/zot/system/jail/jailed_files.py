@@ -101,9 +101,16 @@ class Beneath:
             try:
                 real = _path_of(directory)
                 self._check_protected(os.path.join(real, os.path.basename(name)))
-                link = _link_at(directory, os.path.basename(name))
+                try:
+                    link = os.readlink(os.path.basename(name), dir_fd=directory)
+                except OSError:
+                    link = None
                 if link is None:
-                    yield Path(_name_of(directory), os.path.basename(name))
+                    # a name that survives renames; macOS has none, so the race stays open there
+                    yield Path(
+                        _path_of(directory) if sys.platform == "darwin" else f"/proc/self/fd/{directory}",
+                        os.path.basename(name),
+                    )
                     return
             finally:
                 os.close(directory)
@@ -182,24 +189,12 @@ def _path_of(fd: int) -> str:
     return os.readlink(f"/proc/self/fd/{fd}")
 
 
-def _name_of(fd: int) -> str:
-    """A name by which it is reached whatever it is called meanwhile; macOS has none, and there the race stays open."""
-    return _path_of(fd) if sys.platform == "darwin" else f"/proc/self/fd/{fd}"
-
-
 def _lies_beneath(name: str, root: str) -> bool:
     return name == root or name.startswith(f"{root.rstrip('/')}/")
 
 
 def _held(directory: str) -> int:
     return os.open(directory, _PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-
-
-def _link_at(directory: int, name: str) -> str | None:
-    try:
-        return os.readlink(name, dir_fd=directory)
-    except OSError:
-        return None
 
 
 def _step_by_step(root: int, relative: bytes, flags: int) -> int:

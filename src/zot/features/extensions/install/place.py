@@ -64,7 +64,10 @@ def put(built: Path, source: ExtensionSource, fetched: Fetched, notify: Notify) 
     manifest = read_manifest(destination)
     lock.accept(destination.name, manifest.permissions, pins)
     if old and old.name != manifest.name:
-        _rename_data(old, manifest, notify)
+        before, after = (data_dir(each, "global", Path.cwd(), zot_home()) for each in (old, manifest))
+        if before.is_dir() and not after.exists():
+            before.rename(after)
+            notify(f"{old.name} is called {manifest.name} now; its data is in {after}")
     compile_ahead(manifest, zot_home())
     return manifest
 
@@ -112,13 +115,6 @@ def _kept(old: Manifest, built: Path) -> list[str]:
     later = [name for name in written_later(old.directory, record) if not os.path.lexists(built / name)]
     data = [name for name in changed_here(old.directory, record) if looks_like_data(old.directory / name, old)]
     return [name for name in (*later, *data) if name != program]
-
-
-def _rename_data(old: Manifest, new: Manifest, notify: Notify) -> None:
-    before, after = (data_dir(manifest, "global", Path.cwd(), zot_home()) for manifest in (old, new))
-    if before.is_dir() and not after.exists():
-        before.rename(after)
-        notify(f"{old.name} is called {new.name} now; its data is in {after}")
 
 
 def _manifest(directory: Path) -> Manifest | None:

@@ -186,7 +186,10 @@ def _project(cwd: Path, trust: ExtensionTrust, trust_project: bool, result: Disc
         exactly = trust.is_trusted(directory)
         found.trusted = trust_project or exactly
         if found.was_guard and not _runs_as_guard(found, exactly, trust_project):
-            _report_missing(found, trust, result)
+            # a guard that was trusted does not run as it was trusted
+            changes = ", ".join(trust.changed(found.directory)) or found.reason or "it does not run as one any more"
+            fix = f"look at it, then run `zot ext trust {found.directory}`, or `zot ext untrust` to do without it"
+            result.problems.append(LoadProblem(found.directory, f"a trusted guard has changed ({changes})", True, fix))
         elif found.trusted or not found.runs:
             counted.append(found)
         else:
@@ -203,13 +206,6 @@ def _runs_as_guard(found: _Found, exactly: bool, trust_project: bool) -> bool:
     if found.manifest is None or not (found.runs and found.is_active_guard):
         return False
     return exactly or (trust_project and found.manifest.guard)
-
-
-def _report_missing(found: _Found, trust: ExtensionTrust, result: Discovery) -> None:
-    """A guard that somebody trusted and that does not run as it was trusted."""
-    changes = ", ".join(trust.changed(found.directory)) or found.reason or "it does not run as one any more"
-    fix = f"look at it, then run `zot ext trust {found.directory}`, or `zot ext untrust` to do without it"
-    result.problems.append(LoadProblem(found.directory, f"a trusted guard has changed ({changes})", True, fix))
 
 
 def _report_untrusted(found: _Found, was_trusted: bool, result: Discovery) -> None:
@@ -235,7 +231,9 @@ def _own(home: Path, result: Discovery) -> list[_Found]:
             result.new_guards.append(item.directory.name)
         elif item.was_guard and not item.is_active_guard:
             result.former_guards.append(item.directory.name)
-            result.notes.append(_resigned(item))
+            disabled = item.manifest is not None and not item.manifest.enabled
+            says = '"enabled" is false' if disabled else '"guard" is false'
+            result.notes.append(f"your guard {item.directory.name} guards no longer: {says} in {item.directory / FILE}")
     return found
 
 
@@ -248,30 +246,17 @@ def _listed(parent: Path, result: Discovery, *, guards: bool) -> list[Path]:
         return []
 
 
-def _resigned(former: _Found) -> str:
-    """It says so itself, and is believed; but not in silence."""
-    disabled = former.manifest is not None and not former.manifest.enabled
-    says = '"enabled" is false' if disabled else '"guard" is false'
-    return f"your guard {former.directory.name} guards no longer: {says} in {former.directory / FILE}"
-
-
 def _not_hidden(own: list[_Found], project: list[_Found], result: Discovery) -> list[_Found]:
     """The first stage, by directory name: what of the user's own the project does not hide."""
     by_name = {found.directory.name: found for found in project}
     kept: list[_Found] = []
     for found in own:
         other = by_name.get(found.directory.name)
-        if other and _may_hide(other, found):
+        if other and not found.is_active_guard and (other.trusted or not found.runs):
             result.quiet.append(f"{found.directory} is hidden by the project's {other.directory}")
         else:
             kept.append(found)
     return kept
-
-
-def _may_hide(project: _Found, own: _Found) -> bool:
-    if own.is_active_guard:
-        return False
-    return project.trusted or not own.runs
 
 
 def _enabled(found: list[_Found], scope: Scope, cwd: Path, home: Path, result: Discovery) -> list[DiscoveredExtension]:

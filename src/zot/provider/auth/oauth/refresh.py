@@ -12,7 +12,6 @@ import os
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import msgspec
 
@@ -67,7 +66,7 @@ async def refresh_login(
     """As ``refreshed``, for a login that is stored under ``name``, whatever it opens."""
     account = account or store.active(name)
     token = await _looked_up(store, name, account)
-    if not _due(token, force=force, refused=refused):
+    if not (token.expired(time.time()) or (token.access_token == refused if refused else force)):
         return token
     before = token.access_token
     async with _lock(store, f"{name}/{account}") as lock:
@@ -77,7 +76,12 @@ async def refresh_login(
         if not token.refresh_token:
             raise LoginFailed("the server gave no refresh token", code="no_refresh_token")
         task = RefreshRequest(str(store.path.parent), name, account, settings, keyring=store.keyring, proxy=proxy)
-        outcome = await _exchange(store, task, lock)
+        from zot.provider.auth.oauth.refresh_process import exchange, exchange_apart
+
+        try:
+            outcome = await exchange_apart(task, lock)
+        except OSError:  # no process is to be had: here, then, as safely as that goes
+            outcome = await exchange(store, task)
     if outcome.error:
         raise LoginFailed(outcome.error, code=outcome.code, transient=outcome.transient)
     return await _looked_up(store, name, account)
@@ -95,12 +99,6 @@ async def _looked_up(store: AuthStore, name: str, account: str) -> OAuthToken:
     if store.shape(name, account).keyring:
         return await asyncio.to_thread(stored_login, store, name, account)
     return stored_login(store, name, account)
-
-
-def _due(token: OAuthToken, *, force: bool, refused: str) -> bool:
-    if refused:
-        return token.access_token == refused or token.expired(time.time())
-    return force or token.expired(time.time())
 
 
 def _advised(error: LoginFailed, name: str) -> LoginFailed:
@@ -123,7 +121,15 @@ async def _lock(store: AuthStore, name: str) -> AsyncGenerator[int]:
 
     It is asked for again and again, because a thread that waits for it could not be cancelled.
     """
-    fd = _open_lock(store.path.parent, name)
+    from zlib import crc32
+
+    home = store.path.parent
+    file = home / f".login-{crc32(name.encode()):08x}.lock"  # logins with the same checksum only wait for each other
+    try:
+        make_private_dir(home)
+        fd = open_to_append(file, os.O_RDWR)
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be opened: {error.strerror or error}") from error
     try:
         deadline = time.monotonic() + _WAIT_S
         while not try_lock(fd):
@@ -133,17 +139,6 @@ async def _lock(store: AuthStore, name: str) -> AsyncGenerator[int]:
         yield fd
     finally:
         os.close(fd)
-
-
-def _open_lock(home: Path, name: str) -> int:
-    from zlib import crc32
-
-    file = home / f".login-{crc32(name.encode()):08x}.lock"  # two that share one wait for each other, no more
-    try:
-        make_private_dir(home)
-        return open_to_append(file, os.O_RDWR)
-    except OSError as error:
-        raise ConfigError(f"{file}: cannot be opened: {error.strerror or error}") from error
 
 
 # -- the exchange -----------------------------------------------------------------------------------------------
@@ -166,12 +161,3 @@ class RefreshOutcome(msgspec.Struct, frozen=True, omit_defaults=True):
     error: str = ""
     code: str = ""
     transient: bool = False
-
-
-async def _exchange(store: AuthStore, task: RefreshRequest, lock: int) -> RefreshOutcome:
-    from zot.provider.auth.oauth.refresh_process import exchange, exchange_apart
-
-    try:
-        return await exchange_apart(task, lock)
-    except OSError:  # no process is to be had: here, then, as safely as that goes
-        return await exchange(store, task)

@@ -42,7 +42,12 @@ async def exchange(store: AuthStore, task: RefreshRequest) -> RefreshOutcome:
         before = stored_login(store, task.name, task.account)
         # A place that takes nothing must be known before the old token is spent.
         store.renew_oauth(task.name, task.account, before, before=before)
-        after = await _ask(pool, task, before)
+        settings = task.settings
+        server = await find_server(pool, settings)
+        client = ClientId(before.client_id or settings.client_id, before.client_secret or settings.client_secret)
+        grant = {"grant_type": "refresh_token", "refresh_token": before.refresh_token}
+        answer = await request_token(pool, settings, server, client, grant)
+        after = token_from(answer, settings, server, client, before=before)
         await _write(store, task, before, after)
         return RefreshOutcome()
     except LoginFailed as error:
@@ -55,15 +60,6 @@ async def exchange(store: AuthStore, task: RefreshRequest) -> RefreshOutcome:
         return RefreshOutcome(str(error), transient=True)
     finally:
         await pool.aclose()
-
-
-async def _ask(pool: HttpPool, task: RefreshRequest, before: OAuthToken) -> OAuthToken:
-    settings = task.settings
-    server = await find_server(pool, settings)
-    client = ClientId(before.client_id or settings.client_id, before.client_secret or settings.client_secret)
-    grant = {"grant_type": "refresh_token", "refresh_token": before.refresh_token}
-    answer = await request_token(pool, settings, server, client, grant)
-    return token_from(answer, settings, server, client, before=before)
 
 
 async def _write(store: AuthStore, task: RefreshRequest, before: OAuthToken, after: OAuthToken) -> None:

@@ -50,7 +50,11 @@ async def find_server(pool: HttpPool, settings: OAuthSettings) -> AuthorizationS
 async def _metadata(pool: HttpPool, issuer: str) -> JsonResponse:
     """The first of the well-known documents that is there."""
     answer = None
-    for url in _places(issuer):
+    # RFC 8414 puts the well-known part before the path of the issuer, OpenID Connect after it; both are in use
+    parts = urlsplit(issuer)
+    origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+    places = [f"{origin}/.well-known/{kind}{path}" for kind in ("oauth-authorization-server", "openid-configuration")]
+    for url in [*places, f"{origin}{path}/.well-known/openid-configuration"] if path else places:
         answer = await get(pool, url, "the metadata of the authorization server")
         if answer.status == 200 and answer.fields:
             break
@@ -65,14 +69,6 @@ async def _metadata(pool: HttpPool, issuer: str) -> JsonResponse:
     if answer.text("issuer").rstrip("/") != issuer.rstrip("/"):
         raise LoginFailed(f"the metadata of {issuer} speaks for another issuer: {shown(answer.text('issuer'))!r}")
     return answer
-
-
-def _places(issuer: str) -> list[str]:
-    """RFC 8414 puts the well-known part before the issuer's path, OpenID Connect behind it; both are in use."""
-    parts = urlsplit(issuer)
-    origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
-    places = [f"{origin}/.well-known/{kind}{path}" for kind in ("oauth-authorization-server", "openid-configuration")]
-    return [*places, f"{origin}{path}/.well-known/openid-configuration"] if path else places
 
 
 def _completed(given: AuthorizationServer, answer: JsonResponse) -> AuthorizationServer:

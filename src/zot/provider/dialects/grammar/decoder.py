@@ -115,20 +115,17 @@ class GrammarDecoder(OpenAIChatDecoder):
         if self._state == "answer":
             self._answer(out)
         if self._action is not None and not self._action.ended and self._finish != "content_filter":
-            self._complete(self._action, out)
+            arguments: dict[str, Any] = {}
+            if self._finish != "length":
+                text = "".join(self._written)
+                prompt = self._prompt if self._prompt and self._prompt.tool else None
+                arguments = dict(prompt.call_args(text)) if prompt else read_action(text, self._shape)
+            self._finish = "stop"
+            spelled = msgspec.json.encode(arguments).decode()
+            self._action.pieces.append(spelled)
+            out.append(ToolArgs(self._action.id, spelled))
+            out.extend(self.end_tool(self._action))
         super()._settle(out)
-
-    def _complete(self, action: ToolPart, out: list[StreamEvent]) -> None:
-        arguments: dict[str, Any] = {}
-        if self._finish != "length":
-            text = "".join(self._written)
-            prompt = self._prompt if self._prompt and self._prompt.tool else None
-            arguments = dict(prompt.call_args(text)) if prompt else read_action(text, self._shape)
-        self._finish = "stop"
-        spelled = msgspec.json.encode(arguments).decode()
-        action.pieces.append(spelled)
-        out.append(ToolArgs(action.id, spelled))
-        out.extend(self.end_tool(action))
 
 
 def unescaped(text: str) -> tuple[str, str, bool]:

@@ -13,7 +13,7 @@ from zot.provider.dialects.grammar.turn_advice import Advice, Advisor, cut
 from zot.provider.dialects.request_parts import address, bearer, get, joined, post, repaired
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.sse import SseParser
-from zot.provider.messages import ImageBlock, Message, ToolCallBlock, ToolResultBlock
+from zot.provider.messages import ImageBlock, Message, ToolResultBlock
 from zot.provider.model_call import Request, ToolSpec
 
 
@@ -117,7 +117,24 @@ _SHOWN_TOOLS = {"glob", "read"}
 def wire_messages(request: Request, advice: Advice) -> list[dict[str, Any]]:
     """Everything but the grammar."""
     system = _with_tools(request.system.strip(), request.tools) if request.tools else request.system
-    said = _said(request, advice)
+    shapes = {tool.name: shape_of(tool) for tool in request.tools}
+    messages = repaired(request.messages)
+    # what is said behind each result; the notes belong to the last ones
+    count = sum(len(message.tool_results()) for message in messages)
+    notes = iter([*[""] * (count - len(advice.notes)), *advice.notes][-count:] if count else [])
+    limit = max(_LEAST_RESULT, _budget(request) // _RESULT_SHARE)
+    said: list[dict[str, Any]] = []
+    for message in messages:
+        match message.role:
+            case "user":
+                said.append({"role": "user", "content": message.text() or "(nothing)"})
+            case "assistant" if message.text() or message.tool_calls():
+                said.append({"role": "assistant", "content": _assistant(message, shapes, bool(request.tools))})
+            case "tool":
+                texts = [_result(result, limit, next(notes)) for result in message.tool_results()]
+                said.append({"role": "user", "content": "\n\n".join(texts)})
+            case _:
+                pass  # an answer of nothing but thoughts
     first = [{"role": "system", "content": system}] if system else []
     return [*first, *_fitted(said, _budget(request) - len(system))]
 
@@ -142,38 +159,11 @@ def _budget(request: Request) -> int:
     return max(window - min(LONGEST_ANSWER, window // 4), window // 2) * _CHARACTERS
 
 
-def _said(request: Request, advice: Advice) -> list[dict[str, Any]]:
-    shapes = {tool.name: shape_of(tool) for tool in request.tools}
-    messages = repaired(request.messages)
-    # what is said behind each result; the notes belong to the last ones
-    count = sum(len(message.tool_results()) for message in messages)
-    notes = iter([*[""] * (count - len(advice.notes)), *advice.notes][-count:] if count else [])
-    limit = max(_LEAST_RESULT, _budget(request) // _RESULT_SHARE)
-    out: list[dict[str, Any]] = []
-    for message in messages:
-        match message.role:
-            case "user":
-                out.append({"role": "user", "content": message.text() or "(nothing)"})
-            case "assistant" if message.text() or message.tool_calls():
-                out.append({"role": "assistant", "content": _assistant(message, shapes, bool(request.tools))})
-            case "tool":
-                texts = [_result(result, limit, next(notes)) for result in message.tool_results()]
-                out.append({"role": "user", "content": "\n\n".join(texts)})
-            case _:
-                pass  # an answer of nothing but thoughts
-    return out
-
-
 def _assistant(message: Message, shapes: dict[str, ActionFormat], acts: bool) -> str:
     calls = message.tool_calls()
     if not calls:
         return final_said(message.text()) if acts else message.text()
-    return "\n".join(_written(call, shapes) for call in calls)
-
-
-def _written(call: ToolCallBlock, shapes: dict[str, ActionFormat]) -> str:
-    shape = shapes.get(call.name) or ActionFormat(call.name, {}, ())
-    return shape.written(call)
+    return "\n".join((shapes.get(call.name) or ActionFormat(call.name, {}, ())).written(call) for call in calls)
 
 
 def _result(result: ToolResultBlock, limit: int, note: str) -> str:

@@ -60,7 +60,13 @@ class SchemaRules:
             case str() if kind in _SCALARS:
                 return _SCALARS[kind]
             case "array":
-                return self._array(node, depth)
+                item = self.value(node.get("items"), depth=depth + 1)
+                least = node.get("minItems")
+                several = f'{item} (", " {item})*'
+                filled = isinstance(least, int) and least > 0
+                return self._grammar.add(
+                    self._rule("list"), f'"[" {several} "]"' if filled else f'"[" ({several})? "]"'
+                )
             case "object":
                 return self._object(node, depth)
             case None if isinstance(node.get("properties"), dict):
@@ -77,13 +83,6 @@ class SchemaRules:
     def _any_of(self, options: list[Any], depth: int) -> str:
         found = [self.value(option, depth=depth + 1) for option in options[:MOST_CHOICES]]
         return "value" if "value" in found else f"({alternatives(found)})"
-
-    def _array(self, node: dict[str, Any], depth: int) -> str:
-        item = self.value(node.get("items"), depth=depth + 1)
-        least = node.get("minItems")
-        several = f'{item} (", " {item})*'
-        filled = isinstance(least, int) and least > 0
-        return self._grammar.add(self._rule("list"), f'"[" {several} "]"' if filled else f'"[" ({several})? "]"')
 
     def _object(self, node: dict[str, Any], depth: int) -> str:
         properties = properties_of(node)
@@ -106,13 +105,10 @@ class SchemaRules:
         others = [pairs[name] for name in properties if name not in required]
         if first:
             return ' ", " '.join(first) + "".join(f' (", " {pair})?' for pair in others)
-        return self._some_of(others)
-
-    def _some_of(self, pairs: list[str]) -> str:
-        """Any of these, each at most once and in order, perhaps none; as many rules as pairs."""
+        # any of these, each at most once and in order; as many rules as pairs
         starts: list[str] = []
         rest = ""
-        for pair in reversed(pairs):
+        for pair in reversed(others):
             starts.insert(0, f"{pair}{rest}")
             rest = " " + self._grammar.add(self._rule("rest"), f'(", " {pair})?{rest}')
         return f"({alternatives(starts)})?"
