@@ -12,15 +12,7 @@ from tests.fakes.extension_host import Kit, until
 from tests.fakes.extensions import seen_of
 from tests.fakes.tools import FakeTool
 from zot.core.agent import FirstCall
-from zot.features.extensions.commands import (
-    CommandFailed,
-    Display,
-    Insert,
-    Noop,
-    OpenPanel,
-    Prompt,
-    ToolPrompt,
-)
+from zot.features.extensions.commands import CommandFailed, Display, Insert, Noop, OpenPanel, Prompt, ToolPrompt
 from zot.provider.messages import ToolCallBlock
 from zot.wire import limits
 from zot.wire.extension_frames import Panel

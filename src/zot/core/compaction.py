@@ -1,9 +1,5 @@
-"""Compaction: the older part of the transcript becomes one message that another model could go on from.
-
-Either it succeeds whole or the transcript is unchanged. The last instruction of the user survives word for word, unless
-it would fill half the window by itself; a tool exchange is never split, and the summary's cost is counted. What is too
-long to be summarised is cut until it is not.
-"""
+"""Compaction: replaces the older part of the transcript by a summary. It succeeds as a whole or changes nothing. It
+never splits a tool exchange and preserves the last instruction unless that fills half the window."""
 
 from __future__ import annotations
 
@@ -15,9 +11,8 @@ from contextlib import aclosing, contextmanager
 from zot.core import events
 from zot.core.compaction_prompt import INSTRUCTIONS, SYSTEM, length_of, serialise, shortened
 from zot.core.events import SYNTHETIC, CompactionEnded, CompactionStarted
-from zot.core.pending_input import PendingPrompt
 from zot.core.run import Run
-from zot.core.state import AgentState
+from zot.core.state import AgentState, PendingPrompt
 from zot.errors import CompactionFailed, ContextTooLong, ZotError, in_words
 from zot.provider import model_call as stream
 from zot.provider.messages import Block, ImageBlock, Message, TextBlock, user_message, utc_now
@@ -35,8 +30,8 @@ _LEAST_ROOM = 2_000  # characters of a conversation; it makes no sense to cut it
 
 
 async def compact(state: AgentState, run: Run, keep_tail: int = 0, *, focus: str = "", pinned: int = 0) -> str:
-    """Replace all but the last ``keep_tail`` messages with a summary; returns the model's text. ``focus`` is what the
-    user wants kept above all; the last ``pinned`` messages stay, however long they are."""
+    """Replace all but the last ``keep_tail`` messages by a summary and return it. ``focus`` is emphasised; the last
+    ``pinned`` messages stay."""
     messages = state.messages
     if not state.readers.hear(CompactionStarted):
         return await _compact(state, run, messages, keep_tail, focus, pinned)
@@ -78,8 +73,8 @@ async def _compact(
 async def compact_automatically(
     state: AgentState, run: Run, why: str, keep_tail: int = AUTOMATIC_TAIL, *, pinned: int = 0
 ) -> bool:
-    """Compact in mid-task. A failure is told and the task goes on, and so is an interceptor's reason not to; returns
-    whether there is room now."""
+    """Compact during a task; failures and vetoes are reported and the task continues. Returns whether there is room
+    now."""
     if state.interceptors:
         from zot.core.interceptors import reason_not_to_compact
 
@@ -98,8 +93,7 @@ async def compact_automatically(
 
 
 async def compact_after_overflow(state: AgentState, run: Run) -> bool:
-    """The provider refused the prompt as too long; a short transcript has no tail to spare. Nothing is gained where the
-    prompt would not fit by itself: then the conversation stays as it is."""
+    """Compact after the provider refused a prompt as too long. If the prompt alone does not fit, nothing is changed."""
     prompt = state.unanswered
     if prompt is not None and (len(state.messages) == 1 or fills_the_window(prompt, state.model)):
         return False

@@ -1,8 +1,5 @@
-"""What the summariser reads: the conversation as plain text, and what it is asked to write.
-
-A conversation too long for the model loses the middle of its largest tool results first; the smaller ones and
-what people said stay whole as long as possible.
-"""
+"""Prompt of the summariser: instructions and the conversation as plain text. A text that is too long loses the middle
+of its largest tool results first."""
 
 from __future__ import annotations
 

@@ -1,24 +1,89 @@
-"""What an agent remembers and works with: transcript, model, tools, cost. The only mutable place of the core.
-
-Every change of the transcript goes through ``append``, ``replace_last``, ``set_messages`` or ``replace_by_summary``;
-each bumps the revision, and all but ``set_messages`` are emitted for the session before anyone else can know.
-"""
+"""The mutable state of an agent: transcript, model, tools, cost, pending input. Every change of the transcript bumps
+the revision; all but ``set_messages`` are emitted for the session first."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from zot.core.event_bus import Readers
 from zot.core.events import REPLACES, Diagnostic, MessageAppended, TranscriptCompacted, UsageCounted
-from zot.core.pending_input import Inputs
 from zot.core.tool import Tool, ToolContext, ToolResult, spec_of
-from zot.provider.messages import Message, Usage
+from zot.provider.messages import ImageBlock, Message, ToolCallBlock, Usage
 from zot.provider.model import Model, Reasoning
 from zot.provider.model_call import Client, Request, StreamEvent, ToolSpec
 
 if TYPE_CHECKING:
     from zot.core.interceptors import Gate, Interceptor
+
+
+class PendingPrompt(msgspec.Struct, frozen=True):
+    """Something the user said, not yet part of the transcript."""
+
+    text: str
+    images: tuple[ImageBlock, ...] = ()
+
+
+class FirstCall(msgspec.Struct, frozen=True):
+    """A tool call an extension wants made and recorded before the model answers."""
+
+    call: ToolCallBlock
+    origin: str
+
+
+class Inputs:
+    def __init__(self) -> None:
+        self._steering: deque[PendingPrompt] = deque()
+        self._queue: deque[PendingPrompt] = deque()
+
+    def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+        self._steering.append(PendingPrompt(text, tuple(images)))
+
+    def enqueue(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+        self._queue.append(PendingPrompt(text, tuple(images)))
+
+    @property
+    def steered(self) -> bool:
+        return bool(self._steering)
+
+    @property
+    def steering(self) -> tuple[PendingPrompt, ...]:
+        return tuple(self._steering)
+
+    @property
+    def queued(self) -> tuple[PendingPrompt, ...]:
+        return tuple(self._queue)
+
+    def take_steering(self) -> tuple[PendingPrompt, ...]:
+        taken = tuple(self._steering)
+        self._steering.clear()
+        return taken
+
+    def withdraw(self, prompt: PendingPrompt) -> None:
+        """Forget this very prompt, if it is still among what was steered."""
+        self._steering = deque(each for each in self._steering if each is not prompt)
+
+    def take_queued(self) -> PendingPrompt | None:
+        """The oldest queued prompt, to be run next."""
+        return self._queue.popleft() if self._queue else None
+
+    def take_back(self) -> PendingPrompt | None:
+        """The newest queued prompt, for the user to edit again."""
+        return self._queue.pop() if self._queue else None
+
+    def take_all(self) -> tuple[PendingPrompt, ...]:
+        """Everything queued, oldest first; the queue is empty afterwards."""
+        taken = tuple(self._queue)
+        self._queue.clear()
+        return taken
+
+    def requeue_steering(self) -> None:
+        """The run is over: what it did not pick up comes first in the queue."""
+        self._queue.extendleft(reversed(self.take_steering()))
+
 
 NOTHING_SPENT = Usage()
 _WORTH_TELLING = 4096  # tokens
@@ -31,12 +96,9 @@ Guard = Callable[[Client, Request], AsyncGenerator[StreamEvent]]
 
 
 class AgentState:
-    """``readers`` hear everything, the session first. ``reasoning``, ``temperature``, ``interceptors``, ``gate`` and
-    the limits may be set at any time and hold from the next model call or tool on. The client belongs to the caller,
-    who also closes it. ``goes_on``: nobody is there to be asked whether an answer that broke off is gone on with, so it
-    is. ``fallback`` is asked when a model call failed and nothing of its answer was kept; True says
-    that another model is in its place, and that one takes the turn. ``guard`` stands before every model call and may
-    refuse it."""
+    """``readers`` receive every event, the session first. Settings and limits may change any time and apply to the
+    next model call or tool. The caller closes the client. ``goes_on``: continue interrupted answers without asking.
+    ``fallback`` may switch the model after a failed call; ``guard`` may deny a model call."""
 
     def __init__(
         self,
@@ -163,8 +225,8 @@ class AgentState:
         return self.fallback is not None and await self.fallback(error)
 
     def lost_from_cache(self, request: Request) -> str:
-        """What stands before the messages has changed since the last request, so that nothing of this conversation is
-        in the provider's cache any more: a sentence about it; empty while all is well."""
+        """A sentence if the prompt prefix changed since the last request, so that the provider's cache is useless;
+        else ""."""
         before = self._before_messages
         self._before_messages = now = (request.model.id, request.system, request.tools)
         tokens = self.last_context_tokens

@@ -1,8 +1,5 @@
-"""Running the calls of one message. Each call gets exactly one result, in call order, whatever happens.
-
-``tool_calls`` says what happens to one call. Neighbouring read-only calls run side by side. When the run is
-cancelled, the running call and all later ones get an ``aborted`` result, so that the transcript stays valid.
-"""
+"""Runs the calls of one message; each gets exactly one result, in call order. Neighbouring read-only calls run in
+parallel. After a cancellation the remaining calls get an ``aborted`` result."""
 
 from __future__ import annotations
 
@@ -32,9 +29,7 @@ class _Ready(msgspec.Struct, frozen=True):
 
 
 class ToolRuns:
-    """``tools`` are those the model was offered in this step, even if the agent's were swapped since.
-
-    ``origin`` names the extension that asked for the calls; empty for the model's own."""
+    """``tools`` are those offered in this step. ``origin`` is the requesting extension, empty for the model."""
 
     def __init__(
         self,

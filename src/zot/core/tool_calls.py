@@ -1,8 +1,5 @@
-"""One tool call, from permission to result, the same for the model's calls and for those an extension asks for.
-
-Interceptors are asked first, then the gate, with the arguments as they will run. Nobody gets past them: there is no
-other way to a tool.
-"""
+"""One tool call from permission to result, for the model and for extensions. Interceptors are called first, then the
+gate, with the final arguments."""
 
 from __future__ import annotations
 

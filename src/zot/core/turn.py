@@ -1,9 +1,5 @@
-"""One model call: the stream becomes events, and what may be kept of it becomes a message.
-
-From TurnStart to TurnEnd, whatever happens: a failure is an answer too, and a cancellation closes the turn
-before it passes on. While an interceptor watches text, nothing of it reaches an event before the verdict, and nothing
-of what the model thinks reaches one at all.
-"""
+"""One model call: converts the stream to events and a message. The turn is closed on failure and on cancellation too.
+While an interceptor reviews text, no text is emitted before its verdict, and no thoughts at all."""
 
 from __future__ import annotations
 
@@ -26,8 +22,8 @@ if TYPE_CHECKING:
 
 
 class TurnOutcome(msgspec.Struct, frozen=True):
-    """How the turn ended; ``calls`` are to be run when it stopped for ``tool_use``. ``begun``: the answer had begun,
-    ``kept``: something of it is in the transcript, ``said``: its text as it was shown."""
+    """How the turn ended. ``begun``: the answer began; ``kept``: part of it is in the transcript; ``said``: its text
+    as shown."""
 
     stop: StopReason
     error: Exception | None = None

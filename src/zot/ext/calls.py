@@ -1,4 +1,4 @@
-"""Calls in flight: those the host made to our tools, and those we made to the host's with ``call_tool``."""
+"""Open calls: of the host to our tools, and of ours to the host (``call_tool``)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Parameters made of others: enums, dataclasses, typed dicts, tuples, sets, dates, times and paths.
-
-Each is known by what it has, so that none of their modules is loaded for asking. Loaded by ``typed_tools`` when a
-function asks for one.
-"""
+"""Composite parameter types: enums, dataclasses, typed dicts, tuples, sets, dates, times, paths. Types are recognised
+by their attributes, so that their modules are not imported."""
 
 from __future__ import annotations
 

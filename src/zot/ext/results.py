@@ -1,9 +1,5 @@
-"""What handlers give back: a command's Response, a tool's ToolResult, an interceptor's decision, or a plain value that
-means one of them.
-
-Every decision made without arguments allows and changes nothing; a value that means nothing is a TypeError, that is,
-a crash of the handler.
-"""
+"""Results of handlers: Response, ToolResult, decisions, or a plain value converted to one. A decision without
+arguments allows and changes nothing; an unusable value is a TypeError."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""The run of an extension: greet, register, serve. Each request gets exactly one answer, whatever a handler does.
-
-Handlers of commands, tools and interceptors run in threads of their own, so they may wait; handlers of events and
-panel keys run one after the other in the order things happened. A crashing command or tool answers with an error,
-a crashing interceptor blocks.
-"""
+"""Runs an extension: greet, register, serve; each request gets exactly one answer. Commands, tools and interceptors
+run in threads; events and panel keys run in order. A crashing command or tool answers with an error, a crashing
+interceptor blocks."""
 
 from __future__ import annotations
 
@@ -40,10 +37,8 @@ HANDLERS_GRACE = 1.0  # what running handlers get before `shutdown` is acknowled
 
 
 class Registry:
-    """What was registered, before and while it runs; ``frames`` are the registrations in the order they are sent.
-
-    Nothing takes the place of something else: handlers of one event are a chain, and a name is given once.
-    """
+    """Registered handlers; ``frames`` are the registrations in order. Handlers of one event form a chain, names are
+    unique."""
 
     def __init__(self) -> None:
         self.commands: dict[str, tuple[frames.RegisterCommand, CommandHandler]] = {}
@@ -252,11 +247,8 @@ class Server:
 
 
 class Channel:
-    """Both directions of the wire: lines in from the host, one write per frame out to it, from any thread.
-
-    Opening it moves the wire away from file descriptors 0 and 1, so that ``print``, a C library or a subprocess can
-    neither write into it nor read from it: stray output goes to the log, stray input is empty.
-    """
+    """Both directions of the wire, for all threads. It moves the wire away from descriptors 0 and 1, so that stray
+    output goes to the log and stray input is empty."""
 
     def __init__(self, source: int, sink: int) -> None:
         self._source = source
@@ -292,10 +284,7 @@ class Channel:
 
 
 class Workers:
-    """Threads that answer requests: as many as there are requests at once; they end with the process.
-
-    One that is done waits for the next request, because starting a thread costs six times more.
-    """
+    """Threads that answer requests, reused because starting one costs six times more."""
 
     def __init__(self) -> None:
         self._lock = allocate_lock()

@@ -1,10 +1,6 @@
-"""A tool from a plain function: its JSON Schema out of the annotations, and the model's arguments checked by them.
-
-Understood are ``str``, ``int``, ``float``, ``bool``, ``list[T]``, ``dict``, ``T | None``, ``Literal``, ``Any``,
-``Annotated[T, "what it is"]``, and by ``made_types`` what is made of them: enums, dataclasses, typed dicts, dates and
-paths. For everything else there is ``schema=``. Read by hand: ``inspect`` and ``typing`` would double the time an
-extension takes to start.
-"""
+"""Creates a tool from a function: JSON Schema from its annotations, and checked arguments. Supports ``str``, ``int``,
+``float``, ``bool``, ``list[T]``, ``dict``, ``T | None``, ``Literal``, ``Any``, ``Annotated`` and ``composite_types``.
+It avoids ``inspect`` and ``typing``, which would double the start-up time."""
 
 from __future__ import annotations
 

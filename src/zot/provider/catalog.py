@@ -1,10 +1,5 @@
-"""Which models and providers there are: the built-in rows, then those of ``catalog.json``, then what discovery learned,
-then the user's own.
-
-Read on first use, never at import. The built-in rows are never changed; a refresh makes new lists, and the user's
-rows are applied last each time, so they always win. A model nobody gave numbers for gets those of its family, or
-what its kind of provider can bear: a request never says ``max_tokens: 0``.
-"""
+"""Catalog of models and providers: built-in rows, ``catalog.json``, discovered models, then the user's
+``models.json``. Read on first use. A model without numbers gets those of its family or of its kind of provider."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
-"""What a failure means: a refusal, or a failure in mid-answer, becomes the right ProviderError, and an error becomes
-a way to rescue the turn.
-
-Structure is believed first (status, code, class); words only where there is nothing else. What is shown is one sentence
-in the provider's own words, never its JSON or its HTML.
-"""
+"""Maps refusals and failures to ProviderErrors, and errors to ways to rescue a turn. Status, code and class count
+before words. Messages are one sentence of the provider, never its JSON or HTML."""
 
 from __future__ import annotations
 

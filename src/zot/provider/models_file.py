@@ -1,8 +1,5 @@
-"""The user's ``models.json``: model overrides, own models, own providers.
-
-The file belongs to the user and is only ever read. A mistake costs its own entry, never the start: it becomes
-one line in ``problems`` that names the file, the place and the fix.
-"""
+"""The user's ``models.json``: model overrides, own models, own providers. zot only reads it. A mistake costs its own
+entry and adds a line to ``problems``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""The answers in a recording as turns of a script: what ``--script run.zotrec`` plays and ``--to-script`` writes.
-
-Each model call is a turn, in the order in which they were made: its thoughts, text and calls, or its failure. One that
-somebody cut off plays what had arrived of it.
-"""
+"""Converts a recording to a script: one turn per model call (``--script run.zotrec``, ``--to-script``). An
+interrupted call plays the part that had arrived."""
 
 from __future__ import annotations
 

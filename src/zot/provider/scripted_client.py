@@ -1,7 +1,4 @@
-"""A model that reads its lines from a file: no key, no network, the same answer every time.
-
-The format is described in ``docs/reference/script-file.md``. Each model call takes the next turn of the script.
-"""
+"""A model client that plays turns of a script file (``docs/reference/script-file.md``), one per model call."""
 
 from __future__ import annotations
 

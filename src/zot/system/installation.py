@@ -1,8 +1,5 @@
-"""How this zot came to this machine, and the one command that brings a newer one.
-
-Only what the installers themselves left behind is believed: the receipts of pipx and uv, and the records of the
-package's metadata. zot never guesses a package, because the plain name belongs to somebody else on the public index.
-"""
+"""How zot was installed, and the command that updates it. Uses the receipts of pipx and uv and the package metadata;
+never guesses, because another package on the public index has the plain name."""
 
 from __future__ import annotations
 

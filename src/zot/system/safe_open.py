@@ -1,10 +1,6 @@
-"""The one door through which zot opens files: regular ones only, without waiting, and no more of them than asked for.
-
-Under a name that zot is about to open, a repository, an archive or another user may have put something else: a pipe
-nobody writes to, a device without end, a link to a private file. Reading follows links, unless the caller names the
-directory they must not leave; writing follows none that zot did not make. Nothing else in zot opens files, and a test
-holds that. Standard library only: the search worker comes through here too.
-"""
+"""The only place where zot opens files: regular files only, without blocking, up to a size limit. Untrusted
+directories may contain pipes, devices or links. Reading follows links, inside ``within`` if given; writing follows
+only zot's own. Standard library only, for the search worker."""
 
 from __future__ import annotations
 
@@ -39,10 +35,7 @@ class LeadsOut(OSError):
 
 
 def open_regular(path: AnyPath, within: AnyPath | None = None) -> int:
-    """A read-only descriptor; directories, pipes and devices raise OSError.
-
-    ``within``: LeadsOut when the file that was opened, links followed, does not lie below this directory.
-    """
+    """A read-only descriptor of a regular file, else OSError. LeadsOut if the real file is not below ``within``."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         check_regular(fd, path)
@@ -126,11 +119,8 @@ def open_to_change(path: AnyPath, *, follow: bool = False) -> int:
 
 
 def open_to_replace(path: AnyPath) -> int:
-    """A descriptor of an emptied or new file somebody named on the command line.
-
-    Beside a regular file it may be a terminal or a pipe somebody reads. A link is followed only in ``/dev`` and
-    ``/proc``: under any other name a repository could have put it there.
-    """
+    """A descriptor of an emptied or new file named on the command line, also a terminal or a pipe. Links are followed
+    only in ``/dev`` and ``/proc``."""
     system = os.path.abspath(path).startswith(("/dev/", "/proc/"))
     flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
     fd = _opened(path, flags if system else flags | os.O_NOFOLLOW)

@@ -1,9 +1,6 @@
-"""JSON from strangers: what a careful reader would refuse is refused, not half understood.
-
-Refused are NaN and Infinity, nesting deeper than 64, integers beyond 64 bits, lone surrogates, duplicate keys and
-invalid UTF-8. Ordinary input pays almost nothing: msgspec reads it, byte counts prove that it hides nothing, and
-only what they cannot clear goes through the exact reader.
-"""
+"""Strict JSON for untrusted input: refuses NaN, Infinity, nesting over 64, integers over 64 bits, lone surrogates,
+duplicate keys and invalid UTF-8. msgspec reads ordinary input; only input it cannot clear goes through the exact
+reader."""
 
 from __future__ import annotations
 

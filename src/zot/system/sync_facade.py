@@ -1,4 +1,4 @@
-"""Asynchronous things for programs that are not: opened, used and closed in an event loop of their own thread."""
+"""Runs asynchronous objects in the event loop of their own thread, for synchronous programs."""
 
 from __future__ import annotations
 
@@ -74,10 +74,7 @@ class BlockingFace:
 
 
 class LoopThread:
-    """An event loop in a thread of its own.
-
-    It runs from construction to ``close``; a daemon, so that a program that forgot to close can end.
-    """
+    """An event loop in a daemon thread, from construction to ``close``."""
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()

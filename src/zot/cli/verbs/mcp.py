@@ -29,7 +29,7 @@ from zot.system.files import zot_home
 
 if TYPE_CHECKING:
     from zot.features.mcp.host import McpHost
-    from zot.provider.auth.oauth.login_progress import LoginStep
+    from zot.provider.auth.oauth.token_endpoint import LoginStep
 
 
 class McpContext:

@@ -1,8 +1,5 @@
-"""Finds sessions nobody needs any more, grouped by the directory they were recorded in, and deletes chosen ones.
-
-Without further wishes these are the sessions of directories that no longer exist. What is unreadable, malformed
-or a link is kept and reported; each file is looked at again, under its lock, right before it goes.
-"""
+"""Finds and deletes old sessions, by default those of directories that no longer exist. Unreadable, malformed and
+linked files are reported and preserved; each file is checked again under its lock before deletion."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
-"""Turns the rows of a file into the transcript a model can continue.
-
-Compactions and replaced prompts are applied in order, and every tool call ends up with a result: the recorded one,
-the recorded outcome of a tool whose message was lost, or an error that says what happened. These repairs live in
-memory only. Each message keeps the offset of its row, so that a fork cuts where the user pointed.
-"""
+"""Rebuilds the transcript from the rows of a session file. Compactions are applied in order, and every tool call gets
+a result: the recorded one or an error. Messages remember the offset of their row, for forks."""
 
 from __future__ import annotations
 

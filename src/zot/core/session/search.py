@@ -1,8 +1,4 @@
-"""What lists want to know of conversations beyond their summaries: where words were said, and what was said last.
-
-Everything here reads files and is for a thread: it goes line by line, so that others come in between, and gives up when
-it is told to. What tools gave back is not searched; it would find everything.
-"""
+"""Full-text search in session files, for a thread: line by line, abortable. Tool results are not searched."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
-"""One session: the first reader of a running agent, and the transcript as it was when the file was opened.
-
-The file is created at the first message, never earlier. When a call returns, its row is in the file; a row that
-could not be written waits in memory and goes first next time, and the failure is told once. A file that was deleted or
-replaced by somebody else is written again, whole: its descriptor still has everything.
-"""
+"""One session: first subscriber of an agent and writer of its file. The file is created with the first message. Rows
+that cannot be written wait in memory, and a file deleted by another program is written again."""
 
 from __future__ import annotations
 
@@ -66,11 +62,8 @@ class _SessionEntry:
 
 
 class Session:
-    """``read`` takes the events it records; it never raises while ``on_failure`` is set.
-
-    ``on_failure`` is told once when saving stops working and once more if rows are lost at the end; without it
-    the same text is raised as SessionError. ``repairs`` says what opening had to mend, for the user to see.
-    """
+    """Records events; ``read`` does not raise while ``on_failure`` is set, which is called when saving fails and if
+    rows are lost. ``repairs`` lists what opening repaired."""
 
     def __init__(
         self, path: Path, meta: Meta, *, writer: RowWriter | None = None, loaded: Replay | None = None

@@ -1,10 +1,6 @@
-"""One session file as rows: who writes holds its lock, and who reads passes over what is not a record.
-
-Rows are appended, one ``write`` each on an ``O_APPEND`` descriptor, and nothing is ever truncated: after a torn row
-the next one starts on a new line. An unreadable line stays where it is, for someone who does not know our lock may be
-writing; it is copied once to ``<file>.bad``. The file may come with a repository, and so may its neighbours: only
-regular files are opened, and nothing is written through a link beside it.
-"""
+"""Reads and appends rows of a session file; the writer holds its lock. Nothing is truncated: after a torn row the
+next one starts on a new line, and unreadable lines are copied once to ``<file>.bad``. Only regular files are opened,
+since a repository may contain one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Where sessions live: ``<home>/sessions/<hash of the working directory>/<time>-<id8>.jsonl``.
-
-Making a store touches nothing on disk. Lists are always ordered by the last change, newest first, then by path.
-"""
+"""Location of session files: ``<home>/sessions/<hash of the working directory>/<time>-<id8>.jsonl``. Lists are sorted
+by last change, newest first, then by path."""
 
 from __future__ import annotations
 

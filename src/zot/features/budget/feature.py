@@ -1,4 +1,4 @@
-"""The budget of a conversation: limits before each model call, and the ledger of what was spent."""
+"""Budget of a conversation: limits before each model call, and the ledger."""
 
 from __future__ import annotations
 

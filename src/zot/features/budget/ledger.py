@@ -1,8 +1,4 @@
-"""What all runs of this home spend, day by day: one file of JSON rows for each local day in ``$ZOT_HOME/spend``.
-
-Rows are only ever added, each with one ``write``; ``claims`` adds those of whoever holds a limit. Days older than a
-year are deleted.
-"""
+"""Cost ledger: one append-only JSONL file per local day in ``$ZOT_HOME/spend``, deleted after a year."""
 
 from __future__ import annotations
 

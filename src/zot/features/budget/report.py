@@ -1,8 +1,5 @@
-"""What was spent, from sessions and ledgers together, and how one session would have cost without a cache.
-
-A session's file tells what it cost; the ledger adds what was spent without a session, or in one whose file is gone.
-Nothing is counted twice: a row of the ledger whose session has a file is left out, and so is what a branch copied.
-"""
+"""Cost report from sessions and ledgers, and the cost of a session without a cache. Ledger rows whose session has a
+file are not counted twice."""
 
 from __future__ import annotations
 

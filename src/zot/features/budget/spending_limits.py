@@ -1,9 +1,5 @@
-"""The limits of what may be spent, held before each request: ``--max-cost``, ``max_cost_session``, ``max_cost_day``.
-
-A request is refused when a limit is reached, when its input alone would go beyond it, and when that cannot be known:
-the model has no price, the ledger cannot be read. What is being asked at the same moment, here or by another process,
-counts as spent already.
-"""
+"""Spending limits, checked before each request: ``--max-cost``, ``max_cost_session``, ``max_cost_day``. A request is
+denied at the limit, if its input alone exceeds it, or if the cost is unknown. Parallel requests count."""
 
 from __future__ import annotations
 
@@ -28,8 +24,7 @@ if TYPE_CHECKING:
 
 
 class Budget:
-    """One for each run: conversations beside the first one ask the same. ``inner`` is asked after it, where somebody
-    else has a word, too."""
+    """One per run, shared by its conversations. ``inner`` is a further guard, called after it."""
 
     def __init__(self, conversation: Conversation, ledger: Ledger, inner: Guard | None = None) -> None:
         self._conversation = conversation

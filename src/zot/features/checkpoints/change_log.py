@@ -1,9 +1,5 @@
-"""What happened to which file during which prompt: one file of rows for each session, only ever appended to.
-
-A row of a change is written before the change is made, so that no change is unknown; one that did not happen after all
-is taken back by a later row. A line that is not a row is passed over. A session that was branched off begins with its
-parent's rows up to that moment.
-"""
+"""Append-only log of file changes, one file per session. A row is written before its change and voided by a later row
+if the change did not happen. A branch begins with its parent's rows."""
 
 from __future__ import annotations
 
@@ -17,8 +13,7 @@ from pathlib import Path
 import msgspec
 
 from zot.core.session.records import Meta, MetaRow, NotARecord, decode_row
-from zot.features.checkpoints.file_state import FileState, packed, unpacked
-from zot.features.checkpoints.object_store import Objects, digest_of
+from zot.features.checkpoints.file_state import FileState, Objects, digest_of, packed, unpacked
 from zot.system.files import make_private_dir, try_lock
 from zot.system.safe_open import open_to_append, reading
 from zot.system.temp_files import sweep
@@ -38,8 +33,8 @@ class ChangeLogHead(msgspec.Struct, frozen=True, tag="head", omit_defaults=True)
 
 
 class Change(msgspec.Struct, frozen=True, tag="change", omit_defaults=True):
-    """During the prompt of this time, ``path`` went from ``before`` to ``after``. ``by`` is the tool, or ``rewind``,
-    which has a time of its own in the place of the prompt's. ``made`` are directories that came with the file."""
+    """``path`` changed from ``before`` to ``after`` during a prompt, ``by`` a tool or ``rewind``. ``made``: created
+    directories."""
 
     id: str
     prompt: str

@@ -1,8 +1,5 @@
-"""Who is told before a tool changes a file: keeps what is there, and writes down what happens.
-
-It never stands in a tool's way: when the store fails, the tool goes on, the user is told once, and the ledger says that
-something happened which cannot be undone. Without a session nothing is kept.
-"""
+"""Records file contents before tools change them. If the store fails, the tool continues, the user is notified once
+and the log has a gap. Without a session nothing is recorded."""
 
 from __future__ import annotations
 
@@ -31,10 +28,8 @@ if TYPE_CHECKING:
 
 
 class Keeping:
-    """``session`` is the one of this moment, ``prompt`` the time of what is being worked on, ``tell`` reaches the user.
-
-    ``happened`` fills with what is seen, oldest first, for whoever put a list there; all of it is in the ledger, and a
-    process that lives for weeks is not to hold it, too."""
+    """``session`` and ``prompt`` are the current ones; ``tell`` notifies the user. ``happened``, if set, collects
+    changes; by default they are only in the log, to limit memory."""
 
     def __init__(
         self,
@@ -62,8 +57,7 @@ class Keeping:
     # --- what a tool writes
 
     def about_to_write(self, path: Path, data: bytes, by: str, before: bytes | None = None) -> Change | None:
-        """Keep what is under that name and note what it will be; ``before`` is its content where the tool has it. None
-        when it could not be noted."""
+        """Store the current content (``before`` if given) and log the change; None if that failed."""
         where = os.path.realpath(path)
         made = tuple(packed(directory) for directory in _missing_parents(where))
         try:

@@ -1,9 +1,6 @@
-"""What commands change: the project is looked at before and after one, and what differs is what it did.
-
-A look takes names, sizes and times, not contents. What a file held before is known from the store, from git where the
-file was as git has it, or because it was kept before the command, within limits; where none of these knows, the ledger
-says so. A project that is too large, or takes too long, is not looked at again.
-"""
+"""Detects file changes of commands by comparing names, sizes and times before and after. Old contents come from the
+store, from git, or from copies made before the command, within limits. Projects that are too large are not scanned
+again."""
 
 from __future__ import annotations
 
@@ -22,9 +19,8 @@ from typing import NamedTuple
 import msgspec
 
 from zot.agent.tools.ignore import Ignores, of_parents
-from zot.features.checkpoints.file_state import MISSING, FileState, capture, of_content
+from zot.features.checkpoints.file_state import MISSING, FileState, Objects, capture, of_content
 from zot.features.checkpoints.file_state import look as recognise
-from zot.features.checkpoints.object_store import Objects
 from zot.system.files import find_program
 from zot.system.safe_open import read_whole
 
@@ -221,8 +217,8 @@ _NOT_LOOKED_AT = frozenset({".git", "__pycache__", "node_modules", ".pytest_cach
 
 
 def look(root: str, own: str, known: Collection[str] = (), outside: Ignores | None = None) -> dict[str, os.stat_result]:
-    """Every file and link below ``root`` but what git would ignore; TooMuch when there is no end to it. What is
-    ``known`` to belong to them is not judged again; ``outside`` is what directories above say."""
+    """All files and links below ``root`` that git does not ignore; TooMuch if too many. ``known`` ones are not checked
+    again; ``outside``: ignore rules from above."""
     found: dict[str, os.stat_result] = {}
     clock = _Clock()
     waiting: list[tuple[str, Ignores | None]] = [(root, outside)]

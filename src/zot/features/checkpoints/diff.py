@@ -1,7 +1,4 @@
-"""What changes come to: per file its state at first and at last, lines added and removed, and the rows of a diff.
-
-Everything is taken from what was kept when it happened, so that later changes by others do not show here.
-"""
+"""Differences between recorded states: first and last state per file, counts and diff lines."""
 
 from __future__ import annotations
 
@@ -11,8 +8,7 @@ from typing import Literal
 import msgspec
 
 from zot.features.checkpoints.change_log import Change, Event
-from zot.features.checkpoints.file_state import FileState
-from zot.features.checkpoints.object_store import Objects
+from zot.features.checkpoints.file_state import FileState, Objects
 
 CONTEXT = 3
 _MOST_COMPARED = 1_000_000  # old times new lines; beyond, what differs is shown as one block

@@ -1,9 +1,5 @@
-"""Going back: what every file was before a prompt, what stands in the way, and making it so.
-
-The plan is made from the ledger and from what is there now, and changes nothing. Carrying it out keeps what it will
-overwrite, writes down what it will do, and only then touches a file; so it can be undone, and one that was killed is
-finished by doing it again.
-"""
+"""Plans and executes a rewind. The plan changes nothing; executing it stores what it overwrites and logs it first, so
+that it can be undone, or repeated after a kill."""
 
 from __future__ import annotations
 
@@ -18,8 +14,7 @@ from zot.core.session.turn_history import PromptTurn
 from zot.features.checkpoints.change_log import Blind, Change, Event
 from zot.features.checkpoints.change_recorder import Keeping
 from zot.features.checkpoints.diff import Counted, counted, differences, figures
-from zot.features.checkpoints.file_state import MISSING, FileState, capture, look, restore, unpacked
-from zot.features.checkpoints.object_store import Objects
+from zot.features.checkpoints.file_state import MISSING, FileState, Objects, capture, look, restore, unpacked
 from zot.provider.messages import utc_now
 
 REWIND = "rewind"  # who changed it, in a ledger
@@ -28,8 +23,7 @@ Verdict = Literal["restore", "remove", "recreate", "same", "changed", "lost"]
 
 
 class Item(msgspec.Struct, frozen=True):
-    """One file. ``changed``: what is there is not what zot left, so somebody else changed it; ``lost``: what it was is
-    not known, and ``why`` says why."""
+    """One file. ``changed``: modified by others; ``lost``: its old content is unknown, ``why`` says why."""
 
     path: str
     verdict: Verdict

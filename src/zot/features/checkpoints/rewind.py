@@ -1,7 +1,5 @@
-"""Going back in a running conversation, and what its prompts changed: one story for the terminal, RPC and the SDK.
-
-Files that others changed meanwhile are named and left alone unless asked for; the conversation only ever branches off.
-"""
+"""Rewinds a conversation and lists changes per prompt, for terminal, RPC and SDK. Files changed by others are skipped
+unless requested; the conversation branches."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from zot.core.session.turn_history import PromptTurn, turns_of
 from zot.errors import UsageError, ZotError
 from zot.features.checkpoints.change_log import Blind, Change, Event
 from zot.features.checkpoints.diff import Counted, DiffLines, counted, diff_lines, differences
-from zot.features.checkpoints.object_store import Objects
+from zot.features.checkpoints.file_state import Objects
 from zot.features.checkpoints.restore_plan import (
     DONE,
     Item,

@@ -1,4 +1,4 @@
-"""A session, a format and a destination become a file: never in the place of another, and for its owner's eyes only."""
+"""Exports a session to a new private file, and the Markdown format."""
 
 from __future__ import annotations
 
@@ -160,8 +160,8 @@ _KEPT_KEYS = frozenset({"type", "id", "call_id", "time", "role", "mime_type", "d
 
 
 class Redaction:
-    """``secrets`` are known word for word; ``places`` are paths with what to write in their stead, the longest first.
-    Without ``shapes``, what only looks like a secret stays."""
+    """``secrets`` are exact texts, ``places`` paths with replacements, longest first. ``shapes`` also redacts what
+    looks like a secret."""
 
     def __init__(
         self, secrets: Collection[str] = (), places: Collection[tuple[str, str]] = (), *, shapes: bool = True

@@ -1,8 +1,4 @@
-"""A document as one HTML file: no script, no address, nothing loaded; it is light or dark as its reader likes it.
-
-Everything in it was written by a model, a tool or a stranger. It is escaped, links go only where a browser may go, and
-the page itself forbids scripts and requests.
-"""
+"""The HTML format: one file without scripts or requests. All content is untrusted and escaped."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
-"""Python extensions are compiled when they arrive, not when they start: into ``$ZOT_HOME/pycache``, never beside them.
-
-Whoever installs, makes, updates or trusts one calls ``compile_ahead``; the author's SDK finds the result (``zot.ext``).
-The extension's own interpreter compiles and runs nothing of it. What cannot be compiled is compiled at the start, as
-ever: a failure here is a line in the extension's log and nothing more.
-"""
+"""Compiles Python extensions to ``$ZOT_HOME/pycache`` when they are installed or trusted; ``zot.ext`` loads the
+result. The extension's own interpreter compiles without running anything. Failures only go to the extension's log."""
 
 from __future__ import annotations
 

@@ -1,10 +1,6 @@
-"""One extension as the host sees it: a small state machine over the lives of its process.
-
-    starting → greeting → ready → (stopping | gone | restarting → starting …)
-
-``starting`` waits for ``hello``; ``greeting`` is acknowledged and registering; ``gone`` is final until a reload. What
-it registered belongs to one life and leaves with it; that it is a guard, and what it guarded, is never forgotten.
-"""
+"""One extension: a state machine over the lives of its process, starting → greeting → ready → (stopping | gone |
+restarting → starting). ``starting`` waits for ``hello``, ``greeting`` registers, ``gone`` lasts until a reload.
+Registrations end with a life; being a guard does not."""
 
 from __future__ import annotations
 
@@ -117,11 +113,8 @@ class Restarts:
 
 
 class ExtensionChild:
-    """``before``: the child that this one replaces at a reload.
-
-    ``settled`` is set once it is ready or has failed; ``guarded`` is what it asked to intercept in any of its lives.
-    One that was a guard before, in this run or another, counts as one until its next hello.
-    """
+    """``before``: the child this one replaces. ``settled``: ready or failed. ``guarded``: everything it ever
+    intercepted. A former guard counts as one until its next hello."""
 
     def __init__(self, entry: DiscoveredExtension, owner: ChildOwner, *, before: ExtensionChild | None = None) -> None:
         self.entry = entry
@@ -171,8 +164,8 @@ class ExtensionChild:
         return self.state in ("greeting", "ready")
 
     def intercepting(self, event: str) -> bool:
-        """Whether it is to be asked. A guard is, even while it is not running, about what it guarded before; and about
-        tool calls until it has said, with ``ready``, that it guards something else."""
+        """Whether to call it. A guard is called even while it is not running, for what it guarded before, and for tool
+        calls until ``ready`` says otherwise."""
         if not self.guard:
             return self.alive and event in self.intercepts
         chosen = self._said_ready and bool(self.intercepts)
@@ -491,10 +484,7 @@ class ExtensionChild:
                 self._owner.received(self, frame)
 
     def _answered(self, kind: Kind, answer: Answer) -> None:
-        """An answer nobody waits for (late, a second one, the wrong kind) is dropped and reported.
-
-        With an id nobody ever asked with, it was meant for the one open question of its kind, which fails.
-        """
+        """Unexpected answers are dropped and reported. An unknown id fails the only open question of its kind."""
         question = self._open_questions.get((kind, answer.id))
         if question is not None and not question.done():
             question.set_result(answer)
@@ -505,10 +495,8 @@ class ExtensionChild:
             self._fail_only(kind, BadFrame(text))
 
     def _fail_only(self, kind: Kind, error: ExtensionError) -> None:
-        """If exactly one question of this kind is open, there will be no answer to it.
-
-        Interceptions wait for the real one: whoever writes into the pipe of a child must not decide for it.
-        """
+        """Fail the only open question of this kind. Interceptions keep waiting: a writer into the child's pipe must
+        not decide for it."""
         if kind == "intercept":
             return
         waiting = [each for (of, _), each in self._open_questions.items() if of == kind and not each.done()]

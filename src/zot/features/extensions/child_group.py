@@ -1,7 +1,4 @@
-"""All the children of a host: started side by side, waited for together, stopped together.
-
-The tasks are the host's. One child's delay or death never holds up another.
-"""
+"""All children of a host: started, awaited and stopped in parallel. The tasks belong to the host."""
 
 from __future__ import annotations
 

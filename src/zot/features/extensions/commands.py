@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import msgspec
 
-from zot.core.pending_input import FirstCall
+from zot.core.state import FirstCall
 from zot.errors import ExtensionError
 from zot.features.extensions.child import ExtensionChild, new_id
 from zot.features.extensions.inbound_requests import PanelRequests

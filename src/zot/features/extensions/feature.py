@@ -1,4 +1,4 @@
-"""Extensions in a conversation: their host, which starts when the conversation does, and what front ends ask it for."""
+"""Extensions in a conversation: starts the host and offers it to front ends."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""A tool that lives in an extension: the call goes over the wire, and whatever comes back becomes a result.
-
-The model always gets one: nothing a child sends, or fails to send, can break the turn. An abandoned call is cancelled
-in the child if it said that it understands that. ``wire_blocks`` is the other direction: a result as extensions see it.
-"""
+"""Tools of extensions: calls go over the wire, and every outcome becomes a result. ``wire_blocks`` converts results
+for extensions."""
 
 from __future__ import annotations
 

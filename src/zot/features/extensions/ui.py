@@ -1,4 +1,4 @@
-"""Null object of ``agent.extension_ui``: shows nothing, and is the base of front ends that show a part."""
+"""Null object of ``agent.extension_ui`` and base class of front ends that show a part."""
 
 from __future__ import annotations
 

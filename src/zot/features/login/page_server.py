@@ -1,9 +1,5 @@
-"""The loopback server behind the key page. It takes one key, from the one browser that its address was opened in.
-
-Any web page can send requests to this machine, and other users may see addresses: so the Host and the Origin must be
-ours, the address works for whoever opens it first (a cookie remembers who that was), and each form is good for one
-try. Everything else gets a page that says so, and the login goes on.
-"""
+"""Loopback server of the key page; accepts one key from one browser. Any web page can send requests here, so Host and
+Origin are checked, a cookie binds the first browser, and each form works once."""
 
 from __future__ import annotations
 

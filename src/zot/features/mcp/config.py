@@ -1,8 +1,5 @@
-"""Which MCP servers a run has: the entries of the user's file, the project's files and ``--mcp-config``.
-
-Reading starts nothing and expands nothing, so that what a person is shown is what the file says. A file that cannot be
-used costs its own servers and one line. The nearest entry of a name wins: the flag's, the project's, the user's.
-"""
+"""Configured MCP servers: user file, project files, ``--mcp-config``; the nearest entry of a name wins. Reading
+starts and expands nothing, so that the user sees what the file says."""
 
 from __future__ import annotations
 
@@ -43,8 +40,8 @@ class ServerLogin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """One server as it was configured, nothing expanded. ``origin`` is ``user``, ``project``, ``flag`` or ``plugin
-    NAME``; ``root`` is the directory it belongs to; ``given`` has variables that only its origin knows."""
+    """A server as configured, unexpanded. ``origin``: ``user``, ``project``, ``flag`` or ``plugin NAME``; ``root``:
+    its directory; ``given``: variables of its origin."""
 
     name: str
     kind: Kind = "stdio"
@@ -62,8 +59,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     given: dict[str, str] = {}
 
     def shown(self, *, values: bool = True) -> str:
-        """The exact thing that would run, on one line. Where nobody decides about it, the ``values`` of variables and
-        headers are left out: they may be secret."""
+        """The command or URL on one line; without ``values`` the variables and headers, maybe secret, are omitted."""
         if self.kind == "http":
             pairs = (f"[{name}: {value if values else '…'}]" for name, value in self.headers.items())
             return " ".join((self.url, *pairs))
@@ -82,8 +78,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
 def load(
     home: Path, cwd: Path, files: Sequence[str] = (), *, installed: bool = True, problems: list[str]
 ) -> list[ServerConfig]:
-    """Every entry there is, the nearest last. A file that cannot be used is a problem; NotThere for one that was named
-    by hand and is missing or broken."""
+    """All entries, the nearest last. Unusable files are problems; NotThere for one named by hand."""
     found: list[ServerConfig] = []
     if installed:
         places = [(home / USER_FILE, "user"), *((cwd / name, "project") for name in PROJECT_FILES)]
@@ -93,7 +88,7 @@ def load(
             except ConfigError as error:
                 problems.append(f"mcp: {error}")
         if not is_missing(home / "plugins.json"):
-            from zot.features.plugins.installed_plugins import in_use  # few have plugins
+            from zot.features.plugins.components import in_use  # few have plugins
 
             found += [entry for parts in in_use(home, []) for entry in parts.servers]
     for typed in files:
@@ -244,8 +239,7 @@ def fields_of(entry: ServerConfig) -> dict[str, Any]:
 
 
 def expanded(entry: ServerConfig, look_up: Callable[[str], str | None]) -> tuple[ServerConfig, list[str]]:
-    """The entry with ``${VAR}`` and ``${VAR:-default}`` replaced, and the names that are not set and have no default:
-    those stay as they are written."""
+    """The entry with ``${VAR}`` and ``${VAR:-default}`` replaced, and the unset names, which stay as written."""
     missing: list[str] = []
 
     def value_of(name: str) -> str | None:

@@ -1,7 +1,4 @@
-"""Servers that other programs have configured, found where they keep them: Claude Code, Codex, VS Code and Cursor.
-
-Nothing of theirs is changed. What cannot be used is named with its reason.
-"""
+"""Imports MCP servers configured for Claude Code, Codex, VS Code and Cursor."""
 
 from __future__ import annotations
 

@@ -1,10 +1,5 @@
-"""MCP in a conversation: creates the host of a run from its configuration, skipping untrusted servers.
-
-The user's own files and ``--mcp-config`` are acts of the user, and plugins hand over what of theirs may run. What a
-project brings runs after exactly that entry was trusted, with its command before the person's eyes. Where nothing has
-changed since a run before, all that a first request needs is one remembered sentence, and the files are read when a
-server is first thought of.
-"""
+"""MCP in a conversation: creates the host of a run, skipping untrusted servers. If nothing changed since the last
+run, one cached sentence is enough for the first request, and files are read on first use."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""All MCP servers of a run, and the seam between them and the agent: which there are, which may run, which are running.
-
-Making it reads files and starts nothing. Servers start on first use, or in the background in modes that stay; every one
-of them ends with ``stop``, whatever state it is in.
-"""
+"""All MCP servers of a run. Creating the host starts nothing; servers start on first use or in the background, and
+``stop`` ends all of them."""
 
 from __future__ import annotations
 
@@ -22,12 +19,12 @@ if TYPE_CHECKING:
     from zot.core.agent import Agent
     from zot.features.mcp.config import ServerConfig
     from zot.features.mcp.list_cache import Listed, ResourceRow, ToolRow
+    from zot.features.mcp.protocol import Link
     from zot.features.mcp.server import Server
     from zot.features.mcp.session import Ask
-    from zot.features.mcp.transport import Link
     from zot.features.trust import Untrusted
     from zot.provider.auth.auth_store import AuthStore
-    from zot.provider.auth.oauth.login_progress import Tell
+    from zot.provider.auth.oauth.token_endpoint import Tell
     from zot.provider.http.pool import HttpPool
     from zot.system.background_tasks import BackgroundTasks
 
@@ -66,11 +63,10 @@ class _Loaded:
 
 
 class McpHost:
-    """``entries`` are the servers that may run, or how to find them, which waits until one is thought of; then
-    ``description`` is what the model is told meanwhile. ``pins`` are the setting's, ``named`` the tools this run was
-    told to have. ``untrusted`` wait for a person. ``on_tools_changed`` is called when ``tools`` would answer
-    differently, ``on_state`` when ``statuses`` would, ``on_stop`` at the end; ``tell`` reaches the person.
-    ``asked`` is who answers servers' questions."""
+    """``entries`` are the servers that may run, or a function that finds them later; until then ``description`` is for
+    the model. ``pins``: the setting; ``named``: tools of this run; ``untrusted``: servers awaiting trust.
+    ``on_tools_changed``, ``on_state`` and ``on_stop`` are callbacks, ``tell`` notifies the user, ``asked`` answers
+    questions."""
 
     def __init__(
         self,
@@ -271,7 +267,7 @@ class McpHost:
         """Those of the servers that have something to read; the tool for it joins with the first."""
         found = [name for name in names if (listed := self._listed(name)) is not None and listed.resources]
         if found and self._resources is None:
-            from zot.features.mcp.resources import ResourceTool
+            from zot.features.mcp.prompts import ResourceTool
 
             self._resources = ResourceTool(self)
             self.on_tools_changed()

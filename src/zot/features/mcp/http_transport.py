@@ -1,9 +1,5 @@
-"""A server that is reached by streamable HTTP: one POST for each message, its answer as JSON or as a stream of events.
-
-Nothing is sent to another host than the one that was configured: a redirect there is an error that names it. In the
-modern era giving up a request is closing its stream; in the classic one the server is told. A login is asked for by the
-server, kept fresh by ``signer``, and never waited for here.
-"""
+"""Streamable HTTP transport: one POST per message, answered with JSON or an event stream. Redirects to other hosts
+are errors. ``signer`` provides the login; nothing here waits for one."""
 
 from __future__ import annotations
 
@@ -14,8 +10,16 @@ from urllib.parse import urljoin, urlsplit
 
 from zot import __version__
 from zot.errors import ProviderError
-from zot.features.mcp.protocol import MODERN, Incoming, McpError, NeedsLogin, ServerGone, SessionExpired, read_message
-from zot.features.mcp.transport import Hear
+from zot.features.mcp.protocol import (
+    MODERN,
+    Hear,
+    Incoming,
+    McpError,
+    NeedsLogin,
+    ServerGone,
+    SessionExpired,
+    read_message,
+)
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool, HttpResponse
 from zot.provider.http.sse import SseParser

@@ -1,9 +1,5 @@
-"""Logging in to a server by OAuth: the server says who vouches for its visitors (RFC 9728), and that one is asked.
-
-A login belongs to the server's address, not to a name in a file: another address under the same name gets no token.
-Tokens lie in the credential store, what is needed to refresh them beside the lists; neither is ever removed because
-something went wrong. ``StoredLogin`` signs requests and never waits for a person.
-"""
+"""OAuth login to an MCP server (RFC 9728). A login belongs to the server's address, not to its name. Tokens are in
+the credential store; failures never remove them."""
 
 from __future__ import annotations
 
@@ -22,10 +18,10 @@ from zot.features.mcp.protocol import list_in
 from zot.provider.auth.auth_store import AuthStore, OAuthToken
 from zot.provider.auth.oauth.browser_login import login_in_browser
 from zot.provider.auth.oauth.http_requests import JsonResponse, get, host_of, shown
-from zot.provider.auth.oauth.login_progress import Pasted, Tell
 from zot.provider.auth.oauth.refresh import refresh_login, stored_login
 from zot.provider.auth.oauth.server_metadata import find_server
 from zot.provider.auth.oauth.settings import OAuthSettings
+from zot.provider.auth.oauth.token_endpoint import Pasted, Tell
 from zot.provider.http.pool import HttpPool
 from zot.system.files import make_private_dir
 from zot.system.json_store import JsonStore
@@ -158,8 +154,8 @@ def log_out(store: AuthStore, url: str) -> bool:
 
 
 class StoredLogin:
-    """A ``Signer``: the stored token, refreshed before it ends and once after a refusal. What goes wrong with that is
-    kept in ``problem``; the old token is tried all the same."""
+    """A ``Signer`` with the stored token, refreshed before it ends and after a refusal. Failures are in ``problem``;
+    the old token is tried."""
 
     def __init__(self, store: AuthStore, url: str, login: ServerLogin, *, proxy: str = "") -> None:
         self.problem = ""

@@ -1,8 +1,5 @@
-"""One server over a run: started when it is first needed, stopped when nobody needed it for five minutes.
-
-Starting happens once however many wait for it, and goes on when one of them gives up. Every start asks for the lists
-again unless the server said how long they hold; a list that changed is told in one line.
-"""
+"""One server during a run: started on first use, stopped after five idle minutes. Concurrent starts share one. Each
+start refreshes the lists unless the server set their lifetime."""
 
 from __future__ import annotations
 
@@ -21,6 +18,7 @@ from zot.features.mcp import list_cache
 from zot.features.mcp.config import ServerConfig, expanded
 from zot.features.mcp.list_cache import Era, Listed, PromptRow, ResourceRow, ToolRow
 from zot.features.mcp.protocol import (
+    Link,
     McpError,
     NeedsLogin,
     NoAnswer,
@@ -31,7 +29,6 @@ from zot.features.mcp.protocol import (
     text_of,
 )
 from zot.features.mcp.session import Ask, McpSession, Progress
-from zot.features.mcp.transport import Link
 
 if TYPE_CHECKING:
     from zot.system.background_tasks import BackgroundTasks

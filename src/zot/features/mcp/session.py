@@ -1,8 +1,5 @@
-"""A conversation with one server: which era it speaks, and one request after another with a bound on each.
-
-Nothing a server does can hold zot up: every wait ends, what it sends unasked is heard and judged, and an answer that
-asks for something first (``input_required``, or a question of its own in the classic era) is put to ``asked``.
-"""
+"""Session with one server: detects the era and sends requests with timeouts. Questions of the server
+(``input_required``) go to ``asked``."""
 
 from __future__ import annotations
 
@@ -15,8 +12,7 @@ import msgspec
 from zot.features.mcp import protocol
 from zot.features.mcp.elicitation import Elicitation, read_question
 from zot.features.mcp.list_cache import Era
-from zot.features.mcp.protocol import Incoming, McpError, NeedsLogin, NoAnswer, ServerGone
-from zot.features.mcp.transport import Link
+from zot.features.mcp.protocol import Incoming, Link, McpError, NeedsLogin, NoAnswer, ServerGone
 from zot.system.background_tasks import BackgroundTasks
 
 DISCOVER_S = 4.0  # for a server that may be of either era; an answer that comes later still counts
@@ -29,8 +25,7 @@ Progress = Callable[[str], None]
 
 
 class McpSession:
-    """``open`` first. ``asked`` puts a server's question to a person, None where nobody can answer; ``changed`` hears
-    the kind of a list that is no longer what it was (``tools``, ``prompts``, ``resources``)."""
+    """Call ``open`` first. ``asked`` answers questions of the server; ``changed`` receives the kind of list."""
 
     def __init__(self, name: str, link: Link, *, asked: Ask | None, changed: Callable[[str], None]) -> None:
         self.name = name
@@ -155,8 +150,7 @@ class McpSession:
         headers: Mapping[str, str] | None = None,
         progress: Progress | None = None,
     ) -> msgspec.Raw:
-        """The result, after whatever the server wanted to know first. ``seconds`` is how long it may be silent: its
-        progress begins them anew. ``headers`` go along where a transport has any."""
+        """The result, after questions of the server. ``seconds`` limits silence; progress restarts it."""
         given = dict(params or {})
         for _ in range(MOST_ROUNDS):
             try:

@@ -1,8 +1,5 @@
-"""A server that is a child process: one message a line through its stdin and stdout, its stderr into a log.
-
-It is stopped by closing its stdin, then SIGTERM and SIGKILL for it and everything it started: launchers leave
-grandchildren, and some servers do not mind that nobody talks to them any more.
-"""
+"""Stdio transport: a child process with one message per line; stderr goes to a log. Stopping closes stdin, then
+signals the whole process tree, since launchers leave grandchildren."""
 
 from __future__ import annotations
 
@@ -14,8 +11,7 @@ from typing import Any
 
 from zot.errors import ExtensionError, in_words
 from zot.features.child_process import JsonLineProcess, start_process
-from zot.features.mcp.protocol import Incoming, McpError, ServerGone, read_message
-from zot.features.mcp.transport import Hear
+from zot.features.mcp.protocol import Hear, Incoming, McpError, ServerGone, read_message
 from zot.features.process_log import ProcessLog
 from zot.system.processes import Jailer
 from zot.wire import limits

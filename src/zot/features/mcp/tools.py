@@ -1,8 +1,5 @@
-"""What the model gets of MCP servers: their tools once they were looked up, and ``mcp_search`` to look them up with.
-
-A tool is called like any other: interceptors, the gate and limits stand before it. What a server says of its own tools
-(``readOnlyHint`` and the like) is shown and never believed.
-"""
+"""MCP tools for the model, and ``mcp_search`` to find them. Hints of servers (``readOnlyHint``) are shown but not
+trusted."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""What a package says it is: Agent Plugins 1.0 (``plugin.json``), or Claude Code's (``.claude-plugin/plugin.json``).
-
-The first is read by its rules: an unknown field is told and ignored, any other violation refuses the package. The
-second is read as its authors know it: a name is enough.
-"""
+"""Plugin manifests: Agent Plugins 1.0 (``plugin.json``), read strictly, and Claude Code's
+(``.claude-plugin/plugin.json``), where a name is enough."""
 
 from __future__ import annotations
 

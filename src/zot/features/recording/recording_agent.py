@@ -33,8 +33,8 @@ from zot.core.events import (
     ToolUseStart,
 )
 from zot.core.interceptors import Interceptor, InterceptorFailed, PromptVerdict, TextVerdict, ToolVerdict, TurnVerdict
-from zot.core.pending_input import PendingPrompt
 from zot.core.permission_gate import ConfirmGate
+from zot.core.state import PendingPrompt
 from zot.core.tool import Tool, ToolContext, ToolResult
 from zot.features.recording.recorder import INSIDE, Recorder
 from zot.provider.messages import ImageBlock, Message, ToolCallBlock, Usage

@@ -1,9 +1,5 @@
-"""Where skills come from, and which one wins.
-
-A skill is a directory with a SKILL.md, whose head, a few lines between two ``---``, names and describes it. The first
-of a name wins, in the order of ``_sources``; a hidden one is reported, never dropped in silence. Only heads are read
-here, the body when it is asked for; a search directory that does not exist costs one failed system call.
-"""
+"""Finds skills: directories with a SKILL.md whose head has name and description. The first of a name wins, in the
+order of ``_sources``; hidden ones are reported. Bodies are read on use."""
 
 from __future__ import annotations
 
@@ -32,10 +28,8 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 class Skill(msgspec.Struct, frozen=True):
-    """``path`` is the SKILL.md, or ``builtin:<directory>``; ``label`` says where it was found.
-
-    ``within`` is the directory its links must not leave, if it came with a project or an extension.
-    """
+    """``path`` is the SKILL.md or ``builtin:<directory>``, ``label`` its source, ``within`` the directory its links
+    must not leave."""
 
     name: str
     description: str
@@ -175,12 +169,8 @@ def _directories(root: Path, problems: list[str]) -> list[str]:
 
 
 class Frontmatter(msgspec.Struct, frozen=True):
-    """The head, in the small part of YAML that skills use.
-
-    That is scalars (plain, quoted, ``>`` and ``|`` blocks), lists (inline or one ``- item`` per line) and one map of
-    lists. Unknown keys, comments and lines that make no sense are passed over. ``allowed_tools`` and ``permissions``
-    are told to the model and enforced by nobody.
-    """
+    """The head, in a subset of YAML: scalars, ``>`` and ``|`` blocks, lists, one map of lists; other lines are
+    ignored. ``allowed_tools`` and ``permissions`` are shown to the model, not enforced."""
 
     name: str = ""
     description: str = ""

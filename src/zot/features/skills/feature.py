@@ -1,4 +1,4 @@
-"""Skills in a conversation: a list of them in the system prompt, and the ``skill`` tool that loads one."""
+"""Skills in a conversation: a list in the system prompt, and the ``skill`` tool."""
 
 from __future__ import annotations
 
@@ -47,10 +47,8 @@ def _pointer(skill: Skill, user_home: Path) -> str:
 
 
 class SkillTool:
-    """Hands out a skill's text by name; whatever goes wrong is an error result the model can act on.
-
-    ``skills`` may be replaced by a fresh discovery at any time. ``beneath`` is where a jail opens those of the project.
-    """
+    """Returns a skill's text by name; failures are error results. ``skills`` may be replaced; ``beneath`` opens
+    project skills in a jail."""
 
     name = "skill"
     description = "Load a skill's instructions by name."

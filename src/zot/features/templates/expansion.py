@@ -1,7 +1,5 @@
-"""A prompt that is the name of a template is said as what the template makes of it, by the model the template wants.
-
-The model is that of this prompt alone; where there is none of that name, the current one answers and a line says so.
-"""
+"""Expands ``/name arguments`` to the text of its template, for the model the template names; without that model, the
+current one answers."""
 
 from __future__ import annotations
 

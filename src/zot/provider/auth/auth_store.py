@@ -1,10 +1,6 @@
-"""``auth.json``: the credentials people stored. Private (0600), replaced whole, changed under a lock.
-
-``anthropic``, ``openai`` and ``kimi`` are always written, other providers live under
-``additional_api_key_creds`` and further accounts under ``accounts`` (see there); keys zot does not know are kept. A
-file that cannot be parsed is a ConfigError and is never overwritten. With the system's keyring the secrets are there,
-and an entry names the item that has them.
-"""
+"""``auth.json``: stored credentials, private (0600), replaced as a whole, changed under a lock. Unknown keys are
+preserved, and a file that cannot be parsed is a ConfigError and is never overwritten. With a system keyring the
+secrets are there, and an entry names the item."""
 
 from __future__ import annotations
 
@@ -92,11 +88,8 @@ class AuthEntry(msgspec.Struct, frozen=True):
 
 
 class AuthStore:
-    """The file as an object. Nothing is kept in memory: another process may log in or out at any time.
-
-    ``keyring``: what is stored from now on goes there. ``notices`` collects what a user should be told once, such as
-    file permissions that had to be tightened. Without an account's name the active one is meant.
-    """
+    """``auth.json``, read on each access because other processes may change it. With ``keyring`` new secrets go there;
+    ``notices`` collects messages for the user. Without an account name the active one is used."""
 
     def __init__(self, home: Path, *, keyring: bool = False) -> None:
         self._file = _AuthFile(home / "auth.json", self._tighten)
@@ -157,8 +150,7 @@ class AuthStore:
         self._log_in(provider, account, AuthEntry(oauth=token))
 
     def renew_oauth(self, provider: str, account: str, token: OAuthToken, *, before: OAuthToken | None = None) -> None:
-        """Put a refreshed login where the account stands now: whoever chose another one meanwhile keeps it. With
-        ``before`` only in its place: who logged out or in again meanwhile keeps that, too."""
+        """Store a refreshed login for its account; with ``before`` only if that is still the stored one."""
         old = ""
         with self._file.edit() as raw:
             there = self._shape(raw, provider, account)
@@ -199,8 +191,8 @@ class AuthStore:
         self._forget(old)
 
     def _put(self, raw: dict[str, Any], provider: str, account: str, entry: AuthEntry) -> str:
-        """Put one entry in the place of another; the keyring item to delete once the file is written. In the keyring a
-        login that is renewed keeps its item, so that its secrets change in one step; any other gets a new one."""
+        """Replace one entry; returns the keyring item to delete after the write. A renewed login keeps its item, so
+        that its secrets change in one step."""
         before = _read_account(raw, provider, account)
         kept = _unknown(before, AuthEntry)
         fields = _fields(entry, before)

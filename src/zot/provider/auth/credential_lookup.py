@@ -1,9 +1,6 @@
-"""Where a credential comes from, in order: ``--api-key``, the environment, ``auth.json`` or the keyring it names,
-``api_key_command``, and for Amazon the profile its other programs use.
-
-Nothing here talks to the network. A key command and a keyring may take long, and block: from an event loop, look up in
-a thread. A command's answer stays in the memory of this process, and background work asks neither of them.
-"""
+"""Finds a credential: ``--api-key``, the environment, ``auth.json`` or the keyring, ``api_key_command``, then an AWS
+profile. No network access. A key command and a keyring may block, so call this in a thread; background work uses
+neither."""
 
 from __future__ import annotations
 
@@ -32,8 +29,7 @@ _LINE_LIMIT = 64 * 1024
 
 
 class Credential(msgspec.Struct, frozen=True):
-    """A key or token and where it was found. ``account_id`` is the provider's name for who logged in, ``account`` the
-    user's for what is stored."""
+    """A key or token. ``account_id`` is the provider's name of the account, ``account`` the user's."""
 
     key: str
     method: Literal["apikey", "oauth"] = "apikey"
@@ -58,8 +54,8 @@ def find_credential(
     commands: Mapping[str, KeyCommand] | None = None,
     background: bool = False,
 ) -> Credential | None:
-    """The provider's credential, or None. NotLoggedIn when a stored login has expired, ConfigError when a file
-    or a key command is wrong. ``background`` runs no key command and asks no keyring."""
+    """The credential or None; NotLoggedIn if a login expired, ConfigError for a bad file or key command.
+    ``background`` runs no key command and opens no keyring."""
     if api_key:
         return Credential(api_key, source="flag")
     if found := _from_environment(provider, environ):

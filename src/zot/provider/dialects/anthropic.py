@@ -1,11 +1,6 @@
-"""The Anthropic Messages dialect.
-
-What was sent in one turn is sent byte for byte in the next: one wire message per transcript message, no merging,
-tools in their order. Only two cache markers move: one stands on the newest user content, the other where that one stood
-in the request before, for the provider looks no further back than 20 blocks from a marker, and a step may add more. A
-stream ends with ``message_stop`` and with nothing else. Its blocks are keyed by index; block types zot does not ask for
-(server tools, citations, compaction) are skipped.
-"""
+"""The Anthropic Messages dialect. Messages already sent are repeated byte for byte so that the provider's cache
+applies; only two cache markers move, because the provider looks back at most 20 blocks from a marker. Unrequested
+block types are skipped."""
 
 # No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
 import os
@@ -164,8 +159,8 @@ def _marked(
 
 
 def _last_answer(messages: Sequence[Message], end: int) -> int:
-    """Where the model's last answer stands: the request it answered had its newest marker before that. A call that
-    nobody asked the model about is no answer."""
+    """Index of the last model answer; the previous request had its newest marker before it. Calls of extensions do not
+    count."""
     for place in reversed(range(end)):
         if messages[place].role == "assistant" and "origin_extension" not in messages[place].meta:
             return place

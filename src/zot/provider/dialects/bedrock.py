@@ -1,8 +1,5 @@
-"""The dialect of Amazon Bedrock: ConverseStream, for every model Bedrock serves.
-
-A request is signed with an access key, or carries a bearer key. User and assistant take turns here, so neighbours of
-one role are sent as one message; tools must be declared whenever the transcript holds calls. A stream ends with
-``metadata``, or with the connection once ``messageStop`` came.
+"""The Amazon Bedrock dialect (ConverseStream). Neighbouring messages of one role are merged, and tools are declared
+whenever the transcript contains calls. A stream ends with ``metadata``, or with the connection after ``messageStop``.
 """
 
 # No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
@@ -174,8 +171,7 @@ def _tools(request: Request) -> list[dict[str, Any]]:
 
 
 def _messages(request: Request, provider: str, sent: Sent) -> list[dict[str, Any] | msgspec.Raw]:
-    """The newest user content carries the mark up to which all of it is cached, and the user content before it keeps
-    the mark of the last request, so that what was written there is found again."""
+    """The newest user content gets a cache mark, and the one before it keeps the mark of the previous request."""
     model = request.model
     messages = _turns(sent.repaired(request.messages), model, provider)
 

@@ -1,9 +1,6 @@
-"""The dialect of Google's Gemini models: ``streamGenerateContent``, at the Gemini API and at Vertex AI.
-
-Thought signatures belong to the very part they came with and go back with it, unchanged: a reasoning block behind the
-part carries each, and names the characters of a text it belongs to. A stream ends with the connection, once a finish
-reason was seen. Calls come whole; most have no id, and those get one that never goes out.
-"""
+"""The Google Gemini dialect (``streamGenerateContent``), at the Gemini API and at Vertex AI. A thought signature goes
+back with the part it came with, in a reasoning block after that part. A stream ends with the connection after a
+finish reason."""
 
 # No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
 import re
@@ -231,8 +228,8 @@ def _own_id(id: str) -> dict[str, str]:
 
 
 def _sign(parts: list[_Part], block: ReasoningBlock, start: int) -> int:
-    """Give a signature back to its part; where the last text part begins after that. Thoughts without one are not
-    sent: the model does not read them."""
+    """Attach a signature to its part; returns where the last text part begins. Thoughts without a signature are not
+    sent."""
     seal = {"thoughtSignature": block.encrypted_content}
     place = _PLACE.fullmatch(block.reasoning_id)
     if not block.encrypted_content:

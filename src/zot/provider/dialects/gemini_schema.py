@@ -1,8 +1,5 @@
-"""JSON Schema as Gemini takes it: a part of OpenAPI's schema objects, where an unknown word refuses the whole request.
-
-What has a counterpart is translated (references are put in place, ``const``, ``oneOf``, lists of types), what has none
-is left out: a model then knows less about an argument, and the tool still checks what it gets.
-"""
+"""Converts JSON Schema to the subset that Gemini accepts. Keywords without a counterpart are dropped, since one
+unknown keyword makes Gemini refuse the request."""
 
 from __future__ import annotations
 

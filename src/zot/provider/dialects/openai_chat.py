@@ -1,9 +1,6 @@
-"""The OpenAI chat-completions dialect, which ollama, kimi and most other servers speak, each a little differently.
-
-Tool results are text on this API: their images travel in a user message made at request time, so that the transcript
-stays free of it. The stream goes on after ``finish_reason`` for the usage chunk; it ends at ``[DONE]`` or, once a
-finish reason was seen, with the connection.
-"""
+"""The OpenAI chat-completions dialect, also spoken by ollama, kimi and most other servers. Tool results are text
+here, so their images go into a user message made at request time. A stream ends at ``[DONE]``, or with the connection
+after a finish reason."""
 
 # No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
 from collections.abc import Mapping, Sequence
@@ -352,11 +349,8 @@ class OpenAIChatDecoder(ResponseBuilder):
             self._announce(call, out)
 
     def _called(self, piece: _ToolCall, function: _Function) -> _ChatTool:
-        """The call a piece belongs to.
-
-        Some servers leave the index out, some give every parallel call index 0, and some invent a new id with
-        each piece: a piece opens a new call when it names a function under another id.
-        """
+        """The call a piece belongs to. Servers omit the index, repeat index 0 or invent ids, so a piece opens a new
+        call only if it names a function under another id."""
         key = piece.index if piece.index is not None else self._last_key(piece)
         if piece.id:
             self._keys.setdefault(piece.id, key)

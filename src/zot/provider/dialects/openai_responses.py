@@ -1,10 +1,6 @@
-"""The OpenAI Responses dialect: at ``/v1/responses`` with a key, at the endpoint's own URL with a subscription.
-
-Stateless: nothing is stored at the provider, and every request carries the whole state. Reasoning items go back
-sealed to the model that made them. The subscription route, told apart by ``Endpoint.oauth``, takes no output limit
-and no temperature. Events are told apart by the ``type`` in their JSON. Items keep their order, so that reasoning
-stands before the call it led to; item types zot does not ask for are skipped.
-"""
+"""The OpenAI Responses dialect: ``/v1/responses`` with a key, the endpoint's own URL with a subscription. Stateless:
+each request carries the whole transcript, reasoning items in encrypted form. The subscription (``Endpoint.oauth``)
+takes no output limit and no temperature."""
 
 # No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
 from collections.abc import Iterator, Mapping, Sequence

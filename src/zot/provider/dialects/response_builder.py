@@ -1,9 +1,5 @@
-"""One answer while it arrives: its parts in order of first appearance, its usage, and its one ending.
-
-The decoders of all dialects are built on this. They add what an event means; here is what they share: the assembled
-message, the rule "exactly one UsageReported, then exactly one Finished", and that a connection which ends without
-its terminal marker is a retryable failure.
-"""
+"""Base class of decoders: collects the parts and the usage of one answer. It emits exactly one UsageReported, then
+one Finished; a connection that ends without its terminal marker is a retryable failure."""
 
 from __future__ import annotations
 

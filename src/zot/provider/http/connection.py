@@ -1,8 +1,5 @@
-"""One socket to a server: plain, TLS, or a tunnel through a proxy.
-
-Bytes pile up in ``data_received`` and are handed out all at once, so a burst of small writes by the server
-costs one wake-up. Every fault is a TransportFailed that names the real reason.
-"""
+"""One connection to a server: plain, TLS, or tunnelled through a proxy. Received bytes are buffered and returned at
+once, so that a burst costs one wake-up. Every fault is a TransportFailed with its reason."""
 
 from __future__ import annotations
 

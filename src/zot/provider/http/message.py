@@ -1,9 +1,5 @@
-"""HTTP/1.1 as bytes: request heads out, response heads in, and the three ways a response body ends.
-
-No sockets here. Anything that could start a second header is refused. A body's ``feed`` returns the payload found
-so far in one piece, because one join is cheaper than many small deliveries; ``done`` says that the body ended, and
-``extra`` holds the bytes after it.
-"""
+"""HTTP/1.1 messages as bytes: request heads, response heads and the three kinds of body. Input that could start a
+second header is refused."""
 
 from __future__ import annotations
 

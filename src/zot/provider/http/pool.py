@@ -1,8 +1,5 @@
-"""A small HTTP/1.1 client for streams: keep-alive connections, TLS, proxies and nothing else (decision 002).
-
-Responses hand out their body in large pieces. A body read to its end returns the connection to the pool;
-anything else closes it. No redirects, no cookies, no compression, no HTTP/2.
-"""
+"""HTTP/1.1 connection pool: keep-alive, TLS, proxies; no redirects, cookies, compression or HTTP/2 (decision 002). A
+body read to its end returns the connection to the pool; anything else closes it."""
 
 from __future__ import annotations
 
@@ -38,11 +35,8 @@ class HttpPool:
     async def dispatch(
         self, request: HttpRequest, *, insecure: bool = False, connect_timeout: float = 30.0
     ) -> HttpResponse:
-        """Dispatch the request and wait for the response head.
-
-        Raises TransportFailed, or BadRequest for a request that cannot be written. When a reused connection dies
-        before the first byte of an answer, the request is dispatched again on a fresh one.
-        """
+        """Send the request and wait for the response head; TransportFailed or BadRequest. If a reused connection dies
+        before the first byte, the request is repeated on a new one."""
         url = parse_url(request.url)
         proxy = proxy_for(url, self._environ, self._proxy)
         head = encode_head(request, url, proxy)

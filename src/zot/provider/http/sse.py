@@ -1,8 +1,5 @@
-"""Server-sent events out of bytes, however the network cut them. No decoding, no sockets, no waiting.
-
-Lines end in LF, CRLF or CR. Whole events are cut out with ``bytes.split``; only what does not look like the
-two common shapes is read line by line, so an event costs about a microsecond.
-"""
+"""Parser of server-sent events. Common shapes are split with ``bytes.split``; only others are read line by line, so
+that an event costs about 1 µs."""
 
 from __future__ import annotations
 
@@ -25,11 +22,8 @@ class SseEvent(msgspec.Struct, frozen=True, gc=False):
 
 
 class SseParser:
-    """Feed it bytes, get the events they complete. ``close`` gives what the end of input completes.
-
-    An event, or an unfinished line, larger than ``limit`` raises TransportFailed. So do an event of countless lines and
-    a stream that does not end.
-    """
+    """Feed bytes, get completed events; ``close`` returns the last ones. Events over ``limit``, with too many lines,
+    or without an end raise TransportFailed."""
 
     def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
         self._limit = limit

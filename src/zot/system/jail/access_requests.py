@@ -1,9 +1,6 @@
-"""What a call that failed in a jail wanted outside, and the policy that has exactly that more.
-
-A command's own words name the path or host it could not have. They may be lies, so each is believed only where it
-holds: the path is there outside, the user may have it, and the policy has not. What other programs obey later, zot's
-own files and whole homes are never wished for, whoever names them. A person decides; nothing here grants anything.
-"""
+"""Finds the outside paths and hosts that a jailed command needed, and the policy that adds exactly those. Output of a
+command is untrusted, so each must exist, be accessible to the user and be missing in the policy; zot's own files,
+startup files and whole homes are never offered. The user decides."""
 
 from __future__ import annotations
 

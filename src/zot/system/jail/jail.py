@@ -1,7 +1,5 @@
-"""A policy that commands run in, and what this machine can hold of it: *full*, *reduced*, or nothing and why.
-
-A run asks this once, when it begins; how a command gets inside (``starting``) is loaded for the first of them.
-"""
+"""A policy and the level this machine can enforce: *full*, *reduced*, or none with the reason. ``launcher`` is
+imported for the first command."""
 
 from __future__ import annotations
 
@@ -87,8 +85,8 @@ def _trouble_with(program: str) -> str:
 
 
 class Jail:
-    """``close`` it at the end: that removes its private directories. What starts commands is made for the first one.
-    ``within`` is the jail a wider one comes from: they share a home and a temporary directory, and end together."""
+    """``close`` removes its private directories. ``within`` is the narrower jail it comes from, whose home and
+    temporary directory it shares."""
 
     def __init__(self, policy: Policy, machine: Machine, home: str = "", within: Jail | None = None) -> None:
         if not machine.level:

@@ -1,9 +1,6 @@
-"""Files beneath the jail's roots, for the tools that run in zot's own process: opened so that no link can lead out.
-
-The kernel does the looking (``openat2``); a path that was checked and then opened would lose the race against a command
-that swaps a directory for a link in between. Where the kernel cannot, links are not followed at all. What is written
-goes by the name of a directory that is held open, and a link in the last place is replaced, never followed.
-"""
+"""Opens files beneath the jail's roots for tools in zot's process; no link can lead out (``openat2``). Checking first
+and opening later would lose a race against a command. Without ``openat2`` links are not followed at all, and a link
+in the last place is replaced."""
 
 from __future__ import annotations
 
@@ -118,8 +115,7 @@ class Beneath:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
 
     def _readable(self, name: str, flags: int) -> int:
-        """Where a link leads from one root to another, or to a single file, it is followed here, for the kernel would
-        not; what it leads to is opened beneath that other root."""
+        """Follows links from one root to another, or to a single file, which ``openat2`` refuses."""
         readable = self._policy.readable
         if name in self._single:
             return self._opened_single(name, flags)

@@ -1,4 +1,4 @@
-"""The few system calls that Python does not have, each a function that raises OSError like those it has."""
+"""System calls that Python lacks; they raise OSError."""
 
 from __future__ import annotations
 

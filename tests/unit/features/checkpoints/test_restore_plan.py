@@ -15,8 +15,7 @@ from zot.errors import ToolError
 from zot.features.checkpoints import restore_plan
 from zot.features.checkpoints.change_log import Change, read_ledger
 from zot.features.checkpoints.diff import counted, diff_lines, differences, figures
-from zot.features.checkpoints.file_state import FileState
-from zot.features.checkpoints.object_store import Objects
+from zot.features.checkpoints.file_state import FileState, Objects
 from zot.features.checkpoints.restore_plan import carry_out, points
 
 

@@ -1,8 +1,5 @@
-"""A copy of an extension's directory: files with their permission bits, links as links.
-
-A link that leads out of the extension into the repository it is part of becomes what it leads to, so that the copy
-needs nothing of the checkout; any other is never followed. Pipes, sockets and devices are left out and named, and so is
-what git ignores and looks like the author's own data. git's own files and bytecode stay behind.
+"""Copies the directory of an extension: files with permission bits, links as links. Links into the same repository
+are replaced by their targets. Special files, git's files, bytecode and ignored files that look like data are skipped.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is installed, for this project and for the user, found by manifest name or by directory name."""
+"""Installed extensions of the project and the user, by manifest or directory name."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""A fetched extension takes its place among the user's own in one step: it is there as a whole, or nothing changed.
-
-What it replaces loses nothing but its program: its data directory is its own, files that were written beside the old
-program lie beside the new one, and what was disabled stays disabled. The files that came are pinned.
-"""
+"""Installs a fetched extension in one step and pins its files. Data of the replaced version, files beside its program
+and its disabled state are preserved."""
 
 from __future__ import annotations
 
@@ -17,8 +14,14 @@ from typing import NoReturn
 from zot.errors import ExtensionError, ZotError
 from zot.features.extensions.bytecode_cache import compile_ahead
 from zot.features.extensions.install.copy_tree import Notify
-from zot.features.extensions.install.install_record import changed_here, read_record, write_record, written_later
-from zot.features.extensions.install.source import ExtensionSource, Fetched
+from zot.features.extensions.install.source import (
+    ExtensionSource,
+    Fetched,
+    changed_here,
+    read_record,
+    write_record,
+    written_later,
+)
 from zot.features.extensions.loader.data_dir import copy_file, data_dir, looks_like_data, make_data_dir, old_data
 from zot.features.extensions.loader.discovery import STAGING, global_dir
 from zot.features.extensions.loader.lock_file import LockFile, pins_of

@@ -1,9 +1,5 @@
-"""Where an extension keeps its state: in a directory of its own below ``$ZOT_HOME/data``, never among its files.
-
-So an update, a new installation or a removal of the program leaves the data alone, an author's data never travels with
-the sources, and a trusted project stays as it was trusted. Before, data lay beside the program: what looks like data
-there is copied once, when the new place is first needed, and told.
-"""
+"""Data directory of an extension, below ``$ZOT_HOME/data``, so that updates and removal preserve the data. Data of
+older versions beside the program is copied once."""
 
 from __future__ import annotations
 

@@ -1,10 +1,6 @@
-"""Which extensions a run has, in load order, without starting any: explicit paths, the project's, the user's own.
-
-Precedence never depends on timing. What is not trusted counts as absent and hides nothing; a project's bundle, which
-needs no trust, hides only what runs no process either. A guard yields to nobody: nothing takes its name, and one that
-was known and cannot run as it did, because it was damaged, changed, disguised or taken away, is missing, and tool calls
-are refused. Nothing is written here.
-"""
+"""Finds the extensions of a run in load order: explicit paths, project, user. Untrusted extensions count as absent; a
+project bundle hides only extensions without a process. No extension can replace a guard; a known guard that cannot
+run as before is missing, and tool calls are denied."""
 
 from __future__ import annotations
 
@@ -106,10 +102,8 @@ class _Found(msgspec.Struct):
 def discover(
     *, explicit: Sequence[Path], cwd: Path, home: Path, scan: bool, trust: ExtensionTrust, trust_project: bool
 ) -> Discovery:
-    """Everything a run loads; ``scan`` is False under ``--no-ext``.
-
-    ConfigError when trust.json or guards.json cannot be read.
-    """
+    """All extensions of a run; ``scan`` is False under ``--no-ext``. ConfigError if trust.json or guards.json cannot
+    be read."""
     result = Discovery()
     chosen = _explicit(explicit, cwd, home, result)
     project = _project(cwd, trust, trust_project, result) if scan else []
@@ -133,10 +127,8 @@ def global_dir(home: Path) -> Path:
 
 
 def candidates(parent: Path) -> list[Path]:
-    """Directories, and links to directories, that hold a manifest; sorted by name. A missing parent has none.
-
-    What cannot be looked at is taken for one: reading its manifest tells why not. CannotList when that is the parent.
-    """
+    """Directories with a manifest, sorted by name. Unreadable ones are included, so that reading tells why; CannotList
+    for the parent."""
     try:
         names = sorted(os.listdir(parent))
     except (FileNotFoundError, NotADirectoryError):
@@ -297,8 +289,8 @@ def _unique(entries: list[DiscoveredExtension], result: Discovery) -> list[Disco
 
 
 def _winner(group: list[DiscoveredExtension]) -> DiscoveredExtension:
-    """A guard before all others, the user's own before other guards; else the first, but what runs nothing in a
-    project does not take the name of something that runs."""
+    """Guards first, the user's own before others; else the first, but a project bundle does not replace an extension
+    that runs."""
     guards = [entry for entry in group if entry.guards]
     if guards:
         return next((entry for entry in guards if entry.scope == "global"), guards[0])

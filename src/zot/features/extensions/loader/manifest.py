@@ -1,8 +1,4 @@
-"""What an extension says about itself: ``extension.json``, read without starting anything.
-
-A mistake in one manifest concerns that extension alone and is told as a reason; the caller knows the directory.
-Unknown fields are ignored and kept by whoever rewrites the file; one that is nearly a known one is told.
-"""
+"""Reads ``extension.json``. A mistake affects only its extension; unknown fields are ignored, near misses reported."""
 
 from __future__ import annotations
 
@@ -122,10 +118,7 @@ def read_manifest(directory: Path, data: bytes | None = None) -> Manifest:
 
 
 def looks_like_guard(directory: Path) -> bool:
-    """Whether a manifest that cannot be used speaks of a guard and does not deny it: the host must fail closed.
-
-    One that cannot even be read might.
-    """
+    """Whether an unusable or unreadable manifest may declare a guard: the host must fail closed."""
     try:
         return _GUARD.search(_read(directory / FILE)) is not None
     except _Unreadable:

@@ -1,9 +1,6 @@
-"""One question to an authorization server: a JSON object comes back, or LoginFailed says in words why not.
-
-Redirects are not followed, because what is sent is secret. Of an answer only the standard's own words are ever shown:
-bodies of token endpoints hold tokens. What the network or a page in its place says is ``transient``: it tells nothing
-about the login.
-"""
+"""Requests to an authorization server: returns a JSON object or raises LoginFailed. Redirects are not followed
+because requests contain secrets. Errors show only the standard's fields, because bodies of token endpoints hold
+tokens."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
-"""The exchange of a refresh token, in a process that outlives a killed zot: what the server has answered is written.
-
-It is in a session of its own, deaf to the keyboard's signals, and holds the login's lock by a descriptor it inherited,
-so nobody else refreshes before it is done. Its task comes by standard input, and what it reports holds no secret. It
-lives as long as one request: half a minute at most.
-"""
+"""Exchanges a refresh token in a process that survives a killed zot. It runs in its own session, inherits the lock of
+the login, reads its task from stdin, reports no secrets and lives 30 s at most."""
 
 from __future__ import annotations
 
@@ -124,8 +120,7 @@ def _started(lock: int) -> subprocess.Popen[bytes]:
 
 
 async def _all_of(fd: int) -> bytes | None:
-    """Everything up to the end of a pipe; None when that does not come. Nobody ends the process: whoever is cancelled
-    here leaves it to its work."""
+    """Everything up to the end of a pipe, or None after the timeout. The process is never killed."""
     loop, pieces, ended = asyncio.get_running_loop(), list[bytes](), asyncio.Event()
 
     def ready() -> None:

@@ -1,7 +1,5 @@
-"""Where an authorization server answers: what the settings say, and its own metadata for the rest (RFC 8414, OIDC).
-
-Metadata must name the very issuer it was asked for, or one server could speak for another.
-"""
+"""Endpoints of an authorization server: from the settings, the rest from its metadata (RFC 8414, OIDC). Metadata must
+name the requested issuer, otherwise one server could impersonate another."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""What zot must know of an authorization server and of the client it is there: a row of a table, open to the user.
-
-Addresses may be given one by one, or as an ``issuer`` whose metadata names them; given ones win. They must be https,
-or on this machine: an access token is worth as much as a password.
-"""
+"""OAuth settings of a server and of zot as its client. Addresses given here override the metadata of ``issuer``; they
+must be https or on this machine."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Reads an action as it is written: the answer's text as it comes, a tool call with its own arguments.
-
-A server that does not hold the model to the grammar sends anything: what is no action is an answer. An action that was
-cut off at the limit is kept as a call without arguments, so that its tool refuses it and the model hears why.
-"""
+"""Decodes an action while it arrives. Text that is not an action is an answer. An action cut off at the limit becomes
+a call without arguments, so that its tool refuses it."""
 
 from __future__ import annotations
 
@@ -170,8 +167,7 @@ def read_action(text: str, shape: ActionFormat) -> dict[str, Any]:
 
 
 def _as_edit(named: dict[str, str]) -> dict[str, str]:
-    """Pieces of lines, without their last newline: it may be missing at the end of a file. Where nothing takes the
-    place of a piece, the newline goes, too."""
+    """Removes the last newline of the pieces, which a file may lack. If one is empty, its whole line is removed."""
     if any(not text for text in named.values()):
         return named
     return {name: text.removesuffix("\n") for name, text in named.items()}

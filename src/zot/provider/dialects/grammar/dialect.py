@@ -1,5 +1,4 @@
-"""Chat completions of a llama.cpp server whose model cannot call tools by itself: no ``tools`` are sent, but a grammar
-that leaves the model only the actions they allow."""
+"""Chat completions of a llama.cpp server whose model cannot call tools: sends a grammar instead of ``tools``."""
 
 from __future__ import annotations
 
@@ -18,8 +17,7 @@ from zot.provider.model_call import Request, ToolSpec
 
 
 class GrammarDialect:
-    """Speaks ``/v1/chat/completions`` with ``grammar``, which only llama.cpp knows. ``advisor`` says what the model may
-    do in each turn."""
+    """``/v1/chat/completions`` with llama.cpp's ``grammar``; ``advisor`` limits each turn."""
 
     levels: Mapping[str, str] = {}
     frames = SseParser
@@ -140,8 +138,8 @@ def wire_messages(request: Request, advice: Advice) -> list[dict[str, Any]]:
 
 
 def _with_tools(system: str, tools: Sequence[ToolSpec]) -> str:
-    """Who it is, what it can do, the rest of the prompt, an example: as such models follow it best. It would follow an
-    example with tools it does not have, too."""
+    """Identity, tools, the rest of the prompt, an example: the order small models follow best. The example needs its
+    tools."""
     first, _, rest = system.partition("\n\n")
     example = _EXAMPLE if {tool.name for tool in tools} >= _SHOWN_TOOLS else ""
     return "\n\n".join(part for part in (first, told(tools), rest, example) if part)

@@ -1,8 +1,5 @@
-"""A JSON schema becomes rules of a grammar: what they let a model write is JSON the schema describes.
-
-The reader is lenient and bounded: what it does not know, what refers to itself and what is too large or too deep lets
-any JSON value through, and the tool itself has the last word on its arguments.
-"""
+"""Converts a JSON schema to grammar rules. Unknown, recursive, too large or too deep parts accept any JSON value; the
+tool checks its arguments itself."""
 
 from __future__ import annotations
 
@@ -94,9 +91,7 @@ class SchemaRules:
     def members(
         self, properties: Mapping[str, Any], required: tuple[str, ...], *, depth: int = 0, leading: str = ""
     ) -> str:
-        """What stands between the braces: the required ones in their order, then any of the others, in theirs.
-
-        ``leading`` is an expression that comes first, if there is one."""
+        """Members of an object: ``leading`` if given, the required ones in order, then any of the others in order."""
         pairs = {
             name: f"{literal(json_key(name))} {self.value(schema, depth=depth + 1)}"
             for name, schema in properties.items()
