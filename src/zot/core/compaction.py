@@ -66,7 +66,18 @@ async def _compact(
     if start == 0:
         raise CompactionFailed("nothing to compact: the messages to keep are the whole transcript")
     summary = await _summarise(state, run, messages[:start], focus)
-    state.replace_by_summary(_summary_message(summary, messages, start, window), len(messages) - start)
+    text = f"{HEADING}\n\n{summary}"
+    meta = {"compaction": "true", "tokens_before": str(length_of(messages[:start]) // CHARS_PER_TOKEN)}
+    images: tuple[Block, ...] = ()
+    # the user's last prompt, unless the tail still holds it
+    at = next((i for i in reversed(range(len(messages))) if _instruction(messages[i])), -1)
+    instruction = None if at < 0 or at >= start else _instruction(messages[at])
+    if instruction is not None:
+        said = shortened(instruction.text, (window or _ASSUMED_WINDOW) * CHARS_PER_TOKEN // 2)
+        text += f"\n\n{LAST_INSTRUCTION}\n\n{said}"
+        meta["last_instruction"] = said  # a later compaction finds it here
+        images = instruction.images
+    state.replace_by_summary(Message("user", (*images, TextBlock(text)), utc_now(), meta), len(messages) - start)
     return summary
 
 
@@ -173,21 +184,6 @@ async def _read(state: AgentState, run: Run, request: stream.Request) -> str:
         error = finished.error if finished else None
         raise CompactionFailed(str(error or "the summary was cut off")) from error
     return "".join(texts)
-
-
-def _summary_message(summary: str, messages: Sequence[Message], start: int, window: int) -> Message:
-    text = f"{HEADING}\n\n{summary}"
-    meta = {"compaction": "true", "tokens_before": str(length_of(messages[:start]) // CHARS_PER_TOKEN)}
-    images: tuple[Block, ...] = ()
-    # the user's last prompt, unless the tail still holds it
-    at = next((i for i in reversed(range(len(messages))) if _instruction(messages[i])), -1)
-    instruction = None if at < 0 or at >= start else _instruction(messages[at])
-    if instruction is not None:
-        said = shortened(instruction.text, (window or _ASSUMED_WINDOW) * CHARS_PER_TOKEN // 2)
-        text += f"\n\n{LAST_INSTRUCTION}\n\n{said}"
-        meta["last_instruction"] = said  # a later compaction finds it here
-        images = instruction.images
-    return Message("user", (*images, TextBlock(text)), utc_now(), meta)
 
 
 def _instruction(message: Message) -> PendingPrompt | None:

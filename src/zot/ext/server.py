@@ -152,12 +152,6 @@ class Server:
                 self._finish()
                 self.send(frames.ShutdownAck())
                 return False
-            case _:
-                self._observe(frame)
-        return True
-
-    def _observe(self, frame: Record) -> None:
-        match frame:
             case Event():
                 for handler in tuple(self._registry.events.get(frame.event, ())):
                     self._in_order(frame.event, handler, frame)
@@ -167,6 +161,7 @@ class Server:
                 self._in_order("panel close", on_close)
             case _:
                 pass
+        return True
 
     def _in_order(self, what: str, handler: Callable[..., Any], *args: Any) -> None:
         self.host_calls.reader = get_ident()

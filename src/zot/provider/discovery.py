@@ -117,7 +117,19 @@ async def refresh(
         pass
     if not found:
         return None
-    return _store(home, found)
+    path = home / CACHE_FILE
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    try:
+        with locked(path):
+            cache = read_cache(home)  # again: another process may have refreshed it
+            kept = [model for model in cache.models if model.provider not in found]
+            models = kept + [model for models in found.values() for model in models]
+            stamps = cache.providers or {model.provider: cache.fetched_at for model in kept}
+            stamps = {**stamps, **dict.fromkeys(found, now)}
+            write_atomic(path, msgspec.json.encode(Cache(fetched_at=now, providers=stamps, models=models)))
+    except OSError:
+        return [model for models in found.values() for model in models]
+    return models
 
 
 async def find_local_servers(
@@ -201,23 +213,6 @@ async def _get(pool: HttpPool, request: HttpRequest) -> dict[str, Any]:
 
 def _owner(provider: Provider) -> str:
     return provider.rows_of or provider.id
-
-
-def _store(home: Path, found: dict[str, list[CachedModel]]) -> list[CachedModel]:
-    """Merge by provider with what the file says now: another process may have refreshed it in the meantime."""
-    path = home / CACHE_FILE
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    try:
-        with locked(path):
-            cache = read_cache(home)
-            kept = [model for model in cache.models if model.provider not in found]
-            models = kept + [model for models in found.values() for model in models]
-            stamps = cache.providers or {model.provider: cache.fetched_at for model in kept}
-            stamps = {**stamps, **dict.fromkeys(found, now)}
-            write_atomic(path, msgspec.json.encode(Cache(fetched_at=now, providers=stamps, models=models)))
-    except OSError:
-        return [model for models in found.values() for model in models]
-    return models
 
 
 # Context window and tool support of models on a local server; each kind of server has its own address for it.

@@ -81,7 +81,11 @@ class HttpClient:
                     if retrying is not None:
                         break
                     if error is not None and not batch:
-                        raise _final(error, self._is_here)
+                        from zot.provider.error_mapping import final
+
+                        if self._is_here and _refused(error):
+                            error.args = (f"{error}; start the server, or name its address with --base-url",)
+                        raise final(error)
                     if not started:
                         started = True
                         yield Started(request.model.id, self._endpoint.provider)
@@ -290,12 +294,3 @@ def _may_stream(response: HttpResponse) -> bool:
 
 def _refused(error: ProviderError) -> bool:
     return str(error).endswith("connection refused")
-
-
-def _final(error: ProviderError, here: bool) -> ProviderError:
-    """The error as the caller sees it. One refused on this very machine usually means that no server is running."""
-    from zot.provider.error_mapping import final
-
-    if here and _refused(error):
-        error.args = (f"{error}; start the server, or name its address with --base-url",)
-    return final(error)

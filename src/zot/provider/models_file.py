@@ -249,7 +249,9 @@ def _convert(value: Any, kind: type[_T], place: str, problems: list[str]) -> _T 
     try:
         entry = msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        problems.append(f"{place}: {_readable(error)}; the entry is ignored")
+        from zot.provider.auth.oauth.settings import readable
+
+        problems.append(f"{place}: {readable(error)}; the entry is ignored")
         return None
     known = [field.encode_name for field in msgspec.structs.fields(kind)]
     problems.extend(
@@ -258,9 +260,3 @@ def _convert(value: Any, kind: type[_T], place: str, problems: list[str]) -> _T 
         if key not in known
     )
     return entry
-
-
-def _readable(error: msgspec.ValidationError) -> str:
-    text, _, path = str(error).partition(" - at `$")
-    path = path.rstrip("`").lstrip(".")
-    return f"{path}: {text[0].lower()}{text[1:]}" if path else f"{text[0].lower()}{text[1:]}"

@@ -92,15 +92,12 @@ def _body(entries: tuple[DocumentEntry, ...]) -> Iterator[str]:
             told = entry.kind == "answer" and before in ("answer", "call")  # it goes on, nobody else has spoken
             time = f" · {entry.time}" if entry.time else ""
             who = "" if told else f'<div class="who">{_LABELS[entry.kind]}{time}</div>'
-            yield f'<section class="{entry.kind}">{who}<div class="said">{_said(entry)}{_images(entry)}</div></section>'
+            if entry.kind == "prompt":  # shown as it was typed
+                said = escape(entry.text.strip("\n"))
+            else:
+                said = f"<pre>{escape(entry.text)}</pre>" if entry.kind == "command" else rendered(entry.text)
+            yield f'<section class="{entry.kind}">{who}<div class="said">{said}{_images(entry)}</div></section>'
         before = entry.kind
-
-
-def _said(entry: DocumentEntry) -> str:
-    """What a person typed is shown as it was typed."""
-    if entry.kind == "prompt":
-        return escape(entry.text.strip("\n"))
-    return f"<pre>{escape(entry.text)}</pre>" if entry.kind == "command" else rendered(entry.text)
 
 
 def _diff_rows(text: str) -> Iterator[str]:

@@ -82,7 +82,9 @@ async def settings_for(
 
 async def _protected_resource(pool: HttpPool, url: str, named: str) -> JsonResponse:
     """What the server publishes about itself; an empty answer when it publishes nothing, as old ones do."""
-    for place in [named] if named else _places(url):
+    path, root = urlsplit(url).path.rstrip("/"), f"{_origin(url)}/.well-known/oauth-protected-resource"
+    known = [f"{root}{path}", root] if path else [root]
+    for place in [named] if named else known:
         answer = await get(pool, place, _WHAT)
         if answer.status >= 500 or answer.status == 429:
             raise LoginFailed(f"{_WHAT} at {host_of(place)} cannot be read: http {answer.status}", transient=True)
@@ -96,12 +98,6 @@ async def _protected_resource(pool: HttpPool, url: str, named: str) -> JsonRespo
                 raise LoginFailed(f"{_WHAT} at {host_of(url)} speaks for another server: {shown(resource)!r}")
             return answer
     return JsonResponse(404, {})
-
-
-def _places(url: str) -> list[str]:
-    path = urlsplit(url).path.rstrip("/")
-    root = f"{_origin(url)}/.well-known/oauth-protected-resource"
-    return [f"{root}{path}", root] if path else [root]
 
 
 def _origin(url: str) -> str:

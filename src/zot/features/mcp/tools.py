@@ -334,7 +334,9 @@ def full_names(lists: Mapping[str, Listed | None]) -> tuple[dict[str, tuple[str,
             problems.append(f"mcp: the names of two servers are the same once cleaned: {server} is called {prefix}")
         servers[prefix] = server
         for row in _tools(lists[server]):
-            name = _fitted(f"mcp__{prefix}__{clean(row.name)}")
+            name = f"mcp__{prefix}__{clean(row.name)}"
+            if len(name) > LONGEST_NAME:  # cut to the limit of providers, with a digest in place of its end
+                name = f"{name[: LONGEST_NAME - 9]}_{sha256(name.encode())[:8]}"
             if name in rows:
                 problems.append(f"mcp: {server}: two of its tools are called {name}; the first is used")
                 continue
@@ -344,11 +346,6 @@ def full_names(lists: Mapping[str, Listed | None]) -> tuple[dict[str, tuple[str,
 
 def _tools(listed: Listed | None) -> tuple[ToolRow, ...]:
     return listed.tools if listed is not None else ()
-
-
-def _fitted(name: str) -> str:
-    """Cut to what providers take, with a mark of the whole in place of its end."""
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 9]}_{sha256(name.encode())[:8]}"
 
 
 def ranked(query: str, rows: Mapping[str, tuple[str, ToolRow]]) -> list[str]:
@@ -371,7 +368,10 @@ def described(lists: Mapping[str, Listed | None]) -> str:
         "Find tools of the user's MCP servers and make them callable. Name what you need, or exact tools; what is "
         "found can be called from the next step on. Servers: "
     )
-    parts = {server: f"{clean(server)}{_count(listed)}" for server, listed in lists.items()}
+    parts = {
+        server: clean(server) + (f" ({len(listed.tools)})" if listed is not None and listed.asked else "")
+        for server, listed in lists.items()
+    }
     room = NAMES_BUDGET - len(", ".join(parts.values()).encode())
     if room < 0:
         return head + (", ".join(parts.values()).encode()[: NAMES_BUDGET - 4].decode("utf-8", "ignore") + " …")
@@ -380,10 +380,6 @@ def described(lists: Mapping[str, Listed | None]) -> str:
             f"{clean(server)} ({', '.join(names)}{', …' if len(names) < len(_tools(lists[server])) else ''})"
         )
     return head + ", ".join(parts.values())
-
-
-def _count(listed: Listed | None) -> str:
-    return f" ({len(listed.tools)})" if listed is not None and listed.asked else ""
 
 
 def _shared(lists: Mapping[str, Listed | None], room: int) -> dict[str, list[str]]:

@@ -310,7 +310,19 @@ class AnthropicDecoder(ResponseBuilder):
         except BAD_JSON:
             return []
         if got.type == "content_block_delta":
-            return self._delta(got.index, got.delta)
+            if got.delta is None:
+                return []
+            part = self._open.get(got.index)
+            if got.delta.type == "text_delta":
+                return self._text(got.index, part, got.delta.text)
+            if isinstance(part, ToolPart) and got.delta.partial_json:
+                part.pieces.append(got.delta.partial_json)
+                return [ToolArgs(part.id, got.delta.partial_json)]
+            if isinstance(part, ReasoningPart):
+                if got.delta.signature:
+                    part.encrypted.append(got.delta.signature)
+                return self.think(part, got.delta.thinking) if got.delta.thinking else []
+            return []
         return self._rare(got)
 
     def _rare(self, got: _Event) -> list[StreamEvent]:
@@ -342,21 +354,6 @@ class AnthropicDecoder(ResponseBuilder):
                 return self.fail(f"{self.provider} refusal: {self._refusal}", "refusal")
             case _:
                 pass
-        return []
-
-    def _delta(self, index: int, delta: _Delta | None) -> list[StreamEvent]:
-        if delta is None:
-            return []
-        part = self._open.get(index)
-        if delta.type == "text_delta":
-            return self._text(index, part, delta.text)
-        if isinstance(part, ToolPart) and delta.partial_json:
-            part.pieces.append(delta.partial_json)
-            return [ToolArgs(part.id, delta.partial_json)]
-        if isinstance(part, ReasoningPart):
-            if delta.signature:
-                part.encrypted.append(delta.signature)
-            return self.think(part, delta.thinking) if delta.thinking else []
         return []
 
     def _text(self, index: int, part: Part | None, text: str) -> list[StreamEvent]:

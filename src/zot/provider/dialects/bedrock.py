@@ -339,7 +339,23 @@ class BedrockDecoder(ResponseBuilder):
         if got is None:
             return []
         if event.event == "contentBlockDelta":
-            return self._delta(got.content_block_index, got.delta)
+            part = self._open.get(got.content_block_index)
+            if got.delta is None:
+                return []
+            if got.delta.text:
+                return self._text(got.content_block_index, part, got.delta.text)
+            if got.delta.tool_use is not None and isinstance(part, ToolPart) and got.delta.tool_use.input:
+                part.pieces.append(got.delta.tool_use.input)
+                return [ToolArgs(part.id, got.delta.tool_use.input)]
+            if (thought := got.delta.reasoning_content) is not None:
+                kind = "redacted_thinking" if thought.redacted_content else "thinking"
+                if not isinstance(part, ReasoningPart) or part.kind != kind:
+                    part = ReasoningPart(self, kind)
+                    self._add(got.content_block_index, part)
+                if seal := thought.redacted_content or thought.signature:
+                    part.encrypted.append(seal)
+                return self.think(part, thought.text) if thought.text else []
+            return []
         return self._rare(event.event, got)
 
     def _rare(self, name: str, got: _Event) -> list[StreamEvent]:
@@ -360,25 +376,6 @@ class BedrockDecoder(ResponseBuilder):
                 return self._done() if self._stop else []
             case _:
                 pass
-        return []
-
-    def _delta(self, index: int, delta: _Delta | None) -> list[StreamEvent]:
-        part = self._open.get(index)
-        if delta is None:
-            return []
-        if delta.text:
-            return self._text(index, part, delta.text)
-        if delta.tool_use is not None and isinstance(part, ToolPart) and delta.tool_use.input:
-            part.pieces.append(delta.tool_use.input)
-            return [ToolArgs(part.id, delta.tool_use.input)]
-        if (thought := delta.reasoning_content) is not None:
-            kind = "redacted_thinking" if thought.redacted_content else "thinking"
-            if not isinstance(part, ReasoningPart) or part.kind != kind:
-                part = ReasoningPart(self, kind)
-                self._add(index, part)
-            if seal := thought.redacted_content or thought.signature:
-                part.encrypted.append(seal)
-            return self.think(part, thought.text) if thought.text else []
         return []
 
     def _text(self, index: int, part: Part | None, text: str) -> list[StreamEvent]:

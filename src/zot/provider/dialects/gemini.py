@@ -372,32 +372,16 @@ class GeminiDecoder(ResponseBuilder):
             out = self._call(part.function_call)
             self._seal("call", seal)
             return out
+        text = part.text or ""
         if part.thought:
-            return self._think(part.text or "", seal)
-        return self._say(part.text or "", seal)
-
-    def _call(self, call: _FunctionCall) -> list[StreamEvent]:
-        """The whole call. One without an id gets one that a replay of the stream would give again."""
-        tool = ToolPart(call.id or f"call_{self._turn}_{self._calls}", call.name or "")
-        arguments = bytes(call.args).decode("utf-8", "replace").strip()
-        tool.pieces = [arguments if arguments not in ("", "null") else "{}"]
-        tool.ended = self.has_content = True
-        self._calls += 1
-        self._text = self._thought = None
-        self.parts.append(tool)
-        return [ToolStarted(tool.id, tool.name), ToolArgs(tool.id, tool.pieces[0]), ToolEnded(tool.id)]
-
-    def _think(self, text: str, seal: str) -> list[StreamEvent]:
-        if self._thought is None:
-            self._thought = ReasoningPart(self, "thinking")
-            self._text = None
-            self.parts.append(self._thought)
-        thought = self._thought
-        if seal:
-            thought.id, thought.encrypted, self._thought = "thought", [seal], None
-        return self.think(thought, text) if text else []
-
-    def _say(self, text: str, seal: str) -> list[StreamEvent]:
+            if self._thought is None:
+                self._thought = ReasoningPart(self, "thinking")
+                self._text = None
+                self.parts.append(self._thought)
+            thought = self._thought
+            if seal:
+                thought.id, thought.encrypted, self._thought = "thought", [seal], None
+            return self.think(thought, text) if text else []
         if not text and not seal:
             return []
         if self._text is None:
@@ -409,6 +393,17 @@ class GeminiDecoder(ResponseBuilder):
             self.has_content = True
         self._seal(f"text:{begin}-{self._length}", seal)
         return [TextDelta(text)] if text else []
+
+    def _call(self, call: _FunctionCall) -> list[StreamEvent]:
+        """The whole call. One without an id gets one that a replay of the stream would give again."""
+        tool = ToolPart(call.id or f"call_{self._turn}_{self._calls}", call.name or "")
+        arguments = bytes(call.args).decode("utf-8", "replace").strip()
+        tool.pieces = [arguments if arguments not in ("", "null") else "{}"]
+        tool.ended = self.has_content = True
+        self._calls += 1
+        self._text = self._thought = None
+        self.parts.append(tool)
+        return [ToolStarted(tool.id, tool.name), ToolArgs(tool.id, tool.pieces[0]), ToolEnded(tool.id)]
 
     def _seal(self, place: str, signature: str) -> None:
         if signature:

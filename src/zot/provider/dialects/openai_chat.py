@@ -116,7 +116,18 @@ def _message(message: Message, model: Model, provider: str) -> list[dict[str, An
         case "user":
             return _user(message.content, model)
         case "assistant":
-            return _assistant(message, provider)
+            text = "\n".join(b.text for b in message.content if isinstance(b, TextBlock) and b.text.strip())
+            calls = [_call(call) for call in message.tool_calls()]
+            if not text and not calls:
+                return []
+            wire: dict[str, Any] = {"role": "assistant"}
+            if text:
+                wire["content"] = text
+            if calls:
+                if reasoning := "\n".join(_reasoning(message.content, provider)):
+                    wire["reasoning_content"] = reasoning
+                wire["tool_calls"] = calls
+            return [wire]
         case "tool":
             return [*map(_result, message.tool_results()), *_user(mirror(message), model)]
 
@@ -139,22 +150,6 @@ def _part(block: Block) -> dict[str, Any] | None:
             return {"type": "image_url", "image_url": {"url": data_url(block)}}
         case _:
             return None
-
-
-def _assistant(message: Message, provider: str) -> list[dict[str, Any]]:
-    """One message; none when neither text nor calls are left, for an empty one is refused by some servers."""
-    text = "\n".join(b.text for b in message.content if isinstance(b, TextBlock) and b.text.strip())
-    calls = [_call(call) for call in message.tool_calls()]
-    if not text and not calls:
-        return []
-    wire: dict[str, Any] = {"role": "assistant"}
-    if text:
-        wire["content"] = text
-    if calls:
-        if reasoning := "\n".join(_reasoning(message.content, provider)):
-            wire["reasoning_content"] = reasoning
-        wire["tool_calls"] = calls
-    return [wire]
 
 
 def _reasoning(content: Sequence[Block], provider: str) -> list[str]:

@@ -59,7 +59,11 @@ def read_source(typed: str, ref: str = "", subdir: str = "") -> ExtensionSource:
         url, typed_ref, typed_subdir = typed, "", ""  # an @ or # in it is part of its name
     else:
         url, typed_ref, typed_subdir = _split(typed)
-    ref, subdir = ref or typed_ref, _checked_subdir(subdir or typed_subdir)
+    ref, subdir = ref or typed_ref, subdir or typed_subdir
+    parts = [part for part in subdir.split("/") if part not in ("", ".")]
+    if ".." in parts or os.path.isabs(subdir) or ".git" in parts:
+        raise UsageError(f'"{subdir}" is not a directory inside the repository')
+    subdir = "/".join(parts)
     if is_git_url(url):
         return ExtensionSource("git", url, ref, subdir)
     if ref:
@@ -130,13 +134,6 @@ def _split(typed: str) -> tuple[str, str, str]:
         at = url.index("@", start)
         return url[:at], url[at + 1 :], subdir
     return (url, "", subdir) if is_git_url(url) else (typed, "", "")
-
-
-def _checked_subdir(subdir: str) -> str:
-    parts = [part for part in subdir.split("/") if part not in ("", ".")]
-    if ".." in parts or os.path.isabs(subdir) or ".git" in parts:
-        raise UsageError(f'"{subdir}" is not a directory inside the repository')
-    return "/".join(parts)
 
 
 def _copy(source: Path, target: Path, notify: Notify) -> Fetched:

@@ -45,7 +45,14 @@ async def refreshed(
             store, provider.id, settings, account=account, force=force, refused=refused, proxy=proxy
         )
     except LoginFailed as error:
-        raise _advised(error, provider.name) from error
+        if error.transient:
+            text = f"the login for {provider.name} could not be refreshed: {error}; it is still stored, try again"
+        elif error.code in ("invalid_client", "unauthorized_client"):
+            fix = f"check client_id in models.json, or {LOG_IN_AGAIN}"
+            text = f"the login for {provider.name} cannot be refreshed: {error}; {fix}"
+        else:
+            text = f"the login for {provider.name} has ended: {error}; {LOG_IN_AGAIN}"
+        raise LoginFailed(text, code=error.code, transient=error.transient) from error
 
 
 async def refresh_login(
@@ -94,17 +101,6 @@ async def _looked_up(store: AuthStore, name: str, account: str) -> OAuthToken:
     if store.shape(name, account).keyring:
         return await asyncio.to_thread(stored_login, store, name, account)
     return stored_login(store, name, account)
-
-
-def _advised(error: LoginFailed, name: str) -> LoginFailed:
-    """The same failure with what to do about it."""
-    if error.transient:
-        text = f"the login for {name} could not be refreshed: {error}; it is still stored, try again"
-    elif error.code in ("invalid_client", "unauthorized_client"):
-        text = f"the login for {name} cannot be refreshed: {error}; check client_id in models.json, or {LOG_IN_AGAIN}"
-    else:
-        text = f"the login for {name} has ended: {error}; {LOG_IN_AGAIN}"
-    return LoginFailed(text, code=error.code, transient=error.transient)
 
 
 # -- the lock ---------------------------------------------------------------------------------------------------

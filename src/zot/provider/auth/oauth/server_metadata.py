@@ -42,7 +42,22 @@ async def find_server(pool: HttpPool, settings: OAuthSettings) -> AuthorizationS
     )
     if not settings.issuer or (settings.token_url and (settings.authorize_url or settings.device_url)):
         return given
-    return _completed(given, await _metadata(pool, settings.issuer))
+    answer = await _metadata(pool, settings.issuer)
+    methods = _words(answer, "code_challenge_methods_supported")
+    if methods and "S256" not in methods:
+        raise LoginFailed(f"{host_of(given.issuer)} does not take PKCE with S256, and zot logs in with nothing weaker")
+    return AuthorizationServer(
+        issuer=answer.text("issuer"),
+        authorize_url=given.authorize_url or answer.text("authorization_endpoint"),
+        token_url=given.token_url or answer.text("token_endpoint"),
+        device_url=given.device_url or answer.text("device_authorization_endpoint"),
+        registration_url=given.registration_url or answer.text("registration_endpoint"),
+        revoke_url=given.revoke_url or answer.text("revocation_endpoint"),
+        token_auth=_words(answer, "token_endpoint_auth_methods_supported"),
+        takes_metadata_url=answer.fields.get("client_id_metadata_document_supported") is True,
+        names_itself=answer.fields.get("authorization_response_iss_parameter_supported") is True,
+        scopes=_words(answer, "scopes_supported"),
+    )
 
 
 async def _metadata(pool: HttpPool, issuer: str) -> JsonResponse:
@@ -67,24 +82,6 @@ async def _metadata(pool: HttpPool, issuer: str) -> JsonResponse:
     if answer.text("issuer").rstrip("/") != issuer.rstrip("/"):
         raise LoginFailed(f"the metadata of {issuer} speaks for another issuer: {shown(answer.text('issuer'))!r}")
     return answer
-
-
-def _completed(given: AuthorizationServer, answer: JsonResponse) -> AuthorizationServer:
-    methods = _words(answer, "code_challenge_methods_supported")
-    if methods and "S256" not in methods:
-        raise LoginFailed(f"{host_of(given.issuer)} does not take PKCE with S256, and zot logs in with nothing weaker")
-    return AuthorizationServer(
-        issuer=answer.text("issuer"),
-        authorize_url=given.authorize_url or answer.text("authorization_endpoint"),
-        token_url=given.token_url or answer.text("token_endpoint"),
-        device_url=given.device_url or answer.text("device_authorization_endpoint"),
-        registration_url=given.registration_url or answer.text("registration_endpoint"),
-        revoke_url=given.revoke_url or answer.text("revocation_endpoint"),
-        token_auth=_words(answer, "token_endpoint_auth_methods_supported"),
-        takes_metadata_url=answer.fields.get("client_id_metadata_document_supported") is True,
-        names_itself=answer.fields.get("authorization_response_iss_parameter_supported") is True,
-        scopes=_words(answer, "scopes_supported"),
-    )
 
 
 def _words(answer: JsonResponse, name: str) -> tuple[str, ...]:

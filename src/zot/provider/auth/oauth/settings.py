@@ -75,7 +75,7 @@ def read_settings(row: Mapping[str, Any]) -> OAuthSettings:
     try:
         settings = msgspec.convert(row, OAuthSettings)
     except msgspec.ValidationError as error:
-        raise ConfigError(f'"oauth": {_readable(error)}') from error
+        raise ConfigError(f'"oauth": {readable(error)}') from error
     if wrong := _wrong(settings):
         raise ConfigError(f'"oauth": {wrong}')
     return settings
@@ -117,7 +117,7 @@ def _is_here(redirect: str) -> bool:
     return redirect.startswith("http://") and known and int(port or 0) <= 65535 and "#" not in redirect
 
 
-def _readable(error: msgspec.ValidationError) -> str:
+def readable(error: msgspec.ValidationError) -> str:
     text, _, path = str(error).partition(" - at `$")
     path = path.rstrip("`").lstrip(".")
     return f"{path}: {text[0].lower()}{text[1:]}" if path else f"{text[0].lower()}{text[1:]}"
