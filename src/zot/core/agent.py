@@ -52,7 +52,6 @@ class Agent(AgentState):
         return await self._work(emit, prompt, first_call, instead=instead)
 
     async def proceed(self, emit: Reader | None = None) -> Outcome:
-        """Continue from the transcript as it stands."""
         return await self._work(emit, None)
 
     async def go_on(self, emit: Reader | None = None) -> Outcome:
@@ -182,7 +181,6 @@ class Agent(AgentState):
         self.append(message)
 
     def tell(self, event: AgentEvent) -> None:
-        """Emit an event that does not come from the agent's own work."""
         self.emit(event)
 
     def note(self, what: str, /, **fields: Any) -> None:

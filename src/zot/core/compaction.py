@@ -41,7 +41,6 @@ async def compact(state: AgentState, run: Run, keep_tail: int = 0, *, focus: str
 
 @contextmanager
 def _announced(state: AgentState, messages: Sequence[Message]) -> Generator[None]:
-    """Emit that an attempt begins, and how it ended."""
     started = CompactionStarted(os.urandom(8).hex(), len(messages), length_of(messages) // CHARS_PER_TOKEN)
     state.emit(started)
     try:
@@ -114,7 +113,6 @@ async def compact_after_overflow(state: AgentState, run: Run) -> bool:
 
 
 def tokens_of(message: Message) -> int:
-    """About how many tokens a message takes."""
     return length_of([message]) // CHARS_PER_TOKEN
 
 

@@ -58,7 +58,6 @@ class _Piece(msgspec.Struct):
 
 
 def serialise(messages: Iterable[Message], room: int) -> str:
-    """The conversation in at most about ``room`` characters."""
     pieces = [piece for message in messages for piece in _pieces(message)]
     excess = sum(len(piece.text) + 1 for piece in pieces) - room
     if excess > 0:
@@ -71,7 +70,6 @@ def serialise(messages: Iterable[Message], room: int) -> str:
 
 
 def length_of(messages: Iterable[Message]) -> int:
-    """How many characters the messages take as text."""
     return sum(len(piece.text) + 1 for message in messages for piece in _pieces(message))
 
 
@@ -110,7 +108,6 @@ def _ceiling(sizes: Sequence[int], room: int) -> int:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Head and tail of a text that is too long."""
     if len(text) <= limit:
         return text
     mark = f"\n[... about {len(text) - limit} characters left out ...]\n"

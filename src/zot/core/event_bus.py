@@ -53,7 +53,6 @@ class Readers:
         return bool(self._of(kind))
 
     def hear_all(self) -> None:
-        """Forget who failed."""
         self._left_out.clear()
         self._by_kind.clear()
 

@@ -88,7 +88,6 @@ class ConfirmGate:
         return self.mode == "everything"
 
     def judge(self, call: ToolCallBlock) -> Judged:
-        """What this call gets at this moment."""
         if self.open:
             return Judged("run", "yolo")
         nature = self._nature_of(call)
@@ -160,7 +159,6 @@ class ConfirmGate:
         return self.limit == "everything" and self.mode != "plan"
 
     def reset(self) -> None:
-        """Forget every remembered yes, the one for everything included."""
         self.mode = "ask" if self.open else self.mode
         self._rules.clear()
 

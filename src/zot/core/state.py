@@ -149,12 +149,10 @@ class AgentState:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """A copy of the transcript."""
         return tuple(self._transcript)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """The tools sorted by name."""
         return tuple(self.toolbox.values())
 
     def add_interceptor(self, interceptor: Interceptor) -> None:
@@ -248,7 +246,6 @@ class AgentState:
         return priced
 
     def count(self, priced: Usage) -> None:
-        """Add what was spent, here or by a conversation beside this one."""
         self.cost = self.cost + priced
         self.emit(UsageCounted(priced, self.cost))
 
@@ -261,7 +258,6 @@ class AgentState:
     # --- the system prompt, which an editor may change once per conversation, model and tool set
 
     def rebuild_system(self) -> None:
-        """Ask the editor again before the next model call."""
         self._system_rebuilds += 1
         self._edited_system = None
 
@@ -276,13 +272,11 @@ class AgentState:
                 self._edited_system = (base, text)
 
     def system_text(self) -> str:
-        """The prompt as the next model call will carry it."""
         base = self.system(self.specs)
         edited = self._edited_system
         return edited[1] if edited is not None and edited[0] == base else base
 
     def request(self) -> Request:
-        """The next model call: everything as it stands now."""
         return Request(
             model=self.model,
             system=self.system_text(),

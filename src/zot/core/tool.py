@@ -48,7 +48,6 @@ def changes_of(details: dict[str, Any] | None) -> str:
 
 
 def refused_of(details: dict[str, Any] | None) -> bool:
-    """Whether the call was not allowed to run."""
     return (details or {}).get("refused") is True
 
 

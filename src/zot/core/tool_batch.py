@@ -22,8 +22,6 @@ NOT_RUN = text_result("aborted: the call did not run", is_error=True)
 
 
 class _Ready(msgspec.Struct, frozen=True):
-    """A call that may run."""
-
     place: int
     permitted: Permitted
 

@@ -52,7 +52,6 @@ async def permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBlo
 
 
 async def execute(state: AgentState, permitted: Permitted, context: ToolContext) -> ToolResult:
-    """Run it; only a cancellation comes out as an exception."""
     call = permitted.call
     try:
         result = await _performed(state, permitted, context)
@@ -75,7 +74,6 @@ async def execute(state: AgentState, permitted: Permitted, context: ToolContext)
 
 
 async def _performed(state: AgentState, permitted: Permitted, context: ToolContext) -> ToolResult:
-    """What the tool's own code made of it, a failure included."""
     call = permitted.call
     try:
         return await state.perform(permitted.tool, arguments(call), context)

@@ -228,7 +228,6 @@ class Turn:
 
 
 def describe(error: Exception) -> str:
-    """An error's text, or at least its kind."""
     return str(error) or type(error).__name__
 
 

@@ -76,7 +76,6 @@ class Catalog:
         return builtin_providers() | user.providers if user else builtin_providers()
 
     def rows(self) -> list[Model]:
-        """Every active model in catalogue order."""
         if self._rows is None:
             rows, self._more_problems = builtin_rows(), []
             if (self._home / CATALOG_FILE).exists():  # few users have one
@@ -113,7 +112,6 @@ class Catalog:
         self._rows = None
 
     def reload(self) -> None:
-        """Forget what was read, so that edited files count."""
         self._file = self._rows = None
         self._looked = False
 
@@ -128,7 +126,6 @@ class Catalog:
 
 
 def builtin_rows() -> list[Model]:
-    """The table that ships with zot."""
     return msgspec.json.decode(Path(__file__).with_name("models.json").read_bytes(), type=list[Model])
 
 

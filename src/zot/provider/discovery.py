@@ -51,8 +51,6 @@ class DiscoveryTarget(msgspec.Struct, frozen=True):
 
 
 class LocalServer(msgspec.Struct, frozen=True):
-    """An OpenAI-compatible server found on this machine."""
-
     provider: str
     base_url: str
     models: tuple[str, ...]
@@ -171,7 +169,6 @@ async def _collect(pool: HttpPool, target: DiscoveryTarget, found: dict[str, lis
 
 
 async def _models(pool: HttpPool, target: DiscoveryTarget, *, windows: bool = True) -> list[CachedModel]:
-    """The chat models of a provider's list, page after page."""
     provider, dialect = target.provider, dialect_for(target.provider.api)
     endpoint = Endpoint(
         provider=provider.id,
@@ -198,7 +195,6 @@ async def _models(pool: HttpPool, target: DiscoveryTarget, *, windows: bool = Tr
 
 
 async def _get(pool: HttpPool, request: HttpRequest) -> dict[str, Any]:
-    """One JSON object; an empty one when the answer is something else. TLS is always checked here."""
     response = await pool.dispatch(request, connect_timeout=_REQUEST_S)
     try:
         if response.status != 200:

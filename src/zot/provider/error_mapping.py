@@ -88,7 +88,6 @@ def _page_words(page: str) -> str:
 
 
 def is_overflow(code: str, message: str) -> bool:
-    """Whether a provider says that the prompt does not fit the window."""
     lower = message.lower()
     return code in _OVERFLOW_CODES or any(words in lower for words in _OVERFLOW_WORDS)
 

@@ -127,7 +127,6 @@ class HttpClient:
 
     @property
     def _is_here(self) -> bool:
-        """Whether requests go to this very machine."""
         return self._endpoint.base_url.partition("://")[2].startswith(("localhost", "127.", "[::1]"))
 
     async def _batches(self, request: Request, decoder: Decoder) -> AsyncGenerator[list[StreamEvent]]:
@@ -156,7 +155,6 @@ class HttpClient:
     async def _next_batch(
         self, response: HttpResponse, frames: Frames, decoder: Decoder, silence: _SilenceTimer
     ) -> list[StreamEvent]:
-        """What the next bytes mean; empty when they complete nothing."""
         try:
             data = await response.more()
             events = frames.feed(data) if data else frames.close()

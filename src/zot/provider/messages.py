@@ -69,7 +69,6 @@ class ToolCallBlock(msgspec.Struct, frozen=True, dict=True, tag="tool_call"):
         return None if self.arguments.strip() else {}
 
     def with_args(self, args: dict[str, Any]) -> ToolCallBlock:
-        """The same call with other arguments."""
         return ToolCallBlock(self.id, self.name, msgspec.json.encode(args).decode())
 
 
@@ -156,7 +155,6 @@ class Usage(msgspec.Struct, frozen=True):
         )
 
     def __sub__(self, earlier: Usage) -> Usage:
-        """What was used since."""
         reasoning = self.reasoning_tokens
         return Usage(
             self.input_tokens - earlier.input_tokens,
@@ -169,5 +167,4 @@ class Usage(msgspec.Struct, frozen=True):
 
     @property
     def context_tokens(self) -> int:
-        """What the prompt took of the window."""
         return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens

@@ -31,8 +31,6 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class UserLongPrompt(msgspec.Struct, frozen=True, rename="camel"):
-    """Prices of requests with longer prompts than ``above`` tokens."""
-
     above: Annotated[int, msgspec.Meta(gt=0)]
     price_input: _Price
     price_output: _Price
@@ -120,7 +118,6 @@ def _read_provider(found: ModelsFile, path: Path, key: str, value: Any) -> None:
 
 
 def _wrong(provider_id: str, entry: UserProvider, models: list[UserModel]) -> str:
-    """Why the entry cannot be used, or nothing."""
     if provider_id in RESERVED_IDS or not _ID.fullmatch(provider_id):
         return "is not a usable provider id; choose another name of letters, digits, '.', '_' and '-'"
     if entry.base_url and not is_url(entry.base_url):

@@ -153,7 +153,6 @@ def is_url(text: str) -> bool:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether the address is on this machine."""
     host = _host(url)
     if host in ("localhost", "[::1]", "0.0.0.0") or host[1:].endswith(".localhost"):
         return True

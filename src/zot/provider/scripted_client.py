@@ -105,8 +105,6 @@ def _place(text: str, data: bytes) -> str:
 
 
 class ScriptedClient:
-    """A ``Client`` that plays a script, one turn for each call."""
-
     def __init__(self, name: str, script: Script) -> None:
         self._path = name
         self._script = script
@@ -114,7 +112,6 @@ class ScriptedClient:
 
     @classmethod
     def load(cls, source: str | Path | Mapping[str, Any]) -> ScriptedClient:
-        """From a file, or from what would be in it."""
         if isinstance(source, str | Path):
             return cls(str(source), read_script(Path(source)))
         try:

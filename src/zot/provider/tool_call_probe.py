@@ -38,7 +38,6 @@ async def server_of(endpoint: Endpoint, ask: Ask) -> str:
 
 
 async def find_out(endpoint: Endpoint, model: str, ask: Ask) -> Ability:
-    """Two requests of a few tokens at most."""
     calls = await _calls(endpoint, model, ask)
     return Ability(calls, calls is False and await _knows_grammars(endpoint, model, ask))
 

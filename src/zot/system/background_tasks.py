@@ -34,12 +34,10 @@ class BackgroundTasks:
         return task
 
     def cancel(self) -> None:
-        """Cancel all without waiting for them."""
         for task in self:
             task.cancel()
 
     async def aclose(self) -> None:
-        """Cancel all and wait until they have ended."""
         running = list(self)
         self.cancel()
         await asyncio.gather(*running, return_exceptions=True)

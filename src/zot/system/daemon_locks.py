@@ -15,7 +15,6 @@ from zot.system.safe_open import open_to_append, open_to_change
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process holds this lock."""
     try:
         fd = open_to_change(path)
     except OSError:

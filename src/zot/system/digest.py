@@ -17,7 +17,6 @@ def sha256(data: bytes) -> str:
 
 
 def sha256_of(file: BinaryIO) -> str:
-    """Of all that can be read there, a piece at a time."""
     digest = _own(_SHA256, "sha256")()
     while chunk := file.read(_CHUNK):
         digest.update(chunk)

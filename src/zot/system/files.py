@@ -127,7 +127,6 @@ def _write(fd: int, data: bytes) -> None:
 
 
 def sync_dir(path: Path) -> None:
-    """Make a rename in ``path`` durable."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -205,7 +204,6 @@ def _place(data: bytes, text: str) -> str:
 
 
 def encode_pretty(value: dict[str, Any]) -> bytes:
-    """Indented by two spaces, as people and the reference write it."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 

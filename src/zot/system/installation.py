@@ -27,7 +27,6 @@ class Installation(msgspec.Struct, frozen=True):
 
     @property
     def advice(self) -> str:
-        """The command, or who to ask."""
         if self.command:
             return self.command
         if self.how == "unknown":
@@ -43,7 +42,6 @@ class _Origin(msgspec.Struct, frozen=True):
 
 
 def installation(package: Path | None = None, prefix: Path | None = None) -> Installation:
-    """That of the running zot; the arguments are for looking at another one."""
     package, prefix = package or Path(zot.__file__).parent, prefix or Path(sys.prefix)
     place = str(package)
     root = package.parent.parent

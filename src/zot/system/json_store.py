@@ -30,16 +30,13 @@ class JsonStore(Generic[T]):
 
     @property
     def target(self) -> Path:
-        """The file that is locked and replaced."""
         return self.path
 
     def load(self) -> T:
-        """The content; that of a new file when there is none."""
         data = read_bytes(self.path)
         return self._type() if data is None else self.decode(data)
 
     def load_to_edit(self) -> T:
-        """The same under the lock, before a change."""
         return self.load()
 
     @contextmanager
@@ -54,7 +51,6 @@ class JsonStore(Generic[T]):
                 self.write(encoded)
 
     def decode(self, data: bytes) -> T:
-        """ConfigError when it is damaged."""
         try:
             return msgspec.json.decode(data, type=self._type)
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:

@@ -29,7 +29,6 @@ class Process(NamedTuple):
 
 
 def snapshot() -> dict[int, Process]:
-    """Every process that can be seen now."""
     rows = _from_proc() if os.path.exists(f"{_PROC}/self/stat") else _from_ps()
     return {row.pid: row for row in rows}
 

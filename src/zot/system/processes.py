@@ -31,9 +31,7 @@ class CommandLease(Protocol):
 
     remarks: list[str]
 
-    def began(self) -> bool:
-        """Whether the command itself was started."""
-        ...
+    def began(self) -> bool: ...
 
     def is_empty(self, session: int) -> bool:
         """After the builder ended: whether nothing of the command is left. False if that needs a scan."""
@@ -98,19 +96,16 @@ class ProcessTree:
             self._cell.release()
 
     async def wait(self) -> int:
-        """Until the first process has ended; its descendants may go on."""
         if self._child.poll() is None:
             await _ended(self._child)
         return self._child.wait()
 
     def members(self) -> list[Process]:
-        """Every living process of the tree, the first one included."""
         sessions = [self.pid] if self.owns_session() else []
         return members([self._mark], sessions, lambda table: _children().adopted(table, self))
 
     @property
     def over(self) -> bool:
-        """True when the first process ended and nothing of its tree is left."""
         return self.exit_code is not None and not self.members()
 
     @property
@@ -119,7 +114,6 @@ class ProcessTree:
         return self.exit_code is not None and (_nobody(os.killpg, self.pid) or not self.owns_session())
 
     def send(self, number: int) -> list[Process]:
-        """Signal the whole tree; returns the processes it found."""
         return _signal_all(self.members, number)
 
     async def stop(self, grace: float = STOP_GRACE) -> None:

@@ -17,8 +17,6 @@ AnyPath = str | os.PathLike[str]
 
 
 class TooLarge(OSError):
-    """A regular file with more in it than its reader can use."""
-
     def __init__(self, path: AnyPath, limit: int) -> None:
         size = f"{limit >> 20} MiB" if limit >= 1 << 20 else f"{limit >> 10} KiB"
         super().__init__(errno.EFBIG, f"is larger than {size}", os.fspath(path))
@@ -51,7 +49,6 @@ def open_regular(path: AnyPath, within: AnyPath | None = None) -> int:
 
 
 def reading(path: AnyPath, within: AnyPath | None = None) -> BufferedReader:
-    """``open_regular`` as a buffered file."""
     return os.fdopen(open_regular(path, within), "rb")
 
 
@@ -72,7 +69,6 @@ def read_at_most(file: BufferedReader, limit: int) -> bytes:
 
 
 def read_beginning(path: AnyPath, limit: int = LARGEST_SETTINGS) -> bytes:
-    """What a file begins with, for readers that can do without the rest."""
     with reading(path) as file:
         return file.read(limit)
 

@@ -77,7 +77,6 @@ def _keys(value: Any) -> int:
 
 
 def exact(data: bytes) -> Any:
-    """The slow and certain reader behind ``loads``."""
     try:
         text = data.decode()
     except UnicodeDecodeError as error:

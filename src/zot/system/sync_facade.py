@@ -32,7 +32,6 @@ class BlockingFace:
         return self.open()
 
     def open(self) -> Self:
-        """What ``with`` does first; ``close`` is its end."""
         loop = LoopThread(f"zot {self._name}")
         try:
             loop.call(self._inner.__aenter__())
@@ -57,14 +56,12 @@ class BlockingFace:
                 loop.close()
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """What the coroutine returns or raises."""
         if self._loop is None:
             work.close()
             raise RuntimeClosed(f"{self._name} is closed")
         return self._loop.call(work)
 
     def _each(self, stream: AsyncIterator[T]) -> Iterator[T]:
-        """The items of a stream; leaving early closes it."""
         return self._running().iterate(stream)
 
     def _running(self) -> LoopThread:

@@ -48,7 +48,6 @@ def open_text(path: Path, within: Path | None, beneath: Beneath | None) -> Buffe
 
 
 def reason_of(error: OSError) -> str:
-    """What went wrong, in the jail's words when it was the jail."""
     return getattr(error, "told", "") or error.strerror or str(error)
 
 

@@ -21,7 +21,6 @@ _SPACES = re.compile(" {64,}")
 
 
 def spelled(text: str) -> str:
-    """The text on one line."""
     return BREAK.join(_spelled_line(line) for line in text.split("\n"))
 
 

@@ -157,7 +157,6 @@ def target_of(origin: SourceSession, destination: Path, suffix: str = SUFFIX) ->
 
 
 def with_suffix(path: Path, suffix: str) -> Path:
-    """The name that was typed, with its ending."""
     return path if path.name.lower().endswith(suffix) else path.with_name(path.name + suffix)
 
 

@@ -125,8 +125,6 @@ class CompactionRow(msgspec.Struct, frozen=True, tag="compaction"):
 
 
 class ToolIntentRow(msgspec.Struct, frozen=True, tag="tool_intent"):
-    """Written before a tool runs."""
-
     call_id: str
     name: str = ""
     time: str = ""
@@ -172,7 +170,6 @@ def _hunk_list() -> Callable[[msgspec.Raw], Hunks]:
 
 
 def decode_row(line: bytes) -> Row:
-    """One line as a row; raises NotARecord."""
     try:
         _check_text(line)
         return _known_row()(line)

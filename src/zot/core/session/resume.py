@@ -157,7 +157,6 @@ def _last(items: deque[_T], count: int) -> list[_T]:
 
 
 def replay(lines: Iterable[SessionLine]) -> Replay:
-    """All of a file; the caller looks at ``stubs`` and ``bad`` and reports."""
     state = Replay()
     for line in lines:
         state.feed(line)

@@ -81,7 +81,6 @@ def _first(file: BinaryIO, words: list[str], given_up: Callable[[], bool]) -> Me
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """Those of bearable length."""
     while line := file.readline(_LONGEST):
         if line.endswith(b"\n") or len(line) < _LONGEST:
             yield line

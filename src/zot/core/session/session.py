@@ -168,7 +168,6 @@ class Session:
         return tail
 
     def flush(self) -> None:
-        """Write what waits and make it durable."""
         if self._begun:
             self._drain(sync=True)
 

@@ -145,7 +145,6 @@ class SessionLine(msgspec.Struct, frozen=True):
 
 
 def read_lines(file: BinaryIO) -> Iterator[SessionLine]:
-    """Every line that is not blank, in order."""
     offset = 0
     for raw in lines_of(file):
         if not raw.isspace():

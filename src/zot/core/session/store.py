@@ -86,11 +86,9 @@ class SessionStore:
             raise
 
     def files(self) -> list[SessionFile]:
-        """The session files of this directory, newest first."""
         return session_files(self.directory)
 
     def newest(self) -> Path | None:
-        """The last changed session that holds a message."""
         return next((file.path for file in self.files() if has_message(file.path)), None)
 
     def summaries(self, *, everywhere: bool = False) -> list[Summary]:

@@ -31,8 +31,6 @@ class PromptTurn(msgspec.Struct, frozen=True):
 
 
 def turns_of(path: Path) -> list[PromptTurn]:
-    """Raises OSError."""
-
     def numbered() -> Iterator[tuple[int, Message]]:
         number = 0
         with reading(path) as file:

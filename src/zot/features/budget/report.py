@@ -23,8 +23,6 @@ NO_PROJECT = "(no session)"
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """What was used of one model on one day in one project."""
-
     day: str
     model: str
     project: str
@@ -60,8 +58,6 @@ def _rows(root: Path, day: str) -> list[ledger.Spent]:
 
 
 class CostRow(msgspec.Struct, frozen=True):
-    """A row of a table."""
-
     label: str
     usage: Usage
     calls: int

@@ -134,7 +134,6 @@ class Estimate:
 
 
 def tokens_of(request: Request) -> int:
-    """About how many tokens a request sends."""
     tools = sum(len(tool.name) + len(tool.description) + len(str(tool.schema)) for tool in request.tools)
     characters = len(request.system) + tools + length_of(request.messages)
     blocks = [block for message in request.messages for block in message.content]

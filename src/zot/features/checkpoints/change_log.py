@@ -51,8 +51,6 @@ class Change(msgspec.Struct, frozen=True, tag="change", omit_defaults=True):
 
 
 class Void(msgspec.Struct, frozen=True, tag="void"):
-    """The change with this id did not happen."""
-
     id: str
 
 
@@ -71,8 +69,6 @@ _encoder = msgspec.json.Encoder()
 
 
 class ChangeStorePaths:
-    """Where it all lies: below ``$ZOT_HOME/changes``."""
-
     def __init__(self, home: Path) -> None:
         self.root = home / "changes"
         self.ledgers = self.root / "ledgers"

@@ -124,7 +124,6 @@ class Keeping:
         return Change(name, prompt or self.prompt(), utc_now(), by, packed(path), before, after, made)
 
     def append(self, rows: Sequence[Event | Void]) -> None:
-        """Raises OSError."""
         ledger = self._current()
         if ledger is None:
             return
@@ -145,7 +144,6 @@ class Keeping:
         self.tidying.start()
 
     def sync(self) -> None:
-        """Raises OSError."""
         if self._ledger is not None:
             self._ledger.sync()
 

@@ -113,7 +113,6 @@ class CommandWatch:
         self._cost = time.monotonic() - started
 
     def know(self, path: str, state: FileState) -> None:
-        """A tool has put this there."""
         try:
             info = os.lstat(path)
         except OSError:
@@ -305,7 +304,6 @@ class GitIndex:
         self._entries: dict[str, IndexEntry] = {}
 
     def refresh(self) -> None:
-        """Read it again if it is another one."""
         if not self._git:
             return
         path = os.path.join(self._git, "index")

@@ -17,8 +17,6 @@ _SNIFFED = 8_192
 
 
 class FileDifference(msgspec.Struct, frozen=True):
-    """One file over several changes."""
-
     path: str
     before: FileState
     after: FileState

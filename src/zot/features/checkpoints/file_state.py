@@ -86,7 +86,6 @@ class Objects:
         return data if digest_of(data) == digest else None
 
     def all(self) -> Iterator[os.DirEntry[str]]:
-        """Every content there is, in no order."""
         for directory in _entries(self.root):
             if directory.is_dir(follow_symlinks=False):
                 yield from _entries(directory.path)
@@ -152,7 +151,6 @@ def capture(path: str, objects: Objects, *, largest: int = LARGEST) -> FileState
 
 
 def look(path: str) -> FileState:
-    """The same without keeping anything."""
     return _state(path, None, LARGEST)
 
 

@@ -51,14 +51,11 @@ class RestorePlan(msgspec.Struct, frozen=True):
 
 
 class RestoreReport(msgspec.Struct, frozen=True):
-    """What was done. ``failed`` has the path and the reason."""
-
     done: tuple[Item, ...]
     failed: tuple[tuple[str, str], ...] = ()
 
 
 def since(events: Iterable[Event], prompt: str) -> list[Event]:
-    """What happened during this prompt and later."""
     return [event for event in events if event.prompt >= prompt]
 
 
@@ -152,7 +149,6 @@ class Point(msgspec.Struct, frozen=True):
 
 
 def points(turns: Sequence[PromptTurn], events: Sequence[Event], objects: Objects) -> list[Point]:
-    """In the order in which it happened."""
     by_prompt: dict[str, list[Event]] = {}
     rewound: dict[str, list[Event]] = {}
     for event in events:

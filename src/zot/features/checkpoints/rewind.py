@@ -53,7 +53,6 @@ def session_file(conversation: Conversation) -> Path:
 
 
 def places(conversation: Conversation, path: Path) -> tuple[list[PromptTurn], list[Point]]:
-    """Every prompt with what it changed, and every rewinding."""
     keeping, turns = change_recorder(conversation), turns_of(path)
     if keeping is None:
         return turns, points(turns, [], Objects(path))
@@ -193,5 +192,4 @@ def _hunk(run: DiffLines) -> str:
 
 
 def _shown(path: str) -> str:
-    """As JSON can carry it."""
     return os.fsencode(path).decode("utf-8", "replace")

@@ -116,7 +116,6 @@ def _head(call: ToolCallBlock) -> str:
 
 
 def plain(text: str) -> str:
-    """Without escape sequences and without colours."""
     return _STYLE.sub("", sanitize(text))
 
 

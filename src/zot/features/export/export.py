@@ -27,7 +27,6 @@ def format_named(text: str) -> Format | None:
 
 
 def format_of(destination: str, default: Format) -> Format:
-    """By the ending of a name."""
     return format_named(os.path.splitext(destination.strip("\"' "))[1]) or default
 
 

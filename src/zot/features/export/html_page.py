@@ -122,7 +122,6 @@ _STYLES = {"bold": "strong", "italic": "em", "strike": "s"}
 
 
 def rendered(text: str, depth: int = _DEEPEST) -> str:
-    """A whole text."""
     found = markdown.blocks(text.split("\n"))
     pieces: list[str] = []
     while found:
@@ -179,7 +178,6 @@ def _list(items: Sequence[markdown.Block]) -> str:
 
 
 def spans(text: str, depth: int = _DEEPEST) -> str:
-    """Styles and links inside a paragraph."""
     return "".join(_span(span, depth) for span in inline.spans(text)) if depth else escape(text)
 
 

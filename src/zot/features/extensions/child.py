@@ -51,8 +51,6 @@ def new_id() -> str:
 
 
 class ChildOwner(Protocol):
-    """What a child needs of the host."""
-
     home: Path
     diagnostics: Diagnostics
     start_process: Callable[..., JsonLineProcess]
@@ -87,9 +85,7 @@ class ChildOwner(Protocol):
 
     def ended(self, child: ExtensionChild) -> None: ...
 
-    def gone(self, child: ExtensionChild, reason: str) -> None:
-        """Its process can no longer be reached; ``reason`` is why zot gave it up, empty when it ended by itself."""
-        ...
+    def gone(self, child: ExtensionChild, reason: str) -> None: ...
 
     def exited(self, child: ExtensionChild, code: int | None) -> None: ...
 
@@ -160,7 +156,6 @@ class ExtensionChild:
 
     @property
     def alive(self) -> bool:
-        """It has said hello and is not being stopped yet."""
         return self.state in ("greeting", "ready")
 
     def intercepting(self, event: str) -> bool:
@@ -172,7 +167,6 @@ class ExtensionChild:
         return event in self.guarded or (event == "tool_call" and not chosen)
 
     def send(self, frame: extension_frames.Frame) -> bool:
-        """Queue a frame; False when it cannot be delivered."""
         return self.alive and self._write(encode(frame))
 
     def send_line(self, line: bytes) -> bool:
@@ -195,7 +189,6 @@ class ExtensionChild:
             del self._open_questions[key]
 
     def fault(self, kind: str, text: str) -> None:
-        """Something it did wrong: into its log, and once before the user's eyes."""
         self.log.fault(kind, text)
 
     # --- its lives

@@ -15,8 +15,6 @@ _SAY_WAITING_S = 1.0
 
 
 class Children:
-    """Iterates in load order."""
-
     def __init__(self, owner: ChildOwner, tasks: BackgroundTasks) -> None:
         self._owner = owner
         self._tasks = tasks

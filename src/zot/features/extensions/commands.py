@@ -63,8 +63,6 @@ class OpenPanel(msgspec.Struct, frozen=True):
 
 
 class Noop(msgspec.Struct, frozen=True):
-    """There is nothing to do."""
-
     extension: str
 
 

@@ -260,7 +260,6 @@ class ExtensionHost:
         self._panels.key(extension, panel_id, key, text)
 
     def panel_closed(self, extension: str, panel_id: str) -> None:
-        """The user closed the panel."""
         self._panels.closed_by_user(extension, panel_id)
 
     def statuses(self) -> list[ExtensionStatus]:
@@ -409,7 +408,6 @@ class ExtensionHost:
             self.diagnostics.note(f"permissions cannot be remembered in {self.home}: {in_words(error)}")
 
     def _came_with(self, entry: DiscoveredExtension) -> Collection[str] | None:
-        """The files that are known to be what it came with."""
         if entry.scope == "project":
             record = None if self._trust_project else self._trust.record(entry.manifest.directory)
             return record.files if record else None

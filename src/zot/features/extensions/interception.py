@@ -190,7 +190,6 @@ async def _answer(child: ExtensionChild, question: EventIntercept) -> EventInter
 
 
 def _refusal(guard: ExtensionChild, fault: str) -> str:
-    """The reason a model and a user read."""
     log = f"; its log: {guard.log.path}" if guard.log.path else ""
     return f"refused: the guard {guard.name} {fault}{log}"
 

@@ -32,8 +32,6 @@ class Setting(msgspec.Struct, frozen=True):
 
 
 class Confined(msgspec.Struct, frozen=True):
-    """``remarks`` are for the log."""
-
     jail: Jail
     environment: dict[str, str]
     remarks: list[str]
@@ -95,8 +93,6 @@ def _policy(permissions: Permissions, setting: Setting, own: list[str], path: st
 
 
 class _Places:
-    """What the paths of permissions mean here."""
-
     def __init__(self, setting: Setting, home: str, remarks: list[str]) -> None:
         self._setting = setting
         self._home = home

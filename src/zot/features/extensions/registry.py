@@ -142,7 +142,6 @@ class NameRegistry:
     # --- looking up
 
     def command(self, name: str) -> tuple[ExtensionChild, str] | None:
-        """The child that answers to a name, and the name as it was registered."""
         owner = self._commands.get(name.lower())
         return (owner, owner.commands[name.lower()].name) if owner and owner.alive else None
 

@@ -21,8 +21,6 @@ _SLOW_S = 10.0
 
 
 class ToolHost(Protocol):
-    """What a tool needs of the host."""
-
     tool_timeout_s: float
 
     @property

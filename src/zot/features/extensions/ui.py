@@ -8,8 +8,6 @@ LEVELS = ("info", "success", "warn", "error")
 
 
 class SilentSurface:
-    """Shows nothing; the base for modes that show a part."""
-
     interactive = False
 
     def notify(self, extension: str, level: str, message: str) -> None: ...

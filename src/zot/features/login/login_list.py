@@ -32,7 +32,6 @@ class LoginRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def origin(self) -> str:
-        """Where it comes from, for people."""
         words = {"flag": "--api-key", "file": "auth.json", "keyring": "keyring", "command": f"command {self.where}"}
         return self.where if self.source == "env" else words[self.source]
 

@@ -239,7 +239,6 @@ class KeyForm:
         return response(400 if refused else 200, f"Log in to {self.name}", body, cookie=cookie)
 
     def stored(self) -> bytes:
-        """The last page."""
         body = (
             f"<p><strong>{escape(self.name)}</strong> took the key, and it is stored {escape(self.place)}.</p>"
             "<p>You can close this page and go back to the terminal.</p>"

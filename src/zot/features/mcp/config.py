@@ -142,7 +142,6 @@ def decode(path: Path, data: bytes) -> dict[str, Any]:
 def entries_of(
     value: dict[str, Any], file: str, origin: str, root: Path, problems: list[str], given: dict[str, str] | None = None
 ) -> list[ServerConfig]:
-    """The servers under ``mcpServers`` or ``servers``."""
     listed: Any = next((value[key] for key in KEYS if key in value), cast("dict[str, Any]", {}))
     if not isinstance(listed, dict):
         raise ConfigError(f'{file}: "mcpServers" must be an object: {{"NAME": {{"command": …}}}}')
@@ -172,7 +171,6 @@ class _Fields(msgspec.Struct):
 
 
 def entry_of(name: str, fields: Any) -> ServerConfig:
-    """One entry as people write it; ConfigError says what is wrong with it."""
     try:
         read = msgspec.convert(fields, _Fields)
     except msgspec.ValidationError as error:
@@ -219,7 +217,6 @@ def _login(fields: dict[str, Any]) -> ServerLogin:
 
 
 def fields_of(entry: ServerConfig) -> dict[str, Any]:
-    """The entry as it is written into a file."""
     fields: dict[str, Any] = {"type": entry.kind}
     if entry.kind == "stdio":
         fields |= {"command": entry.command, "args": list(entry.args)}

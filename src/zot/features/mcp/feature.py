@@ -106,7 +106,6 @@ class McpFeature(Feature):
             self.host.on_state = changed
 
     def templates(self) -> list[Template]:
-        """Prompts of servers, for lists of prompt templates."""
         if self.host is None:
             return []
         from zot.features.mcp.prompts import as_templates
@@ -121,7 +120,6 @@ class McpFeature(Feature):
         return names_prompt(self.host, text)
 
     def problems(self) -> list[str]:
-        """Servers of this conversation that failed."""
         rows = self.host.statuses() if self.host is not None else []
         return [f"mcp: {row.name}: {row.error.removeprefix(f'{row.name}: ')}" for row in rows if row.error]
 
@@ -185,7 +183,6 @@ def _host(
 
 
 def _named(services: Services) -> tuple[str, ...]:
-    """What this run was told to have."""
     return tuple(name for name in services.config.tools or () if name.startswith("mcp__"))
 
 

@@ -34,8 +34,6 @@ _AT_ONCE = 4
 
 
 class Status(NamedTuple):
-    """A server as people see it."""
-
     name: str
     origin: str
     state: str
@@ -51,8 +49,6 @@ class Status(NamedTuple):
 
 
 class _Loaded:
-    """The servers and their tools, once the files were read."""
-
     def __init__(
         self,
         entries: dict[str, ServerConfig],
@@ -138,7 +134,6 @@ class McpHost:
     # --- for the agent
 
     def tools(self, taken: Iterable[str] = ()) -> list[Tool]:
-        """The search, what is pinned, and what was found so far."""
         if self._loaded is None and not self._pins:
             return [] if SEARCH in taken else [self._search]
         if not self._entries:

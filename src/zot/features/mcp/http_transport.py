@@ -271,7 +271,6 @@ class HttpLink:
 
 
 async def _read_all(response: HttpResponse) -> bytes:
-    """The body of an error; whatever there is of it."""
     try:
         async with asyncio.timeout(CONNECT_S):
             return await response.read(LARGEST)

@@ -41,7 +41,6 @@ def _book(home: Path) -> JsonStore[_Known]:
 
 
 def key_of(url: str) -> str:
-    """The name of a server's login in the credential store."""
     return f"mcp {url}"
 
 
@@ -140,7 +139,6 @@ def is_logged_in(store: AuthStore, url: str) -> bool:
 
 
 def log_out(store: AuthStore, url: str) -> bool:
-    """Whether somebody was logged in."""
     if not is_logged_in(store, url):
         return False
     store.clear(key_of(url))

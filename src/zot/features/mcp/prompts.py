@@ -96,7 +96,6 @@ def arguments_of(prompt: PromptRow, typed: str) -> dict[str, str]:
 
 
 async def meant(conversation: Conversation, host: McpHost, text: str) -> str:
-    """What is to be said; resources it names are added before it."""
     if text.startswith(f"/{PREFIX}"):
         name, _, typed = text[1:].partition(" ")
         try:
@@ -120,7 +119,6 @@ def names_prompt(host: McpHost, text: str) -> bool:
 
 
 def as_told(status: Status) -> McpServer:
-    """A server as programs are told of it."""
     from zot.wire.rpc_frames import McpServer
 
     fields = {name: value for name, value in status._asdict().items() if name != "pid"}
@@ -128,7 +126,6 @@ def as_told(status: Status) -> McpServer:
 
 
 def as_templates(host: McpHost) -> list[Template]:
-    """Servers' prompts where prompt templates are listed."""
     from zot.features.templates.discovery import Template
 
     return [

@@ -83,7 +83,6 @@ _decoder = msgspec.json.Decoder(Incoming)
 
 
 def read_message(line: bytes) -> Incoming | None:
-    """None for what is no message."""
     try:
         message = _decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
@@ -128,7 +127,6 @@ def text_of(value: Any) -> str:
 
 
 def object_in(value: Any) -> dict[str, Any]:
-    """The same for an object."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
@@ -137,7 +135,6 @@ def list_in(value: Any) -> list[Any]:
 
 
 def meta(version: str, capabilities: dict[str, Any]) -> dict[str, Any]:
-    """What every modern request says of itself."""
     return {
         f"{META}protocolVersion": version,
         f"{META}clientInfo": CLIENT,
@@ -191,12 +188,8 @@ class Link(Protocol):
         """Whether nobody can answer any more, also before ``closed`` says why."""
         ...
 
-    async def ask(self, id: int, headers: Mapping[str, str], message: bytes) -> Incoming:
-        """``headers`` are for a transport that has any."""
-        ...
+    async def ask(self, id: int, headers: Mapping[str, str], message: bytes) -> Incoming: ...
 
     def tell(self, message: bytes) -> None: ...
 
-    async def aclose(self, grace: float) -> None:
-        """Nothing of it is left afterwards."""
-        ...
+    async def aclose(self, grace: float) -> None: ...

@@ -47,8 +47,6 @@ State = Literal["off", "starting", "ready", "needs login", "failed"]
 
 
 class ServerOwner(Protocol):
-    """What a server needs of whoever owns it."""
-
     home: Path
     idle_s: float
 
@@ -58,13 +56,9 @@ class ServerOwner(Protocol):
     @property
     def asked(self) -> Ask | None: ...
 
-    def connect(self, entry: ServerConfig, server: Server) -> Link:
-        """A new connection, started."""
-        ...
+    def connect(self, entry: ServerConfig, server: Server) -> Link: ...
 
-    def look_up(self, entry: ServerConfig) -> Callable[[str], str | None]:
-        """Where variables of the entry are looked up."""
-        ...
+    def look_up(self, entry: ServerConfig) -> Callable[[str], str | None]: ...
 
     def listed_anew(self, server: Server, before: Listed | None) -> None: ...
 
@@ -309,7 +303,6 @@ class Server:
             self._owner.tasks.start(self.stop())
 
     async def stop(self, grace: float = STOP_GRACE) -> None:
-        """It may be started again."""
         self._stop_idling()
         if self._starting is not None:
             self._starting.cancel()

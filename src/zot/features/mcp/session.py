@@ -247,7 +247,6 @@ class McpSession:
         return await self._asked(read_question(self.name, protocol.object_in(wanted.get("params"))))
 
     async def pages(self, method: str, key: str, seconds: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """Everything of a list, page after page, and the last page itself."""
         rows: list[dict[str, Any]] = []
         params: dict[str, Any] = {}
         seen: set[str] = set()

@@ -70,7 +70,6 @@ class StdioLink:
 
     @property
     def is_gone(self) -> bool:
-        """Whether nobody can answer any more, also before its end was heard of and explained."""
         return bool(self.closed) or self._process is None or self._process.tree.exit_code is not None
 
     async def ask(self, id: int, headers: Mapping[str, str], message: bytes) -> Incoming:

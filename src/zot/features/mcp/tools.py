@@ -25,8 +25,6 @@ RESOURCE = "mcp_resource"
 
 
 class Host(Protocol):
-    """What the tools need of whoever has the servers."""
-
     timeout_s: float
 
     def running(self, name: str) -> Server: ...
@@ -45,8 +43,6 @@ class Host(Protocol):
 
 
 class McpTool:
-    """One tool of one server."""
-
     read_only = False
 
     def __init__(self, name: str, server: str, row: ToolRow, host: Host, *, pinned: bool) -> None:
@@ -71,7 +67,6 @@ class McpTool:
 
     @property
     def hints(self) -> dict[str, Any]:
-        """What the server says of it; for people to read."""
         return self.row.annotations
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
@@ -94,7 +89,6 @@ class McpTool:
         return converted(self._server, self.row.name, answer)
 
     def _headers(self, args: dict[str, Any]) -> dict[str, str]:
-        """Arguments that the server wants in the head of the message, too."""
         raw = bytes(self.row.input_schema)
         if b"x-mcp-header" not in raw:
             return {}
@@ -349,7 +343,6 @@ def _tools(listed: Listed | None) -> tuple[ToolRow, ...]:
 
 
 def ranked(query: str, rows: Mapping[str, tuple[str, ToolRow]]) -> list[str]:
-    """The names that fit best, exact ones first."""
     wanted = [word for word in query.replace(",", " ").split() if word]
     exact = [name for name, (_, row) in rows.items() if name in wanted or row.name in wanted]
     words = [word.lower() for word in wanted if len(word) > 1]

@@ -45,7 +45,6 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
-        """Each part and exactly what it would run."""
         told = [f"skill {item.prefix}{item.file.parent.name}" for item in self.skills]
         told += [f"MCP server {entry.name}: {entry.shown()}" for entry in self.servers]
         told += [f"hook {hook.shown()}" for hook in (self.hooks.hooks if self.hooks is not None else ())]
@@ -53,7 +52,6 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
         return told
 
     def digest(self) -> str:
-        """Of what may run, as it is shown, with the scripts hooks name."""
         servers = [(entry.name, entry.content().decode()) for entry in self.servers]
         hooks = self.hooks.content().decode() if self.hooks is not None else ""
         return sha256(msgspec.json.encode((servers, hooks)))

@@ -38,7 +38,6 @@ class PluginManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_manifest(root: Path) -> PluginManifest:
-    """ZotError says why the directory is no plugin."""
     claude, plain = root / CLAUDE_FOLDER / OPEN_FILE, root / OPEN_FILE
     try:
         if (fields := _fields(claude)) is not None:

@@ -88,8 +88,6 @@ class SkillTool:
 
 @runtime_checkable
 class SkillSource(Protocol):
-    """A feature that brings skills of its own."""
-
     def skill_files(self) -> list[SkillFile]: ...
 
 

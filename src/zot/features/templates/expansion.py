@@ -85,7 +85,6 @@ _COMMAND = r"!`[^`\n]+`"
 
 
 def filled(template: Template, arguments: str) -> str:
-    """What the model is told."""
     words = _words(arguments)
     room = MOST
 

@@ -112,7 +112,6 @@ class AuthStore:
         return _active_account(self._file.load(), provider)
 
     def accounts(self, provider: str) -> dict[str, AuthEntry]:
-        """Every account with a credential, the active one first; shapes only."""
         return self._accounts(self._file.load(), provider)
 
     def everything(self) -> dict[str, dict[str, AuthEntry]]:
@@ -271,7 +270,6 @@ class _AuthFile(JsonObjectStore):
 
 
 def _opened(entry: AuthEntry) -> AuthEntry:
-    """With the secrets the keyring has for it."""
     if not entry.keyring:
         return entry
     from zot.provider.auth import keyring
@@ -323,7 +321,6 @@ _ACCOUNTS = "accounts"
 
 
 def _known_providers(raw: dict[str, Any]) -> list[str]:
-    """Everybody the file may know something about."""
     return list(dict.fromkeys((*_FIRST, *as_object(raw.get(_MORE)), *as_object(raw.get(_ACCOUNTS)))))
 
 
@@ -333,7 +330,6 @@ def _active_account(raw: dict[str, Any], provider: str) -> str:
 
 
 def _other_accounts(raw: dict[str, Any], provider: str) -> dict[str, Any]:
-    """What is stored beside the active account, by name."""
     return as_object(_book(raw, provider).get("others"))
 
 
@@ -400,7 +396,6 @@ def _book(raw: dict[str, Any], provider: str) -> dict[str, Any]:
 
 
 def _section(raw: dict[str, Any], provider: str) -> dict[str, Any]:
-    """The object that holds the provider's active entry."""
     return raw if provider in _FIRST else as_object(raw.get(_MORE))
 
 

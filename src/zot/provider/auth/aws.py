@@ -38,7 +38,6 @@ def _joined(parts: list[str]) -> str:
 
 
 def _profile(environ: Mapping[str, str]) -> dict[str, str]:
-    """What both files say of the profile; the file of credentials wins."""
     name = environ.get("AWS_PROFILE") or environ.get("AWS_DEFAULT_PROFILE") or "default"
     found: dict[str, str] = {}
     for file, headings in (("config", (name, f"profile {name}")), ("credentials", (name,))):
@@ -72,8 +71,6 @@ _BLOCK = 64  # bytes of SHA-256's block, for HMAC
 
 
 class AwsKey(msgspec.Struct, frozen=True):
-    """An access key; ``token`` belongs to temporary ones."""
-
     id: str
     secret: str
     token: str = ""

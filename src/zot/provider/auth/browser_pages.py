@@ -101,5 +101,4 @@ def response(status: int, title: str, body: str, *, cookie: str = "") -> bytes:
 
 
 def sentence(status: int, title: str, text: str) -> bytes:
-    """A page that only says something."""
     return response(status, title, f"<p>{escape(text)}</p>")

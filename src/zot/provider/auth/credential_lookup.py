@@ -185,7 +185,6 @@ def _read_to_end(fd: int, deadline: float) -> bytes:
 
 
 def _kill_group(child: subprocess.Popen[bytes]) -> None:
-    """End what is left of the program, its own children included."""
     import signal
 
     if child.poll() is None:

@@ -21,7 +21,6 @@ _INSTALL = (
 
 
 def new_item(provider: str, account: str) -> str:
-    """A name for an item that nobody has yet."""
     import secrets
 
     return f"{provider}/{account}/{secrets.token_hex(4)}"

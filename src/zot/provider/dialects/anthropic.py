@@ -62,8 +62,6 @@ IMAGE_LIMIT = ImageLimit(2000, 5 * 1024 * 1024 * 3 // 4)
 
 
 class AnthropicDialect:
-    """Speaks ``/v1/messages``."""
-
     levels = THINKING_BUDGETS
     frames = SseParser
 
@@ -183,7 +181,6 @@ def _part(block: Block, model: Model, provider: str) -> dict[str, Any] | None:
 
 
 def _seen(block: ResultBlock, model: Model) -> dict[str, Any]:
-    """A text or image block where both may stand."""
     shown = visible(block, model, IMAGE_LIMIT) if isinstance(block, ImageBlock) else block
     if isinstance(shown, TextBlock):
         return {"type": "text", "text": shown.text}
@@ -293,8 +290,6 @@ _decode = msgspec.json.Decoder(_Event).decode
 
 
 class AnthropicDecoder(ResponseBuilder):
-    """Assembles one streamed message."""
-
     def __init__(self, request: Request, endpoint: Endpoint) -> None:
         super().__init__(request, endpoint)
         self._open: dict[int, Part] = {}
@@ -326,7 +321,6 @@ class AnthropicDecoder(ResponseBuilder):
         return self._rare(got)
 
     def _rare(self, got: _Event) -> list[StreamEvent]:
-        """Everything that comes once per block or once per answer."""
         if got.error is not None:
             code = got.error.type or "error"
             return self.fail(f"{self.provider} {code}: {got.error.message or 'no message'}", code)

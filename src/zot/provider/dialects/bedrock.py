@@ -70,8 +70,6 @@ IMAGE_LIMIT = ImageLimit(8000, 5 * 1024 * 1024 * 3 // 4)
 
 
 class BedrockDialect:
-    """Speaks ``/model/{id}/converse-stream``."""
-
     levels = THINKING_BUDGETS
     frames = EventStreamParser
 
@@ -318,8 +316,6 @@ _decode = msgspec.json.Decoder(_Event).decode
 
 
 class BedrockDecoder(ResponseBuilder):
-    """Assembles one streamed message."""
-
     def __init__(self, request: Request, endpoint: Endpoint) -> None:
         super().__init__(request, endpoint)
         self._open: dict[int, Part] = {}
@@ -359,7 +355,6 @@ class BedrockDecoder(ResponseBuilder):
         return self._rare(event.event, got)
 
     def _rare(self, name: str, got: _Event) -> list[StreamEvent]:
-        """Everything that comes once per block or once per answer."""
         match name:
             case "contentBlockStart" if got.start is not None and got.start.tool_use is not None:
                 call = got.start.tool_use

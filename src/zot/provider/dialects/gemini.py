@@ -58,8 +58,6 @@ _EARLIER = re.compile(r"(?:.*/)?gemini-[12](?:\.|-)")
 
 
 class GeminiDialect:
-    """Speaks ``/v1beta/models/{id}:streamGenerateContent``."""
-
     levels = LEVELS
     frames = SseParser
 
@@ -330,8 +328,6 @@ _decode = msgspec.json.Decoder(_Chunk).decode
 
 
 class GeminiDecoder(ResponseBuilder):
-    """Assembles one streamed answer."""
-
     def __init__(self, request: Request, endpoint: Endpoint) -> None:
         super().__init__(request, endpoint)
         self._turn = len(request.messages)

@@ -16,7 +16,6 @@ _MOST = 5000  # schemas inside a schema, its references in place
 
 
 def accepted(schema: Mapping[str, Any]) -> _Schema | None:
-    """The parameters of a function; None when it takes none."""
     found = _SchemaReader(schema).read(schema, 0)
     return found if found.get("properties") else None
 
@@ -75,7 +74,6 @@ class _SchemaReader:
         return found
 
     def _target(self, name: Any) -> Any:
-        """What a reference inside this document points at."""
         if not isinstance(name, str) or not name.startswith("#/"):
             return None
         place: Any = self._root
@@ -105,7 +103,6 @@ def _is_null(schema: Any) -> bool:
 
 
 def _kinds(schema: _Schema) -> tuple[list[str], bool]:
-    """The types a value may have, and whether it may be null."""
     named = schema.get("type")
     names = _list(named) if isinstance(named, list) else [named]
     nullable = "null" in names or schema.get("nullable") is True

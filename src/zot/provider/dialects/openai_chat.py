@@ -48,8 +48,6 @@ IMAGE_LIMIT = ImageLimit(2048, 20 * 1024 * 1024 * 3 // 4)
 
 
 class OpenAIChatDialect:
-    """Speaks ``/v1/chat/completions``."""
-
     levels = LEVELS
     frames = SseParser
 
@@ -270,8 +268,6 @@ def _check_arguments(call: ToolPart) -> None:
 
 
 class OpenAIChatDecoder(ResponseBuilder):
-    """Assembles one streamed completion."""
-
     def __init__(self, request: Request, endpoint: Endpoint) -> None:
         super().__init__(request, endpoint)
         self._turn = len(request.messages)

@@ -47,8 +47,6 @@ IMAGE_LIMIT = ImageLimit(2048, 20 * 1024 * 1024 * 3 // 4)
 
 
 class OpenAIResponsesDialect:
-    """Speaks ``/v1/responses``."""
-
     levels = LEVELS
     frames = SseParser
 
@@ -247,8 +245,6 @@ _decode = msgspec.json.Decoder(_Event).decode
 
 
 class OpenAIResponsesDecoder(ResponseBuilder):
-    """Assembles one streamed response."""
-
     def __init__(self, request: Request, endpoint: Endpoint) -> None:
         super().__init__(request, endpoint)
         self._open: dict[int, Part] = {}

@@ -53,7 +53,6 @@ def post(
 
 
 def get(url: str, endpoint: Endpoint, own: _Headers) -> HttpRequest:
-    """A request answered by a JSON document."""
     return HttpRequest("GET", url, _headers(endpoint, [("accept", "application/json")], own), b"")
 
 
@@ -65,7 +64,6 @@ def _headers(endpoint: Endpoint, lead: _Headers, own: _Headers) -> _Headers:
 
 
 def bearer(endpoint: Endpoint) -> _Headers:
-    """The authorization header; none for servers that need no key."""
     return key_in(endpoint, "authorization")
 
 
@@ -143,7 +141,6 @@ def arguments_text(call: ToolCallBlock) -> str:
 
 
 def joined(blocks: Iterable[object]) -> str:
-    """The text blocks, one below the other."""
     return "\n".join(block.text for block in blocks if isinstance(block, TextBlock))
 
 
@@ -195,7 +192,6 @@ class Sent:
     def by_message(
         self, messages: Sequence[Message], whom: object, wire: Callable[[Message], Iterable[dict[str, Any]]]
     ) -> list[list[Raw]]:
-        """The same, with the items of each message apart."""
         messages = tuple(messages)
         if whom != self._whom:
             self._whom, self._messages, self._items = whom, (), []

@@ -29,8 +29,6 @@ Count = int | float | None
 
 
 class TextPart:
-    """Text still growing; an empty one leaves no block."""
-
     __slots__ = ("pieces",)
 
     def __init__(self) -> None:
@@ -86,8 +84,6 @@ Part = TextPart | ToolPart | ReasoningPart
 
 
 class ResponseBuilder:
-    """The base of every Decoder; a subclass adds ``feed``."""
-
     def __init__(self, request: Request, endpoint: Endpoint) -> None:
         self.provider = endpoint.provider
         self.model = request.model
@@ -115,7 +111,6 @@ class ResponseBuilder:
         return [UsageReported(self.priced()), Finished(stop, self.partial(), error)]
 
     def priced(self) -> Usage:
-        """What was used so far, and what that costs."""
         return self.model.priced(self.usage)
 
     def think(self, part: ReasoningPart, text: str) -> list[StreamEvent]:

@@ -61,7 +61,6 @@ class HttpConnection(asyncio.Protocol):
         return data
 
     def take(self) -> bytes:
-        """What has arrived, without waiting."""
         pieces, self._pieces = self._pieces, []
         self._waiting_bytes = 0
         if self._paused and self._transport is not None:
@@ -108,7 +107,6 @@ class HttpConnection(asyncio.Protocol):
         raise NeverAnswered("the connection closed before any answer (unexpected eof)", retryable=True)
 
     async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
-        """Turn the open connection into a TLS one."""
         assert self._transport is not None
         transport = await self.loop.start_tls(self._transport, self, context, server_hostname=host)
         if transport is None:

@@ -63,7 +63,6 @@ def encode_head(request: HttpRequest, url: Url, proxy: Proxy | None) -> bytes:
 
 
 def encode_connect(url: Url, proxy: Proxy) -> bytes:
-    """Asks a proxy for a tunnel to ``url``."""
     lines = [f"CONNECT {url.address} HTTP/1.1", f"host: {url.address}"]
     if proxy.authorization:
         lines.append(f"proxy-authorization: {proxy.authorization}")
@@ -110,7 +109,6 @@ def split_head(data: bytes, searched: int = 0) -> tuple[Head, bytes] | None:
 
 
 def body_of(head: Head) -> Body:
-    """How the body of this response ends."""
     if head.status in (204, 304):
         return SizedBody(0)
     if "transfer-encoding" in head.headers:
@@ -217,8 +215,6 @@ class ChunkedBody:
 
 
 class SizedBody:
-    """``content-length``."""
-
     def __init__(self, size: int) -> None:
         self.done = size == 0
         self.extra = b""

@@ -52,7 +52,6 @@ class HttpPool:
         return await self._exchange(connection, head, request.body)
 
     async def aclose(self) -> None:
-        """Close every connection, those in use included."""
         self._idle.clear()
         for connection in list(self._open):
             connection.abort()
@@ -81,7 +80,6 @@ class HttpPool:
         return None
 
     def give_back(self, connection: HttpConnection) -> None:
-        """Keep a connection whose last exchange is complete."""
         idle = self._idle.setdefault(connection.route, [])
         if connection not in self._open or not connection.is_usable or len(idle) >= _IDLE_PER_ROUTE:
             connection.abort()
@@ -114,7 +112,6 @@ class HttpResponse:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the connection went back to the pool or was closed."""
         return self._connection is None
 
     async def more(self) -> bytes:

@@ -30,7 +30,6 @@ class Url(msgspec.Struct, frozen=True):
 
     @property
     def address(self) -> str:
-        """``host:port``, IPv6 in brackets."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property

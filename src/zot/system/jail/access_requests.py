@@ -84,7 +84,6 @@ def file_wish(path: str, around: AccessContext, *, writing: bool) -> Wish | None
 
 
 def granted(policy: Policy, wish: Wish) -> bool:
-    """Whether the policy has it already."""
     if wish.access == "network":
         return policy.network
     if beneath_any(wish.path, policy.writable) or wish.path in policy.write_files:
@@ -93,7 +92,6 @@ def granted(policy: Policy, wish: Wish) -> bool:
 
 
 def widened(policy: Policy, wishes: Iterable[Wish]) -> Policy:
-    """The policy and these wishes, and nothing else."""
     for wish in wishes:
         if granted(policy, wish):
             continue

@@ -164,7 +164,6 @@ def _judged(place: str) -> list[ScannedRepository]:
 
 
 def _runs(place: str, mode: int) -> Iterator[Reason]:
-    """What git would run or obey."""
     if stat.S_ISLNK(mode):
         yield Reason("a link in place of .git")
     if not stat.S_ISDIR(mode):

@@ -124,7 +124,6 @@ class Jail:
 
     @property
     def files(self) -> Beneath:
-        """For tools that open files in zot's own process."""
         if self._files is None:
             from zot.system.jail.jailed_files import Beneath
 

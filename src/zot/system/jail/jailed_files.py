@@ -64,7 +64,6 @@ class Beneath:
         return name in self._single or any(_lies_beneath(name, root) for root in self._policy.readable)
 
     def reading(self, path: str | os.PathLike[str]) -> BufferedReader:
-        """``open`` as a buffered file."""
         return os.fdopen(self.open(path), "rb")
 
     def open(self, path: str | os.PathLike[str]) -> int:

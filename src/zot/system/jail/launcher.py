@@ -223,7 +223,6 @@ _NOTHING = ("--perms", "0555", "--size", "4096", "--tmpfs")
 def arguments(
     policy: Policy, covers: Covers, private: Private, environment: Mapping[str, str], cwd: str, home: str
 ) -> list[str]:
-    """What follows the program's name, without the command."""
     made = [*_ALWAYS, *(() if policy.network else ("--unshare-net",))]
     for path in SYSTEM:
         if os.path.islink(path):
@@ -339,7 +338,6 @@ class JailLease:
         return self._first != 0
 
     def is_empty(self, session: int) -> bool:
-        """See ``zot.system.processes.Cell``."""
         if not self.began() or self._first is None:
             return False
         try:
@@ -369,7 +367,6 @@ def _first_process(told: int) -> int:
 
 
 def _is_over(pid: int) -> bool:
-    """Within a reasonable time."""
     fd = os.pidfd_open(pid)
     try:
         waiting = select.poll()

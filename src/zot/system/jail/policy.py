@@ -72,7 +72,6 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def guarded(self) -> tuple[str, ...]:
-        """The writable roots with protected names."""
         return tuple(path for path in self.writable if path not in self.plain)
 
 

@@ -129,7 +129,6 @@ def _shared(root: str) -> int:
 
 
 def release(root: str, lock: int, names: Iterable[str]) -> None:
-    """The last one out removes the empty directories."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         remove_empty(names)

@@ -78,7 +78,6 @@ def _is_hidden(prefix: str, home: str) -> bool:
 
 
 def outermost(directories: Iterable[str]) -> list[str]:
-    """Those that none of the others holds."""
     found: list[str] = []
     for path in sorted(set(directories)):
         if not beneath_any(path, tuple(found)):
@@ -110,7 +109,6 @@ def program_folders() -> list[str]:
 
 
 def system_without_programs() -> list[str]:
-    """What else the system consists of."""
     folders, found = set(program_folders()), list[str]()
     waiting = [path for path in SYSTEM if os.path.isdir(path) and os.path.realpath(path) not in folders]
     while waiting:

@@ -54,7 +54,6 @@ class Fetched(msgspec.Struct, frozen=True):
 
 
 def read_source(typed: str, ref: str = "", subdir: str = "") -> ExtensionSource:
-    """What the words on the command line mean."""
     if os.path.exists(os.path.expanduser(typed.removeprefix("file://"))):
         url, typed_ref, typed_subdir = typed, "", ""  # an @ or # in it is part of its name
     else:
@@ -121,7 +120,6 @@ def fetch_files(source: ExtensionSource, target: Path, notify: Notify) -> str:
 
 
 def _split(typed: str) -> tuple[str, str, str]:
-    """``URL@REF#DIRECTORY`` in its three parts."""
     if found := _FORGE.fullmatch(typed):
         return found[1], unquote(found[2]), unquote(found[3] or "")
     url, _, subdir = typed.partition("#")
@@ -228,7 +226,6 @@ def read_record(directory: Path) -> InstallRecord | None:
 
 
 def written_later(directory: Path, record: InstallRecord) -> list[str]:
-    """Names of files that did not come with it."""
     found = (str(path.relative_to(directory)) for path in files_below(directory))
     return [name for name in found if name not in record.files and name != RECORD]
 

@@ -59,7 +59,6 @@ def make_data_dir(manifest: Manifest, scope: Scope, place: Path) -> str:
 
 
 def is_own(directory: Path, home: Path) -> bool:
-    """Whether it lies among the user's own."""
     return os.path.realpath(directory.parent) == os.path.realpath(home / "extensions")
 
 
@@ -160,7 +159,6 @@ def is_among(name: str, names: list[str]) -> bool:
 
 
 def old_data(manifest: Manifest) -> list[str]:
-    """Names of what lies beside the program and may be its data."""
     directory = manifest.directory
     found = [path for path in files_below(directory) if looks_like_data(path, manifest)]
     tracked = set((found and git_lines(directory, "ls-files", "-z")) or ())  # what is kept in git is the author's

@@ -66,7 +66,6 @@ def read_permissions(value: Any) -> tuple[Permissions, tuple[str, ...]]:
 
 
 def words(permissions: Permissions | None) -> list[str]:
-    """One line each, for somebody who decides."""
     if permissions is None:
         return ["unconfined: it runs with all your rights"]
     read = [_place(path) for path in permissions.read]

@@ -42,8 +42,6 @@ class ExtensionRecord(msgspec.Struct, frozen=True):
 
 
 class _Records(msgspec.Struct):
-    """The part of the file that is read here."""
-
     extensions: dict[str, ExtensionRecord] = {}
 
 

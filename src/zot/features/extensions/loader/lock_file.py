@@ -71,7 +71,6 @@ class LockFile:
         return known
 
     def is_intact(self, directory: Path) -> bool:
-        """Whether it is pinned and as it was."""
         known = self.of(directory.name)
         return known is not None and any(not _differences(directory, pins) for pins in known.pins)
 
@@ -117,7 +116,6 @@ class LockFile:
 
 
 def pins_of(directory: Path, names: Iterable[str]) -> dict[str, Pin]:
-    """Of the files that are there."""
     found: dict[str, Pin] = {}
     for name in names:
         with suppress(FileNotFoundError):
@@ -176,7 +174,6 @@ class Widened(msgspec.Struct, frozen=True):
 
     @property
     def permissions(self) -> list[str]:
-        """All that it would get, in words."""
         return words(self.asked)
 
 

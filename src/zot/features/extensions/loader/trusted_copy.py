@@ -58,7 +58,6 @@ def project_of(directory: Path) -> Path:
 
 
 def _walk(directory: Path) -> Iterator[FileDigest]:
-    """The files of the tree."""
     project = project_of(directory)
     waiting: list[tuple[str, tuple[str, ...]]] = [("", (os.path.realpath(directory),))]
     count = 0
@@ -223,7 +222,6 @@ def copies_of(home: Path, key: str) -> Path:
 
 
 def remove_copies(home: Path, key: str, but: Path | None = None) -> None:
-    """Those that are trusted no longer."""
     for path in copies_of(home, key).glob("*"):
         if but is None or path != but.parent:
             remove_tree(path)

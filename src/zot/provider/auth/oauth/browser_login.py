@@ -50,8 +50,6 @@ async def login_in_browser(
 
 
 class _BrowserLogin:
-    """What the steps of one login share."""
-
     def __init__(self, settings: OAuthSettings, proofs: Proofs, callback: Callback, pool: HttpPool, tell: Tell) -> None:
         self.settings, self.proofs, self.callback, self.pool, self.tell = settings, proofs, callback, pool, tell
         self.server = AuthorizationServer()
@@ -69,7 +67,6 @@ class _BrowserLogin:
         self.client = await find_client(self.pool, self.settings, self.server, self.callback.redirect)
 
     def address(self, redirect: str) -> str:
-        """What the browser opens."""
         settings, proofs = self.settings, self.proofs
         fields = {
             "response_type": "code",
@@ -185,7 +182,6 @@ class Proofs(msgspec.Struct, frozen=True):
 
     @property
     def challenge(self) -> str:
-        """S256 of the verifier."""
         from hashlib import sha256
 
         return urlsafe_b64encode(sha256(self.verifier.encode()).digest()).rstrip(b"=").decode()

@@ -32,7 +32,6 @@ class JsonResponse(msgspec.Struct, frozen=True):
     date: float = 0
 
     def text(self, name: str) -> str:
-        """A field that is text; empty otherwise."""
         value = self.fields.get(name)
         return value if isinstance(value, str) else ""
 
@@ -51,7 +50,6 @@ async def open_pool(pool: HttpPool | None) -> AsyncGenerator[HttpPool]:
 
 
 async def get(pool: HttpPool, url: str, what: str) -> JsonResponse:
-    """A document without secrets; any status."""
     return await _ask(pool, HttpRequest("GET", _safe(url, what), _headers(()), b""), what)
 
 

@@ -25,8 +25,6 @@ _NO_SUCH_FAMILY = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
 class Returned(msgspec.Struct, frozen=True):
-    """What came back: a code, or the server's ``error``."""
-
     code: str = ""
     error: str = ""
     pasted_alone: bool = False  # a code without the address it belongs to
@@ -54,7 +52,6 @@ class Callback:
 
     @property
     def redirect(self) -> str:
-        """The redirect with the port that was taken."""
         host = (self._parts.netloc.rpartition("@")[2]).removesuffix(f":{self._parts.port}")
         return f"http://{host}:{self._port}{self._parts.path or '/'}"
 
@@ -91,7 +88,6 @@ class Callback:
         return True
 
     def supersede(self) -> None:
-        """Another login begins: this one ends, and its port is free at once."""
         for server in self._servers:
             server.close()
         if not self.arrived.done():

@@ -145,8 +145,6 @@ class RefreshRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RefreshOutcome(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What it answers. Without an error the new token is in the file by then."""
-
     error: str = ""
     code: str = ""
     transient: bool = False

@@ -61,7 +61,6 @@ async def find_server(pool: HttpPool, settings: OAuthSettings) -> AuthorizationS
 
 
 async def _metadata(pool: HttpPool, issuer: str) -> JsonResponse:
-    """The first of the well-known documents that is there."""
     answer = None
     # RFC 8414 puts the well-known part before the path of the issuer, OpenID Connect after it; both are in use
     parts = urlsplit(issuer)

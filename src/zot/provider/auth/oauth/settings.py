@@ -44,7 +44,6 @@ class OAuthSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         return f"OAuthSettings({self.issuer or self.token_url!r}, client_id={self.client_id!r})"
 
     def signature(self, token: str) -> tuple[str, str]:
-        """The name and the value of the header that carries the token."""
         name, _, value = self.header.partition(":")
         return name.strip().lower(), (value.strip() or "{token}").replace("{token}", token)
 

@@ -105,7 +105,6 @@ _SOMEBODY_ELSES = "the server answered with an id token that is not for this log
 
 
 def claims_of(id_token: str) -> dict[str, Any]:
-    """The claims; empty when it is not a JWT."""
     parts = id_token.split(".")
     if len(parts) != 3:
         return {}
@@ -202,6 +201,5 @@ Pasted = Callable[[], Awaitable[str]]  # waits until somebody pasted something
 
 
 def done(token: OAuthToken) -> LoginStep:
-    """The last step, with who it is where the server told."""
     name = account_name(token.id_token)
     return LoginStep(kind="done", text=f"logged in as {name}" if name else "logged in")

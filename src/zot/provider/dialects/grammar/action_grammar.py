@@ -142,7 +142,6 @@ def editable(text: str) -> list[str]:
 
 
 def _end(lines: Sequence[str], start: int) -> int:
-    """The last line of the piece that begins here."""
     depth, last = _indent(lines[start]), start
     for number in range(start + 1, len(lines)):
         line = lines[number]

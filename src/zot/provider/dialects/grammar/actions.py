@@ -49,8 +49,6 @@ _SAME = frozenset({"json", "html", "css", "c", "go", "java", "toml", "yaml", "in
 
 
 class ActionBlock(msgspec.Struct, frozen=True):
-    """An argument that travels as a block of text."""
-
     name: str
     label: str
 
@@ -67,7 +65,6 @@ class ActionFormat(msgspec.Struct, frozen=True):
     nested: bool = False
 
     def told(self, description: str) -> str:
-        """One line for the system prompt."""
         pairs = "".join(f', "{name}": {_kind(self.inline[name])}' for name in self.required)
         labels = " and ".join(block.label for block in self.blocks)
         then = f" + block{'s' if len(self.blocks) > 1 else ''} {labels}" if self.blocks else ""

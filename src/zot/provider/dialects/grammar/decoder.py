@@ -26,8 +26,6 @@ _FENCED = re.compile(rf"({FENCE}|{OTHER_FENCE})[^\n]*\n")
 
 
 class GrammarDecoder(OpenAIChatDecoder):
-    """Assembles one streamed action."""
-
     def __init__(self, request: Request, endpoint: Endpoint, advice: Advice) -> None:
         super().__init__(request, endpoint)
         self._shapes = {tool.name: shape_of(tool) for tool in request.tools}

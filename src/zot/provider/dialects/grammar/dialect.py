@@ -30,7 +30,6 @@ class GrammarDialect:
         return post(url, endpoint, bearer(endpoint), self.body(request))
 
     def body(self, request: Request) -> dict[str, Any]:
-        """The JSON of the request."""
         advice = self._advice(request)
         prompt = advice.prompt
         window = request.model.context_window or DEFAULT_WINDOW
@@ -113,7 +112,6 @@ _SHOWN_TOOLS = {"glob", "read"}
 
 
 def wire_messages(request: Request, advice: Advice) -> list[dict[str, Any]]:
-    """Everything but the grammar."""
     system = _with_tools(request.system.strip(), request.tools) if request.tools else request.system
     shapes = {tool.name: shape_of(tool) for tool in request.tools}
     messages = repaired(request.messages)
@@ -146,13 +144,11 @@ def _with_tools(system: str, tools: Sequence[ToolSpec]) -> str:
 
 
 def told(tools: Sequence[ToolSpec]) -> str:
-    """The tools and the format."""
     lines = [shape_of(tool).told(tool.description) for tool in in_order(tools)]
     return "\n".join([_FORMAT, *lines, _FINAL_TOLD])
 
 
 def _budget(request: Request) -> int:
-    """How many characters the prompt may have."""
     window = request.model.context_window or DEFAULT_WINDOW
     return max(window - min(LONGEST_ANSWER, window // 4), window // 2) * _CHARACTERS
 
