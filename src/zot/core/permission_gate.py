@@ -22,7 +22,7 @@ _PREVIEW_KEYS = ("command", "path", "file_path", "url", "query", "name")
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """``once``, ``prefix`` (commands that begin like this one), ``tool``, ``all``, or ``deny``. ``args`` replace the
+    """Allow ``once``, the command ``prefix``, the ``tool`` or ``all`` from now on, or ``deny``. ``args`` replace the
     call's, which is then asked about again."""
 
     decision: Literal["once", "prefix", "tool", "all", "deny"]

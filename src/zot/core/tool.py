@@ -52,7 +52,8 @@ def refused_of(details: dict[str, Any] | None) -> bool:
 
 
 class ToolContext(msgspec.Struct, frozen=True):
-    """The call and a sink for progress text. ``origin`` is the requesting extension, empty for the model."""
+    """The call and a sink for progress text, which the model does not see. ``origin`` is the requesting extension,
+    empty for the model."""
 
     call: ToolCallBlock
     progress: Callable[[str], None]

@@ -32,6 +32,7 @@ class BlockingFace:
         return self.open()
 
     def open(self) -> Self:
+        """Open it, as ``with`` does; ``close`` is the counterpart."""
         loop = LoopThread(f"zot {self._name}")
         try:
             loop.call(self._inner.__aenter__())

@@ -376,9 +376,9 @@ async def run_login(home: Path, cwd: Path, entry: ServerConfig, seconds: float) 
 
 async def _challenge(server: object) -> str | None:
     """What the server says to somebody who is not logged in; None when it does not mind."""
-    from zot.features.mcp.server import Server
+    from zot.features.mcp.server import ManagedServer
 
-    assert isinstance(server, Server)
+    assert isinstance(server, ManagedServer)
     try:
         await server.session()
         await server.request("tools/list", {}, seconds=30.0)

@@ -32,7 +32,7 @@ class ChangeLogHead(msgspec.Struct, frozen=True, tag="head", omit_defaults=True)
     started: str = ""
 
 
-class Change(msgspec.Struct, frozen=True, tag="change", omit_defaults=True):
+class FileChange(msgspec.Struct, frozen=True, tag="change", omit_defaults=True):
     """``path`` changed from ``before`` to ``after`` during a prompt, ``by`` a tool or ``rewind``. ``made``: created
     directories."""
 
@@ -62,8 +62,8 @@ class Blind(msgspec.Struct, frozen=True, tag="blind", omit_defaults=True):
     reason: str
 
 
-Row = ChangeLogHead | Change | Void | Blind
-Event = Change | Blind
+Row = ChangeLogHead | FileChange | Void | Blind
+Event = FileChange | Blind
 
 _encoder = msgspec.json.Encoder()
 
@@ -125,7 +125,7 @@ def read_ledger(path: Path) -> tuple[ChangeLogHead | None, list[Event]]:
         while line := file.readline(_LONGEST_LINE):
             try:
                 row: Row = decode(line)
-                if isinstance(row, Change):
+                if isinstance(row, FileChange):
                     if not os.path.isabs(row.place) or "\0" in row.place or os.path.normpath(row.place) != row.place:
                         raise ValueError("not a path")
                     for place in row.made:
@@ -137,7 +137,7 @@ def read_ledger(path: Path) -> tuple[ChangeLogHead | None, list[Event]]:
                     head = head or row
                 case Void(id=gone):
                     events.pop(gone, None)
-                case Change(id=name):
+                case FileChange(id=name):
                     events[name] = row
                 case Blind():
                     events[f"blind {len(events)} {row.time}"] = row
@@ -256,5 +256,5 @@ def _newest_first(directory: Path) -> list[tuple[Path, float]]:
 
 def _digests(events: list[Event]) -> Iterator[str]:
     for event in events:
-        if isinstance(event, Change):
+        if isinstance(event, FileChange):
             yield from (state.digest for state in (event.before, event.after) if state.digest)

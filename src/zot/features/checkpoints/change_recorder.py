@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from zot.features.checkpoints.change_log import (
     Blind,
-    Change,
     ChangeLog,
     ChangeStorePaths,
     Event,
+    FileChange,
     Void,
     head_of,
     history,
@@ -56,7 +56,7 @@ class Keeping:
 
     # --- what a tool writes
 
-    def about_to_write(self, path: Path, data: bytes, by: str, before: bytes | None = None) -> Change | None:
+    def about_to_write(self, path: Path, data: bytes, by: str, before: bytes | None = None) -> FileChange | None:
         """Store the current content (``before`` if given) and log the change; None if that failed."""
         where = os.path.realpath(path)
         made = tuple(packed(directory) for directory in _missing_parents(where))
@@ -74,13 +74,13 @@ class Keeping:
             return None
         return change
 
-    def did_not_happen(self, change: Change) -> None:
+    def did_not_happen(self, change: FileChange) -> None:
         try:
             self.append([Void(change.id)])
         except OSError as error:
             self._failed(error)
 
-    def written(self, change: Change) -> None:
+    def written(self, change: FileChange) -> None:
         """What is there now is known, so that the next look does not take it for a command's work."""
         if self._watch is not None:
             self._watch.know(change.place, change.after)
@@ -118,10 +118,10 @@ class Keeping:
 
     def change(
         self, by: str, path: str, before: FileState, after: FileState, made: tuple[str, ...] = (), prompt: str = ""
-    ) -> Change:
+    ) -> FileChange:
         self._number += 1
         name = f"{os.getpid()}-{self._number}-{os.urandom(4).hex()}"
-        return Change(name, prompt or self.prompt(), utc_now(), by, packed(path), before, after, made)
+        return FileChange(name, prompt or self.prompt(), utc_now(), by, packed(path), before, after, made)
 
     def append(self, rows: Sequence[Event | Void]) -> None:
         ledger = self._current()

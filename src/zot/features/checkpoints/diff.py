@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from zot.features.checkpoints.change_log import Change, Event
+from zot.features.checkpoints.change_log import Event, FileChange
 from zot.features.checkpoints.file_state import FileState, Objects
 
 CONTEXT = 3
@@ -47,10 +47,10 @@ class DiffLines(msgspec.Struct, frozen=True):
 
 def differences(events: Iterable[Event]) -> list[FileDifference]:
     """By path; what is as it was before is left out."""
-    first: dict[str, Change] = {}
-    last: dict[str, Change] = {}
+    first: dict[str, FileChange] = {}
+    last: dict[str, FileChange] = {}
     for event in events:
-        if isinstance(event, Change):
+        if isinstance(event, FileChange):
             first.setdefault(event.place, event)
             last[event.place] = event
     found = (FileDifference(path, first[path].before, last[path].after) for path in sorted(first))

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from zot.core.session.turn_history import PromptTurn
-from zot.features.checkpoints.change_log import Blind, Change, Event
+from zot.features.checkpoints.change_log import Blind, Event, FileChange
 from zot.features.checkpoints.change_recorder import Keeping
 from zot.features.checkpoints.diff import Counted, counted, differences, figures
 from zot.features.checkpoints.file_state import MISSING, FileState, Objects, capture, look, restore, unpacked
@@ -61,8 +61,8 @@ def since(events: Iterable[Event], prompt: str) -> list[Event]:
 
 def plan(events: Sequence[Event], prompt: str, objects: Objects) -> RestorePlan:
     """How to get to what was before the prompt of this time."""
-    first: dict[str, Change] = {}
-    last: dict[str, Change] = {}
+    first: dict[str, FileChange] = {}
+    last: dict[str, FileChange] = {}
     made: dict[str, tuple[str, ...]] = {}
     blind: dict[str, None] = {}
     for event in since(events, prompt):
@@ -76,7 +76,7 @@ def plan(events: Sequence[Event], prompt: str, objects: Objects) -> RestorePlan:
     return RestorePlan(tuple(items), tuple(blind))
 
 
-def _left(last: Change) -> tuple[FileState, ...]:
+def _left(last: FileChange) -> tuple[FileState, ...]:
     """As what zot may have left it: a rewinding may have been killed before it came to this file."""
     return (last.after, last.before) if last.by == REWIND else (last.after,)
 
@@ -104,7 +104,7 @@ def _item(path: str, target: FileState, left: tuple[FileState, ...], made: tuple
 def carry_out(keeping: Keeping, items: Sequence[Item]) -> RestoreReport:
     """Make it so. What cannot be kept is not overwritten; raises OSError when nothing can be written down."""
     now = utc_now()
-    ready: list[tuple[Item, Change]] = []
+    ready: list[tuple[Item, FileChange]] = []
     failed: list[tuple[str, str]] = []
     for item in items:
         current = capture(item.path, keeping.place.objects)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from zot.core.session.turn_history import PromptTurn, turns_of
 from zot.errors import UsageError, ZotError
-from zot.features.checkpoints.change_log import Blind, Change, Event
+from zot.features.checkpoints.change_log import Blind, Event, FileChange
 from zot.features.checkpoints.diff import Counted, DiffLines, counted, diff_lines, differences
 from zot.features.checkpoints.file_state import Objects
 from zot.features.checkpoints.restore_plan import (
@@ -69,7 +69,7 @@ def events_of(events: Sequence[Event], turns: Sequence[PromptTurn], number: int)
 
 def last_changing(events: Sequence[Event], turns: Sequence[PromptTurn]) -> int:
     """The number of the last prompt that changed a file; 0 when none did."""
-    changing = {event.prompt for event in events if isinstance(event, Change)}
+    changing = {event.prompt for event in events if isinstance(event, FileChange)}
     return next((number for number in range(len(turns), 0, -1) if turns[number - 1].prompt.time in changing), 0)
 
 

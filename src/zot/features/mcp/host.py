@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from zot.features.mcp.config import ServerConfig
     from zot.features.mcp.list_cache import Listed, ResourceRow, ToolRow
     from zot.features.mcp.protocol import Link
-    from zot.features.mcp.server import Server
+    from zot.features.mcp.server import ManagedServer
     from zot.features.mcp.session import Ask
     from zot.features.trust import Untrusted
     from zot.provider.auth.auth_store import AuthStore
@@ -95,7 +95,7 @@ class McpHost:
         self._pins, self._named = (*pins, *named), named
         self._tell = tell
         self._loaded: _Loaded | None = None
-        self._servers: dict[str, Server] = {}
+        self._servers: dict[str, ManagedServer] = {}
         self._active: dict[str, None] = {}  # in the order in which they were found
         self._made: dict[str, McpTool] = {}
         self._resources: Tool | None = None
@@ -217,12 +217,12 @@ class McpHost:
 
     # --- for tools (tools.Host)
 
-    def running(self, name: str) -> Server:
+    def running(self, name: str) -> ManagedServer:
         server = self._servers.get(name)
         if server is None:
-            from zot.features.mcp.server import Server
+            from zot.features.mcp.server import ManagedServer
 
-            server = self._servers[name] = Server(self._entries[name], self)
+            server = self._servers[name] = ManagedServer(self._entries[name], self)
         return server
 
     def find(self, full_name: str) -> tuple[str, ToolRow] | None:
@@ -284,7 +284,7 @@ class McpHost:
             self._tasks = BackgroundTasks(self._on_bug)
         return self._tasks
 
-    def connect(self, entry: ServerConfig, server: Server) -> Link:
+    def connect(self, entry: ServerConfig, server: ManagedServer) -> Link:
         return self._reach(entry) if entry.kind == "http" else self._start_process(entry, server)
 
     def _reach(self, entry: ServerConfig) -> Link:
@@ -305,7 +305,7 @@ class McpHost:
             self._pool = HttpPool(proxy=self._proxy)
         return HttpLink(entry.name, entry.url, entry.headers, self._pool, signer, self.tasks.start)
 
-    def _start_process(self, entry: ServerConfig, server: Server) -> Link:
+    def _start_process(self, entry: ServerConfig, server: ManagedServer) -> Link:
         from zot.errors import ExtensionError
         from zot.features.child_process import resolve_exec
         from zot.features.mcp.protocol import McpError
@@ -328,7 +328,7 @@ class McpHost:
             return os.environ.get
         return lambda name: self._workspace.granted((name,)).get(name)
 
-    def listed_anew(self, server: Server, before: Listed | None) -> None:
+    def listed_anew(self, server: ManagedServer, before: Listed | None) -> None:
         """Its lists arrived; a change of what was known is told in one line."""
         now = server.listed
         self._learn_names()
@@ -340,10 +340,10 @@ class McpHost:
         self.on_state(server.name)
         self.on_tools_changed()
 
-    def state_changed(self, server: Server) -> None:
+    def state_changed(self, server: ManagedServer) -> None:
         self.on_state(server.name)
 
-    def tell(self, server: Server, text: str) -> None:
+    def tell(self, server: ManagedServer, text: str) -> None:
         """Once for each thing there is to say about a server."""
         if (server.name, text) not in self._told and len(self._told) < 200:
             self._told.add((server.name, text))

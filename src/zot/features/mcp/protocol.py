@@ -47,7 +47,7 @@ class SessionExpired(ServerGone):
     """The server has forgotten the session, and did nothing with the request."""
 
 
-class NoAnswer(McpError):
+class McpNoAnswer(McpError):
     """The server took too long."""
 
 

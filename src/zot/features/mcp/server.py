@@ -20,8 +20,8 @@ from zot.features.mcp.list_cache import Era, Listed, PromptRow, ResourceRow, Too
 from zot.features.mcp.protocol import (
     Link,
     McpError,
+    McpNoAnswer,
     NeedsLogin,
-    NoAnswer,
     ServerGone,
     SessionExpired,
     list_in,
@@ -56,18 +56,18 @@ class ServerOwner(Protocol):
     @property
     def asked(self) -> Ask | None: ...
 
-    def connect(self, entry: ServerConfig, server: Server) -> Link: ...
+    def connect(self, entry: ServerConfig, server: ManagedServer) -> Link: ...
 
     def look_up(self, entry: ServerConfig) -> Callable[[str], str | None]: ...
 
-    def listed_anew(self, server: Server, before: Listed | None) -> None: ...
+    def listed_anew(self, server: ManagedServer, before: Listed | None) -> None: ...
 
-    def state_changed(self, server: Server) -> None: ...
+    def state_changed(self, server: ManagedServer) -> None: ...
 
-    def tell(self, server: Server, text: str) -> None: ...
+    def tell(self, server: ManagedServer, text: str) -> None: ...
 
 
-class Server:
+class ManagedServer:
     """``listed`` is what it offers, as far as anybody knows; ``error`` is why it failed last."""
 
     def __init__(self, entry: ServerConfig, owner: ServerOwner) -> None:
@@ -206,7 +206,7 @@ class Server:
             return await self._greeted(entry, era)
         except NeedsLogin:
             raise
-        except NoAnswer:
+        except McpNoAnswer:
             if era == "":
                 raise
             return await self._greeted(entry, "")

@@ -12,7 +12,7 @@ import msgspec
 from zot.features.mcp import protocol
 from zot.features.mcp.elicitation import Elicitation, read_question
 from zot.features.mcp.list_cache import Era
-from zot.features.mcp.protocol import Incoming, Link, McpError, NeedsLogin, NoAnswer, ServerGone
+from zot.features.mcp.protocol import Incoming, Link, McpError, McpNoAnswer, NeedsLogin, ServerGone
 from zot.system.background_tasks import BackgroundTasks
 
 DISCOVER_S = 4.0  # for a server that may be of either era; an answer that comes later still counts
@@ -54,7 +54,7 @@ class McpSession:
             async with asyncio.timeout(seconds):
                 await (self._initialize() if known == "classic" else self._discover(known))
         except TimeoutError as error:
-            raise NoAnswer(f"{self.name}: did not answer within {seconds:g} s of its start") from error
+            raise McpNoAnswer(f"{self.name}: did not answer within {seconds:g} s of its start") from error
 
     async def _discover(self, known: Era) -> None:
         """Whichever of two greetings is answered decides; the second one is only sent when the first is not."""
@@ -191,7 +191,7 @@ class McpSession:
                     self._stirred[token] = lambda: bound.reschedule(loop.time() + seconds)
                 return await self._one(method, sent, headers)
         except TimeoutError as error:
-            raise NoAnswer(f"{self.name}: no answer to {method} within {seconds:g} s") from error
+            raise McpNoAnswer(f"{self.name}: no answer to {method} within {seconds:g} s") from error
         finally:
             self._progress.pop(token, None)
             self._stirred.pop(token, None)

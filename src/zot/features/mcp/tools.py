@@ -16,7 +16,7 @@ from zot.features.mcp.protocol import header_value, object_in
 from zot.system.digest import sha256
 
 if TYPE_CHECKING:
-    from zot.features.mcp.server import Server
+    from zot.features.mcp.server import ManagedServer
 
 _LINE = 160
 _PROGRESS_S = 0.1
@@ -24,10 +24,10 @@ SEARCH = "mcp_search"
 RESOURCE = "mcp_resource"
 
 
-class Host(Protocol):
+class McpToolHost(Protocol):
     timeout_s: float
 
-    def running(self, name: str) -> Server: ...
+    def running(self, name: str) -> ManagedServer: ...
 
     def find(self, full_name: str) -> tuple[str, ToolRow] | None: ...
 
@@ -45,7 +45,7 @@ class Host(Protocol):
 class McpTool:
     read_only = False
 
-    def __init__(self, name: str, server: str, row: ToolRow, host: Host, *, pinned: bool) -> None:
+    def __init__(self, name: str, server: str, row: ToolRow, host: McpToolHost, *, pinned: bool) -> None:
         self.name = name
         self.extension = f"mcp:{server}"
         self.deferred = not pinned
@@ -70,7 +70,7 @@ class McpTool:
         return self.row.annotations
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
-        from zot.features.mcp.protocol import McpError, NoAnswer
+        from zot.features.mcp.protocol import McpError, McpNoAnswer
         from zot.features.mcp.tool_results import converted
 
         details = {"mcp": self._server, "tool": self.row.name}
@@ -82,7 +82,7 @@ class McpTool:
                 headers=self._headers(args),
                 progress=_throttled(context),
             )
-        except NoAnswer as error:
+        except McpNoAnswer as error:
             return text_result(f"mcp: {error}", is_error=True, details={**details, "timed_out": True})
         except McpError as error:
             return text_result(f"mcp: {error}", is_error=True, details=details)
@@ -115,7 +115,9 @@ class SearchTool:
     read_only = True
     extension = "mcp"
 
-    def __init__(self, host: Host, description: str, activate: Callable[[Sequence[str]], None] | None = None) -> None:
+    def __init__(
+        self, host: McpToolHost, description: str, activate: Callable[[Sequence[str]], None] | None = None
+    ) -> None:
         self._host = host
         self._activate = activate or host.activate
         self.description = description

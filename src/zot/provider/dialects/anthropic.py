@@ -234,7 +234,7 @@ class _Written(msgspec.Struct, gc=False):
     ephemeral_1h_input_tokens: Count = None
 
 
-class _Usage(msgspec.Struct, gc=False):
+class _AnthropicUsage(msgspec.Struct, gc=False):
     input_tokens: Count = None
     output_tokens: Count = None
     cache_read_input_tokens: Count = None
@@ -246,7 +246,7 @@ class _Details(msgspec.Struct, gc=False):
     explanation: str | None = None
 
 
-class _Delta(msgspec.Struct, gc=False):
+class _AnthropicDelta(msgspec.Struct, gc=False):
     type: str = ""
     text: str = ""
     partial_json: str = ""
@@ -268,25 +268,25 @@ class _Block(msgspec.Struct):
 
 
 class _Message(msgspec.Struct, gc=False):
-    usage: _Usage | None = None
+    usage: _AnthropicUsage | None = None
 
 
-class _Error(msgspec.Struct, gc=False):
+class _AnthropicError(msgspec.Struct, gc=False):
     type: str | None = None
     message: str | None = None
 
 
-class _Event(msgspec.Struct):
+class _AnthropicEvent(msgspec.Struct):
     type: str = ""
     index: int = 0
-    delta: _Delta | None = None
+    delta: _AnthropicDelta | None = None
     content_block: _Block | None = None
     message: _Message | str | None = None
-    usage: _Usage | None = None
-    error: _Error | None = None
+    usage: _AnthropicUsage | None = None
+    error: _AnthropicError | None = None
 
 
-_decode = msgspec.json.Decoder(_Event).decode
+_decode = msgspec.json.Decoder(_AnthropicEvent).decode
 
 
 class AnthropicDecoder(ResponseBuilder):
@@ -320,7 +320,7 @@ class AnthropicDecoder(ResponseBuilder):
             return []
         return self._rare(got)
 
-    def _rare(self, got: _Event) -> list[StreamEvent]:
+    def _rare(self, got: _AnthropicEvent) -> list[StreamEvent]:
         if got.error is not None:
             code = got.error.type or "error"
             return self.fail(f"{self.provider} {code}: {got.error.message or 'no message'}", code)
@@ -383,7 +383,7 @@ class AnthropicDecoder(ResponseBuilder):
         self._open[index] = part
         self.parts.append(part)
 
-    def _count(self, new: _Usage | None, old: Usage) -> None:
+    def _count(self, new: _AnthropicUsage | None, old: Usage) -> None:
         """Counters are assigned, never added, and a zero does not overwrite."""
         self.usage = old
         if new is None:

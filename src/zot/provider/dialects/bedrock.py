@@ -289,30 +289,30 @@ class _Reasoning(msgspec.Struct, gc=False, rename="camel"):
     redacted_content: str | None = None
 
 
-class _Delta(msgspec.Struct, gc=False, rename="camel"):
+class _BedrockDelta(msgspec.Struct, gc=False, rename="camel"):
     text: str | None = None
     tool_use: _ToolUse | None = None
     reasoning_content: _Reasoning | None = None
 
 
-class _Usage(msgspec.Struct, gc=False, rename="camel"):
+class _BedrockUsage(msgspec.Struct, gc=False, rename="camel"):
     input_tokens: Count = None
     output_tokens: Count = None
     cache_read_input_tokens: Count = None
     cache_write_input_tokens: Count = None
 
 
-class _Event(msgspec.Struct, gc=False, rename="camel"):
+class _BedrockEvent(msgspec.Struct, gc=False, rename="camel"):
     content_block_index: int = 0
-    start: _Delta | None = None
-    delta: _Delta | None = None
+    start: _BedrockDelta | None = None
+    delta: _BedrockDelta | None = None
     stop_reason: str | None = None
-    usage: _Usage | None = None
+    usage: _BedrockUsage | None = None
     message: str | None = None
     original_message: str | None = None
 
 
-_decode = msgspec.json.Decoder(_Event).decode
+_decode = msgspec.json.Decoder(_BedrockEvent).decode
 
 
 class BedrockDecoder(ResponseBuilder):
@@ -354,7 +354,7 @@ class BedrockDecoder(ResponseBuilder):
             return []
         return self._rare(event.event, got)
 
-    def _rare(self, name: str, got: _Event) -> list[StreamEvent]:
+    def _rare(self, name: str, got: _BedrockEvent) -> list[StreamEvent]:
         match name:
             case "contentBlockStart" if got.start is not None and got.start.tool_use is not None:
                 call = got.start.tool_use
@@ -395,7 +395,7 @@ class BedrockDecoder(ResponseBuilder):
         return self._done() if self._stop and not self.finished else super().end_of_input()
 
 
-def _counted(usage: _Usage | None) -> Usage:
+def _counted(usage: _BedrockUsage | None) -> Usage:
     """Input does not include what came from the cache or went there."""
     if usage is None:
         return Usage()

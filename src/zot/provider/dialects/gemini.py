@@ -298,7 +298,7 @@ class _Candidate(msgspec.Struct, rename="camel"):
     finish_message: str | None = None
 
 
-class _Usage(msgspec.Struct, gc=False, rename="camel"):
+class _GeminiUsage(msgspec.Struct, gc=False, rename="camel"):
     prompt_token_count: Count = None
     candidates_token_count: Count = None
     cached_content_token_count: Count = None
@@ -311,20 +311,20 @@ class _Feedback(msgspec.Struct, gc=False, rename="camel"):
     block_reason_message: str | None = None
 
 
-class _Error(msgspec.Struct, gc=False):
+class _GeminiError(msgspec.Struct, gc=False):
     code: str | int | None = None
     message: str | None = None
     status: str | None = None
 
 
-class _Chunk(msgspec.Struct, rename="camel"):
+class _GeminiChunk(msgspec.Struct, rename="camel"):
     candidates: list[_Candidate] | None = None
-    usage_metadata: _Usage | None = None
+    usage_metadata: _GeminiUsage | None = None
     prompt_feedback: _Feedback | None = None
-    error: _Error | None = None
+    error: _GeminiError | None = None
 
 
-_decode = msgspec.json.Decoder(_Chunk).decode
+_decode = msgspec.json.Decoder(_GeminiChunk).decode
 
 
 class GeminiDecoder(ResponseBuilder):
@@ -424,7 +424,7 @@ class GeminiDecoder(ResponseBuilder):
         return self._done() if self._finish and not self.finished else super().end_of_input()
 
 
-def _counted(usage: _Usage) -> Usage:
+def _counted(usage: _GeminiUsage) -> Usage:
     """The prompt includes what came from the cache; the answer does not include the thoughts."""
     prompt = int(usage.prompt_token_count or 0) + int(usage.tool_use_prompt_token_count or 0)
     cached = int(usage.cached_content_token_count or 0)

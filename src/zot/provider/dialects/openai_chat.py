@@ -190,20 +190,20 @@ _STOPS: dict[str, StopReason] = {
 }
 
 
-class _Cached(msgspec.Struct, gc=False):
+class _ChatCached(msgspec.Struct, gc=False):
     cached_tokens: Count = None
 
 
-class _Reasoned(msgspec.Struct, gc=False):
+class _ChatReasoned(msgspec.Struct, gc=False):
     reasoning_tokens: Count = None
 
 
-class _Usage(msgspec.Struct, gc=False):
+class _ChatUsage(msgspec.Struct, gc=False):
     prompt_tokens: Count = None
     completion_tokens: Count = None
     cached_tokens: Count = None  # where Moonshot puts it
-    prompt_tokens_details: _Cached | None = None
-    completion_tokens_details: _Reasoned | None = None
+    prompt_tokens_details: _ChatCached | None = None
+    completion_tokens_details: _ChatReasoned | None = None
 
 
 class _Function(msgspec.Struct, gc=False):
@@ -221,7 +221,7 @@ class _ContentPart(msgspec.Struct, gc=False):
     text: str | None = None
 
 
-class _Delta(msgspec.Struct, gc=False):
+class _ChatDelta(msgspec.Struct, gc=False):
     content: str | list[_ContentPart] | None = None
     refusal: str | None = None
     reasoning_content: str | None = None
@@ -229,25 +229,25 @@ class _Delta(msgspec.Struct, gc=False):
     tool_calls: list[_ToolCall] | None = None
 
 
-class _Choice(msgspec.Struct, gc=False):
-    delta: _Delta | None = None
+class _ChatChoice(msgspec.Struct, gc=False):
+    delta: _ChatDelta | None = None
     finish_reason: str | None = None
-    usage: _Usage | None = None
+    usage: _ChatUsage | None = None
 
 
-class _Error(msgspec.Struct, gc=False):
+class _ChatError(msgspec.Struct, gc=False):
     message: str | None = None
     code: str | int | None = None
     type: str | None = None
 
 
-class _Chunk(msgspec.Struct, gc=False):
-    choices: list[_Choice] | None = None
-    usage: _Usage | None = None
-    error: _Error | str | None = None
+class _ChatChunk(msgspec.Struct, gc=False):
+    choices: list[_ChatChoice] | None = None
+    usage: _ChatUsage | None = None
+    error: _ChatError | str | None = None
 
 
-_decode = msgspec.json.Decoder(_Chunk).decode
+_decode = msgspec.json.Decoder(_ChatChunk).decode
 
 
 class _ChatTool(ToolPart):
@@ -287,7 +287,7 @@ class OpenAIChatDecoder(ResponseBuilder):
         except BAD_JSON:
             return self._done() if event.data.strip() == b"[DONE]" else []
         if chunk.error is not None:
-            told = _Error(message=chunk.error) if isinstance(chunk.error, str) else chunk.error
+            told = _ChatError(message=chunk.error) if isinstance(chunk.error, str) else chunk.error
             code = str(told.code or told.type or "error")
             return self.fail(f"{self.provider}: {told.message or code}", code)
         if chunk.usage is not None:
@@ -297,7 +297,7 @@ class OpenAIChatDecoder(ResponseBuilder):
             self._choice(choice, out)
         return out
 
-    def _choice(self, choice: _Choice, out: list[StreamEvent]) -> None:
+    def _choice(self, choice: _ChatChoice, out: list[StreamEvent]) -> None:
         delta = choice.delta
         if delta is not None:
             content = delta.content
@@ -404,7 +404,7 @@ class OpenAIChatDecoder(ResponseBuilder):
         return self._done() if self._finish and not self.finished else super().end_of_input()
 
 
-def _counted(usage: _Usage) -> Usage:
+def _counted(usage: _ChatUsage) -> Usage:
     prompt = int(usage.prompt_tokens or 0)
     details = usage.prompt_tokens_details
     cached = int((details.cached_tokens if details else None) or usage.cached_tokens or 0)

@@ -182,19 +182,19 @@ def _call_id(id: str) -> str:
 # -- the stream -------------------------------------------------------------------------------------------------
 
 
-class _Cached(msgspec.Struct, gc=False):
+class _ResponsesCached(msgspec.Struct, gc=False):
     cached_tokens: Count = None
 
 
-class _Reasoned(msgspec.Struct, gc=False):
+class _ResponsesReasoned(msgspec.Struct, gc=False):
     reasoning_tokens: Count = None
 
 
-class _Usage(msgspec.Struct, gc=False):
+class _ResponsesUsage(msgspec.Struct, gc=False):
     input_tokens: Count = None
     output_tokens: Count = None
-    input_tokens_details: _Cached | None = None
-    output_tokens_details: _Reasoned | None = None
+    input_tokens_details: _ResponsesCached | None = None
+    output_tokens_details: _ResponsesReasoned | None = None
 
 
 class _Text(msgspec.Struct, gc=False):
@@ -217,7 +217,7 @@ class _Incomplete(msgspec.Struct, gc=False):
     reason: str | None = None
 
 
-class _Error(msgspec.Struct, gc=False):
+class _ResponsesError(msgspec.Struct, gc=False):
     code: str | int | None = None
     type: str | None = None
     message: str | None = None
@@ -225,23 +225,23 @@ class _Error(msgspec.Struct, gc=False):
 
 class _Response(msgspec.Struct, gc=False):
     status: str | None = None
-    usage: _Usage | None = None
-    error: _Error | None = None
+    usage: _ResponsesUsage | None = None
+    error: _ResponsesError | None = None
     incomplete_details: _Incomplete | None = None
 
 
-class _Event(msgspec.Struct, gc=False):
+class _ResponsesEvent(msgspec.Struct, gc=False):
     type: str = ""
     output_index: int = 0
     delta: str | None = None
     item: _Item | None = None
     response: _Response | None = None
-    error: _Error | None = None
+    error: _ResponsesError | None = None
     code: str | int | None = None
     message: str | None = None
 
 
-_decode = msgspec.json.Decoder(_Event).decode
+_decode = msgspec.json.Decoder(_ResponsesEvent).decode
 
 
 class OpenAIResponsesDecoder(ResponseBuilder):
@@ -337,7 +337,7 @@ class OpenAIResponsesDecoder(ResponseBuilder):
                 pass
         return []
 
-    def _ending(self, got: _Event) -> list[StreamEvent]:
+    def _ending(self, got: _ResponsesEvent) -> list[StreamEvent]:
         response = got.response or _Response()
         match got.type:
             case "response.completed" | "response.done" | "response.incomplete":
@@ -346,22 +346,22 @@ class OpenAIResponsesDecoder(ResponseBuilder):
                     reason = (response.incomplete_details and response.incomplete_details.reason) or "no reason given"
                     if reason == "max_output_tokens":
                         return self.finish("length")
-                    return self._failed(self._who, _Error(reason, None, f"the answer is incomplete: {reason}"))
+                    return self._failed(self._who, _ResponsesError(reason, None, f"the answer is incomplete: {reason}"))
                 return self.finish("tool_use" if self.tools() else "end")
             case "response.failed" | "response.cancelled":
                 self.usage = _counted(response.usage)
-                return self._failed(self._who, response.error or _Error(message=got.type))
+                return self._failed(self._who, response.error or _ResponsesError(message=got.type))
             case "error":
-                return self._failed(f"{self._who} error", got.error or _Error(got.code, None, got.message))
+                return self._failed(f"{self._who} error", got.error or _ResponsesError(got.code, None, got.message))
             case _:
                 return []
 
-    def _failed(self, prefix: str, error: _Error) -> list[StreamEvent]:
+    def _failed(self, prefix: str, error: _ResponsesError) -> list[StreamEvent]:
         code = str(error.code or error.type or "error")
         return self.fail(f"{prefix}: {error.message or code}", code)
 
 
-def _counted(usage: _Usage | None) -> Usage:
+def _counted(usage: _ResponsesUsage | None) -> Usage:
     if usage is None:
         return Usage()
     prompt = int(usage.input_tokens or 0)

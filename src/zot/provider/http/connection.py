@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import cast
 
 from zot.errors import TransportFailed
-from zot.provider.http.message import Head, cut_off, encode_connect, split_head
+from zot.provider.http.message import ResponseHead, cut_off, encode_connect, split_head
 from zot.provider.http.route import Proxy, Route, Url
 
 _HIGH_WATER = 1024 * 1024  # stop reading the socket while this much waits unread
@@ -77,7 +77,7 @@ class HttpConnection(asyncio.Protocol):
             self._transport.abort()
         self._wake()
 
-    async def receive_head(self) -> tuple[Head, bytes]:
+    async def receive_head(self) -> tuple[ResponseHead, bytes]:
         """The next final response head and the bytes behind it; NeverAnswered when not a byte came."""
         data = b""
         searched = interim = 0

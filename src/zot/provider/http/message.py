@@ -26,7 +26,7 @@ class HttpRequest(msgspec.Struct, frozen=True):
     body: bytes
 
 
-class Head(msgspec.Struct, frozen=True):
+class ResponseHead(msgspec.Struct, frozen=True):
     """A response's status line and headers; names are lower case, repeated ones joined by a comma."""
 
     version: bytes
@@ -86,7 +86,7 @@ def _line(name: str, value: str) -> str:
     return f"{name}: {value.strip(' ')}"
 
 
-def split_head(data: bytes, searched: int = 0) -> tuple[Head, bytes] | None:
+def split_head(data: bytes, searched: int = 0) -> tuple[ResponseHead, bytes] | None:
     """A whole response head and what follows it; None while bytes are missing. ``searched`` of them held no end."""
     end = data.find(b"\r\n\r\n", max(searched - 3, 0))
     if end < 0 and len(data) <= MAX_HEAD_BYTES:
@@ -105,10 +105,10 @@ def split_head(data: bytes, searched: int = 0) -> tuple[Head, bytes] | None:
             raise TransportFailed(f"protocol error: not a header line: {line[:60]!r}", retryable=True)
         headers.setdefault(name.lower(), []).append(value.strip(" \t"))
     joined = {name: ", ".join(values) for name, values in headers.items()}
-    return Head(version, int(code), reason[:_MAX_REASON].decode("latin-1").strip(), joined), data[end + 4 :]
+    return ResponseHead(version, int(code), reason[:_MAX_REASON].decode("latin-1").strip(), joined), data[end + 4 :]
 
 
-def body_of(head: Head) -> Body:
+def body_of(head: ResponseHead) -> Body:
     if head.status in (204, 304):
         return SizedBody(0)
     if "transfer-encoding" in head.headers:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from zot.errors import BadRequest, TransportFailed
 from zot.provider.http.connection import HttpConnection, NeverAnswered, connect
-from zot.provider.http.message import Body, Head, HttpRequest, body_of, cut_off, encode_head
+from zot.provider.http.message import Body, HttpRequest, ResponseHead, body_of, cut_off, encode_head
 from zot.provider.http.route import Route, parse_url, proxy_for
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class HttpPool:
 class HttpResponse:
     """A response whose head has arrived and whose body is on its way. Read it to its end, release it or abort it."""
 
-    def __init__(self, head: Head, body: Body, connection: HttpConnection, pool: HttpPool, rest: bytes) -> None:
+    def __init__(self, head: ResponseHead, body: Body, connection: HttpConnection, pool: HttpPool, rest: bytes) -> None:
         self.status = head.status
         self.reason = head.reason
         self.headers = head.headers

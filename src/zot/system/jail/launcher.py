@@ -18,7 +18,7 @@ from threading import Lock, Thread
 
 from zot.system.jail import landlock, seccomp, syscalls
 from zot.system.jail.git_repositories import Repositories
-from zot.system.jail.policy import Limits, Policy
+from zot.system.jail.policy import JailLimits, Policy
 from zot.system.jail.private_dirs import Private
 from zot.system.jail.protected_paths import Covers, held
 from zot.system.jail.system_paths import (
@@ -156,11 +156,11 @@ def _popen(
     )
 
 
-def _memory(limits: Limits) -> int:
+def _memory(limits: JailLimits) -> int:
     return limits.memory or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
 
 
-def _limited(limits: Limits) -> list[str]:
+def _limited(limits: JailLimits) -> list[str]:
     """A shell that sets limits and becomes the command: inside, because bubblewrap forks before anybody could."""
     processes = f"ulimit -u {limits.processes} 2>/dev/null || ulimit -p {limits.processes}"  # dash calls it so
     script = f'ulimit -c 0; {processes}; ulimit -d {_memory(limits) // 1024}; exec "$@"'
@@ -168,7 +168,7 @@ def _limited(limits: Limits) -> list[str]:
 
 
 @contextmanager
-def _limiting(limits: Limits, tasks: int) -> Generator[Callable[[int], None]]:
+def _limiting(limits: JailLimits, tasks: int) -> Generator[Callable[[int], None]]:
     """Children started in the block inherit zot's temporary limits; the yielded function makes them final for a
     process. ``tasks`` are threads that existed before."""
     wanted = {resource.RLIMIT_NPROC: tasks + limits.processes, resource.RLIMIT_DATA: _memory(limits)}

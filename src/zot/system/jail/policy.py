@@ -38,7 +38,7 @@ _PREFIXES = ("LC_",)
 _PROXIES, _PASSWORD = ("http_proxy", "https_proxy", "goproxy"), "@"
 
 
-class Limits(msgspec.Struct, frozen=True):
+class JailLimits(msgspec.Struct, frozen=True):
     """Of all that one command starts; 0 means none."""
 
     processes: int = 2_048
@@ -60,7 +60,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     kept: tuple[str, ...] = ()
     programs: tuple[str, ...] | None = None
     network: bool = False
-    limits: Limits = Limits()
+    limits: JailLimits = JailLimits()
 
     @property
     def writable(self) -> tuple[str, ...]:
