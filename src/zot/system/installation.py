@@ -45,10 +45,8 @@ def installation(package: Path | None = None, prefix: Path | None = None) -> Ins
     package, prefix = package or Path(zot.__file__).parent, prefix or Path(sys.prefix)
     place = str(package)
     root = package.parent.parent
-    if (
-        checkout := root if (root / "Makefile").is_file() and (root / "pyproject.toml").is_file() else None
-    ) is not None:
-        return Installation("checkout", f"cd {shlex.quote(str(checkout))} && git pull && make try", place)
+    if (root / "Makefile").is_file() and (root / "pyproject.toml").is_file():
+        return Installation("checkout", f"cd {shlex.quote(str(root))} && git pull && make try", place)
     if (prefix / "pipx_metadata.json").is_file():
         return Installation("pipx", f"pipx upgrade {DISTRIBUTION}", place)
     if (prefix / "uv-receipt.toml").is_file():

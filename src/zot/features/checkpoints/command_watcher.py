@@ -169,7 +169,8 @@ class CommandWatch:
             if len(touched) > MOST_CHANGES:
                 blind.append(f"a command changed {len(touched):,} files, and {MOST_CHANGES:,} of them were kept")
                 touched = touched[:MOST_CHANGES]
-            contents = self._contents(path for path in touched if path in before)
+            known = (self._known.get(path) for path in touched if path in before)
+            contents = self._index.contents(one.what for one in known if one is not None and isinstance(one.what, str))
             room = MOST_AFTER
             changes: list[tuple[str, FileState, FileState]] = []
             for path in touched:
@@ -190,10 +191,6 @@ class CommandWatch:
         will = capture(path, self._objects) if small else msgspec.structs.replace(recognise(path), why=_why(info))
         self._known[path] = Known(_stamp(info), will if small else _not_kept(info))
         return will
-
-    def _contents(self, paths: Iterable[str]) -> dict[str, bytes]:
-        known = (self._known.get(path) for path in paths)
-        return self._index.contents(one.what for one in known if one is not None and isinstance(one.what, str))
 
     def _was(self, path: str, info: os.stat_result | None, contents: dict[str, bytes]) -> FileState:
         if info is None:

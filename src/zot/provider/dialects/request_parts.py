@@ -238,7 +238,8 @@ class Repair:
             else:
                 if waiting:
                     _fill(out, waiting)
-                message = _without_results(message)
+                if ToolResultBlock in map(type, message.content):
+                    message = _keeping(message, [not isinstance(block, ToolResultBlock) for block in message.content])
                 waiting = [block.id for block in message.content if isinstance(block, ToolCallBlock)]
             if message.content:
                 out.append(message)
@@ -252,12 +253,6 @@ class Repair:
 
 def repaired(messages: Sequence[Message]) -> tuple[Message, ...]:
     return Repair()(messages)
-
-
-def _without_results(message: Message) -> Message:
-    if ToolResultBlock not in map(type, message.content):
-        return message
-    return _keeping(message, [not isinstance(block, ToolResultBlock) for block in message.content])
 
 
 def _answering(message: Message, waiting: list[str]) -> Message:
