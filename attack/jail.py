@@ -34,11 +34,11 @@ from zot.system import process_setup
 from zot.system.files import find_program
 from zot.system.jail import launcher  # noqa: F401  as above
 from zot.system.jail.jail import Jail, Machine, look
-from zot.system.jail.policy import PROTECTED, Limits, jailed_environment, policy_for
+from zot.system.jail.policy import PROTECTED, JailLimits, jailed_environment, policy_for
 from zot.system.process_table import snapshot
 from zot.system.processes import spawn
 
-LIMITS = Limits(processes=200, memory=2 << 30)
+LIMITS = JailLimits(processes=200, memory=2 << 30)
 _PATIENCE_S = 20.0
 _STRAGGLERS_S = 3.0  # for what is still there when the script is over, to say that it won
 _SETTLING_S = {"staying": 0.25, "network": 0.05}  # a letter is in its mailbox at once, a process takes a moment to end

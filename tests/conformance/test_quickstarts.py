@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.conftest import Zot, zot
 from zot.agent.snapshot import Present
-from zot.features.extensions.commands import Prompt
+from zot.features.extensions.commands import PromptAnswer
 from zot.features.extensions.host import ExtensionHost
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.ui import SilentSurface
@@ -53,4 +53,4 @@ async def test_a_published_quick_start_installs_starts_and_prompts(
         answer = await host.run_command("hellopy", "")
     finally:
         await host.stop()
-    assert answer == Prompt("hello-py", prompt)
+    assert answer == PromptAnswer("hello-py", prompt)

@@ -12,15 +12,7 @@ from tests.fakes.extension_host import Kit, until
 from tests.fakes.extensions import seen_of
 from tests.fakes.tools import FakeTool
 from zot.core.agent import FirstCall
-from zot.features.extensions.commands import (
-    CommandFailed,
-    Display,
-    Insert,
-    Noop,
-    OpenPanel,
-    Prompt,
-    ToolPrompt,
-)
+from zot.features.extensions.commands import Display, FailedCommand, Insert, Noop, PanelAnswer, PromptAnswer, ToolPrompt
 from zot.provider.messages import ToolCallBlock
 from zot.wire import limits
 from zot.wire.extension_frames import Panel
@@ -49,12 +41,12 @@ async def test_args_are_trimmed_keep_their_inside_and_are_absent_when_empty(kit:
 @pytest.mark.parametrize(
     ("answer", "meant"),
     [
-        ('action="prompt", prompt="do it\\nnow"', Prompt("x", "do it\nnow")),
+        ('action="prompt", prompt="do it\\nnow"', PromptAnswer("x", "do it\nnow")),
         ('action="prompt", prompt="  "', Noop("x")),
         ('action="insert", insert="text"', Insert("x", "text")),
         ('action="insert"', Noop("x")),
         ('action="display", display="shown"', Display("x", "shown")),
-        ('action="open_panel", open_panel={"id": "p", "lines": ["a"]}', OpenPanel("x", Panel(id="p", lines=("a",)))),
+        ('action="open_panel", open_panel={"id": "p", "lines": ["a"]}', PanelAnswer("x", Panel(id="p", lines=("a",)))),
         ('action="open_panel"', Noop("x")),
         ('action="noop", prompt="x"', Noop("x")),
         ("", Noop("x")),
@@ -83,7 +75,7 @@ async def test_an_error_and_an_unknown_action_come_back_and_do_nothing(kit: Kit,
     """ext-054, ext-055: an error or an unknown action comes back to the caller, and no action is taken."""
     kit.add("x", commanding(f"respond({answer})"))
     host = await kit.start()
-    assert await host.run_command("c", "") == CommandFailed(error) and kit.surface.calls == []
+    assert await host.run_command("c", "") == FailedCommand(error) and kit.surface.calls == []
 
 
 async def test_no_reply_in_time_is_an_error_and_a_late_one_does_nothing(
@@ -93,7 +85,7 @@ async def test_no_reply_in_time_is_an_error_and_a_late_one_does_nothing(
     monkeypatch.setattr(limits, "COMMAND_REPLY", 0.2)
     kit.add("x", commanding('time.sleep(0.5); respond(action="display", display="late")'))
     host = await kit.start()
-    assert await host.run_command("c", "") == CommandFailed("extension /c: no answer within 0.2 s")
+    assert await host.run_command("c", "") == FailedCommand("extension /c: no answer within 0.2 s")
     await until(lambda: "not open" in kit.log("x"))
     assert kit.surface.calls == []
 
@@ -114,7 +106,7 @@ serve(command_invoked=invoked)
     )
     host = await kit.start()
     results = await asyncio.gather(host.run_command("c", "one"), host.run_command("c", "two"))
-    assert results == [CommandFailed("extension /c: one"), CommandFailed("extension /c: two")]
+    assert results == [FailedCommand("extension /c: one"), FailedCommand("extension /c: two")]
 
 
 async def test_submit_and_submit_slash_go_to_the_mode_if_they_make_sense(kit: Kit) -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.fakes.client import calls, says
 from tests.fakes.extension_host import Kit, until
 from tests.fakes.extensions import seen, seen_of
-from zot.features.extensions.commands import CommandFailed
+from zot.features.extensions.commands import FailedCommand
 from zot.wire import limits
 
 SLEEPER = (
@@ -196,7 +196,7 @@ async def test_a_reload_counts_errors_and_fails_open_requests(kit: Kit) -> None:
         (directory / "main.py").write_text("import sys; sys.exit(7)")
         stats = await host.reload()
         failed = await command
-        assert isinstance(failed, CommandFailed) and "disconnected" in failed.error
+        assert isinstance(failed, FailedCommand) and "disconnected" in failed.error
     assert (stats.stopped, stats.loaded, stats.ready) == (1, 0, 0) and "exit status 7" in stats.errors[0]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.fakes.extension_host import Kit, hosting, until
 from tests.fakes.extensions import seen, seen_of
-from zot.features.extensions.commands import Noop, OpenPanel
+from zot.features.extensions.commands import Noop, PanelAnswer
 from zot.wire.extension_frames import PANEL_KEYS, Panel
 
 PANEL = """
@@ -31,7 +31,7 @@ DRAWN = Panel(id="p", title="T", lines=("a", "b"), footer="f")
 async def opened(kit: Kit) -> Path:
     directory = kit.add("todo", PANEL)
     await kit.start()
-    assert await kit.host.run_command("todo-open", "") == OpenPanel("todo", DRAWN)
+    assert await kit.host.run_command("todo-open", "") == PanelAnswer("todo", DRAWN)
     return directory
 
 
@@ -99,7 +99,7 @@ async def test_a_panel_of_somebody_else_replaces_it_and_its_owner_is_told(kit: K
     """OP-16: a panel of another extension replaces the open one, and its owner is told."""
     kit.add("other", PANEL)
     directory = await opened(kit)
-    assert await kit.host.run_command("other-open", "") == OpenPanel("other", DRAWN)
+    assert await kit.host.run_command("other-open", "") == PanelAnswer("other", DRAWN)
     await until(lambda: seen_of(directory, "panel_close") == [{"type": "panel_close", "panel_id": "p"}])
     assert kit.surface.of("close_panel") == [("todo", "p")]
 

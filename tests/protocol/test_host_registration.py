@@ -10,7 +10,7 @@ from tests.fakes.client import calls, says
 from tests.fakes.extension_host import Kit, hosting, until
 from tests.fakes.extensions import events_seen, seen_of
 from tests.fakes.tools import FakeTool
-from zot.features.extensions.commands import CommandFailed, Display
+from zot.features.extensions.commands import Display, FailedCommand
 
 COMMAND = """
 hello(); send(type="register_command", name="{name}", description="d"); ready()
@@ -50,7 +50,7 @@ async def test_a_builtin_command_is_never_taken_over(kit: Kit) -> None:
     directory = kit.add("h", COMMAND.format(name="Help"))
     host = await kit.start()
     assert host.commands() == [] and "built-in" in kit.fault("extension h")
-    assert await host.run_command("help", "") == CommandFailed("unknown command /help")
+    assert await host.run_command("help", "") == FailedCommand("unknown command /help")
     assert seen_of(directory, "command_invoked") == []
 
 
@@ -149,9 +149,9 @@ serve(command_invoked=die, tool_call=lambda f: text(f["id"], "alive"))
     host = await kit.start()
     agent, _ = kit.agent(calls(("t", {})), says("ok"))
     failed = await host.run_command("c", "")
-    assert isinstance(failed, CommandFailed) and "disconnected" in failed.error
+    assert isinstance(failed, FailedCommand) and "disconnected" in failed.error
     assert host.commands() == [] and await until(lambda: agent.tools == ())
-    assert await host.run_command("c", "") == CommandFailed("unknown command /c")
+    assert await host.run_command("c", "") == FailedCommand("unknown command /c")
     await until(lambda: [tool.name for tool in agent.tools] == ["t"])
     assert (directory / "lives").read_text() == "xx"
     await agent.prompt("go")

@@ -58,7 +58,7 @@ def endpoint_for(
     )
     if credential.method != "oauth" or endpoint.oauth:
         return endpoint
-    from zot.provider.auth.oauth.token_signer import sign  # a login at a server of the user's own
+    from zot.provider.auth.oauth.refresh import sign  # a login at a server of the user's own
 
     return sign(endpoint, provider, credential.key, credential.account_id)
 

@@ -138,7 +138,7 @@ class Services:
             return None
         if not resolved.provider.oauth_row:
             return None
-        from zot.provider.auth.oauth.token_signer import LoginSigner
+        from zot.provider.auth.oauth.refresh import LoginSigner
 
         return LoginSigner(self.auth, resolved.provider, credential, proxy=self.settings.values.http_proxy)
 

@@ -1,1 +1,1 @@
-"""The agent: loop, events, sessions and cost. It knows no terminal, no network and no argv."""
+"""Agent loop, events, sessions and cost; no terminal, network or command line."""

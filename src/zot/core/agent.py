@@ -1,9 +1,5 @@
-"""The agent: a state one can prompt. One thing runs at a time, and every run ends with its last event.
-
-``Done`` is the last event of a prompt, whatever the outcome; a successful compaction ends with ``CompactDone``
-and no ``Done``. Failures of a prompt come back in its Outcome; ``abort`` makes the run return, a cancellation
-from outside does the same bookkeeping and passes on.
-"""
+"""The agent: runs one prompt or compaction at a time. ``Done`` is the last event of a prompt, ``CompactDone`` that of
+a compaction. Failures are returned in the Outcome; a cancellation from outside passes on."""
 
 from __future__ import annotations
 
@@ -16,9 +12,8 @@ from zot.core import events
 from zot.core.event_bus import Reader
 from zot.core.events import SHOWN, AgentEvent, Checkpoint, PromptAccepted
 from zot.core.loop import Loop, Outcome
-from zot.core.pending_input import FirstCall, PendingPrompt
 from zot.core.run import Run
-from zot.core.state import AgentState
+from zot.core.state import AgentState, FirstCall, PendingPrompt
 from zot.core.tool import Tool, ToolContext, ToolResult, text_result
 from zot.core.turn import describe
 from zot.errors import AgentBusy, CompactionAborted, CostLimitReached, ToolError
@@ -47,11 +42,9 @@ class Agent(AgentState):
         first_call: FirstCall | None = None,
         instead: bool = False,
     ) -> Outcome:
-        """Say something to the model and work until it is answered; ``emit`` hears what is shown of this run, last.
-
-        ``queued`` says that the prompt comes from the queue and was announced when it got there; ``first_call`` is
-        run before the model is asked, and its result is there when it answers; ``instead`` takes the place of the
-        prompt before it, if that is still unanswered."""
+        """Prompt the model and work until it answers; ``emit`` receives the shown events. ``queued``: announced when
+        it was queued. ``first_call`` runs before the model call. ``instead`` replaces the previous prompt if that is
+        unanswered."""
         prompt = PendingPrompt(text, tuple(images))
         self._must_be_idle()
         given = {"images": prompt.images, "queued": queued, "first_call": first_call, "instead": instead}
@@ -85,9 +78,8 @@ class Agent(AgentState):
         return await execute(self, permitted, ToolContext(permitted.call, lambda text: None, origin))
 
     async def compact(self, emit: Reader | None = None, keep_tail: int = 0, focus: str = "") -> str:
-        """Replace the transcript with a summary, returned as the model wrote it; ``focus`` is to be kept above all.
-
-        Raises CompactionFailed (after Error, Done) or CompactionAborted (after Done); nothing changed then."""
+        """Replace the transcript by a summary, which is returned; ``focus`` is emphasised. CompactionFailed (after
+        Error, Done) or CompactionAborted (after Done) change nothing."""
         from zot.core.compaction import compact  # few conversations get so long
 
         self._must_be_idle()

@@ -1,9 +1,5 @@
-"""Compaction: the older part of the transcript becomes one message that another model could go on from.
-
-Either it succeeds whole or the transcript is unchanged. The last instruction of the user survives word for word, unless
-it would fill half the window by itself; a tool exchange is never split, and the summary's cost is counted. What is too
-long to be summarised is cut until it is not.
-"""
+"""Compaction: replaces the older part of the transcript by a summary. It succeeds as a whole or changes nothing. It
+never splits a tool exchange and preserves the last instruction unless that fills half the window."""
 
 from __future__ import annotations
 
@@ -15,9 +11,8 @@ from contextlib import aclosing, contextmanager
 from zot.core import events
 from zot.core.compaction_prompt import INSTRUCTIONS, SYSTEM, length_of, serialise, shortened
 from zot.core.events import SYNTHETIC, CompactionEnded, CompactionStarted
-from zot.core.pending_input import PendingPrompt
 from zot.core.run import Run
-from zot.core.state import AgentState
+from zot.core.state import AgentState, PendingPrompt
 from zot.errors import CompactionFailed, ContextTooLong, ZotError, in_words
 from zot.provider import model_call as stream
 from zot.provider.messages import Block, ImageBlock, Message, TextBlock, user_message, utc_now
@@ -35,8 +30,8 @@ _LEAST_ROOM = 2_000  # characters of a conversation; it makes no sense to cut it
 
 
 async def compact(state: AgentState, run: Run, keep_tail: int = 0, *, focus: str = "", pinned: int = 0) -> str:
-    """Replace all but the last ``keep_tail`` messages with a summary; returns the model's text. ``focus`` is what the
-    user wants kept above all; the last ``pinned`` messages stay, however long they are."""
+    """Replace all but the last ``keep_tail`` messages by a summary and return it. ``focus`` is emphasised; the last
+    ``pinned`` messages stay."""
     messages = state.messages
     if not state.readers.hear(CompactionStarted):
         return await _compact(state, run, messages, keep_tail, focus, pinned)
@@ -46,7 +41,6 @@ async def compact(state: AgentState, run: Run, keep_tail: int = 0, *, focus: str
 
 @contextmanager
 def _announced(state: AgentState, messages: Sequence[Message]) -> Generator[None]:
-    """Emit that an attempt begins, and how it ended."""
     started = CompactionStarted(os.urandom(8).hex(), len(messages), length_of(messages) // CHARS_PER_TOKEN)
     state.emit(started)
     try:
@@ -71,15 +65,26 @@ async def _compact(
     if start == 0:
         raise CompactionFailed("nothing to compact: the messages to keep are the whole transcript")
     summary = await _summarise(state, run, messages[:start], focus)
-    state.replace_by_summary(_summary_message(summary, messages, start, window), len(messages) - start)
+    text = f"{HEADING}\n\n{summary}"
+    meta = {"compaction": "true", "tokens_before": str(length_of(messages[:start]) // CHARS_PER_TOKEN)}
+    images: tuple[Block, ...] = ()
+    # the user's last prompt, unless the tail still holds it
+    at = next((i for i in reversed(range(len(messages))) if _instruction(messages[i])), -1)
+    instruction = None if at < 0 or at >= start else _instruction(messages[at])
+    if instruction is not None:
+        said = shortened(instruction.text, (window or _ASSUMED_WINDOW) * CHARS_PER_TOKEN // 2)
+        text += f"\n\n{LAST_INSTRUCTION}\n\n{said}"
+        meta["last_instruction"] = said  # a later compaction finds it here
+        images = instruction.images
+    state.replace_by_summary(Message("user", (*images, TextBlock(text)), utc_now(), meta), len(messages) - start)
     return summary
 
 
 async def compact_automatically(
     state: AgentState, run: Run, why: str, keep_tail: int = AUTOMATIC_TAIL, *, pinned: int = 0
 ) -> bool:
-    """Compact in mid-task. A failure is told and the task goes on, and so is an interceptor's reason not to; returns
-    whether there is room now."""
+    """Compact during a task; failures and vetoes are reported and the task continues. Returns whether there is room
+    now."""
     if state.interceptors:
         from zot.core.interceptors import reason_not_to_compact
 
@@ -98,8 +103,7 @@ async def compact_automatically(
 
 
 async def compact_after_overflow(state: AgentState, run: Run) -> bool:
-    """The provider refused the prompt as too long; a short transcript has no tail to spare. Nothing is gained where the
-    prompt would not fit by itself: then the conversation stays as it is."""
+    """Compact after the provider refused a prompt as too long. If the prompt alone does not fit, nothing is changed."""
     prompt = state.unanswered
     if prompt is not None and (len(state.messages) == 1 or fills_the_window(prompt, state.model)):
         return False
@@ -109,7 +113,6 @@ async def compact_after_overflow(state: AgentState, run: Run) -> bool:
 
 
 def tokens_of(message: Message) -> int:
-    """About how many tokens a message takes."""
     return length_of([message]) // CHARS_PER_TOKEN
 
 
@@ -138,26 +141,22 @@ async def _summarise(state: AgentState, run: Run, messages: Sequence[Message], f
         text = serialise(messages, room)
         room = len(text) // 2
         try:
-            return await _summary_of(state, run, text, focus)
+            asked = f"{INSTRUCTIONS}\n\nThe user asks you to keep this above all:\n{focus}" if focus else INSTRUCTIONS
+            conversation = f"<conversation>\n{text}\n</conversation>\n\n{asked}"
+            request = stream.Request(
+                model=state.model,
+                system=SYSTEM,
+                messages=(user_message(conversation),),
+                max_tokens=SUMMARY_TOKENS,
+                session_id=state.session_id,
+            )
+            summary = (await _read(state, run, request)).strip()
+            if not summary:
+                raise CompactionFailed("empty summary from model")
+            return summary
         except CompactionFailed as error:
             if not isinstance(error.__cause__, ContextTooLong) or room < _LEAST_ROOM:
                 raise
-
-
-async def _summary_of(state: AgentState, run: Run, text: str, focus: str) -> str:
-    asked = f"{INSTRUCTIONS}\n\nThe user asks you to keep this above all:\n{focus}" if focus else INSTRUCTIONS
-    conversation = f"<conversation>\n{text}\n</conversation>\n\n{asked}"
-    request = stream.Request(
-        model=state.model,
-        system=SYSTEM,
-        messages=(user_message(conversation),),
-        max_tokens=SUMMARY_TOKENS,
-        session_id=state.session_id,
-    )
-    summary = (await _read(state, run, request)).strip()
-    if not summary:
-        raise CompactionFailed("empty summary from model")
-    return summary
 
 
 async def _read(state: AgentState, run: Run, request: stream.Request) -> str:
@@ -183,21 +182,6 @@ async def _read(state: AgentState, run: Run, request: stream.Request) -> str:
         error = finished.error if finished else None
         raise CompactionFailed(str(error or "the summary was cut off")) from error
     return "".join(texts)
-
-
-def _summary_message(summary: str, messages: Sequence[Message], start: int, window: int) -> Message:
-    text = f"{HEADING}\n\n{summary}"
-    meta = {"compaction": "true", "tokens_before": str(length_of(messages[:start]) // CHARS_PER_TOKEN)}
-    images: tuple[Block, ...] = ()
-    # the user's last prompt, unless the tail still holds it
-    at = next((i for i in reversed(range(len(messages))) if _instruction(messages[i])), -1)
-    instruction = None if at < 0 or at >= start else _instruction(messages[at])
-    if instruction is not None:
-        said = shortened(instruction.text, (window or _ASSUMED_WINDOW) * CHARS_PER_TOKEN // 2)
-        text += f"\n\n{LAST_INSTRUCTION}\n\n{said}"
-        meta["last_instruction"] = said  # a later compaction finds it here
-        images = instruction.images
-    return Message("user", (*images, TextBlock(text)), utc_now(), meta)
 
 
 def _instruction(message: Message) -> PendingPrompt | None:

@@ -1,8 +1,5 @@
-"""What the summariser reads: the conversation as plain text, and what it is asked to write.
-
-A conversation too long for the model loses the middle of its largest tool results first; the smaller ones and
-what people said stay whole as long as possible.
-"""
+"""Prompt of the summariser: instructions and the conversation as plain text. A text that is too long loses the middle
+of its largest tool results first."""
 
 from __future__ import annotations
 
@@ -61,16 +58,18 @@ class _Piece(msgspec.Struct):
 
 
 def serialise(messages: Iterable[Message], room: int) -> str:
-    """The conversation in at most about ``room`` characters."""
     pieces = [piece for message in messages for piece in _pieces(message)]
     excess = sum(len(piece.text) + 1 for piece in pieces) - room
     if excess > 0:
-        _shorten_results(pieces, excess)
+        results = [piece for piece in pieces if piece.is_result]
+        sizes = [len(piece.text) for piece in results]
+        ceiling = _ceiling(sizes, max(0, sum(sizes) - excess))
+        for result in results:
+            result.text = shortened(result.text, ceiling)
     return shortened("\n".join(piece.text for piece in pieces), room)
 
 
 def length_of(messages: Iterable[Message]) -> int:
-    """How many characters the messages take as text."""
     return sum(len(piece.text) + 1 for message in messages for piece in _pieces(message))
 
 
@@ -98,14 +97,6 @@ def _block_pieces(block: Block) -> Iterator[_Piece]:
             pass  # replay material, not conversation
 
 
-def _shorten_results(pieces: Sequence[_Piece], excess: int) -> None:
-    results = [piece for piece in pieces if piece.is_result]
-    sizes = [len(piece.text) for piece in results]
-    ceiling = _ceiling(sizes, max(0, sum(sizes) - excess))
-    for piece in results:
-        piece.text = shortened(piece.text, ceiling)
-
-
 def _ceiling(sizes: Sequence[int], room: int) -> int:
     """The length to cut longer texts to, so that all of them fit into ``room``."""
     for place, size in enumerate(sorted(sizes)):
@@ -117,7 +108,6 @@ def _ceiling(sizes: Sequence[int], room: int) -> int:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Head and tail of a text that is too long."""
     if len(text) <= limit:
         return text
     mark = f"\n[... about {len(text) - limit} characters left out ...]\n"

@@ -1,8 +1,5 @@
-"""Who hears the agent: one ordered list of readers, each with the events it asked for.
-
-Readers are called in order, synchronously, and cannot speak back. What a reader did not ask for costs nothing, which
-is what keeps a streamed token cheap; the session stands first, so that nothing is shown before it is written.
-"""
+"""Event bus: subscribers receive events synchronously, in subscription order, filtered by type. The session is first,
+so that nothing is shown before it is written."""
 
 from __future__ import annotations
 
@@ -14,8 +11,8 @@ Reader = Callable[[AgentEvent], None]
 
 
 class Readers:
-    """``on_failure`` is told of a reader that raised, which is then left out until ``hear_all``; without it the
-    exception comes out of ``emit``."""
+    """``on_failure`` receives the exception of a subscriber, which is then skipped until ``hear_all``; without it
+    ``emit`` raises."""
 
     def __init__(self) -> None:
         self._readers: list[tuple[Reader, frozenset[type[AgentEvent]] | None]] = []
@@ -56,7 +53,6 @@ class Readers:
         return bool(self._of(kind))
 
     def hear_all(self) -> None:
-        """Forget who failed."""
         self._left_out.clear()
         self._by_kind.clear()
 

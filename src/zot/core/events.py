@@ -61,8 +61,8 @@ class TextDelta(msgspec.Struct, frozen=True, gc=False, tag="text_delta"):
 
 
 class ThinkingDelta(msgspec.Struct, frozen=True, gc=False, tag="thinking_delta"):
-    """What the model thinks before it answers, as far as its provider tells. An empty one says that it thinks: the
-    provider keeps the words to itself, or an interceptor watches text and was not asked about them."""
+    """Thoughts of the model. An empty one only says that it thinks: the provider or a text interceptor hides the
+    words."""
 
     delta: str
 
@@ -161,8 +161,7 @@ class Done(msgspec.Struct, frozen=True, tag="done"):
 
 
 class SessionFault(msgspec.Struct, frozen=True, tag="session_fault", omit_defaults=True):
-    """The conversation cannot be saved: told when saving stops working, and once more, as ``lost``, when the session is
-    closed and something is still not on disk."""
+    """The session cannot be saved; emitted when saving fails and, as ``lost``, if rows are missing at close."""
 
     message: str
     lost: bool = False
@@ -172,8 +171,7 @@ Level = Literal["info", "warning", "error"]
 
 
 class Diagnostic(msgspec.Struct, frozen=True, tag="diagnostic"):
-    """Something is not as configured and the run continues: a setting, a fallback, a repaired session or,
-    ``of_extension``, an extension's fault. ``source`` names the feature that reports it."""
+    """A problem that does not stop the run, reported by ``source``; ``of_extension`` for an extension's fault."""
 
     text: str
     of_extension: bool = False

@@ -1,10 +1,6 @@
-"""Interceptors deny or rewrite tool calls, deny turns and prompts, and change what the user sees.
-
-They are asked in order; each sees the rewrite of the one before it, and the first denial wins. An interceptor whose
-answer was about other arguments is asked again with the final ones (``before_tool_again``). Implementations answer and
-do not raise: if one raises from a method that can deny, that counts as a denial, because a guard that failed has
-allowed nothing, and the failure is reported to the user.
-"""
+"""Interceptors deny or rewrite tool calls, deny turns and prompts, and change what the user sees. Each sees the
+rewrite of the one before it, and the first denial wins; an interceptor that judged other arguments is called again
+(``before_tool_again``). One that raises from a method that can deny has denied."""
 
 from __future__ import annotations
 

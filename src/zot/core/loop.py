@@ -1,8 +1,5 @@
-"""The loop: turn, tools, turn, tools, until the model stops by itself or something stops it.
-
-Before each model call the limits are checked, steering joins the transcript and room is made in the window. A call that
-failed before anything of its answer was kept may be made once more by another model, as the same step. Where nobody is
-there to be asked, an answer that broke off is gone on with, once: from what is kept of it, or from its beginning.
+"""The agent loop: turns and tools until the model stops or a limit is reached. A call that failed before any content
+was stored may be repeated by another model as the same step. Without a user, an interrupted answer is continued once.
 """
 
 from __future__ import annotations
@@ -13,9 +10,8 @@ import msgspec
 
 from zot.core import events
 from zot.core.events import REPLACES, SYNTHETIC
-from zot.core.pending_input import PendingPrompt
 from zot.core.run import Run
-from zot.core.state import AgentState
+from zot.core.state import AgentState, PendingPrompt
 from zot.core.tool import Tool
 from zot.core.turn import Turn, TurnOutcome, describe
 from zot.errors import ContextTooLong, CostLimitReached, ProviderError, StepLimitReached, TransportFailed, ZotError
@@ -28,8 +24,8 @@ GO_ON = (
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How a prompt ended. ``refused`` is an interceptor's reason for allowing no further turn; ``taken_back`` is a
-    prompt too long for the model, which is in the transcript no more."""
+    """How a prompt ended. ``refused`` is an interceptor's reason; ``taken_back`` a prompt too long for the model,
+    removed from the transcript."""
 
     stop: StopReason
     error: Exception | None = None
@@ -93,14 +89,11 @@ class Loop:
             if turn.stop == "tool_use":
                 await self._run_tools(tools, turn.calls)
             elif not await self._goes_on(turn.stop, step) and not await self._is_kept_going(turn, step):
-                return self._ended(turn)
+                if isinstance(turn.error, ContextTooLong) and not turn.kept and self._state.unanswered is not None:
+                    error, prompt = take_back(self._state, turn.error)
+                    return Outcome(turn.stop, error, taken_back=prompt)
+                return Outcome(turn.stop, turn.error, turn.refused)
             step += 1
-
-    def _ended(self, turn: TurnOutcome) -> Outcome:
-        if isinstance(turn.error, ContextTooLong) and not turn.kept and self._state.unanswered is not None:
-            error, prompt = take_back(self._state, turn.error)
-            return Outcome(turn.stop, error, taken_back=prompt)
-        return Outcome(turn.stop, turn.error, turn.refused)
 
     async def _run_tools(self, tools: Mapping[str, Tool], calls: Sequence[ToolCallBlock], origin: str = "") -> None:
         from zot.core.tool_batch import ToolRuns  # many a prompt is answered without a tool

@@ -1,8 +1,5 @@
-"""The confirm gate: what the mode does not let run is asked about, and nobody to ask means no.
-
-Memory lasts for the session and is only ever set by a yes; a confirmer that fails refuses, and cancelling the wait
-cancels the call. Whoever holds the gate may change its ``mode``: a front end does it for a person's key, no tool can.
-"""
+"""The confirm gate: calls the mode does not allow need approval; without a user they are denied. Only an approval
+adds a rule, and a failing confirmer denies."""
 
 from __future__ import annotations
 
@@ -25,9 +22,8 @@ _PREVIEW_KEYS = ("command", "path", "file_path", "url", "query", "name")
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """``once``: this call; ``prefix``: commands that begin like this one from now on; ``tool``: this tool from now on;
-    ``all``: everything from now on; ``deny``: no. ``args`` are to be used instead of the call's own: it is asked about
-    again with them."""
+    """Allow ``once``, the command ``prefix``, the ``tool`` or ``all`` from now on, or ``deny``. ``args`` replace the
+    call's, which is then asked about again."""
 
     decision: Literal["once", "prefix", "tool", "all", "deny"]
     reason: str = ""
@@ -35,9 +31,8 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class ApprovalQuestion(msgspec.Struct, frozen=True):
-    """May this call run? ``preview`` is one line about it; ``origin`` the extension that asked for it, if one did;
-    ``prefix`` is what the answer of that name would allow, empty where there is no such answer; without ``or_all`` the
-    answer ``all`` means no more than ``tool``."""
+    """Asks whether a call may run. ``origin`` is the requesting extension; ``prefix`` what that answer would allow, or
+    empty; without ``or_all`` the answer ``all`` means ``tool``."""
 
     call: ToolCallBlock
     preview: str
@@ -63,10 +58,9 @@ def _unknown(call: ToolCallBlock) -> Nature:
 
 
 class ConfirmGate:
-    """``confirmer`` may be attached later; until then what would be asked is refused. ``nature`` tells what a call is
-    and ``kept`` the rules of earlier days; if either fails, the answer is the strictest. With ``asks_each`` reading is
-    asked about like the rest, and no kept rule holds. No answer leads beyond ``limit``. A ``stand_in`` is asked first
-    and may leave it to the person."""
+    """Without ``confirmer`` questions are denied. ``nature`` classifies calls and ``kept`` returns saved rules;
+    failures are strict. ``asks_each`` also asks about reading and ignores saved rules. No answer exceeds ``limit``.
+    ``stand_in`` may answer before the user."""
 
     def __init__(
         self,
@@ -94,7 +88,6 @@ class ConfirmGate:
         return self.mode == "everything"
 
     def judge(self, call: ToolCallBlock) -> Judged:
-        """What this call gets at this moment."""
         if self.open:
             return Judged("run", "yolo")
         nature = self._nature_of(call)
@@ -131,7 +124,9 @@ class ConfirmGate:
         nature = self._nature_of(call)
         try:
             question = ApprovalQuestion(call, preview(call.value), origin, nature.prefix, self._may_open)
-            answer = await self._answer(question)
+            answer = await self.stand_in(question) if self.stand_in is not None else None
+            if answer is None:
+                answer = await self.confirmer(question) if self.confirmer is not None else Answer("deny", NOBODY_TO_ASK)
             if self.on_answer is not None:
                 self.on_answer(question, answer)
         except Exception as error:
@@ -140,12 +135,6 @@ class ConfirmGate:
             return PLANNING
         refusal = self._heed(call.name, nature, answer)
         return refusal if refusal is not None or answer.args is None else call.with_args(answer.args)
-
-    async def _answer(self, question: ApprovalQuestion) -> Answer:
-        answer = await self.stand_in(question) if self.stand_in is not None else None
-        if answer is None:
-            answer = await self.confirmer(question) if self.confirmer is not None else Answer("deny", NOBODY_TO_ASK)
-        return answer
 
     def _heed(self, tool: str, nature: Nature, answer: Answer) -> str | None:
         match answer.decision:
@@ -170,15 +159,13 @@ class ConfirmGate:
         return self.limit == "everything" and self.mode != "plan"
 
     def reset(self) -> None:
-        """Forget every remembered yes, the one for everything included."""
         self.mode = "ask" if self.open else self.mode
         self._rules.clear()
 
 
 def preview(args: Any, limit: int = PREVIEW_LIMIT) -> str:
-    """One line that says what a call is about; ``args`` is the parsed arguments or their raw JSON text.
-
-    Line breaks, control and invisible characters are spelled out, and what did not fit is counted."""
+    """One line about a call, from parsed arguments or their JSON; control characters are spelled out, omitted ones
+    counted."""
     from zot.system.visible_text import spelled_start  # only when somebody is asked
 
     return spelled_start(_gist(_parsed(args)).strip(" \n").replace("\r\n", "\n"), limit)

@@ -1,8 +1,5 @@
-"""What runs, what is asked about and what is refused: one table of mode × kind of call.
-
-Each mode allows whatever the one before it in ``MODES`` allows, so that "wider" has one meaning. What a call is has to
-be told by somebody who knows the tools; what nobody can tell counts as the most that a call can do.
-"""
+"""Table of permission modes and kinds of calls: run, ask or deny. Each mode allows everything the previous one in
+``MODES`` allows. Unclassified calls count as the most powerful kind."""
 
 from __future__ import annotations
 
@@ -39,9 +36,8 @@ PLANNING = (
 
 
 class Nature(msgspec.Struct, frozen=True):
-    """What a call is; one that is ``inside`` is held by a jail, where only what is outside is asked about.
-    ``extension`` is whose tool it calls; ``words`` are those of a command that does nothing but run one program, and
-    ``prefix`` is the beginning of them that a person may allow for good."""
+    """Classification of a call. ``inside``: confined by a jail. ``extension``: owner of its tool. ``words``: the words
+    of a single command, ``prefix`` the part a user may allow permanently."""
 
     kind: Kind = "act"
     extension: str = ""

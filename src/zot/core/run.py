@@ -1,8 +1,6 @@
-"""One run of the agent, and who may end it.
-
-A reader that raises is left out and ends the run as an abort would; its exception comes out of the call that started
-the run. ``abort`` cancels the task of the run; a cancellation from elsewhere is told apart by counting and passes on.
-"""
+"""One run of the agent and its cancellation. A subscriber that raises is removed and aborts the run; its exception is
+raised by the call that started the run. ``abort`` cancels the task; a cancellation from elsewhere is recognised by
+counting and passes on."""
 
 from __future__ import annotations
 

@@ -1,25 +1,90 @@
-"""What an agent remembers and works with: transcript, model, tools, cost. The only mutable place of the core.
-
-Every change of the transcript goes through ``append``, ``replace_last``, ``set_messages`` or ``replace_by_summary``;
-each bumps the revision, and all but ``set_messages`` are emitted for the session before anyone else can know.
-"""
+"""The mutable state of an agent: transcript, model, tools, cost, pending input. Every change of the transcript bumps
+the revision; all but ``set_messages`` are emitted for the session first."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from zot.core.event_bus import Readers
 from zot.core.events import REPLACES, AgentEvent, Diagnostic, MessageAppended, TranscriptCompacted, UsageCounted
-from zot.core.pending_input import Inputs
 from zot.core.run import Run
 from zot.core.tool import Tool, ToolContext, ToolResult, spec_of
-from zot.provider.messages import Message, Usage
+from zot.provider.messages import ImageBlock, Message, ToolCallBlock, Usage
 from zot.provider.model import Model, Reasoning
 from zot.provider.model_call import Client, Request, StreamEvent, ToolSpec
 
 if TYPE_CHECKING:
     from zot.core.interceptors import Gate, Interceptor
+
+
+class PendingPrompt(msgspec.Struct, frozen=True):
+    """Something the user said, not yet part of the transcript."""
+
+    text: str
+    images: tuple[ImageBlock, ...] = ()
+
+
+class FirstCall(msgspec.Struct, frozen=True):
+    """A tool call an extension wants made and recorded before the model answers."""
+
+    call: ToolCallBlock
+    origin: str
+
+
+class Inputs:
+    def __init__(self) -> None:
+        self._steering: deque[PendingPrompt] = deque()
+        self._queue: deque[PendingPrompt] = deque()
+
+    def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+        self._steering.append(PendingPrompt(text, tuple(images)))
+
+    def enqueue(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+        self._queue.append(PendingPrompt(text, tuple(images)))
+
+    @property
+    def steered(self) -> bool:
+        return bool(self._steering)
+
+    @property
+    def steering(self) -> tuple[PendingPrompt, ...]:
+        return tuple(self._steering)
+
+    @property
+    def queued(self) -> tuple[PendingPrompt, ...]:
+        return tuple(self._queue)
+
+    def take_steering(self) -> tuple[PendingPrompt, ...]:
+        taken = tuple(self._steering)
+        self._steering.clear()
+        return taken
+
+    def withdraw(self, prompt: PendingPrompt) -> None:
+        """Forget this very prompt, if it is still among what was steered."""
+        self._steering = deque(each for each in self._steering if each is not prompt)
+
+    def take_queued(self) -> PendingPrompt | None:
+        """The oldest queued prompt, to be run next."""
+        return self._queue.popleft() if self._queue else None
+
+    def take_back(self) -> PendingPrompt | None:
+        """The newest queued prompt, for the user to edit again."""
+        return self._queue.pop() if self._queue else None
+
+    def take_all(self) -> tuple[PendingPrompt, ...]:
+        """Everything queued, oldest first; the queue is empty afterwards."""
+        taken = tuple(self._queue)
+        self._queue.clear()
+        return taken
+
+    def requeue_steering(self) -> None:
+        """The run is over: what it did not pick up comes first in the queue."""
+        self._queue.extendleft(reversed(self.take_steering()))
+
 
 NOTHING_SPENT = Usage()
 _WORTH_TELLING = 4096  # tokens
@@ -67,12 +132,9 @@ class Boundary:
 
 
 class AgentState:
-    """``readers`` hear everything, the session first. ``reasoning``, ``temperature``, ``interceptors``, ``gate`` and
-    the limits may be set at any time and hold from the next model call or tool on. The client belongs to the caller,
-    who also closes it. ``goes_on``: nobody is there to be asked whether an answer that broke off is gone on with, so it
-    is. ``fallback`` is asked when a model call failed and nothing of its answer was kept; True says
-    that another model is in its place, and that one takes the turn. ``guard`` stands before every model call and may
-    refuse it."""
+    """``readers`` receive every event, the session first. Settings and limits may change any time and apply to the
+    next model call or tool. The caller closes the client. ``goes_on``: continue interrupted answers without asking.
+    ``fallback`` may switch the model after a failed call; ``guard`` may deny a model call."""
 
     def __init__(
         self,
@@ -126,12 +188,10 @@ class AgentState:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """A copy of the transcript."""
         return tuple(self._transcript)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """The tools sorted by name."""
         return tuple(self.toolbox.values())
 
     def add_interceptor(self, interceptor: Interceptor) -> None:
@@ -204,8 +264,8 @@ class AgentState:
         return await self.boundary.take_over(self, error)
 
     def lost_from_cache(self, request: Request) -> str:
-        """What stands before the messages has changed since the last request, so that nothing of this conversation is
-        in the provider's cache any more: a sentence about it; empty while all is well."""
+        """A sentence if the prompt prefix changed since the last request, so that the provider's cache is useless;
+        else ""."""
         before = self._before_messages
         self._before_messages = now = (request.model.id, request.system, request.tools)
         tokens = self.last_context_tokens
@@ -228,7 +288,6 @@ class AgentState:
         return priced
 
     def count(self, priced: Usage) -> None:
-        """Add what was spent, here or by a conversation beside this one."""
         self.cost = self.cost + priced
         self.emit(UsageCounted(priced, self.cost))
 
@@ -241,29 +300,25 @@ class AgentState:
     # --- the system prompt, which an editor may change once per conversation, model and tool set
 
     def rebuild_system(self) -> None:
-        """Ask the editor again before the next model call."""
         self._system_rebuilds += 1
         self._edited_system = None
 
     async def settle_system(self) -> None:
         """Let the editor see the prompt, unless it has; what changes meanwhile is shown to it again."""
-        while self.system_editor is not None and not self._system_is_settled():
+        while self.system_editor is not None:
             base, rebuilds = self.system(self.specs), self._system_rebuilds
+            if self._edited_system is not None and self._edited_system[0] == base:
+                return
             text = await self.system_editor(base)
             if rebuilds == self._system_rebuilds:
                 self._edited_system = (base, text)
 
-    def _system_is_settled(self) -> bool:
-        return self._edited_system is not None and self._edited_system[0] == self.system(self.specs)
-
     def system_text(self) -> str:
-        """The prompt as the next model call will carry it."""
         base = self.system(self.specs)
         edited = self._edited_system
         return edited[1] if edited is not None and edited[0] == base else base
 
     def request(self) -> Request:
-        """The next model call: everything as it stands now."""
         return Request(
             model=self.model,
             system=self.system_text(),

@@ -1,9 +1,5 @@
-"""The contract of a tool: a name, a schema, and one coroutine.
-
-A tool raises ToolError for what the model should read as a failure; any other exception is reported the same
-way and never ends the loop. Cancelling the task running ``execute`` must leave no process or half-written
-file behind.
-"""
+"""Interface of a tool: a name, a schema, and one coroutine. Any exception becomes an error result. Cancelling
+``execute`` must leave no process or half-written file behind."""
 
 from __future__ import annotations
 
@@ -52,13 +48,12 @@ def changes_of(details: dict[str, Any] | None) -> str:
 
 
 def refused_of(details: dict[str, Any] | None) -> bool:
-    """Whether the call was not allowed to run."""
     return (details or {}).get("refused") is True
 
 
 class ToolContext(msgspec.Struct, frozen=True):
-    """What a running tool may use: the call as it runs and a sink for live progress text (never sent to the model).
-    ``origin`` is the extension that asked for it; empty for the model's own."""
+    """The call and a sink for progress text, which the model does not see. ``origin`` is the requesting extension,
+    empty for the model."""
 
     call: ToolCallBlock
     progress: Callable[[str], None]

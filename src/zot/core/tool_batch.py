@@ -1,8 +1,5 @@
-"""Running the calls of one message. Each call gets exactly one result, in call order, whatever happens.
-
-``tool_calls`` says what happens to one call. Neighbouring read-only calls run side by side. When the run is
-cancelled, the running call and all later ones get an ``aborted`` result, so that the transcript stays valid.
-"""
+"""Runs the calls of one message; each gets exactly one result, in call order. Neighbouring read-only calls run in
+parallel. After a cancellation the remaining calls get an ``aborted`` result."""
 
 from __future__ import annotations
 
@@ -25,16 +22,12 @@ NOT_RUN = text_result("aborted: the call did not run", is_error=True)
 
 
 class _Ready(msgspec.Struct, frozen=True):
-    """A call that may run."""
-
     place: int
     permitted: Permitted
 
 
 class ToolRuns:
-    """``tools`` are those the model was offered in this step, even if the agent's were swapped since.
-
-    ``origin`` names the extension that asked for the calls; empty for the model's own."""
+    """``tools`` are those offered in this step. ``origin`` is the requesting extension, empty for the model."""
 
     def __init__(
         self,
@@ -57,9 +50,20 @@ class ToolRuns:
         try:
             for places in self._batches():
                 ready = [call for place in places if (call := await self._prepare(place))]
-                await self._execute_all(ready)
+                if len(ready) == 1:
+                    await self._execute(ready[0])
+                    continue
+                async with asyncio.TaskGroup() as group:
+                    for call in ready:
+                        group.create_task(self._execute(call))
         finally:
-            self._answer()
+            for place, result in enumerate(self._results):
+                if result is None:
+                    self._run.emit(ToolEnded(self._calls[place], "cancelled", False, NOT_RUN, self._origin))
+                    self._settle(place, NOT_RUN)
+            results = (result or NOT_RUN for result in self._results)
+            blocks = (_block(call, result) for call, result in zip(self._calls, results, strict=True))
+            self._state.append(Message("tool", tuple(blocks), utc_now()))
 
     def _batches(self) -> Iterator[list[int]]:
         """Places of calls to run together: neighbouring read-only ones, any other alone."""
@@ -86,20 +90,19 @@ class ToolRuns:
 
     # --- running
 
-    async def _execute_all(self, ready: Sequence[_Ready]) -> None:
-        if len(ready) == 1:
-            await self._execute(ready[0])
-            return
-        async with asyncio.TaskGroup() as group:
-            for call in ready:
-                group.create_task(self._execute(call))
-
     async def _execute(self, ready: _Ready) -> None:
         self._run.emit(ToolStarting(self._calls[ready.place]))
         # The next thing the loop does once the tool waits for something: the disk works while the tool does.
         asyncio.get_running_loop().call_soon(self._run.emit, Checkpoint())
         try:
-            result = await execute(self._state, ready.permitted, self._context(ready))
+            call_id = self._calls[ready.place].id
+
+            def progress(text: str) -> None:
+                if self._results[ready.place] is None:  # a straggler after the result is not heard
+                    self._run.emit(events.ToolProgress(call_id, text))
+
+            context = ToolContext(ready.permitted.call, progress, self._origin)
+            result = await execute(self._state, ready.permitted, context)
         except asyncio.CancelledError as cancelled:
             done = cancelled.result if isinstance(cancelled, FinishedBeforeAbort) else STOPPED
             self._finish(ready.place, done)
@@ -107,15 +110,6 @@ class ToolRuns:
                 raise
             return  # the tool cancelled itself; the run goes on
         self._finish(ready.place, result)
-
-    def _context(self, ready: _Ready) -> ToolContext:
-        call_id = self._calls[ready.place].id
-
-        def progress(text: str) -> None:
-            if self._results[ready.place] is None:  # a straggler after the result is not heard
-                self._run.emit(events.ToolProgress(call_id, text))
-
-        return ToolContext(ready.permitted.call, progress, self._origin)
 
     # --- after
 
@@ -133,15 +127,6 @@ class ToolRuns:
             call_id = self._calls[self._reported].id
             self._reported += 1
             self._run.emit(events.ToolResultEvent(call_id, known.is_error, known.content, known.details))
-
-    def _answer(self) -> None:
-        for place, result in enumerate(self._results):
-            if result is None:
-                self._run.emit(ToolEnded(self._calls[place], "cancelled", False, NOT_RUN, self._origin))
-                self._settle(place, NOT_RUN)
-        results = (result or NOT_RUN for result in self._results)
-        blocks = (_block(call, result) for call, result in zip(self._calls, results, strict=True))
-        self._state.append(Message("tool", tuple(blocks), utc_now()))
 
 
 def _block(call: ToolCallBlock, result: ToolResult) -> ToolResultBlock:

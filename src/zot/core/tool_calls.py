@@ -1,8 +1,5 @@
-"""One tool call, from permission to result, the same for the model's calls and for those an extension asks for.
-
-Interceptors are asked first, then the gate, with the arguments as they will run. Nobody gets past them: there is no
-other way to a tool.
-"""
+"""One tool call from permission to result, for the model and for extensions. Interceptors are called first, then the
+gate, with the final arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ import msgspec
 from zot.core.events import ConfirmationRequested, PermissionDecided, Status, ToolEnded
 from zot.core.interceptors import NO_AGREEMENT, Gate, added_to_result, review_call, rewritten
 from zot.core.permission_gate import preview
-from zot.core.permission_modes import Source
 from zot.core.state import AgentState
 from zot.core.tool import Tool, ToolContext, ToolResult, text_result
 from zot.errors import ToolError, in_words
@@ -56,7 +52,6 @@ async def permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBlo
 
 
 async def execute(state: AgentState, permitted: Permitted, context: ToolContext) -> ToolResult:
-    """Run it; only a cancellation comes out as an exception."""
     call = permitted.call
     try:
         result = await _performed(state, permitted, context)
@@ -79,7 +74,6 @@ async def execute(state: AgentState, permitted: Permitted, context: ToolContext)
 
 
 async def _performed(state: AgentState, permitted: Permitted, context: ToolContext) -> ToolResult:
-    """What the tool's own code made of it, a failure included."""
     call = permitted.call
     try:
         return await state.perform(permitted.tool, arguments(call), context)
@@ -117,7 +111,11 @@ async def _confirm(state: AgentState, gate: Gate, call: ToolCallBlock, origin: s
         judged = gate.judge(call)
         if judged.step == "ask":
             state.emit(ConfirmationRequested(call, preview(call.value), origin))
-        answer = await _asked(state, gate, call, origin, judged.source)
+        try:
+            answer = await gate.check(call, origin)
+        except asyncio.CancelledError:
+            state.emit(PermissionDecided(call, "cancelled", judged.source, "", origin))
+            raise
     except Exception as error:
         judged, answer = None, f"refused: the confirm gate failed: {error or type(error).__name__}"
     source = judged.source if judged is not None else "policy"
@@ -128,16 +126,6 @@ async def _confirm(state: AgentState, gate: Gate, call: ToolCallBlock, origin: s
     if wanted is call:
         state.emit(PermissionDecided(call, "approved", source, "", origin))
     return wanted
-
-
-async def _asked(
-    state: AgentState, gate: Gate, call: ToolCallBlock, origin: str, source: Source
-) -> ToolCallBlock | str | None:
-    try:
-        return await gate.check(call, origin)
-    except asyncio.CancelledError:
-        state.emit(PermissionDecided(call, "cancelled", source, "", origin))
-        raise
 
 
 def _status(result: ToolResult) -> Status:

@@ -1,9 +1,5 @@
-"""One model call: the stream becomes events, and what may be kept of it becomes a message.
-
-From TurnStart to TurnEnd, whatever happens: a failure is an answer too, and a cancellation closes the turn
-before it passes on. While an interceptor watches text, nothing of it reaches an event before the verdict, and nothing
-of what the model thinks reaches one at all.
-"""
+"""One model call: converts the stream to events and a message. The turn is closed on failure and on cancellation too.
+While an interceptor reviews text, no text is emitted before its verdict, and no thoughts at all."""
 
 from __future__ import annotations
 
@@ -26,8 +22,8 @@ if TYPE_CHECKING:
 
 
 class TurnOutcome(msgspec.Struct, frozen=True):
-    """How the turn ended; ``calls`` are to be run when it stopped for ``tool_use``. ``begun``: the answer had begun,
-    ``kept``: something of it is in the transcript, ``said``: its text as it was shown."""
+    """How the turn ended. ``begun``: the answer began; ``kept``: part of it is in the transcript; ``said``: its text
+    as shown."""
 
     stop: StopReason
     error: Exception | None = None
@@ -63,7 +59,11 @@ class Turn:
     async def take(self) -> TurnOutcome:
         self._run.emit(events.TurnStart(self._step))
         try:
-            refusal = await self._refusal()
+            refusal = None
+            if self._state.interceptors:
+                from zot.core.interceptors import turn_refusal  # most runs have no interceptors
+
+                refusal = await turn_refusal(self._state.interceptors, self._step, self._state.report_interceptor)
             if refusal is not None:
                 return self._end(TurnOutcome("error", refused=refusal))
             answer = await self._answer()
@@ -73,13 +73,6 @@ class Turn:
             self._abandon()
             raise
         return self._conclude(message, shown, stop, answer.error)
-
-    async def _refusal(self) -> str | None:
-        if not self._state.interceptors:
-            return None
-        from zot.core.interceptors import turn_refusal  # most runs have nobody to ask
-
-        return await turn_refusal(self._state.interceptors, self._step, self._state.report_interceptor)
 
     # --- listening
 
@@ -235,7 +228,6 @@ class Turn:
 
 
 def describe(error: Exception) -> str:
-    """An error's text, or at least its kind."""
     return str(error) or type(error).__name__
 
 
@@ -250,14 +242,16 @@ def kept_message(message: Message, stop: StopReason) -> tuple[Message | None, St
         case "tool_use":
             stop = "tool_use" if calls else "end"
             content = message.content
-        case "end" if all(_is_complete(call) for call in calls):
+        case "end" if all(not call.arguments.strip() or isinstance(call.value, dict) for call in calls):
             stop = "tool_use" if calls else "end"  # some servers call a finished call a natural end
             content = message.content
         case "aborted" if calls:
             content = ()
         case _:
             content = tuple(block for block in message.content if isinstance(block, TextBlock) and block.text)
-    return _dated(message, content) if _says_something(content) else None, stop
+    if not any(not isinstance(block, TextBlock) or block.text for block in content):
+        return None, stop
+    return msgspec.structs.replace(message, content=content, time=message.time or utc_now()), stop
 
 
 def with_text(message: Message, text: str) -> Message:
@@ -279,15 +273,3 @@ def _marked(message: Message, shown: Message | None) -> Message:
     if text == message.text():
         return message
     return msgspec.structs.replace(message, meta={**message.meta, SHOWN_TEXT: text})
-
-
-def _is_complete(call: ToolCallBlock) -> bool:
-    return not call.arguments.strip() or isinstance(call.value, dict)
-
-
-def _says_something(content: tuple[Block, ...]) -> bool:
-    return any(not isinstance(block, TextBlock) or block.text for block in content)
-
-
-def _dated(message: Message, content: tuple[Block, ...]) -> Message:
-    return msgspec.structs.replace(message, content=content, time=message.time or utc_now())

@@ -1,9 +1,5 @@
-"""Compiled once, not at every start: the modules of an extension are read from the bytecode that zot put aside for it.
-
-zot's children leave their directories as they are, so Python keeps no ``__pycache__`` there. What ``zot ext install``
-and its like compiled lies below the directory named by ``ZOT_BYTECODE``; a module that was changed since is compiled
-from its source. Modules from elsewhere, the standard library among them, are loaded as ever.
-"""
+"""Loads modules of an extension from the bytecode that zot compiled at installation (``ZOT_BYTECODE``). Changed
+modules are compiled from source; other modules load as usual."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls in flight: those the host made to our tools, and those we made to the host's with ``call_tool``."""
+"""Open calls: of the host to our tools, and of ours to the host (``call_tool``)."""
 
 from __future__ import annotations
 
@@ -70,9 +70,6 @@ class HostCalls:
         id = f"call-{next(self._numbers)}"
         waiting = self._open[id] = _Waiting(parent_id)
         self._send(frames.CallTool(id=id, name=name, args=dict(args), parent_id=parent_id))
-        return self._wait(id, waiting, timeout)
-
-    def _wait(self, id: str, waiting: _Waiting, timeout: float) -> frames.HostToolResult:
         arrived = waiting.done.wait(timeout)
         self._open.pop(id, None)
         if waiting.result is not None:

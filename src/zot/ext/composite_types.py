@@ -1,8 +1,5 @@
-"""Parameters made of others: enums, dataclasses, typed dicts, tuples, sets, dates, times and paths.
-
-Each is known by what it has, so that none of their modules is loaded for asking. Loaded by ``typed_tools`` when a
-function asks for one.
-"""
+"""Composite parameter types: enums, dataclasses, typed dicts, tuples, sets, dates, times, paths. Types are recognised
+by their attributes, so that their modules are not imported."""
 
 from __future__ import annotations
 
@@ -58,7 +55,12 @@ def fit(value: Any, kind: Any, args: tuple[Any, ...], where: str, part: Fit) -> 
                 return member
         raise BadArguments(f"{where}: expected one of {', '.join(repr(m.value) for m in members.values())}")
     if (fields := _fields(kind)) is not None:
-        return _fit_fields(value, kind, fields, where, part)
+        if not isinstance(value, dict):
+            raise BadArguments(f"{where}: expected an object with {', '.join(fields)}")
+        missing = [name for name in _required(kind) if name not in value]
+        if missing:
+            raise BadArguments(f"{where}: missing: {', '.join(missing)}")
+        return kind(**{name: part(value[name], fields[name], f"{where}.{name}") for name in fields if name in value})
     if kind in (tuple, set, frozenset):
         return _fit_items(value, kind, args, where, part)
     if not isinstance(value, str):
@@ -77,15 +79,6 @@ def as_json(value: Any) -> Any:
     if isinstance(value, tuple | set | frozenset):
         return None
     return (value.isoformat() if hasattr(value, "isoformat") else str(value)) if _format(kind) else None
-
-
-def _fit_fields(value: Any, kind: Any, fields: dict[str, Any], where: str, part: Fit) -> Any:
-    if not isinstance(value, dict):
-        raise BadArguments(f"{where}: expected an object with {', '.join(fields)}")
-    missing = [name for name in _required(kind) if name not in value]
-    if missing:
-        raise BadArguments(f"{where}: missing: {', '.join(missing)}")
-    return kind(**{name: part(value[name], fields[name], f"{where}.{name}") for name in fields if name in value})
 
 
 def _fit_items(value: Any, kind: Any, args: tuple[Any, ...], where: str, part: Fit) -> Any:

@@ -1,8 +1,5 @@
-"""The extension an author writes: register handlers, then ``run``; ``zot.ext.server`` does the rest.
-
-What is registered while it runs is announced at once. Handlers of one event are called in the order they were
-registered; the name of a command or a tool is given once, a second time is a ValueError.
-"""
+"""The extension an author writes: register handlers, then ``run``. Handlers of one event run in registration order;
+registering a command or tool twice is a ValueError."""
 
 from __future__ import annotations
 

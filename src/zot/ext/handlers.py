@@ -1,4 +1,4 @@
-"""The shapes of handlers, for annotations; importing this module costs what ``typing`` costs, so ``run`` does not."""
+"""Types of handlers, for annotations. Not imported by ``run``, because ``typing`` is slow to import."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""Records: small classes whose annotations are the keys of a JSON object, in order, with defaults as attributes.
-
-A key at its default is left out when written, and filled in when read; keys nobody declared are ignored. This is
-what ``dataclasses`` and ``json`` would do at the price of importing ``inspect`` and ``re``, which take longer than
-Python itself takes to start.
-"""
+"""Records: classes whose annotations are the keys of a JSON object. Defaults are omitted when written, unknown keys
+are ignored. ``dataclasses`` and ``json`` would import ``inspect`` and ``re``, which take longer than Python's own
+start."""
 
 from __future__ import annotations
 

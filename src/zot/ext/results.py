@@ -1,9 +1,5 @@
-"""What handlers give back: a command's Response, a tool's ToolResult, an interceptor's decision, or a plain value that
-means one of them.
-
-Every decision made without arguments allows and changes nothing; a value that means nothing is a TypeError, that is,
-a crash of the handler.
-"""
+"""Results of handlers: Response, ToolResult, decisions, or a plain value converted to one. A decision without
+arguments allows and changes nothing; an unusable value is a TypeError."""
 
 from __future__ import annotations
 
@@ -215,20 +211,13 @@ def answer_of(
     """Asks one handler after the other: each sees what those before it rewrote, and the first refusal is the answer."""
     answer: dict[str, Any] = {"id": asked.id}
     for ask in handlers:
-        given = {key: value for key, value in vars(ask(_copy(asked))).items() if _says_something(key, value)}
+        copy = frames.EventIntercept.read(loads(asked.encode()))  # handlers must not see each other's changes
+        said = {key: value for key, value in vars(ask(copy)).items() if value is not None}
+        # an empty text changes nothing, except for the system prompt, which it removes
+        given = {key: value for key, value in said.items() if value != "" or key == "system_prompt"}
         if given.get("block"):
             return frames.EventInterceptResponse(id=asked.id, block=True, reason=given.get("reason", ""))
         answer.update(given)
         rewritten = {REWRITES[key]: value for key, value in given.items() if key in REWRITES}
         asked = frames.EventIntercept.read({**vars(asked), **rewritten})
     return frames.EventInterceptResponse.read(answer)
-
-
-def _says_something(key: str, value: Any) -> bool:
-    """An empty text keeps what there is, except for the system prompt, which it removes."""
-    return value is not None and (value != "" or key == "system_prompt")
-
-
-def _copy(asked: frames.EventIntercept) -> frames.EventIntercept:
-    """The question as it came: what a handler does to its arguments is not seen by the next one."""
-    return frames.EventIntercept.read(loads(asked.encode()))

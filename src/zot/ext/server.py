@@ -1,9 +1,6 @@
-"""The run of an extension: greet, register, serve. Each request gets exactly one answer, whatever a handler does.
-
-Handlers of commands, tools and interceptors run in threads of their own, so they may wait; handlers of events and
-panel keys run one after the other in the order things happened. A crashing command or tool answers with an error,
-a crashing interceptor blocks.
-"""
+"""Runs an extension: greet, register, serve; each request gets exactly one answer. Commands, tools and interceptors
+run in threads; events and panel keys run in order. A crashing command or tool answers with an error, a crashing
+interceptor blocks."""
 
 from __future__ import annotations
 
@@ -40,10 +37,8 @@ HANDLERS_GRACE = 1.0  # what running handlers get before `shutdown` is acknowled
 
 
 class Registry:
-    """What was registered, before and while it runs; ``frames`` are the registrations in the order they are sent.
-
-    Nothing takes the place of something else: handlers of one event are a chain, and a name is given once.
-    """
+    """Registered handlers; ``frames`` are the registrations in order. Handlers of one event form a chain, names are
+    unique."""
 
     def __init__(self) -> None:
         self.commands: dict[str, tuple[frames.RegisterCommand, CommandHandler]] = {}
@@ -114,17 +109,18 @@ class Server:
         incoming = self._incoming(self._channel)
         first = next(incoming, None)
         if isinstance(first, HelloAck):
-            self._greet(first)
-        if first is None or not self._register_and_serve(first, incoming):
+            self.host = first
+            self.host_calls.offered = "call_tool" in first.capabilities
+            for handler in self._registry.on_hello:
+                self._in_order("on_hello", handler)
+        if first is None:
             return
-        self._finish()
-
-    def _register_and_serve(self, first: Record, incoming: Iterator[Record]) -> bool:
-        """True when the input ended without `shutdown`."""
         for frame in self._registry.frames():
             self.send(frame)
         self.registered = True
-        return self._serve(first) and all(self._serve(frame) for frame in incoming)
+        if not (self._serve(first) and all(self._serve(frame) for frame in incoming)):
+            return  # `shutdown` came before the end of the input
+        self._finish()
 
     def _incoming(self, channel: Channel) -> Iterator[Record]:
         for line in channel.lines():
@@ -137,12 +133,6 @@ class Server:
                 continue
             if frame:
                 yield frame
-
-    def _greet(self, ack: HelloAck) -> None:
-        self.host = ack
-        self.host_calls.offered = "call_tool" in ack.capabilities
-        for handler in self._registry.on_hello:
-            self._in_order("on_hello", handler)
 
     def _serve(self, frame: Record) -> bool:
         """Handles one frame; False when the run is over."""
@@ -162,12 +152,6 @@ class Server:
                 self._finish()
                 self.send(frames.ShutdownAck())
                 return False
-            case _:
-                self._observe(frame)
-        return True
-
-    def _observe(self, frame: Record) -> None:
-        match frame:
             case Event():
                 for handler in tuple(self._registry.events.get(frame.event, ())):
                     self._in_order(frame.event, handler, frame)
@@ -177,6 +161,7 @@ class Server:
                 self._in_order("panel close", on_close)
             case _:
                 pass
+        return True
 
     def _in_order(self, what: str, handler: Callable[..., Any], *args: Any) -> None:
         self.host_calls.reader = get_ident()
@@ -257,11 +242,8 @@ class Server:
 
 
 class Channel:
-    """Both directions of the wire: lines in from the host, one write per frame out to it, from any thread.
-
-    Opening it moves the wire away from file descriptors 0 and 1, so that ``print``, a C library or a subprocess can
-    neither write into it nor read from it: stray output goes to the log, stray input is empty.
-    """
+    """Both directions of the wire, for all threads. It moves the wire away from descriptors 0 and 1, so that stray
+    output goes to the log and stray input is empty."""
 
     def __init__(self, source: int, sink: int) -> None:
         self._source = source
@@ -297,10 +279,7 @@ class Channel:
 
 
 class Workers:
-    """Threads that answer requests: as many as there are requests at once; they end with the process.
-
-    One that is done waits for the next request, because starting a thread costs six times more.
-    """
+    """Threads that answer requests, reused because starting one costs six times more."""
 
     def __init__(self) -> None:
         self._lock = allocate_lock()

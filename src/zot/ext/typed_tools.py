@@ -1,10 +1,6 @@
-"""A tool from a plain function: its JSON Schema out of the annotations, and the model's arguments checked by them.
-
-Understood are ``str``, ``int``, ``float``, ``bool``, ``list[T]``, ``dict``, ``T | None``, ``Literal``, ``Any``,
-``Annotated[T, "what it is"]``, and by ``made_types`` what is made of them: enums, dataclasses, typed dicts, dates and
-paths. For everything else there is ``schema=``. Read by hand: ``inspect`` and ``typing`` would double the time an
-extension takes to start.
-"""
+"""Creates a tool from a function: JSON Schema from its annotations, and checked arguments. Supports ``str``, ``int``,
+``float``, ``bool``, ``list[T]``, ``dict``, ``T | None``, ``Literal``, ``Any``, ``Annotated`` and ``composite_types``.
+It avoids ``inspect`` and ``typing``, which would double the start-up time."""
 
 from __future__ import annotations
 
@@ -60,20 +56,24 @@ class Parameters:
     def __init__(self, function: Callable[..., Any], context: type[Any] = ToolContext) -> None:
         plain = _plain(function)
         annotations = _annotations(plain)
-        names = _names(plain)[1 if isinstance(function, MethodType) else 0 :]
-        self.defaults = _defaults(plain)
+        code = plain.__code__
+        if code.co_flags & _VARIADIC:
+            raise TypeError(f"{plain.__name__}: *args and **kwargs have no schema; give the tool a schema=")
+        first = 1 if isinstance(function, MethodType) else 0
+        names = code.co_varnames[first : code.co_argcount + code.co_kwonlyargcount]
+        values = plain.__defaults__ or ()
+        positional = code.co_varnames[: code.co_argcount]
+        optional = positional[len(positional) - len(values) :]
+        self.defaults = {**dict(zip(optional, values, strict=True)), **(plain.__kwdefaults__ or {})}
         self.context = next((name for name in names if annotations.get(name) is context), "")
         self.kinds = {name: annotations.get(name, str) for name in names if name != self.context}
-        self.schema = self._schema()
-
-    def _schema(self) -> dict[str, Any]:
         properties = {name: schema_of(kind, name) for name, kind in self.kinds.items()}
         for name, value in self.defaults.items():
             if name in properties and value is not None and (plain := _as_json(value)) is not None:
                 properties[name]["default"] = plain
         schema: dict[str, Any] = {"type": "object", "properties": properties}
         required = [name for name in properties if name not in self.defaults]
-        return {**schema, "required": required} if required else schema
+        self.schema = {**schema, "required": required} if required else schema
 
     def bind(self, args: dict[str, Any], context: Any) -> dict[str, Any]:
         """Keyword arguments for the function; unknown keys are dropped. Raises BadArguments."""
@@ -100,20 +100,6 @@ def _plain(function: Callable[..., Any]) -> FunctionType:
     if not isinstance(inner, FunctionType):
         raise TypeError(f"{function!r} is not a plain function; give the tool a schema=")
     return inner
-
-
-def _names(function: FunctionType) -> tuple[str, ...]:
-    code = function.__code__
-    if code.co_flags & _VARIADIC:
-        raise TypeError(f"{function.__name__}: *args and **kwargs have no schema; give the tool a schema=")
-    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-
-
-def _defaults(function: FunctionType) -> dict[str, Any]:
-    values = function.__defaults__ or ()
-    positional = function.__code__.co_varnames[: function.__code__.co_argcount]
-    optional = positional[len(positional) - len(values) :]
-    return {**dict(zip(optional, values, strict=True)), **(function.__kwdefaults__ or {})}
 
 
 def _annotations(function: FunctionType) -> dict[str, Any]:
@@ -154,29 +140,22 @@ def schema_of(kind: Any, name: str) -> dict[str, Any]:
         case "literal":
             return {"type": _KINDS[type(args[0])], "enum": list(args)}
         case "union":
-            return _union([part for part in args if part is not type(None)], name)
+            parts = [part for part in args if part is not type(None)]
+            if len(parts) == 1:
+                return schema_of(parts[0], name)
+            return {"anyOf": [schema_of(part, name) for part in parts]}
         case _:
-            return _plain_schema(bare, args, name)
+            if bare not in _KINDS:
+                from zot.ext import composite_types  # most tools take text and numbers
 
-
-def _union(parts: list[Any], name: str) -> dict[str, Any]:
-    if len(parts) == 1:
-        return schema_of(parts[0], name)
-    return {"anyOf": [schema_of(part, name) for part in parts]}
-
-
-def _plain_schema(bare: Any, args: tuple[Any, ...], name: str) -> dict[str, Any]:
-    if bare not in _KINDS:
-        from zot.ext import composite_types  # most tools take text and numbers
-
-        if (made := composite_types.schema(bare, args, name, schema_of)) is None:
-            raise TypeError(f"{name}: no JSON Schema for {bare!r}; give the tool a schema=")
-        return made
-    if bare is list and args:
-        return {"type": "array", "items": schema_of(args[0], name)}
-    if bare is dict and len(args) == 2:
-        return {"type": "object", "additionalProperties": schema_of(args[1], name)}
-    return {"type": _KINDS[bare]}
+                if (made := composite_types.schema(bare, args, name, schema_of)) is None:
+                    raise TypeError(f"{name}: no JSON Schema for {bare!r}; give the tool a schema=")
+                return made
+            if bare is list and args:
+                return {"type": "array", "items": schema_of(args[0], name)}
+            if bare is dict and len(args) == 2:
+                return {"type": "object", "additionalProperties": schema_of(args[1], name)}
+            return {"type": _KINDS[bare]}
 
 
 def _as_json(value: Any) -> Any:
@@ -200,22 +179,18 @@ def fit(value: Any, kind: Any, where: str) -> Any:
                 return value
             raise BadArguments(f"{where}: expected one of {', '.join(map(repr, args))}")
         case "union":
-            return _fit_one_of(value, args, where)
+            if value is None and type(None) in args:
+                return None
+            trouble = BadArguments(f"{where}: expected a value")
+            for part in args:
+                if part is not type(None):
+                    try:
+                        return fit(value, part, where)
+                    except BadArguments as error:
+                        trouble = error
+            raise trouble
         case _:
             return _fit_plain(value, bare, args, where)
-
-
-def _fit_one_of(value: Any, parts: tuple[Any, ...], where: str) -> Any:
-    if value is None and type(None) in parts:
-        return None
-    trouble = BadArguments(f"{where}: expected a value")
-    for part in parts:
-        if part is not type(None):
-            try:
-                return fit(value, part, where)
-            except BadArguments as error:
-                trouble = error
-    raise trouble
 
 
 def _fit_plain(value: Any, bare: Any, args: tuple[Any, ...], where: str) -> Any:
@@ -226,7 +201,7 @@ def _fit_plain(value: Any, bare: Any, args: tuple[Any, ...], where: str) -> Any:
     if bare is dict and len(args) == 2 and isinstance(value, dict):
         return {key: fit(item, args[1], f"{where}.{key}") for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]  a JSON object
     if bare is list and args and isinstance(value, list):
-        return _fit_items(value, args[0], where)  # pyright: ignore[reportUnknownArgumentType]  a JSON array
+        return [fit(item, args[0], f"{where}[{index}]") for index, item in enumerate(value)]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  a JSON array
     if bare is float and type(value) is int:
         return float(value)
     if bare is int and isinstance(value, float) and value.is_integer():
@@ -234,7 +209,3 @@ def _fit_plain(value: Any, bare: Any, args: tuple[Any, ...], where: str) -> Any:
     if type(value) is not bare:
         raise BadArguments(f"{where}: expected {_KINDS[bare]}, got {_KINDS.get(type(value), 'null')}")
     return value
-
-
-def _fit_items(items: list[Any], kind: Any, where: str) -> list[Any]:
-    return [fit(item, kind, f"{where}[{index}]") for index, item in enumerate(items)]

@@ -12,7 +12,7 @@ from pathlib import Path
 from zot.agent.context_files import ContextFile
 from zot.agent.system_prompt import SystemPrompt
 from zot.local_model.coaching.file_knowledge import LISTED, OPENING, RULES
-from zot.system.plural import counted
+from zot.system.visible_text import counted
 
 CONTEXT_CHARACTERS = 1200
 _MOST_NAMES = 30

@@ -1,1 +1,1 @@
-"""Talks to models. Nothing above this package knows HTTP, SSE or a vendor's JSON."""
+"""Clients for model APIs. No package above this one knows HTTP, SSE or the JSON of a vendor."""

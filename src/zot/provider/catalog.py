@@ -1,10 +1,5 @@
-"""Which models and providers there are: the built-in rows, then those of ``catalog.json``, then what discovery learned,
-then the user's own.
-
-Read on first use, never at import. The built-in rows are never changed; a refresh makes new lists, and the user's
-rows are applied last each time, so they always win. A model nobody gave numbers for gets those of its family, or
-what its kind of provider can bear: a request never says ``max_tokens: 0``.
-"""
+"""Catalog of models and providers: built-in rows, ``catalog.json``, discovered models, then the user's
+``models.json``. Read on first use. A model without numbers gets those of its family or of its kind of provider."""
 
 from __future__ import annotations
 
@@ -81,9 +76,25 @@ class Catalog:
         return builtin_providers() | user.providers if user else builtin_providers()
 
     def rows(self) -> list[Model]:
-        """Every active model in catalogue order."""
         if self._rows is None:
-            self._rows = self._merge()
+            rows, self._more_problems = builtin_rows(), []
+            if (self._home / CATALOG_FILE).exists():  # few users have one
+                more, self._more_problems = read_catalog_file(self._home / CATALOG_FILE)
+                rows = merge_catalog(rows, more)
+            if self._live is not None:
+                rows = merge_live(rows, self._live, "live")
+            else:
+                rows = merge_live(rows, read_cache(self._home).models, "cache")
+            if os.path.isdir(weights := cache_home() / "models"):
+                from zot.provider.installed_models import installed_models  # few have a model on their own machine
+
+                rows += installed_models(weights)
+            providers = self.providers()
+            if user := self._user():
+                from zot.provider.models_file import apply_user_models
+
+                rows = apply_user_models(rows, user.models)
+            self._rows = [with_limits(row, providers.get(row.provider)) for row in rows if row.provider in providers]
         return list(self._rows)
 
     def find(self, model_id: str, provider: str = "") -> Model | None:
@@ -101,18 +112,8 @@ class Catalog:
         self._rows = None
 
     def reload(self) -> None:
-        """Forget what was read, so that edited files count."""
         self._file = self._rows = None
         self._looked = False
-
-    def _with_more(self, rows: list[Model]) -> list[Model]:
-        """With the rows of ``catalog.json``, which few people have."""
-        self._more_problems = []
-        if not (self._home / CATALOG_FILE).exists():
-            return rows
-
-        more, self._more_problems = read_catalog_file(self._home / CATALOG_FILE)
-        return merge_catalog(rows, more)
 
     def _user(self) -> ModelsFile | None:
         """What ``models.json`` says; most people have none, and then the module that reads it is not needed."""
@@ -123,26 +124,8 @@ class Catalog:
         self._looked = True
         return self._file
 
-    def _merge(self) -> list[Model]:
-        rows = self._with_more(builtin_rows())
-        if self._live is not None:
-            rows = merge_live(rows, self._live, "live")
-        else:
-            rows = merge_live(rows, read_cache(self._home).models, "cache")
-        if os.path.isdir(weights := cache_home() / "models"):
-            from zot.provider.installed_models import installed_models  # few have a model on their own machine
-
-            rows += installed_models(weights)
-        providers = self.providers()
-        if user := self._user():
-            from zot.provider.models_file import apply_user_models
-
-            rows = apply_user_models(rows, user.models)
-        return [with_limits(row, providers.get(row.provider)) for row in rows if row.provider in providers]
-
 
 def builtin_rows() -> list[Model]:
-    """The table that ships with zot."""
     return msgspec.json.decode(Path(__file__).with_name("models.json").read_bytes(), type=list[Model])
 
 
@@ -279,19 +262,16 @@ def decode_rows(data: bytes, where: str) -> tuple[list[Model], list[str]]:
     wrong: list[str] = []
     for number, entry in enumerate(cast("list[Any]", value)):
         try:
-            rows.append(_checked(msgspec.convert(entry, Model)))
+            # no base_url: a list of models must not decide where keys are sent
+            row = msgspec.convert(entry, Model)
+            numbers = (value for value in msgspec.structs.astuple(row) if isinstance(value, (int, float)))
+            if not row.id or any(number < 0 for number in numbers):
+                raise msgspec.ValidationError("a model needs an id, and no number is below 0")
+            rows.append(msgspec.structs.replace(row, source="catalog", base_url=""))
         except msgspec.ValidationError as error:
             wrong.append(f"models[{number}]: {error}")
     more = f" and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
     return rows, [f"{where}: {'; '.join(wrong[:_NAMED])}{more}"] if wrong else []
-
-
-def _checked(row: Model) -> Model:
-    """Without an address: where keys are sent is not for a list of models to say."""
-    numbers = (value for value in msgspec.structs.astuple(row) if isinstance(value, (int, float)))
-    if not row.id or any(number < 0 for number in numbers):
-        raise msgspec.ValidationError("a model needs an id, and no number is below 0")
-    return msgspec.structs.replace(row, source="catalog", base_url="")
 
 
 def merge_catalog(rows: list[Model], more: list[Model]) -> list[Model]:

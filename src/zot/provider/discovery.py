@@ -1,9 +1,5 @@
-"""Asking providers which models they have. Never at start and never unasked: the caller runs ``refresh`` beside
-a prompt or a model list, for providers with a credential or local servers the user configured.
-
-A refresh is silent about failures, bounded in time, and merges by provider: for one that did not answer, the cache
-keeps what it knew. ``find_local_servers`` looks on this machine only.
-"""
+"""Asks providers and local servers for their models, and tests API keys. The caller runs ``refresh`` beside a prompt
+or a model list, never at start. Failures are silent, and the cache of a provider that did not answer is preserved."""
 
 from __future__ import annotations
 
@@ -18,16 +14,18 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from zot.errors import ConfigError, NotLoggedIn, ProviderError
+from zot.errors import AuthFailed, ConfigError, NotLoggedIn, ProviderError, TransportFailed
 from zot.provider.auth.auth_store import AuthStore
 from zot.provider.auth.credential_lookup import find_credential
 from zot.provider.catalog import CACHE_FILE, Cache, CachedModel, read_cache
 from zot.provider.dialects import dialect_for
 from zot.provider.dialects.dialect import Endpoint, ListedModel
 from zot.provider.dialects.request_parts import bearer, get
+from zot.provider.error_mapping import failure
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool
 from zot.provider.providers import Provider, base_url_of, builtin_providers
+from zot.provider.secret_redaction import redact
 from zot.system.files import locked, write_atomic
 
 TTL_S = 6 * 3600
@@ -53,8 +51,6 @@ class DiscoveryTarget(msgspec.Struct, frozen=True):
 
 
 class LocalServer(msgspec.Struct, frozen=True):
-    """An OpenAI-compatible server found on this machine."""
-
     provider: str
     base_url: str
     models: tuple[str, ...]
@@ -68,10 +64,8 @@ def targets(
     in_use: str = "",
     api_key: str = "",
 ) -> list[DiscoveryTarget]:
-    """Whom a refresh may ask: providers with a key, and local servers that are configured or in use.
-
-    Logins are skipped, and no key command is run for this. ``api_key`` is the flag's, for the provider in use.
-    """
+    """Providers to query: those with a key, and local servers configured or in use. Logins are skipped and no key
+    command is run. ``api_key`` is the flag, for the provider in use."""
     found: list[DiscoveryTarget] = []
     for provider in providers:
         used = provider.id == in_use
@@ -103,12 +97,15 @@ def refresh_due(cache: Cache, provider: str, now: float | None = None) -> bool:
 async def refresh(
     pool: HttpPool, targets: Iterable[DiscoveryTarget], home: Path, *, budget_s: float = 20.0
 ) -> list[CachedModel] | None:
-    """Ask every target whose cache is stale; the new list for ``Catalog.learn``, None when nothing was found.
-
-    The cache file is rewritten with it. Failures and time-outs are silent.
-    """
+    """Query targets with a stale cache and rewrite it; returns the list for ``Catalog.learn`` or None. Failures are
+    silent."""
     cache = read_cache(home)
-    due = [target for target in targets if _comes_and_goes(target) or refresh_due(cache, _owner(target.provider))]
+    # a local server may have been restarted with another model or another window
+    due = [
+        target
+        for target in targets
+        if (target.provider.local and not target.provider.user_endpoint) or refresh_due(cache, _owner(target.provider))
+    ]
     found: dict[str, list[CachedModel]] = {}
     try:
         async with asyncio.timeout(budget_s), asyncio.TaskGroup() as group:
@@ -118,7 +115,19 @@ async def refresh(
         pass
     if not found:
         return None
-    return _store(home, found)
+    path = home / CACHE_FILE
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    try:
+        with locked(path):
+            cache = read_cache(home)  # again: another process may have refreshed it
+            kept = [model for model in cache.models if model.provider not in found]
+            models = kept + [model for models in found.values() for model in models]
+            stamps = cache.providers or {model.provider: cache.fetched_at for model in kept}
+            stamps = {**stamps, **dict.fromkeys(found, now)}
+            write_atomic(path, msgspec.json.encode(Cache(fetched_at=now, providers=stamps, models=models)))
+    except OSError:
+        return [model for models in found.values() for model in models]
+    return models
 
 
 async def find_local_servers(
@@ -127,8 +136,7 @@ async def find_local_servers(
     providers: Iterable[Provider] | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> list[LocalServer]:
-    """The well-known servers that answer on their usual port, or where their variable says (``LLAMA_BASE_URL``), and
-    have a model, in table order."""
+    """Local servers that answer on their port or variable (``LLAMA_BASE_URL``) and have a model, in table order."""
     rows = builtin_providers().values() if providers is None else providers
     local = [row for row in rows if row.local and row.lists_models]
     found: dict[str, LocalServer] = {}
@@ -161,7 +169,6 @@ async def _collect(pool: HttpPool, target: DiscoveryTarget, found: dict[str, lis
 
 
 async def _models(pool: HttpPool, target: DiscoveryTarget, *, windows: bool = True) -> list[CachedModel]:
-    """The chat models of a provider's list, page after page."""
     provider, dialect = target.provider, dialect_for(target.provider.api)
     endpoint = Endpoint(
         provider=provider.id,
@@ -188,7 +195,6 @@ async def _models(pool: HttpPool, target: DiscoveryTarget, *, windows: bool = Tr
 
 
 async def _get(pool: HttpPool, request: HttpRequest) -> dict[str, Any]:
-    """One JSON object; an empty one when the answer is something else. TLS is always checked here."""
     response = await pool.dispatch(request, connect_timeout=_REQUEST_S)
     try:
         if response.status != 200:
@@ -201,30 +207,8 @@ async def _get(pool: HttpPool, request: HttpRequest) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def _comes_and_goes(target: DiscoveryTarget) -> bool:
-    """A server on this machine may have been started anew, with another model or another window."""
-    return target.provider.local and not target.provider.user_endpoint
-
-
 def _owner(provider: Provider) -> str:
     return provider.rows_of or provider.id
-
-
-def _store(home: Path, found: dict[str, list[CachedModel]]) -> list[CachedModel]:
-    """Merge by provider with what the file says now: another process may have refreshed it in the meantime."""
-    path = home / CACHE_FILE
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    try:
-        with locked(path):
-            cache = read_cache(home)
-            kept = [model for model in cache.models if model.provider not in found]
-            models = kept + [model for models in found.values() for model in models]
-            stamps = cache.providers or {model.provider: cache.fetched_at for model in kept}
-            stamps = {**stamps, **dict.fromkeys(found, now)}
-            write_atomic(path, msgspec.json.encode(Cache(fetched_at=now, providers=stamps, models=models)))
-    except OSError:
-        return [model for models in found.values() for model in models]
-    return models
 
 
 # Context window and tool support of models on a local server; each kind of server has its own address for it.
@@ -241,8 +225,7 @@ class Told(NamedTuple):
 
 
 async def with_abilities(kind: str, endpoint: Endpoint, models: Sequence[ListedModel], ask: Ask) -> list[ListedModel]:
-    """The models with what the server tells of them. ``kind`` is the provider's id; of a server of an unknown kind only
-    what every one may have is asked."""
+    """The models with details from the server. ``kind`` is the provider's id; unknown kinds get only common queries."""
     root = endpoint.base_url.rstrip("/").removesuffix("/v1")
     found = await _READERS.get(kind, _llama_cpp)(root, endpoint, models, ask)
     return [_with(model, found.get(model.id, Told())) for model in models]
@@ -280,7 +263,8 @@ async def _ollama(root: str, endpoint: Endpoint, models: Sequence[ListedModel], 
     windows = {str(row.get("model") or row.get("name")): _number(row, "context_length") for row in rows}
     found: dict[str, Told] = {name: Told(window) for name, window in windows.items()}
     for model in models[:_MOST_SHOWN]:
-        shown = await ask(_show(root, endpoint, model.id))
+        asked = get(f"{root}/api/show", endpoint, [("content-type", "application/json"), *bearer(endpoint)])
+        shown = await ask(HttpRequest("POST", asked.url, asked.headers, msgspec.json.encode({"model": model.id})))
         found[model.id] = Told(windows.get(model.id) or _made_with(shown), _listed_among("tools", shown))
     return found
 
@@ -288,11 +272,6 @@ async def _ollama(root: str, endpoint: Endpoint, models: Sequence[ListedModel], 
 def _listed_among(ability: str, row: Mapping[str, Any]) -> bool | None:
     """Older servers do not list what a model can do."""
     return ability in _list(row["capabilities"]) if isinstance(row.get("capabilities"), list) else None
-
-
-def _show(root: str, endpoint: Endpoint, model: str) -> HttpRequest:
-    asked = get(f"{root}/api/show", endpoint, [("content-type", "application/json"), *bearer(endpoint)])
-    return HttpRequest("POST", asked.url, asked.headers, msgspec.json.encode({"model": model}))
 
 
 def _made_with(shown: Mapping[str, Any]) -> int:
@@ -318,3 +297,49 @@ def _list(value: Any) -> list[Any]:
 def _number(row: Mapping[str, Any], *names: str) -> int:
     values = [row.get(name) for name in names]
     return next((v for v in values if isinstance(v, int) and not isinstance(v, bool) and v > 0), 0)
+
+
+_TIMEOUT_S = 15.0
+_KEY_BODY_LIMIT = 64 * 1024
+_NO_LIST = (404, 405)
+
+
+async def probe_key(pool: HttpPool, provider: Provider, endpoint: Endpoint) -> None:
+    """AuthFailed for a key that is refused, another ProviderError when nobody could be asked."""
+    if not endpoint.api_key.strip():
+        raise AuthFailed(f"{provider.id}: the key is empty", provider=provider.id)
+    gateway = endpoint.base_url != provider.base_url  # an address of the user's own
+    try:
+        await _ask(pool, provider, endpoint, may_lack_list=gateway)
+    except AuthFailed:
+        if gateway or not provider.other_key_url:
+            raise
+        await _ask(pool, provider, msgspec.structs.replace(endpoint, base_url=provider.other_key_url))
+
+
+async def _ask(pool: HttpPool, provider: Provider, endpoint: Endpoint, *, may_lack_list: bool = False) -> None:
+    """``may_lack_list``: a server without a model list says nothing about the key."""
+    request = dialect_for(provider.api).probe_request(endpoint)
+    try:
+        async with asyncio.timeout(_TIMEOUT_S):
+            response = await pool.dispatch(request, insecure=endpoint.insecure, connect_timeout=_TIMEOUT_S)
+            try:
+                if response.status >= 300 and not (may_lack_list and response.status in _NO_LIST):
+                    body = await response.read(_KEY_BODY_LIMIT)
+                    raise failure(provider.id, response.status, response.headers, body)
+            finally:
+                response.abort()
+    except TimeoutError as error:
+        raise TransportFailed(f"{provider.id}: no answer within {_TIMEOUT_S:g} s", provider=provider.id) from error
+    except ProviderError as error:
+        redact(error, endpoint)
+        raise
+
+
+def refusal(error: ProviderError) -> str:
+    """What to tell the person who pasted the key, in the provider's own words."""
+    if isinstance(error, AuthFailed) and error.status:
+        words = str(error).removeprefix(f"{error.provider}: http {error.status}: ")
+        said = "" if words == "(empty body)" else f": {words}"
+        return f"{error.provider} refused this key (http {error.status}){said}"
+    return str(error)

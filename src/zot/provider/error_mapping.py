@@ -1,9 +1,5 @@
-"""What a failure means: a refusal, or a failure in mid-answer, becomes the right ProviderError, and an error becomes
-a way to rescue the turn.
-
-Structure is believed first (status, code, class); words only where there is nothing else. What is shown is one sentence
-in the provider's own words, never its JSON or its HTML.
-"""
+"""Maps refusals and failures to ProviderErrors, and errors to ways to rescue a turn. Status, code and class count
+before words. Messages are one sentence of the provider, never its JSON or HTML."""
 
 from __future__ import annotations
 
@@ -92,7 +88,6 @@ def _page_words(page: str) -> str:
 
 
 def is_overflow(code: str, message: str) -> bool:
-    """Whether a provider says that the prompt does not fit the window."""
     lower = message.lower()
     return code in _OVERFLOW_CODES or any(words in lower for words in _OVERFLOW_WORDS)
 
@@ -250,7 +245,13 @@ def rescue_category(error: BaseException) -> RescueCategory:
         case BadRequest():
             return ""
         case _:
-            return _rescue_by_words(str(error).lower())
+            text = str(error).lower()
+            if text.startswith("413 "):
+                return "too_large"
+            for category, words in _RESCUE_WORDS:
+                if any(word in text for word in words):
+                    return category
+            return ""
 
 
 _ADVICE: dict[RescueCategory, str] = {
@@ -270,15 +271,6 @@ def advice(error: BaseException) -> str:
     if not isinstance(error, ProviderError) or "; " in str(error):  # what follows is advice already
         return ""
     return _ADVICE.get(rescue_category(error), "")
-
-
-def _rescue_by_words(text: str) -> RescueCategory:
-    if text.startswith("413 "):
-        return "too_large"
-    for category, words in _RESCUE_WORDS:
-        if any(word in text for word in words):
-            return category
-    return ""
 
 
 # Which failures are retried, and after how long. Pure: no clock but the one passed in, no waiting.

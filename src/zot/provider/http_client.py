@@ -1,9 +1,5 @@
-"""One model call over HTTP: dialect and transport joined, with retries before the first content and none after.
-
-Nothing of an answer a consumer has seen is ever retried; what the model thought before it is no part of it. Silence is
-measured between events that say something, not between bytes, and only while we wait for the server. Cancelling the
-consumer closes the connection at once. No error shows the key, whatever the server makes of it.
-"""
+"""One model call over HTTP, with retries before the first content and none after. The timeout counts time between
+events that carry content, and only while waiting for the server. No error contains the key."""
 
 from __future__ import annotations
 
@@ -43,8 +39,7 @@ def connect(
 
 
 class HttpClient:
-    """A ``Client`` for one endpoint. A pool that was passed in is shared and stays open on ``aclose``; ``sleep`` is
-    how it waits between attempts."""
+    """A ``Client`` for one endpoint. A given pool is shared and stays open on ``aclose``."""
 
     def __init__(
         self,
@@ -86,7 +81,11 @@ class HttpClient:
                     if retrying is not None:
                         break
                     if error is not None and not batch:
-                        raise _final(error, self._is_here)
+                        from zot.provider.error_mapping import final
+
+                        if self._is_here and _refused(error):
+                            error.args = (f"{error}; start the server, or name its address with --base-url",)
+                        raise final(error)
                     if not started:
                         started = True
                         yield Started(request.model.id, self._endpoint.provider)
@@ -106,8 +105,7 @@ class HttpClient:
     async def _without_content(
         self, batches: AsyncGenerator[list[StreamEvent]], decoder: Decoder
     ) -> tuple[list[StreamEvent], ProviderError | None]:
-        """The next events of an attempt of which nothing is shown yet, or the error that came before any content, or
-        both."""
+        """The next events of an attempt without content so far, or the error that came before any content, or both."""
         try:
             batch = await anext(batches)
         except ProviderError as error:
@@ -129,14 +127,11 @@ class HttpClient:
 
     @property
     def _is_here(self) -> bool:
-        """Whether requests go to this very machine."""
         return self._endpoint.base_url.partition("://")[2].startswith(("localhost", "127.", "[::1]"))
 
     async def _batches(self, request: Request, decoder: Decoder) -> AsyncGenerator[list[StreamEvent]]:
-        """One attempt: what each arrival of bytes means, never empty, the last ending in ``Finished``.
-
-        Raises ProviderError while there is no answer with status 200; later faults end inside ``Finished``.
-        """
+        """One attempt: non-empty batches of events, the last with ``Finished``. ProviderError before status 200; later
+        faults are in ``Finished``."""
         response = await self._answer(request)
         silence = _SilenceTimer(self._endpoint.silence_s, response.abort, lambda: decoder.progress)
         frames = self._dialect.frames()
@@ -160,7 +155,6 @@ class HttpClient:
     async def _next_batch(
         self, response: HttpResponse, frames: Frames, decoder: Decoder, silence: _SilenceTimer
     ) -> list[StreamEvent]:
-        """What the next bytes mean; empty when they complete nothing."""
         try:
             data = await response.more()
             events = frames.feed(data) if data else frames.close()
@@ -249,8 +243,8 @@ class HttpClient:
 
 
 class _SilenceTimer:
-    """Calls ``expire`` when we waited ``limit`` seconds for an event, or many times that for one which adds something
-    to the answer (``progress`` then changes); one loop timer, re-armed when it fires."""
+    """Calls ``expire`` after ``limit`` seconds without an event, or much later without ``progress``. One timer,
+    re-armed when it fires."""
 
     def __init__(self, limit: float, expire: Callable[[], None], progress: Callable[[], int]) -> None:
         self._limit = limit
@@ -298,12 +292,3 @@ def _may_stream(response: HttpResponse) -> bool:
 
 def _refused(error: ProviderError) -> bool:
     return str(error).endswith("connection refused")
-
-
-def _final(error: ProviderError, here: bool) -> ProviderError:
-    """The error as the caller sees it. One refused on this very machine usually means that no server is running."""
-    from zot.provider.error_mapping import final
-
-    if here and _refused(error):
-        error.args = (f"{error}; start the server, or name its address with --base-url",)
-    return final(error)

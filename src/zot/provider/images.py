@@ -1,8 +1,5 @@
-"""Images as providers accept them: their real type, with sides and bytes within the limit a dialect names.
-
-Shrinking needs pillow, an extra; without it, and when an image cannot be decoded, it passes unchanged.
-The same image goes out with every request of a session, so a few results are kept.
-"""
+"""Fits images to the type and size limits of a dialect. Without pillow, or if decoding fails, an image passes
+unchanged. A few results are cached, since each request repeats the images of the session."""
 
 from __future__ import annotations
 
@@ -23,7 +20,6 @@ _MIME = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp"}
 
 
 def sniff(data: bytes) -> str:
-    """The image type the bytes themselves reveal, or an empty string."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):

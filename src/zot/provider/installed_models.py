@@ -1,5 +1,4 @@
-"""Models whose weights lie on this machine, as rows of the catalogue: what is there can be used, and nothing else is
-listed. They cost nothing."""
+"""Models with weights on this machine, as free rows of the catalog."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""The shared nouns: messages, content blocks, usage and stop reasons.
-
-A block in memory is provider-neutral and frozen; how it looks on a wire or on disk is decided by the
-dialects and by ``core.session.records``, never here.
-"""
+"""Messages, content blocks, usage and stop reasons, independent of providers. Dialects and ``core.session.records``
+define the formats on the wire and on disk."""
 
 from __future__ import annotations
 
@@ -49,11 +46,8 @@ class ImageBlock(msgspec.Struct, frozen=True, tag="image"):
 
 
 class ToolCallBlock(msgspec.Struct, frozen=True, dict=True, tag="tool_call"):
-    """A call the model made. ``arguments`` is the JSON text as it was streamed, possibly invalid.
-
-    The text is decoded once, when somebody first asks, and the value travels with the call: whoever reads ``value``
-    or ``args`` must not change it. The text stays what it was, for transcripts and providers' caches.
-    """
+    """A call of the model. ``arguments`` is the streamed JSON text, possibly invalid; it is decoded on first use of
+    ``value`` or ``args``, which must not be changed."""
 
     id: str
     name: str
@@ -75,17 +69,12 @@ class ToolCallBlock(msgspec.Struct, frozen=True, dict=True, tag="tool_call"):
         return None if self.arguments.strip() else {}
 
     def with_args(self, args: dict[str, Any]) -> ToolCallBlock:
-        """The same call with other arguments."""
         return ToolCallBlock(self.id, self.name, msgspec.json.encode(args).decode())
 
 
 class ToolResultBlock(msgspec.Struct, frozen=True, tag="tool_result"):
-    """The answer to one call; lives in a ``tool`` message.
-
-    ``hunks``, ``changes`` and ``refused`` are for screens, never for a model: a diff in the content could not be
-    numbered again without the first, what a call replaced without saying so could not be shown again without the
-    second, and whoever refuses a call does so in words of their own.
-    """
+    """The result of one call, in a ``tool`` message. ``hunks``, ``changes`` and ``refused`` are for screens, not for
+    models."""
 
     call_id: str
     content: tuple[TextBlock | ImageBlock, ...] = ()
@@ -96,11 +85,8 @@ class ToolResultBlock(msgspec.Struct, frozen=True, tag="tool_result"):
 
 
 class ReasoningBlock(msgspec.Struct, frozen=True, tag="reasoning"):
-    """Opaque replay material: never shown, never in events, sent back only to the model that made it.
-
-    ``kind`` says what it was: ``reasoning`` (Responses item or plain reasoning text), ``thinking``
-    (``summary`` is the text, ``encrypted_content`` its signature) or ``redacted_thinking``.
-    """
+    """Opaque reasoning, sent back only to the model that made it. ``kind``: ``reasoning``, ``thinking``
+    (``encrypted_content`` is the signature of ``summary``) or ``redacted_thinking``."""
 
     reasoning_id: str = ""
     summary: str = ""
@@ -147,10 +133,8 @@ def user_message(text: str, images: tuple[ImageBlock, ...] = ()) -> Message:
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Token counts of one or more model calls. ``input_tokens`` never includes cached tokens.
-
-    ``reasoning_tokens`` is part of ``output_tokens`` where a provider counts it, None where it does not.
-    """
+    """Token counts; ``input_tokens`` excludes cached ones. ``reasoning_tokens`` is part of ``output_tokens``, None if
+    not reported."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -171,7 +155,6 @@ class Usage(msgspec.Struct, frozen=True):
         )
 
     def __sub__(self, earlier: Usage) -> Usage:
-        """What was used since."""
         reasoning = self.reasoning_tokens
         return Usage(
             self.input_tokens - earlier.input_tokens,
@@ -184,5 +167,4 @@ class Usage(msgspec.Struct, frozen=True):
 
     @property
     def context_tokens(self) -> int:
-        """What the prompt took of the window."""
         return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens

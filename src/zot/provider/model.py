@@ -1,4 +1,4 @@
-"""One row of the model catalogue. Data only: where rows come from is ``catalog``'s business."""
+"""One row of the model catalog."""
 
 # No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
 from typing import Literal
@@ -52,8 +52,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True):
         return self.free or self.price_input > 0 or self.price_output > 0
 
     def priced(self, usage: Usage) -> Usage:
-        """The same usage with its cost filled in. What a model thinks is part of its output; cached tokens whose price
-        nobody told cost what plain ones do."""
+        """The usage with its cost. Reasoning counts as output; cached tokens without a price cost as much as plain
+        ones."""
         price = self.price_for(usage.context_tokens)
         cost = (
             usage.input_tokens * price.price_input

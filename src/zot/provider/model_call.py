@@ -1,11 +1,7 @@
-"""What a model call is, seen from above: a Request goes in, StreamEvents come out.
-
-Order: ``Retrying``*, then ``Started``, then any mixture of ``TextDelta``, ``ThinkingDelta`` and ``ToolStarted``/
-``ToolArgs``/``ToolEnded``, then exactly one ``UsageReported``, then exactly one ``Finished``; nothing follows it.
-An attempt that had only begun to think when it was cut is followed by ``Retrying`` and another ``Started``. A failure
-before the answer's status is known is raised as a ProviderError and produces no ``Started``; a failure after
-it arrives inside ``Finished``. Cancelling the consumer cancels the call.
-"""
+"""A model call: a Request goes in, StreamEvents come out. Order: ``Retrying``*, ``Started``, any ``TextDelta``,
+``ThinkingDelta``, ``ToolStarted``/``ToolArgs``/``ToolEnded``, one ``UsageReported``, one ``Finished``. Thoughts may
+be followed by ``Retrying`` and ``Started`` again; a failure before the status is raised, a later one is in
+``Finished``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""The user's ``models.json``: model overrides, own models, own providers.
-
-The file belongs to the user and is only ever read. A mistake costs its own entry, never the start: it becomes
-one line in ``problems`` that names the file, the place and the fix.
-"""
+"""The user's ``models.json``: model overrides, own models, own providers. zot only reads it. A mistake costs its own
+entry and adds a line to ``problems``."""
 
 from __future__ import annotations
 
@@ -34,8 +31,6 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class UserLongPrompt(msgspec.Struct, frozen=True, rename="camel"):
-    """Prices of requests with longer prompts than ``above`` tokens."""
-
     above: Annotated[int, msgspec.Meta(gt=0)]
     price_input: _Price
     price_output: _Price
@@ -123,7 +118,6 @@ def _read_provider(found: ModelsFile, path: Path, key: str, value: Any) -> None:
 
 
 def _wrong(provider_id: str, entry: UserProvider, models: list[UserModel]) -> str:
-    """Why the entry cannot be used, or nothing."""
     if provider_id in RESERVED_IDS or not _ID.fullmatch(provider_id):
         return "is not a usable provider id; choose another name of letters, digits, '.', '_' and '-'"
     if entry.base_url and not is_url(entry.base_url):
@@ -252,7 +246,9 @@ def _convert(value: Any, kind: type[_T], place: str, problems: list[str]) -> _T 
     try:
         entry = msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        problems.append(f"{place}: {_readable(error)}; the entry is ignored")
+        from zot.provider.auth.oauth.settings import readable
+
+        problems.append(f"{place}: {readable(error)}; the entry is ignored")
         return None
     known = [field.encode_name for field in msgspec.structs.fields(kind)]
     problems.extend(
@@ -261,9 +257,3 @@ def _convert(value: Any, kind: type[_T], place: str, problems: list[str]) -> _T 
         if key not in known
     )
     return entry
-
-
-def _readable(error: msgspec.ValidationError) -> str:
-    text, _, path = str(error).partition(" - at `$")
-    path = path.rstrip("`").lstrip(".")
-    return f"{path}: {text[0].lower()}{text[1:]}" if path else f"{text[0].lower()}{text[1:]}"

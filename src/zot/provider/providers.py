@@ -1,8 +1,5 @@
-"""Who serves models: a row says where a provider answers, in which dialect and with whose key.
-
-The rows that ship with zot are ``providers.json``; adding a provider is adding a row. Providers of the user's own
-``models.json`` become rows of the same shape (see ``models_file``).
-"""
+"""Providers: address, dialect and credential of each. Rows come from ``providers.json`` and the user's
+``models.json``."""
 
 # No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
 import functools
@@ -92,10 +89,7 @@ def key_variable(provider_id: str) -> str:
 
 
 def credential_variables(providers: Iterable[Provider] = ()) -> frozenset[str]:
-    """Every variable that holds a credential zot knows; child processes do not get them.
-
-    ``providers`` are the catalogue's, custom ones included; the built-in rows always count.
-    """
+    """All variables with credentials, hidden from child processes; built-in providers always count."""
     names = set(_OTHER_CREDENTIALS)
     for provider in (*builtin_providers().values(), *providers):
         names.update(provider.env)
@@ -159,7 +153,6 @@ def is_url(text: str) -> bool:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether the address is on this machine."""
     host = _host(url)
     if host in ("localhost", "[::1]", "0.0.0.0") or host[1:].endswith(".localhost"):
         return True

@@ -1,8 +1,5 @@
-"""The answers in a recording as turns of a script: what ``--script run.zotrec`` plays and ``--to-script`` writes.
-
-Each model call is a turn, in the order in which they were made: its thoughts, text and calls, or its failure. One that
-somebody cut off plays what had arrived of it.
-"""
+"""Converts a recording to a script: one turn per model call (``--script run.zotrec``, ``--to-script``). An
+interrupted call plays the part that had arrived."""
 
 from __future__ import annotations
 
@@ -64,7 +61,10 @@ def _lines(path: Path) -> Iterator[bytes]:
     with reading(path) as file:
         checked = True
         for line in read_sealed(file):
-            head = _head(line.data)
+            try:
+                head = msgspec.json.decode(line.data, type=_ScriptHead)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                head = _ScriptHead()
             if line.number == 1:
                 if head.format > RECORDING_FORMAT:
                     reads = f"this zot reads up to {RECORDING_FORMAT}"
@@ -76,13 +76,6 @@ def _lines(path: Path) -> Iterator[bytes]:
                 raise ConfigError(f"{path}: line {line.number} {line.fault}")
             if head.type in ("stream", "refusal"):
                 yield line.data
-
-
-def _head(data: bytes) -> _ScriptHead:
-    try:
-        return msgspec.json.decode(data, type=_ScriptHead)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return _ScriptHead()
 
 
 def turns_of(lines: Iterable[bytes]) -> list[ScriptedTurn]:
@@ -103,15 +96,14 @@ def turns_of(lines: Iterable[bytes]) -> list[ScriptedTurn]:
         elif line.kind == "Finished" and line.value.message is not None:
             error = line.value.error
             answer.turn = _failed(error) if error is not None else _turn(line.value.message, "".join(answer.thinking))
-    return [answer.turn or _cut_off(answer) for _, answer in sorted(answers.items())]
+    return [
+        answer.turn or ScriptedTurn(thinking="".join(answer.thinking), text="".join(answer.text))
+        for _, answer in sorted(answers.items())
+    ]
 
 
 def _failed(error: _ScriptError) -> ScriptedTurn:
     return ScriptedTurn(error=ScriptedError(error.status or _NO_ANSWER, error.text))
-
-
-def _cut_off(answer: _Answer) -> ScriptedTurn:
-    return ScriptedTurn(thinking="".join(answer.thinking), text="".join(answer.text))
 
 
 def _turn(message: Message, thinking: str) -> ScriptedTurn:

@@ -1,7 +1,4 @@
-"""A model that reads its lines from a file: no key, no network, the same answer every time.
-
-The format is described in ``docs/reference/script-file.md``. Each model call takes the next turn of the script.
-"""
+"""A model client that plays turns of a script file (``docs/reference/script-file.md``), one per model call."""
 
 from __future__ import annotations
 
@@ -108,8 +105,6 @@ def _place(text: str, data: bytes) -> str:
 
 
 class ScriptedClient:
-    """A ``Client`` that plays a script, one turn for each call."""
-
     def __init__(self, name: str, script: Script) -> None:
         self._path = name
         self._script = script
@@ -117,7 +112,6 @@ class ScriptedClient:
 
     @classmethod
     def load(cls, source: str | Path | Mapping[str, Any]) -> ScriptedClient:
-        """From a file, or from what would be in it."""
         if isinstance(source, str | Path):
             return cls(str(source), read_script(Path(source)))
         try:

@@ -1,8 +1,5 @@
-"""What was sent to prove who asks must not come back: a server may echo it in any page, redirect or error, and errors
-are shown, logged and stored in sessions.
-
-Every error of a request passes ``redact`` before anybody sees it. Loaded with the first error, not before.
-"""
+"""Removes credentials from errors, because a server may echo them. Every error of a request passes ``redact``; the
+module is imported with the first error."""
 
 from __future__ import annotations
 
@@ -54,10 +51,8 @@ def _userinfo(base_url: str) -> str:
 
 
 def without(text: str, secrets: Collection[str]) -> str:
-    """The text with every secret replaced, and every long piece of one: what was cut may end in such a piece.
-
-    All of them are looked for in the text as it came: a piece of one may be a piece of another.
-    """
+    """The text with every secret and every long piece of one replaced. All are searched in the original text, since
+    pieces may overlap."""
     hidden = bytearray(len(text))
     for secret in secrets:
         size = min(len(secret), _TELLING)

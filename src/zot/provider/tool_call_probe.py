@@ -1,8 +1,5 @@
-"""Whether a model of a llama.cpp server can call tools: it is made to call one, in one small request.
-
-What such a server says of its template is no answer: a template that has room for tools says nothing of a model that
-never learnt to call them. Where the model cannot, a second request finds out whether the server knows grammars.
-"""
+"""Tests whether a model of a llama.cpp server can call tools, with one small request. The server's template does not
+show that. If it cannot, a second request tests for grammar support."""
 
 from __future__ import annotations
 
@@ -32,8 +29,7 @@ class Ability(NamedTuple):
 
 
 async def server_of(endpoint: Endpoint, ask: Ask) -> str:
-    """A digest of what a llama.cpp server serves, which changes when it is started with another model; empty for any
-    other server."""
+    """Digest of what a llama.cpp server serves, which changes with its model; empty for other servers."""
     root = endpoint.base_url.rstrip("/").removesuffix("/v1")
     status, props = await ask(get(f"{root}/props", endpoint, bearer(endpoint)))
     if status != 200 or not {"default_generation_settings", "chat_template"} & props.keys():
@@ -42,7 +38,6 @@ async def server_of(endpoint: Endpoint, ask: Ask) -> str:
 
 
 async def find_out(endpoint: Endpoint, model: str, ask: Ask) -> Ability:
-    """Two requests of a few tokens at most."""
     calls = await _calls(endpoint, model, ask)
     return Ability(calls, calls is False and await _knows_grammars(endpoint, model, ask))
 

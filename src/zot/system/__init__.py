@@ -1,1 +1,1 @@
-"""The platform seam: everything POSIX-only, and how files are written so that nothing is lost."""
+"""POSIX platform code: processes, files, locks."""

@@ -1,4 +1,4 @@
-"""Tasks that run beside their owner: kept while they run, and ended with it."""
+"""Background tasks with an owner: referenced while they run, cancelled with the owner."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ T = TypeVar("T")
 
 
 class BackgroundTasks:
-    """asyncio itself holds tasks weakly; this holds them until they end. ``on_error`` receives the error of a task
-    that failed; without it asyncio reports the error."""
+    """References tasks until they end, since asyncio does not. ``on_error`` receives errors; without it asyncio
+    reports them."""
 
     def __init__(self, on_error: Callable[[BaseException], None] | None = None) -> None:
         self._on_error = on_error
@@ -34,12 +34,10 @@ class BackgroundTasks:
         return task
 
     def cancel(self) -> None:
-        """Cancel all without waiting for them."""
         for task in self:
             task.cancel()
 
     async def aclose(self) -> None:
-        """Cancel all and wait until they have ended."""
         running = list(self)
         self.cancel()
         await asyncio.gather(*running, return_exceptions=True)

@@ -1,8 +1,5 @@
-"""JSON lines that notice a change: each ends with a sum over itself and the sum of the line before it.
-
-One changed byte is found and its line named; so is a line that was taken out, put in or moved. It is a checksum and no
-signature: whoever wants to deceive can compute it again.
-"""
+"""JSON lines with a chained checksum, which detects changed, removed, inserted and moved lines. It is not a
+signature: an attacker can compute it."""
 
 from __future__ import annotations
 

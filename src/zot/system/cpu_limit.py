@@ -1,9 +1,5 @@
-"""An end to work whose length nobody can know: other people's patterns run over a stranger's text.
-
-The block ends with TooSlow once it has used so many seconds of processor time, even in the middle of one match: the
-regex engine looks for signals as it goes. Processor time, not the clock's: a busy machine changes nothing. Only the
-main thread can be stopped in this way; in any other the block is refused at once.
-"""
+"""Limits the CPU time of a block, for regular expressions on untrusted text. A signal interrupts even a running
+match. Works in the main thread only; elsewhere the block is refused."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""A process of ours that several zots share: a lock shows that it lives, and a line that it is ready.
-
-The lock is a file's; the process inherits it at its birth, and the kernel lets go of it however the process ends.
-"""
+"""Lock and readiness line of a background process that several zots share. The process inherits the lock, and the
+kernel releases it when the process ends."""
 
 from __future__ import annotations
 
@@ -17,7 +15,6 @@ from zot.system.safe_open import open_to_append, open_to_change
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process holds this lock."""
     try:
         fd = open_to_change(path)
     except OSError:

@@ -1,8 +1,5 @@
-"""Files, written so that nothing is lost: the whole new content appears under the name at once, or nothing changes.
-
-zot's own files are private, 0600 in directories 0700, and are read and changed under ``locked``. The user's files
-keep mode, owner, extended attributes and symlinks; a mistake in one that zot reads is told with its line and column.
-"""
+"""Atomic file writes, private directories and locks. zot's own files are 0600 and changed under ``locked``; files of
+the user keep mode, owner, extended attributes and symlinks."""
 
 from __future__ import annotations
 
@@ -25,10 +22,8 @@ _IN_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV)
 
 
 def zot_home() -> Path:
-    """Where zot keeps its files: the place, if it is a directory that can be entered or if nothing stands there yet.
-
-    The directory is not created; whoever writes there makes it 0700. ConfigError when there is something else: each of
-    its files would be told to be missing or unreadable, and settings, keys and guards would not count."""
+    """zot's home: an accessible directory, or a path that does not exist yet (writers create it, 0700). Anything else
+    is a ConfigError, since settings, keys and guards would be ignored."""
     home = home_place()
     try:
         os.stat(f"{home}/.")
@@ -45,11 +40,8 @@ def zot_home() -> Path:
 
 
 def home_place() -> Path:
-    """``ZOT_HOME``, else ``$XDG_STATE_HOME/zot``, else the platform's place; absolute, whatever stands there.
-
-    ConfigError when there is no such place: the settings, keys and extensions of zot must never come from the directory
-    it happens to run in.
-    """
+    """``ZOT_HOME``, ``$XDG_STATE_HOME/zot`` or the platform's path, absolute. ConfigError if there is none: settings
+    must never come from the working directory."""
     if explicit := os.environ.get("ZOT_HOME"):
         if (expanded := os.path.expanduser(explicit)).startswith("~"):
             raise ConfigError(f'ZOT_HOME is "{explicit}", but there is no such home directory; set it to a full path')
@@ -135,7 +127,6 @@ def _write(fd: int, data: bytes) -> None:
 
 
 def sync_dir(path: Path) -> None:
-    """Make a rename in ``path`` durable."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -213,7 +204,6 @@ def _place(data: bytes, text: str) -> str:
 
 
 def encode_pretty(value: dict[str, Any]) -> bytes:
-    """Indented by two spaces, as people and the reference write it."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 
@@ -221,13 +211,8 @@ def encode_pretty(value: dict[str, Any]) -> bytes:
 
 
 def replace_file(path: Path, data: bytes, *, follow: bool = True) -> bool:
-    """Give ``path`` the content ``data``; its directory must exist. Returns whether the file was created. With
-    ``follow`` a link stays one and what it leads to is changed; without, the caller has followed links already.
-
-    The whole new content takes its place at once. Where that would change more than the content it is written in place:
-    when the file has other names (hard links), belongs to somebody else or is a mount point; and where the directory
-    cannot be written to.
-    """
+    """Replace the content of ``path`` atomically; returns whether it was created. ``follow`` changes the target of a
+    link. Files with hard links, another owner, a mount point or a read-only directory are written in place."""
     target = os.path.realpath(path) if follow else os.fspath(path)
     before = _existing(target, follow=follow)
     if before is not None and before.st_nlink > 1:
@@ -273,24 +258,20 @@ def _replace(target: str, data: bytes, before: os.stat_result | None) -> None:
     try:
         _write(new.fd, data)
         if before is not None:
-            _take_after(new.fd, target, before)
+            # owner first: changing it clears the set-id bits of the mode
+            made = os.fstat(new.fd)
+            if (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid):
+                os.fchown(new.fd, before.st_uid, before.st_gid)
+            os.fchmod(new.fd, stat.S_IMODE(before.st_mode))
+            if sys.platform == "linux":
+                with suppress(OSError):
+                    for attribute in os.listxattr(target):
+                        os.setxattr(new.fd, attribute, os.getxattr(target, attribute))
         os.fsync(new.fd)
         new.appear(replace=True)
     finally:
         new.close()
     sweep(os.path.dirname(target))
-
-
-def _take_after(fd: int, target: str, before: os.stat_result) -> None:
-    """Owner first: changing it clears the set-id bits of the mode. PermissionError when it may not be given away."""
-    made = os.fstat(fd)
-    if (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid):
-        os.fchown(fd, before.st_uid, before.st_gid)
-    os.fchmod(fd, stat.S_IMODE(before.st_mode))
-    if sys.platform == "linux":
-        with suppress(OSError):
-            for attribute in os.listxattr(target):
-                os.setxattr(fd, attribute, os.getxattr(target, attribute))
 
 
 # Exchanges two directories in one step where the system can; elsewhere with three renames.

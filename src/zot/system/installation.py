@@ -1,8 +1,5 @@
-"""How this zot came to this machine, and the one command that brings a newer one.
-
-Only what the installers themselves left behind is believed: the receipts of pipx and uv, and the records of the
-package's metadata. zot never guesses a package, because the plain name belongs to somebody else on the public index.
-"""
+"""How zot was installed, and the command that updates it. Uses the receipts of pipx and uv and the package metadata;
+never guesses, because another package on the public index has the plain name."""
 
 from __future__ import annotations
 
@@ -30,7 +27,6 @@ class Installation(msgspec.Struct, frozen=True):
 
     @property
     def advice(self) -> str:
-        """The command, or who to ask."""
         if self.command:
             return self.command
         if self.how == "unknown":
@@ -46,11 +42,11 @@ class _Origin(msgspec.Struct, frozen=True):
 
 
 def installation(package: Path | None = None, prefix: Path | None = None) -> Installation:
-    """That of the running zot; the arguments are for looking at another one."""
     package, prefix = package or Path(zot.__file__).parent, prefix or Path(sys.prefix)
     place = str(package)
-    if (checkout := _checkout(package)) is not None:
-        return Installation("checkout", f"cd {shlex.quote(str(checkout))} && git pull && make try", place)
+    root = package.parent.parent
+    if (root / "Makefile").is_file() and (root / "pyproject.toml").is_file():
+        return Installation("checkout", f"cd {shlex.quote(str(root))} && git pull && make try", place)
     if (prefix / "pipx_metadata.json").is_file():
         return Installation("pipx", f"pipx upgrade {DISTRIBUTION}", place)
     if (prefix / "uv-receipt.toml").is_file():
@@ -82,12 +78,6 @@ def with_extra(extra: str, package: str) -> str:
     wanted = _wanted(metadata) if metadata is not None else ""
     what = shlex.quote(f"{wanted}[{extra}]") if wanted == DISTRIBUTION else package
     return f"{python} -m pip install {what}"
-
-
-def _checkout(package: Path) -> Path | None:
-    """The repository this zot runs from, if it does: a package manager knows nothing newer about that."""
-    root = package.parent.parent
-    return root if (root / "Makefile").is_file() and (root / "pyproject.toml").is_file() else None
 
 
 def _metadata(package: Path) -> Distribution | None:

@@ -1,9 +1,5 @@
-"""JSON file with a lock: read for each question, changed with ``edit()``, written whole and privately (0600).
-
-Several processes may share a file, so nothing of it stays in memory. A damaged file is a ConfigError and is never
-overwritten. Subclasses change how a file is decoded, encoded or checked; ``JsonObjectStore`` is for files that people
-edit by hand and that keep keys zot does not know.
-"""
+"""JSON file with a lock: read each time, changed with ``edit()``, written atomically (0600). Several processes may
+share a file, so nothing is cached. A damaged file is a ConfigError and is never overwritten."""
 
 from __future__ import annotations
 
@@ -22,9 +18,7 @@ T = TypeVar("T")
 
 
 class JsonStore(Generic[T]):
-    """The file is one value of ``type``, which needs no arguments when the file is missing.
-
-    ``advice`` ends the error about a damaged file: what to do, and what that loses."""
+    """The file is one value of ``type``, or ``type()`` if missing. ``advice`` ends the error about a damaged file."""
 
     mode = 0o600
     skip_unchanged = True
@@ -36,23 +30,18 @@ class JsonStore(Generic[T]):
 
     @property
     def target(self) -> Path:
-        """The file that is locked and replaced."""
         return self.path
 
     def load(self) -> T:
-        """The content; that of a new file when there is none."""
         data = read_bytes(self.path)
         return self._type() if data is None else self.decode(data)
 
     def load_to_edit(self) -> T:
-        """The same under the lock, before a change."""
         return self.load()
 
     @contextmanager
     def edit(self) -> Generator[T]:
-        """The content, to be changed in the block; no other process changes it meanwhile.
-
-        It is written when the block ends without an error. OSError when it cannot be."""
+        """The content, to be changed in the block under the lock; written if the block succeeds. Raises OSError."""
         with locked(self.target):
             content = self.load_to_edit()
             before = self.encode(content)
@@ -62,7 +51,6 @@ class JsonStore(Generic[T]):
                 self.write(encoded)
 
     def decode(self, data: bytes) -> T:
-        """ConfigError when it is damaged."""
         try:
             return msgspec.json.decode(data, type=self._type)
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:

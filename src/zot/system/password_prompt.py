@@ -1,4 +1,4 @@
-"""One line typed in the terminal and not shown, while other things go on; what is left is the terminal as it was."""
+"""Reads one hidden line from the terminal without blocking the event loop, then restores the terminal."""
 
 from __future__ import annotations
 

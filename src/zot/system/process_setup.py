@@ -1,9 +1,5 @@
-"""What the ``zot`` command does to its own process before it starts others. A program that embeds zot keeps its ways.
-
-Orphans of its children become its children (Linux), so that a program cannot get away by becoming a daemon. And what
-children are not to see is wiped from the block of memory that ``/proc/PID/environ`` shows, which they could read
-whatever their own environment holds; root could, too, so no permission would do. Python keeps its own copy.
-"""
+"""Changes of the ``zot`` command to its own process; embedding programs skip them. Orphans become its children
+(Linux), and secrets are wiped from the memory that ``/proc/PID/environ`` shows."""
 
 from __future__ import annotations
 
@@ -25,8 +21,7 @@ _listed: tuple[int, int] | None = None  # whose children, and the open file that
 
 
 def open_missing_streams(flags: int = os.O_RDWR) -> None:
-    """Put the null device where stdin, stdout or stderr is closed, before another file gets that number and what is
-    meant for people is written into it. Opened for reading only, a write to it fails and is told."""
+    """Open the null device for closed standard streams, before another file gets their numbers. Writes to it fail."""
     for fd in (0, 1, 2):
         try:
             os.fstat(fd)
@@ -35,8 +30,8 @@ def open_missing_streams(flags: int = os.O_RDWR) -> None:
 
 
 def claim() -> None:
-    """This process is the ``zot`` command. Its memory holds keys, so it leaves no image of it; what it starts may ask
-    for one of its own. It stays readable to itself (PR_SET_DUMPABLE would end that): its environment is wiped there."""
+    """Mark this process as the ``zot`` command. Core dumps are off because memory holds keys; PR_SET_DUMPABLE would
+    prevent wiping the environment."""
     global ours
     ours = True
     try:
@@ -61,8 +56,8 @@ def adopt_orphans() -> bool:
 
 
 def children() -> list[int]:
-    """Whose parent we are, adopted ones and zombies included; empty where the kernel does not tell. Asked after every
-    command: the list stays open, and is made anew by each reading from its beginning."""
+    """Pids of our children, adopted ones and zombies included; empty if the kernel does not list them. The file stays
+    open, since this runs after every command."""
     global _listed
     pid = os.getpid()
     try:

@@ -1,10 +1,5 @@
-"""Who runs on this machine: one look at the process table, and the members of a tree in it.
-
-A tree is whatever carries its mark in the environment, belongs to its session, or descends from one of those; so
-a child that left its group, its session or its parent is found by one of the other two. Only one that cleared its
-environment, left the session and lost its parent all at once gets away; a jail's own process namespace holds that
-too. Linux is read from ``/proc``; elsewhere ``ps`` is asked, which knows groups and parents but no marks.
-"""
+"""The process table and the members of a process tree in it. A member carries the tree's mark in its environment,
+belongs to its session, or descends from a member. Linux reads ``/proc``; elsewhere ``ps``, which has no marks."""
 
 from __future__ import annotations
 
@@ -22,10 +17,7 @@ _EXITING = 0x4  # PF_EXITING: its files are closed, and in a moment it is a zomb
 
 
 class Process(NamedTuple):
-    """One row. ``started`` is in the kernel's ticks, 0 where unknown; ``command`` only where it came for free.
-
-    ``zombie``: it runs no more, or is about to be none.
-    """
+    """One row. ``started`` is in kernel ticks or 0; ``command`` is set where it is free; ``zombie``: ended."""
 
     pid: int
     parent: int
@@ -37,7 +29,6 @@ class Process(NamedTuple):
 
 
 def snapshot() -> dict[int, Process]:
-    """Every process that can be seen now."""
     rows = _from_proc() if os.path.exists(f"{_PROC}/self/stat") else _from_ps()
     return {row.pid: row for row in rows}
 
@@ -74,10 +65,7 @@ def members(
     sessions: Collection[int],
     adopted: Callable[[dict[int, Process]], Collection[int]] | None = None,
 ) -> list[Process]:
-    """The living processes of the trees with these marks and sessions, never ourselves.
-
-    ``adopted`` picks those out of the table that lost their parents and became our children.
-    """
+    """Living processes of the trees with these marks and sessions, without ourselves. ``adopted`` selects orphans."""
     table = snapshot()
     me = table.get(os.getpid())
     since = me.started if me else 0

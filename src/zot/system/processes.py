@@ -1,12 +1,6 @@
-"""The POSIX seam for child processes: every one runs in a session of its own and dies with zot.
-
-A ``ProcessTree`` is one child and all it starts. It ends in one of three ways: it is over, it is stopped (SIGTERM,
-then SIGKILL after a grace), or it is left in the background, where it lives on until zot ends. Nothing survives
-zot: ``kill_all`` runs at exit, and a watching shell, there before the first child, does its work when zot could not.
-A program that becomes a daemon is adopted by zot and belongs to the command that was running. Children are started
-without a ``preexec_fn``, which keeps ``subprocess`` on its quick vfork path; that is why no parent-death signal is
-used, which would reach the shell alone anyway.
-"""
+"""Child processes: each runs in its own session and ends with zot. A ``ProcessTree`` is a child and its descendants;
+it ends, is stopped (SIGTERM, then SIGKILL), or stays in the background until zot ends. ``kill_all`` runs at exit and
+a watching shell after a kill. No ``preexec_fn``, to use vfork."""
 
 from __future__ import annotations
 
@@ -37,13 +31,10 @@ class CommandLease(Protocol):
 
     remarks: list[str]
 
-    def began(self) -> bool:
-        """Whether the command itself was started."""
-        ...
+    def began(self) -> bool: ...
 
     def is_empty(self, session: int) -> bool:
-        """Once the builder, the first of ``session``, is over: whether nothing can be left of the command. False when
-        that cannot be known without looking through the machine."""
+        """After the builder ended: whether nothing of the command is left. False if that needs a scan."""
         ...
 
     def release(self) -> None: ...
@@ -105,19 +96,16 @@ class ProcessTree:
             self._cell.release()
 
     async def wait(self) -> int:
-        """Until the first process has ended; its descendants may go on."""
         if self._child.poll() is None:
             await _ended(self._child)
         return self._child.wait()
 
     def members(self) -> list[Process]:
-        """Every living process of the tree, the first one included."""
         sessions = [self.pid] if self.owns_session() else []
         return members([self._mark], sessions, lambda table: _children().adopted(table, self))
 
     @property
     def over(self) -> bool:
-        """True when the first process ended and nothing of its tree is left."""
         return self.exit_code is not None and not self.members()
 
     @property
@@ -126,7 +114,6 @@ class ProcessTree:
         return self.exit_code is not None and (_nobody(os.killpg, self.pid) or not self.owns_session())
 
     def send(self, number: int) -> list[Process]:
-        """Signal the whole tree; returns the processes it found."""
         return _signal_all(self.members, number)
 
     async def stop(self, grace: float = STOP_GRACE) -> None:
@@ -154,12 +141,8 @@ class ProcessTree:
             self._child.wait(timeout=0.5)
 
     def leave(self, *, suspicious: bool = False) -> list[Process]:
-        """Let what is left live on in the background until zot ends; returns it, empty when the tree is over. In a
-        jail nothing outlives its command.
-
-        An empty group is believed, because looking through the machine after each command is dear, unless the
-        caller is ``suspicious``, somebody still holds the pipe, say, or zot has a child it did not start.
-        """
+        """Leave remaining processes in the background until zot ends, and return them; none in a jail. Scanning is
+        slow, so an empty group counts as ended unless ``suspicious`` or zot has an unknown child."""
         left: list[Process] = []
         over = self._cell is not None and self.exit_code is not None and self._cell.is_empty(self.pid)
         if not over and (suspicious or not self.group_is_empty or _children().has_strays()):
@@ -194,12 +177,8 @@ def spawn(
     jail: Jailer | None = None,
     pass_fds: tuple[int, ...] = (),
 ) -> ProcessTree:
-    """Start ``argv`` (its first word an absolute path) in a session of its own, in ``jail`` if there is one.
-
-    The file descriptors stay the caller's to close; ``pass_fds``, which no jail gets, have the same numbers there.
-    Raises OSError when the program or directory is missing.
-    The caller ends what it got by ``stop``, or by ``wait`` and ``leave``.
-    """
+    """Start ``argv`` (absolute program) in its own session, in ``jail`` if given; OSError if program or directory is
+    missing. The caller closes the descriptors and ends the tree by ``stop``, or by ``wait`` and ``leave``."""
     return _children().spawn(argv, cwd, env, stdin, stdout, stderr, jail, pass_fds)
 
 
@@ -324,10 +303,7 @@ class _Children:
         return [pid for pid in process_setup.children() if pid not in known]
 
     def adopted(self, table: dict[int, Process], tree: ProcessTree | None = None) -> list[int]:
-        """Orphans that became our children; with ``tree``, those of it: it was the last to start before they did.
-
-        What we start ourselves is in our own session, or known; nobody can enter a session of ours from outside.
-        """
+        """Orphans that became our children; with ``tree``, those of it, the last tree started before them."""
         if not self._adopts:
             return []
         known, me, not_theirs = self._known(), os.getpid(), {os.getsid(0), *process_setup.helpers}
@@ -446,13 +422,9 @@ _MOST_GROUPS = 400  # keeps a line below PIPE_BUF, so that a list is never torn
 
 
 class _ChildWatch:
-    """A tiny shell that outlives zot by one moment: when zot is gone, however it went, it kills what zot left.
-
-    It sleeps on a pipe whose other end only zot holds, so the kernel wakes it even after SIGKILL. Each line zot writes
-    is the whole list of its living process groups; at the end of the pipe the last list is killed, and on Linux every
-    process that still carries ``mark`` in its environment. It is started right before the first command: a zot that is
-    killed a millisecond later must not leave it running.
-    """
+    """A small shell that kills remaining processes when zot is gone. It blocks on a pipe that only zot holds, so that
+    even SIGKILL wakes it; each line lists the living process groups. On Linux it also kills processes with ``mark`` in
+    their environment."""
 
     def __init__(self, mark: str) -> None:
         self._mark = mark
@@ -521,11 +493,8 @@ class _ChildWatch:
 
 
 def _signal_all(find: Callable[[], list[Process]], number: int) -> list[Process]:
-    """Stop everybody first, until nobody new turns up, then signal and continue them.
-
-    A running tree changes while one looks at it: it forks, and children leave their group and parent. A stopped one
-    does not, and its numbers cannot pass to strangers.
-    """
+    """Stop all members until no new ones appear, then signal and continue them. A stopped tree cannot fork, and its
+    pids are not reused."""
     found: dict[int, Process] = {}
     for _ in range(_ROUNDS):
         fresh = [process for process in find() if process.pid not in found]

@@ -1,10 +1,6 @@
-"""The one door through which zot opens files: regular ones only, without waiting, and no more of them than asked for.
-
-Under a name that zot is about to open, a repository, an archive or another user may have put something else: a pipe
-nobody writes to, a device without end, a link to a private file. Reading follows links, unless the caller names the
-directory they must not leave; writing follows none that zot did not make. Nothing else in zot opens files, and a test
-holds that. Standard library only: the search worker comes through here too.
-"""
+"""The only place where zot opens files: regular files only, without blocking, up to a size limit. Untrusted
+directories may contain pipes, devices or links. Reading follows links, inside ``within`` if given; writing follows
+only zot's own. Standard library only, for the search worker."""
 
 from __future__ import annotations
 
@@ -21,10 +17,9 @@ AnyPath = str | os.PathLike[str]
 
 
 class TooLarge(OSError):
-    """A regular file with more in it than its reader can use."""
-
     def __init__(self, path: AnyPath, limit: int) -> None:
-        super().__init__(errno.EFBIG, f"is larger than {_size(limit)}", os.fspath(path))
+        size = f"{limit >> 20} MiB" if limit >= 1 << 20 else f"{limit >> 10} KiB"
+        super().__init__(errno.EFBIG, f"is larger than {size}", os.fspath(path))
 
 
 class LeadsOut(OSError):
@@ -38,10 +33,7 @@ class LeadsOut(OSError):
 
 
 def open_regular(path: AnyPath, within: AnyPath | None = None) -> int:
-    """A read-only descriptor; directories, pipes and devices raise OSError.
-
-    ``within``: LeadsOut when the file that was opened, links followed, does not lie below this directory.
-    """
+    """A read-only descriptor of a regular file, else OSError. LeadsOut if the real file is not below ``within``."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         check_regular(fd, path)
@@ -57,7 +49,6 @@ def open_regular(path: AnyPath, within: AnyPath | None = None) -> int:
 
 
 def reading(path: AnyPath, within: AnyPath | None = None) -> BufferedReader:
-    """``open_regular`` as a buffered file."""
     return os.fdopen(open_regular(path, within), "rb")
 
 
@@ -78,7 +69,6 @@ def read_at_most(file: BufferedReader, limit: int) -> bytes:
 
 
 def read_beginning(path: AnyPath, limit: int = LARGEST_SETTINGS) -> bytes:
-    """What a file begins with, for readers that can do without the rest."""
     with reading(path) as file:
         return file.read(limit)
 
@@ -125,11 +115,8 @@ def open_to_change(path: AnyPath, *, follow: bool = False) -> int:
 
 
 def open_to_replace(path: AnyPath) -> int:
-    """A descriptor of an emptied or new file somebody named on the command line.
-
-    Beside a regular file it may be a terminal or a pipe somebody reads. A link is followed only in ``/dev`` and
-    ``/proc``: under any other name a repository could have put it there.
-    """
+    """A descriptor of an emptied or new file named on the command line, also a terminal or a pipe. Links are followed
+    only in ``/dev`` and ``/proc``."""
     system = os.path.abspath(path).startswith(("/dev/", "/proc/"))
     flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
     fd = _opened(path, flags if system else flags | os.O_NOFOLLOW)
@@ -190,7 +177,3 @@ def _path_of(fd: int, path: AnyPath) -> str:
         except OSError:  # no /proc
             pass
     return os.path.realpath(path)
-
-
-def _size(limit: int) -> str:
-    return f"{limit >> 20} MiB" if limit >= 1 << 20 else f"{limit >> 10} KiB"

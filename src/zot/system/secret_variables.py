@@ -1,8 +1,5 @@
-"""Which environment variables hold a secret, told by their names: one list, for what children get and what is redacted.
-
-A name is enough to guess by, and a wrong guess costs a person one line in ``env_passthrough``. What names a file, a
-socket or a program is no secret itself and stays, and so does what only counts (``MAX_TOKENS``).
-"""
+"""Names of environment variables that hold secrets, for child processes and redaction. Names of files, sockets and
+programs and counters (``MAX_TOKENS``) are no secrets; ``env_passthrough`` corrects wrong guesses."""
 
 from __future__ import annotations
 

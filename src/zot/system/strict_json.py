@@ -1,9 +1,6 @@
-"""JSON from strangers: what a careful reader would refuse is refused, not half understood.
-
-Refused are NaN and Infinity, nesting deeper than 64, integers beyond 64 bits, lone surrogates, duplicate keys and
-invalid UTF-8. Ordinary input pays almost nothing: msgspec reads it, byte counts prove that it hides nothing, and
-only what they cannot clear goes through the exact reader.
-"""
+"""Strict JSON for untrusted input: refuses NaN, Infinity, nesting over 64, integers over 64 bits, lone surrogates,
+duplicate keys and invalid UTF-8. msgspec reads ordinary input; only input it cannot clear goes through the exact
+reader."""
 
 from __future__ import annotations
 
@@ -80,29 +77,27 @@ def _keys(value: Any) -> int:
 
 
 def exact(data: bytes) -> Any:
-    """The slow and certain reader behind ``loads``."""
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise ValueError(f"invalid UTF-8 at byte {error.start}") from error
     try:
-        value = _read(text)
+        import json  # its hooks see every pair and number, which msgspec does not show
+
+        try:
+            value = _reader().decode(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"not JSON: {error.msg} at character {error.pos}") from error
     except RecursionError:
         raise ValueError(f"nested deeper than {MAX_DEPTH}") from None
     if too_deep(data):
         raise ValueError(f"nested deeper than {MAX_DEPTH}")
     if "\\u" in text:
-        _refuse_lone_surrogates(value)
+        try:
+            _encode(value)
+        except UnicodeEncodeError as error:
+            raise ValueError("lone surrogate in a string") from error
     return value
-
-
-def _read(text: str) -> Any:
-    import json  # its hooks see every pair and number, which msgspec does not show
-
-    try:
-        return _reader().decode(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON: {error.msg} at character {error.pos}") from error
 
 
 @functools.cache
@@ -120,12 +115,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         return value
     seen: set[str] = set()
     twice = next(key for key, _ in pairs if key in seen or seen.add(key))
-    raise ValueError(f"duplicate key {_shown(twice)}")
-
-
-def _shown(text: str) -> str:
-    """A piece of the input, short enough for a message."""
-    return repr(text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…")
+    shown = twice if len(twice) <= _LONGEST_SHOWN else twice[:_LONGEST_SHOWN] + "…"
+    raise ValueError(f"duplicate key {shown!r}")
 
 
 def _integer(digits: str) -> int:
@@ -144,10 +135,3 @@ def _number(digits: str) -> float:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
-
-
-def _refuse_lone_surrogates(value: Any) -> None:
-    try:
-        _encode(value)
-    except UnicodeEncodeError as error:
-        raise ValueError("lone surrogate in a string") from error

@@ -1,4 +1,4 @@
-"""Asynchronous things for programs that are not: opened, used and closed in an event loop of their own thread."""
+"""Runs asynchronous objects in the event loop of their own thread, for synchronous programs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class BlockingFace:
         return self.open()
 
     def open(self) -> Self:
-        """What ``with`` does first; ``close`` is its end."""
+        """Open it, as ``with`` does; ``close`` is the counterpart."""
         loop = LoopThread(f"zot {self._name}")
         try:
             loop.call(self._inner.__aenter__())
@@ -57,14 +57,12 @@ class BlockingFace:
                 loop.close()
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """What the coroutine returns or raises."""
         if self._loop is None:
             work.close()
             raise RuntimeClosed(f"{self._name} is closed")
         return self._loop.call(work)
 
     def _each(self, stream: AsyncIterator[T]) -> Iterator[T]:
-        """The items of a stream; leaving early closes it."""
         return self._running().iterate(stream)
 
     def _running(self) -> LoopThread:
@@ -74,10 +72,7 @@ class BlockingFace:
 
 
 class LoopThread:
-    """An event loop in a thread of its own.
-
-    It runs from construction to ``close``; a daemon, so that a program that forgot to close can end.
-    """
+    """An event loop in a daemon thread, from construction to ``close``."""
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()

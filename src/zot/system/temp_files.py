@@ -1,10 +1,6 @@
-"""Temporary files that end with their owner, however it ends.
-
-New content has no name until it is whole, so that the kernel forgets it with a process that is killed. Where a system
-cannot do that, and for the moment in which one name replaces another, the name is recognisable and its owner holds a
-lock on it: whoever writes there next removes what nobody holds. What is kept on purpose lies in one private directory
-below the temporary one, for a week.
-"""
+"""Temporary files that disappear with their owner. Unfinished files have no name, so that the kernel removes them.
+Where that is impossible, the name is recognisable and locked, and the next writer removes unlocked ones. Intended
+leftovers are in one private directory for a week."""
 
 from __future__ import annotations
 

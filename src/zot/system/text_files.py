@@ -1,9 +1,5 @@
-"""Reading text other people wrote: regular files only, up to a limit, decoded whatever it contains.
-
-A pipe or device under the expected name is refused instead of waited for; a byte-order mark and CRLF line
-ends are taken off; bytes that are not UTF-8 become U+FFFD and are reported, never raised. What comes with a project
-stays in it: a link that leads elsewhere, to a private key say, is refused.
-"""
+"""Reads text files of other authors: regular files up to a limit, without byte-order mark and CRLF. Invalid UTF-8
+becomes U+FFFD and is reported. Links that lead out of the project are refused."""
 
 from __future__ import annotations
 
@@ -33,16 +29,17 @@ class TextFile(msgspec.Struct, frozen=True):
 
 
 def read_text(path: Path, limit: int, within: Path | None = None, beneath: Beneath | None = None) -> TextFile:
-    """The first ``limit`` bytes of ``path``; OSError when it is missing, unreadable or not a regular file.
-
-    ``within``: also when a link leads out of this directory. ``beneath``: in a jail, what lies in the project is opened
-    there.
-    """
+    """The first ``limit`` bytes of a regular file, else OSError, also if a link leads out of ``within``. ``beneath``
+    opens it in a jail."""
     with open_text(path, within, beneath) as file:
         size = os.fstat(file.fileno()).st_size
         data = read_at_most(file, limit + 1)
     cut = len(data) > limit
-    text, damaged = _decode(data[:limit], final=not cut)
+    # a character at the cut is left off and does not count as damage
+    try:
+        text, damaged = codecs.utf_8_decode(data[:limit], "strict", not cut)[0], False
+    except UnicodeDecodeError:
+        text, damaged = codecs.utf_8_decode(data[:limit], "replace", not cut)[0], True
     return TextFile(text.removeprefix("\ufeff").replace("\r\n", "\n"), size, cut, damaged)
 
 
@@ -51,15 +48,12 @@ def open_text(path: Path, within: Path | None, beneath: Beneath | None) -> Buffe
 
 
 def reason_of(error: OSError) -> str:
-    """What went wrong, in the jail's words when it was the jail."""
     return getattr(error, "told", "") or error.strerror or str(error)
 
 
 def project_of(directory: Path) -> Path:
-    """What links of a project must not leave: the nearest directory with a ``.git``, else the directory itself.
-
-    A home directory under version control is no project: everything private would be inside it.
-    """
+    """The nearest directory with a ``.git``, except the home directory, else the directory itself; links must not
+    leave it."""
     home = user_home()
     for above in (directory, *directory.parents):
         if home.is_relative_to(above):
@@ -67,11 +61,3 @@ def project_of(directory: Path) -> Path:
         if os.path.lexists(above / ".git"):
             return above
     return directory
-
-
-def _decode(data: bytes, *, final: bool) -> tuple[str, bool]:
-    """Decode UTF-8; a character the cut went through is left off and does not count as damage."""
-    try:
-        return codecs.utf_8_decode(data, "strict", final)[0], False
-    except UnicodeDecodeError:
-        return codecs.utf_8_decode(data, "replace", final)[0], True

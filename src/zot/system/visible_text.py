@@ -1,9 +1,5 @@
-"""Text a person decides on, spelled out: nothing is dropped, and nothing in it can be mistaken for something else.
-
-Whatever a screen would obey, hide or draw as a blank stands as a mark in its place: ``⟨ESC⟩``, ``⟨U+202E⟩``, ``⇥`` for
-a tab, ``↩`` for a line break. The signs the marks are made of are marked themselves where the text contains them, so
-that what is read is what is there, also without colours.
-"""
+"""Spells out text that a user decides on: control, invisible and blank characters become marks such as ``⟨ESC⟩``,
+``⟨U+202E⟩``, ``⇥`` and ``↩``. Marks in the text itself are marked too."""
 
 from __future__ import annotations
 
@@ -25,7 +21,6 @@ _SPACES = re.compile(" {64,}")
 
 
 def spelled(text: str) -> str:
-    """The text on one line."""
     return BREAK.join(_spelled_line(line) for line in text.split("\n"))
 
 
@@ -91,3 +86,12 @@ def _without_piles(line: str, seen: set[str]) -> str:
             character = f"⟨U+{ord(character):04X}⟩"
         kept.append(character)
     return "".join(kept)
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """``many`` is for nouns that do not just take an s.
+
+    >>> counted(1, "model call"), counted(1200, "line"), counted(0, "reply", "replies")
+    ('1 model call', '1,200 lines', '0 replies')
+    """
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"

@@ -24,7 +24,7 @@ from zot.features.mcp.host import McpHost
 from zot.features.mcp.oauth import log_in
 from zot.features.mcp.tools import McpTool
 from zot.provider.auth.auth_store import AuthStore
-from zot.provider.auth.oauth.login_progress import LoginStep
+from zot.provider.auth.oauth.token_endpoint import LoginStep
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool
 from zot.provider.messages import ToolCallBlock

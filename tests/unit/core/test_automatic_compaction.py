@@ -22,7 +22,7 @@ from tests.unit.core.harness import (
     words,
 )
 from zot.core import events
-from zot.core.pending_input import PendingPrompt
+from zot.core.state import PendingPrompt
 from zot.errors import ContextTooLong, TransportFailed
 from zot.provider.messages import ImageBlock, Usage
 from zot.provider.model_call import Request, Started, TextDelta

@@ -6,7 +6,7 @@ from tests.fakes.client import calls, falls_silent, says
 from tests.fakes.journal import FakeJournal
 from tests.fakes.tools import FakeTool
 from tests.unit.core.harness import heard, make_agent, running, words
-from zot.core.pending_input import PendingPrompt
+from zot.core.state import PendingPrompt
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.provider.messages import ImageBlock
 

@@ -10,11 +10,11 @@ import pytest
 from tests.fakes.http_server import FakeHttpServer, read_request
 from tests.fakes.model_server import FakeModelServer, Raw, Refuse
 from zot.errors import AuthFailed, ProviderError
-from zot.provider.auth.key_probe import probe_key
 from zot.provider.dialects.anthropic import AnthropicDialect
 from zot.provider.dialects.dialect import Dialect, Endpoint
 from zot.provider.dialects.openai_chat import OpenAIChatDialect
 from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
+from zot.provider.discovery import probe_key
 from zot.provider.http.pool import HttpPool
 from zot.provider.http_client import HttpClient
 from zot.provider.messages import user_message

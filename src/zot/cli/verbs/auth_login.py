@@ -26,8 +26,8 @@ from zot.provider.providers import Provider, credential_variables
 from zot.system.password_prompt import LineReader, unseen
 
 if TYPE_CHECKING:
-    from zot.provider.auth.oauth.login_progress import LoginStep
     from zot.provider.auth.oauth.settings import OAuthSettings
+    from zot.provider.auth.oauth.token_endpoint import LoginStep
 
 Way = Literal["stdin", "key", "page", "browser", "device"]
 
@@ -247,7 +247,7 @@ async def ask_provider(desk: AuthContext, provider: Provider) -> int:
     """0 when the provider takes what a run would use; else 1, and its own words on stderr."""
     from zot.agent.endpoint import endpoint_for
     from zot.provider.auth.credential_lookup import find_credential
-    from zot.provider.auth.key_probe import probe_key, refusal
+    from zot.provider.discovery import probe_key, refusal
     from zot.provider.model import Model
 
     values = desk.settings.values

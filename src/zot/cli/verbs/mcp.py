@@ -26,7 +26,7 @@ from zot.system.files import zot_home
 
 if TYPE_CHECKING:
     from zot.features.mcp.host import McpHost
-    from zot.provider.auth.oauth.login_progress import LoginStep
+    from zot.provider.auth.oauth.token_endpoint import LoginStep
 
 
 class McpContext:
@@ -373,9 +373,9 @@ async def run_login(home: Path, cwd: Path, entry: ServerConfig, seconds: float) 
 
 async def _challenge(server: object) -> str | None:
     """The server's challenge without a login; None if it needs none."""
-    from zot.features.mcp.server import Server
+    from zot.features.mcp.server import ManagedServer
 
-    assert isinstance(server, Server)
+    assert isinstance(server, ManagedServer)
     try:
         await server.session()
         await server.request("tools/list", {}, seconds=30.0)

@@ -14,8 +14,15 @@ from zot.cli.output import ask, show, show_spelled, tell
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError, ZotError, nearest
 from zot.features.extensions.install.source import ExtensionSource, fetch_files, read_source
-from zot.features.plugins.components import parts_of
-from zot.features.plugins.installed_plugins import DATA, FOLDER, LoadedPlugin, PluginEntry, index_file, load_all
+from zot.features.plugins.components import (
+    DATA,
+    FOLDER,
+    LoadedPlugin,
+    PluginEntry,
+    index_file,
+    load_all,
+    parts_of,
+)
 from zot.features.plugins.manifest import PluginManifest, read_manifest
 from zot.system.files import make_private_dir, swap, zot_home
 from zot.system.temp_files import held_directory, remove_if_dead

@@ -1,1 +1,1 @@
-"""Sessions on disk: append-only JSONL is the truth, everything else can be rebuilt from it."""
+"""Session files: append-only JSONL; everything else can be rebuilt from it."""

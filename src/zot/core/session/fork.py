@@ -1,8 +1,5 @@
-"""New session files made of another one's rows: branches, exports and imports.
-
-A meta row comes first, then the chosen lines byte for byte, and the copy appears under its name only when it is
-complete. Reading needs no lock, so a session in use can be copied; a line that is not a record is left out.
-"""
+"""Creates session files from rows of another: branches, exports, imports. Lines are copied byte for byte, and the
+file appears when it is complete. Reading needs no lock."""
 
 from __future__ import annotations
 
@@ -88,11 +85,8 @@ def export_session(
     scrub: bool = False,
     change: Callable[[bytes], bytes] | None = None,
 ) -> Path:
-    """Write a copy and return its path; an existing file is never replaced, the name gets ``-2``, ``-3``, …
-
-    ``scrub`` also replaces the working directory and the home directory wherever they stand; ``change`` sees each row
-    last.
-    """
+    """Write a copy under a free name and return its path. ``scrub`` also replaces working and home directory;
+    ``change`` edits each row."""
     origin = source_of(typed_path(source, "export needs a session file"))
     target = target_of(origin, typed_path(destination, "export needs a destination"))
     # through a plain dict: fields another version wrote are kept
@@ -163,7 +157,6 @@ def target_of(origin: SourceSession, destination: Path, suffix: str = SUFFIX) ->
 
 
 def with_suffix(path: Path, suffix: str) -> Path:
-    """The name that was typed, with its ending."""
     return path if path.name.lower().endswith(suffix) else path.with_name(path.name + suffix)
 
 

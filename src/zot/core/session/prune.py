@@ -1,8 +1,5 @@
-"""Finds sessions nobody needs any more, grouped by the directory they were recorded in, and deletes chosen ones.
-
-Without further wishes these are the sessions of directories that no longer exist. What is unreadable, malformed
-or a link is kept and reported; each file is looked at again, under its lock, right before it goes.
-"""
+"""Finds and deletes old sessions, by default those of directories that no longer exist. Unreadable, malformed and
+linked files are reported and preserved; each file is checked again under its lock before deletion."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ import re
 import stat
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -118,7 +116,8 @@ def delete(found: PrunableSession) -> str | None:
         return error.strerror
     finally:
         os.close(fd)
-    _drop_if_empty(path.parent)
+    with suppress(OSError):  # other sessions are in it
+        path.parent.rmdir()
     return None
 
 
@@ -129,10 +128,3 @@ def _changed(fd: int, found: PrunableSession) -> str | None:
     if (info.st_ino, info.st_size, info.st_mtime_ns) != (found.inode, found.size, found.mtime_ns):
         return "it has changed since it was listed"
     return _not_plain(info)
-
-
-def _drop_if_empty(directory: Path) -> None:
-    try:
-        directory.rmdir()
-    except OSError:  # other sessions are in it
-        return

@@ -1,9 +1,5 @@
-"""The rows of a session file and how a message looks inside one.
-
-One JSON object per line, discriminated by ``type``. Names are permanent and new fields have defaults; a row of an
-unknown type is passed over by readers and kept by copies. Blocks carry an explicit ``type``; files without it are
-read by the fields that are present.
-"""
+"""Rows of a session file: one JSON object per line, discriminated by ``type``. Names are permanent, new fields have
+defaults, and rows of unknown type are skipped by readers and preserved by copies."""
 
 from __future__ import annotations
 
@@ -37,12 +33,9 @@ _NONE = msgspec.Raw()  # this very object is what an encoder leaves out as a def
 
 
 class DiskBlock(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Every kind of block in one wide, tolerant shape.
-
-    ``arguments`` is the JSON object itself; text that is not one is kept whole in ``arguments_text``. ``hunks``,
-    ``changes`` and ``refused`` are read apart: if another program means something else by them, the block is good.
-    ``server`` marks a call that the provider carried out itself, in files of a program that knows such calls.
-    """
+    """Any block. ``arguments`` is a JSON object, other text is in ``arguments_text``. ``hunks``, ``changes`` and
+    ``refused`` are decoded separately, since other programs may use them differently. ``server`` marks calls run by
+    the provider."""
 
     type: str = ""
     text: str = ""
@@ -119,10 +112,8 @@ class RenameRow(msgspec.Struct, frozen=True, tag="rename"):
 
 
 class CompactionRow(msgspec.Struct, frozen=True, tag="compaction"):
-    """``message`` takes the place of everything before the last ``keep_tail`` messages.
-
-    Another program writes ``messages`` instead: the transcript as it was afterwards, the summary first.
-    """
+    """``message`` replaces all but the last ``keep_tail`` messages. Other programs write ``messages``, the whole new
+    transcript."""
 
     keep_tail: int = 0
     message: DiskMessage | msgspec.UnsetType = msgspec.UNSET
@@ -134,8 +125,6 @@ class CompactionRow(msgspec.Struct, frozen=True, tag="compaction"):
 
 
 class ToolIntentRow(msgspec.Struct, frozen=True, tag="tool_intent"):
-    """Written before a tool runs."""
-
     call_id: str
     name: str = ""
     time: str = ""
@@ -181,7 +170,6 @@ def _hunk_list() -> Callable[[msgspec.Raw], Hunks]:
 
 
 def decode_row(line: bytes) -> Row:
-    """One line as a row; raises NotARecord."""
     try:
         _check_text(line)
         return _known_row()(line)
@@ -259,7 +247,14 @@ def disk_block(block: Block) -> DiskBlock:
         case ImageBlock():
             return DiskBlock(type="image", mime_type=block.mime_type, data=block.data)
         case ToolCallBlock():
-            return _disk_call(block)
+            raw = _json_object(block.arguments)
+            return DiskBlock(
+                type="tool_call",
+                id=block.id,
+                name=block.name,
+                arguments=msgspec.Raw(raw or b"{}"),
+                arguments_text="" if raw else block.arguments,
+            )
         case ToolResultBlock():
             return DiskBlock(
                 type="tool_result",
@@ -282,17 +277,6 @@ def disk_block(block: Block) -> DiskBlock:
             )
         case _:
             assert_never(block)
-
-
-def _disk_call(block: ToolCallBlock) -> DiskBlock:
-    raw = _json_object(block.arguments)
-    return DiskBlock(
-        type="tool_call",
-        id=block.id,
-        name=block.name,
-        arguments=msgspec.Raw(raw or b"{}"),
-        arguments_text="" if raw else block.arguments,
-    )
 
 
 def _raw(kept: Hunks | str | bool) -> msgspec.Raw:

@@ -1,9 +1,5 @@
-"""Turns the rows of a file into the transcript a model can continue.
-
-Compactions and replaced prompts are applied in order, and every tool call ends up with a result: the recorded one,
-the recorded outcome of a tool whose message was lost, or an error that says what happened. These repairs live in
-memory only. Each message keeps the offset of its row, so that a fork cuts where the user pointed.
-"""
+"""Rebuilds the transcript from the rows of a session file. Compactions are applied in order, and every tool call gets
+a result: the recorded one or an error. Messages remember the offset of their row, for forks."""
 
 from __future__ import annotations
 
@@ -105,31 +101,24 @@ class Replay:
     def _compaction(self, found: CompactionRow, row: int) -> None:
         if isinstance(found.message, DiskMessage):
             if (summary := message_of(found.message)) is not None:
-                self._compact(found.keep_tail, summary, row)
+                self._settle()
+                gone = len(self.messages) - max(found.keep_tail, 0)
+                for _ in range(gone):
+                    self._drop_first()
+                while gone >= 0 and self.messages and self.messages[0].role == "tool":
+                    self._drop_first()
+                self.messages.appendleft(summary)
+                self.rows.appendleft(row)
         elif isinstance(found.messages, tuple):
             transcript = [message for disk in found.messages if (message := message_of(disk)) is not None]
             if transcript:
-                self._restart(transcript, row)
-
-    def _restart(self, transcript: list[Message], row: int) -> None:
-        """Go on from ``transcript``. What it kept of the old one is there already, in rows of its own."""
-        self._settle()
-        tail = transcript[1:]
-        kept = tail == _last(self.messages, len(tail))
-        rows = [row, *_last(self.rows, len(tail))] if kept else [row] * len(transcript)
-        self.messages, self.rows = deque(), deque()
-        for message, origin in zip(transcript, rows, strict=True):
-            self._message(message, origin)
-
-    def _compact(self, keep: int, summary: Message, row: int) -> None:
-        self._settle()
-        gone = len(self.messages) - max(keep, 0)
-        for _ in range(gone):
-            self._drop_first()
-        while gone >= 0 and self.messages and self.messages[0].role == "tool":
-            self._drop_first()
-        self.messages.appendleft(summary)
-        self.rows.appendleft(row)
+                self._settle()
+                tail = transcript[1:]
+                kept = tail == _last(self.messages, len(tail))
+                rows = [row, *_last(self.rows, len(tail))] if kept else [row] * len(transcript)
+                self.messages, self.rows = deque(), deque()
+                for message, origin in zip(transcript, rows, strict=True):
+                    self._message(message, origin)
 
     def _drop_first(self) -> None:
         self.messages.popleft()
@@ -139,20 +128,21 @@ class Replay:
         """Give the calls of the open exchange the results they lack."""
         if not self._calls:
             return
-        answered = self._answered()
-        missing = [call for call in self._calls if call.id not in answered]
-        if missing:
-            self._answer(tuple(self._made_up(call) for call in missing))
-        self._expect(())
-
-    def _answered(self) -> set[str]:
-        """The calls answered since the assistant spoke: by the run of tool messages at the end."""
+        # the calls answered since the assistant spoke
         answered: set[str] = set()
         for message in reversed(self.messages):
             if message.role != "tool":
                 break
             answered.update(result.call_id for result in message.tool_results())
-        return answered
+        missing = [call for call in self._calls if call.id not in answered]
+        if missing:
+            results = tuple(self._made_up(call) for call in missing)
+            last = self.messages[-1]
+            if last.role == "tool":
+                self.messages[-1] = msgspec.structs.replace(last, content=last.content + results)
+            else:
+                self._add(Message("tool", results, last.time), NO_ROW)
+        self._expect(())
 
     def _made_up(self, call: ToolCallBlock) -> ToolResultBlock:
         if (outcome := self._outcomes.get(call.id)) is not None:
@@ -161,20 +151,12 @@ class Replay:
         text = _INTERRUPTED if call.id in self._intents else _ABORTED
         return ToolResultBlock(call.id, (TextBlock(text),), is_error=True)
 
-    def _answer(self, results: tuple[ToolResultBlock, ...]) -> None:
-        last = self.messages[-1]
-        if last.role == "tool":
-            self.messages[-1] = msgspec.structs.replace(last, content=last.content + results)
-        else:
-            self._add(Message("tool", results, last.time), NO_ROW)
-
 
 def _last(items: deque[_T], count: int) -> list[_T]:
     return list(islice(reversed(items), count))[::-1]
 
 
 def replay(lines: Iterable[SessionLine]) -> Replay:
-    """All of a file; the caller looks at ``stubs`` and ``bad`` and reports."""
     state = Replay()
     for line in lines:
         state.feed(line)

@@ -1,8 +1,4 @@
-"""What lists want to know of conversations beyond their summaries: where words were said, and what was said last.
-
-Everything here reads files and is for a thread: it goes line by line, so that others come in between, and gives up when
-it is told to. What tools gave back is not searched; it would find everything.
-"""
+"""Full-text search in session files, for a thread: line by line, abortable. Tool results are not searched."""
 
 from __future__ import annotations
 
@@ -76,19 +72,15 @@ def _first(file: BinaryIO, words: list[str], given_up: Callable[[], bool]) -> Me
         for said in _said(line):
             text = said.text.lower()
             if all(word in text for word in words):
-                return MessageExcerpt(said.role, _around(said.text, text.find(words[0])))
+                at = text.find(words[0])
+                start = max(at - _AROUND, 0)
+                if start:
+                    start = said.text.find(" ", start, at) + 1 or start
+                return MessageExcerpt(said.role, ("…" if start else "") + said.text[start : start + _EXCERPT])
     return None
 
 
-def _around(text: str, at: int) -> str:
-    start = max(at - _AROUND, 0)
-    if start:
-        start = text.find(" ", start, at) + 1 or start
-    return ("…" if start else "") + text[start : start + _EXCERPT]
-
-
 def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """Those of bearable length."""
     while line := file.readline(_LONGEST):
         if line.endswith(b"\n") or len(line) < _LONGEST:
             yield line

@@ -1,9 +1,5 @@
-"""One session: the first reader of a running agent, and the transcript as it was when the file was opened.
-
-The file is created at the first message, never earlier. When a call returns, its row is in the file; a row that
-could not be written waits in memory and goes first next time, and the failure is told once. A file that was deleted or
-replaced by somebody else is written again, whole: its descriptor still has everything.
-"""
+"""One session: first subscriber of an agent and writer of its file. The file is created with the first message. Rows
+that cannot be written wait in memory, and a file deleted by another program is written again."""
 
 from __future__ import annotations
 
@@ -66,11 +62,8 @@ class _SessionEntry:
 
 
 class Session:
-    """``read`` takes the events it records; it never raises while ``on_failure`` is set.
-
-    ``on_failure`` is told once when saving stops working and once more if rows are lost at the end; without it
-    the same text is raised as SessionError. ``repairs`` says what opening had to mend, for the user to see.
-    """
+    """Records events; ``read`` does not raise while ``on_failure`` is set, which is called when saving fails and if
+    rows are lost. ``repairs`` lists what opening repaired."""
 
     def __init__(
         self, path: Path, meta: Meta, *, writer: RowWriter | None = None, loaded: Replay | None = None
@@ -175,7 +168,6 @@ class Session:
         return tail
 
     def flush(self) -> None:
-        """Write what waits and make it durable."""
         if self._begun:
             self._drain(sync=True)
 
@@ -222,7 +214,12 @@ class Session:
                 writer.sync()
                 self._failing = False
         except OSError as error:
-            self._failed(error)
+            if not self._failing:
+                self._failing = True
+                self._tell(
+                    f"session {self.path} cannot be saved: {error.strerror or error}; "
+                    "zot keeps the conversation in memory and tries again with each message"
+                )
 
     def _where_its_name_says(self, writer: RowWriter) -> RowWriter:
         """What is written to a file that has lost its name would be gone with the process."""
@@ -234,15 +231,6 @@ class Session:
         where = "at the same place" if new == old else f"as {new}"
         self._tell(f"session {old} was deleted or replaced by another program; zot saved all of it again {where}")
         return self._writer
-
-    def _failed(self, error: OSError) -> None:
-        if self._failing:
-            return
-        self._failing = True
-        self._tell(
-            f"session {self.path} cannot be saved: {error.strerror or error}; "
-            "zot keeps the conversation in memory and tries again with each message"
-        )
 
     def _tell(self, text: str, *, lost: bool = False) -> None:
         if self.on_failure is None:
@@ -270,7 +258,11 @@ def open_session(path: Path) -> Session:
 def _loaded_session(path: Path, writer: RowWriter, loaded: Replay) -> Session:
     stubs = loaded.finish()
     path = Path(os.path.abspath(path))  # whoever embeds zot may change the directory of the process
-    session = Session(path, _meta_of(path, loaded), writer=writer, loaded=loaded)
+    if loaded.meta is None and not loaded.messages:
+        raise SessionCorrupt(f"{path} is not a session: it has neither a `meta` row nor a message")
+    meta = loaded.meta or Meta(path.stem.rpartition("-")[2])
+    meta = msgspec.structs.replace(meta, title=loaded.title or meta.title)
+    session = Session(path, meta, writer=writer, loaded=loaded)
     if loaded.meta is None:
         session.repairs.append(f"{path.name} has lost its first row: its model and directory are unknown")
     if loaded.bad:
@@ -288,14 +280,6 @@ def _keep_aside(path: Path, lines: list[bytes]) -> list[str]:
         what = _count(len(lines), "unreadable line")
         return [f"{what} of {path.name} not copied: {bad_path(path)}: {error.strerror or error}; move that away"]
     return [f"{_count(count, 'unreadable line')} of {path.name} kept in {bad_path(path)}"] if count else []
-
-
-def _meta_of(path: Path, loaded: Replay) -> Meta:
-    """A conversation whose meta row was damaged can still be opened; a file without either is not a session."""
-    if loaded.meta is None and not loaded.messages:
-        raise SessionCorrupt(f"{path} is not a session: it has neither a `meta` row nor a message")
-    meta = loaded.meta or Meta(path.stem.rpartition("-")[2])
-    return msgspec.structs.replace(meta, title=loaded.title or meta.title)
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,10 +1,6 @@
-"""One session file as rows: who writes holds its lock, and who reads passes over what is not a record.
-
-Rows are appended, one ``write`` each on an ``O_APPEND`` descriptor, and nothing is ever truncated: after a torn row
-the next one starts on a new line. An unreadable line stays where it is, for someone who does not know our lock may be
-writing; it is copied once to ``<file>.bad``. The file may come with a repository, and so may its neighbours: only
-regular files are opened, and nothing is written through a link beside it.
-"""
+"""Reads and appends rows of a session file; the writer holds its lock. Nothing is truncated: after a torn row the
+next one starts on a new line, and unreadable lines are copied once to ``<file>.bad``. Only regular files are opened,
+since a repository may contain one."""
 
 from __future__ import annotations
 
@@ -122,10 +118,9 @@ def open_file(path: Path) -> RowWriter:
 
 def _claim(fd: int, path: Path) -> None:
     if not lock(fd):
-        raise SessionLocked(
-            f"session {path} is in use by another zot; end that one or continue in a branch: `zot sessions fork {path}`"
-        )
-    # Whoever deletes a session does so under the lock: a name that is gone now would swallow what we write.
+        fix = f"end that one or continue in a branch: `zot sessions fork {path}`"
+        raise SessionLocked(f"session {path} is in use by another zot; {fix}")
+    # sessions are deleted under the lock; rows written to a deleted file would be lost
     if os.fstat(fd).st_nlink == 0:
         raise SessionError(f"session {path} was deleted by another process")
 
@@ -150,7 +145,6 @@ class SessionLine(msgspec.Struct, frozen=True):
 
 
 def read_lines(file: BinaryIO) -> Iterator[SessionLine]:
-    """Every line that is not blank, in order."""
     offset = 0
     for raw in lines_of(file):
         if not raw.isspace():

@@ -1,7 +1,5 @@
-"""Where sessions live: ``<home>/sessions/<hash of the working directory>/<time>-<id8>.jsonl``.
-
-Making a store touches nothing on disk. Lists are always ordered by the last change, newest first, then by path.
-"""
+"""Location of session files: ``<home>/sessions/<hash of the working directory>/<time>-<id8>.jsonl``. Lists are sorted
+by last change, newest first, then by path."""
 
 from __future__ import annotations
 
@@ -88,11 +86,9 @@ class SessionStore:
             raise
 
     def files(self) -> list[SessionFile]:
-        """The session files of this directory, newest first."""
         return session_files(self.directory)
 
     def newest(self) -> Path | None:
-        """The last changed session that holds a message."""
         return next((file.path for file in self.files() if has_message(file.path)), None)
 
     def summaries(self, *, everywhere: bool = False) -> list[Summary]:

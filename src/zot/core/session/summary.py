@@ -1,7 +1,4 @@
-"""What lists show of sessions: a summary of each, and which was forked from which.
-
-A summary is gathered in one quick pass that does not build the transcript.
-"""
+"""Summaries of sessions for lists, read in one pass without building the transcript, and their fork relations."""
 
 from __future__ import annotations
 
@@ -38,8 +35,8 @@ class DayCost(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """``title`` is the last one given, ``first_text`` how the first prompt begins, ``modified`` in seconds. ``costs``
-    leaves out what a branch has from the session it was forked from; ``cost_usd`` counts it."""
+    """``title`` is the last one, ``first_text`` the start of the first prompt. ``costs`` excludes what a fork copied,
+    ``cost_usd`` does not."""
 
     path: str
     id: str
@@ -178,10 +175,8 @@ class Branch(msgspec.Struct, frozen=True):
 
 
 def branches(summaries: Iterable[Summary]) -> list[Branch]:
-    """Depth first, children in the order of their files; every session appears exactly once.
-
-    Roots have no parent, or one that is not here. Parents in a circle have no root: the first one met becomes it.
-    """
+    """Depth first, children in file order, each session once. Sessions without a known parent are roots; of a cycle,
+    the first."""
     ordered = sorted((s for s in summaries if s.id), key=lambda summary: summary.path)
     ids = {summary.id for summary in ordered}
     children: dict[str, list[Summary]] = {}

@@ -1,8 +1,5 @@
-"""What a session file tells turn by turn, also what compaction and resuming leave out: who said what, and what it cost.
-
-A turn begins with something the user said and goes on until the next. Each knows the number of its first message row
-in the file, which is where a branch would begin.
-"""
+"""Turns of a session file, including those removed by compaction: messages and cost. A turn begins with a user
+message and knows its row, where a branch would begin."""
 
 from __future__ import annotations
 
@@ -34,8 +31,6 @@ class PromptTurn(msgspec.Struct, frozen=True):
 
 
 def turns_of(path: Path) -> list[PromptTurn]:
-    """Raises OSError."""
-
     def numbered() -> Iterator[tuple[int, Message]]:
         number = 0
         with reading(path) as file:

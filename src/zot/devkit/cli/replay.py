@@ -11,7 +11,7 @@ from zot.cli.verb_table import options
 from zot.errors import UsageError
 from zot.features.recording.reader import Recording, read_recording
 from zot.frontends.console import run_loop, say
-from zot.system.plural import counted
+from zot.system.visible_text import counted
 from zot.tui.sanitize import one_line
 
 _SHOWN = 1000

@@ -33,8 +33,8 @@ from zot.frontends.doctor_report import report as doctor_report
 from zot.provider.messages import Message
 from zot.system.checksummed_lines import RECORDING_FORMAT, sealed
 from zot.system.files import zot_home
-from zot.system.plural import counted
 from zot.system.safe_open import reading
+from zot.system.visible_text import counted
 
 SUFFIX = ".zotrec"
 

@@ -19,7 +19,7 @@ from zot.frontends.terminal.screen.call_summary import duration
 from zot.frontends.terminal.screen.notice_area import Notes
 from zot.frontends.terminal.screen.transcript import Transcript
 from zot.frontends.terminal.screen.ui_services import ScreenServices
-from zot.system.plural import counted
+from zot.system.visible_text import counted
 from zot.tui.colour import background_of, depth_of
 from zot.tui.live_region import SettledBlocks
 from zot.tui.markdown import Painter

@@ -1,1 +1,1 @@
-"""Money: what every run has spent, and the limits that are held before a request is made."""
+"""Spending limits and the cost ledger."""

@@ -1,4 +1,4 @@
-"""The budget of a conversation: limits before each model call, and the ledger of what was spent."""
+"""Budget of a conversation: limits before each model call, and the ledger."""
 
 from __future__ import annotations
 
@@ -68,19 +68,18 @@ class BudgetFeature(Feature):
             if self._ledger is None:
                 asyncio.get_running_loop().call_soon(lambda: self.ledger.prepare())
         elif event.usage != Usage():
-            self._record(event.usage)
+            from zot.features.budget.ledger import spent_row
 
-    def _record(self, usage: Usage) -> None:
-        from zot.features.budget.ledger import spent_row
-
-        present, saved = self.conversation.present, self.conversation.session is not None
-        directory = present.directory if saved else ""
-        try:
-            self.ledger.append(spent_row(usage, present.provider, present.model, present.session_id, directory))
-        except OSError as error:
-            if not self._failed:
-                self._failed = True
-                self.notify(f"cannot write the cost ledger: {in_words(error)}")
+            present, saved = self.conversation.present, self.conversation.session is not None
+            directory = present.directory if saved else ""
+            try:
+                self.ledger.append(
+                    spent_row(event.usage, present.provider, present.model, present.session_id, directory)
+                )
+            except OSError as error:
+                if not self._failed:
+                    self._failed = True
+                    self.notify(f"cannot write the cost ledger: {in_words(error)}")
 
     def for_worker(self, config: RunConfig) -> RunConfig:
         """A worker gets what is left of the limit."""

@@ -1,8 +1,4 @@
-"""What all runs of this home spend, day by day: one file of JSON rows for each local day in ``$ZOT_HOME/spend``.
-
-Rows are only ever added, each with one ``write``; ``claims`` adds those of whoever holds a limit. Days older than a
-year are deleted.
-"""
+"""Cost ledger: one append-only JSONL file per local day in ``$ZOT_HOME/spend``, deleted after a year."""
 
 from __future__ import annotations
 
@@ -60,7 +56,6 @@ def spent_row(usage: Usage, provider: str, model: str, session: str, cwd: str) -
 
 
 def today() -> str:
-    """The day as the user's clock has it."""
     return time.strftime("%Y-%m-%d")
 
 
@@ -95,7 +90,6 @@ class Ledger:
             self._fd = -1
 
     def open(self, day: str) -> int:
-        """A day's file, to read it and to add to it."""
         path = self.root / f"{day}{_SUFFIX}"
         try:
             return open_to_append(path, os.O_RDWR)
@@ -117,7 +111,6 @@ def write_row(fd: int, row: msgspec.Struct) -> None:
 
 
 def days(root: Path) -> list[str]:
-    """The days there are files of, oldest first."""
     try:
         names = os.listdir(root)
     except OSError:

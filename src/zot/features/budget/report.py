@@ -1,8 +1,5 @@
-"""What was spent, from sessions and ledgers together, and how one session would have cost without a cache.
-
-A session's file tells what it cost; the ledger adds what was spent without a session, or in one whose file is gone.
-Nothing is counted twice: a row of the ledger whose session has a file is left out, and so is what a branch copied.
-"""
+"""Cost report from sessions and ledgers, and the cost of a session without a cache. Ledger rows whose session has a
+file are not counted twice."""
 
 from __future__ import annotations
 
@@ -26,8 +23,6 @@ NO_PROJECT = "(no session)"
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """What was used of one model on one day in one project."""
-
     day: str
     model: str
     project: str
@@ -63,8 +58,6 @@ def _rows(root: Path, day: str) -> list[ledger.Spent]:
 
 
 class CostRow(msgspec.Struct, frozen=True):
-    """A row of a table."""
-
     label: str
     usage: Usage
     calls: int
@@ -116,13 +109,11 @@ def explained(path: Path, catalog: Catalog) -> list[ExplainedTurn]:
                 case UsageRow(usage=usage):
                     if not turns:
                         turns.append(ExplainedTurn("(before the first prompt)"))
-                    turns[-1] = turns[-1].more(usage, _uncached(usage, model))
+                    if model is not None and model.is_priced:
+                        uncached = model.priced(Usage(usage.context_tokens, usage.output_tokens)).cost_usd
+                    else:
+                        uncached = None if usage.cost_usd or usage.context_tokens else 0.0
+                    turns[-1] = turns[-1].more(usage, uncached)
                 case _:
                     pass
     return turns
-
-
-def _uncached(usage: Usage, model: Model | None) -> float | None:
-    if model is None or not model.is_priced:
-        return None if usage.cost_usd or usage.context_tokens else 0.0
-    return model.priced(Usage(usage.context_tokens, usage.output_tokens)).cost_usd

@@ -1,8 +1,5 @@
-"""What runs side by side have claimed of a day's money: a row in its ledger for each request that is being made.
-
-Whoever holds a limit for the day reads what is new and adds a claim under the file's lock, so that processes side by
-side see each other's; a claim whose process is gone counts no more.
-"""
+"""Reservations of parallel requests against the daily limit: rows in the ledger, added under its lock. Those of ended
+processes do not count."""
 
 from __future__ import annotations
 
@@ -65,8 +62,8 @@ class Claims:
             os.close(fd)
 
     async def reserve(self, usd: float, limit: float) -> tuple[str, float]:
-        """Claim ``usd`` of what is left for today: the reservation's id, empty when there is too little left, and what
-        others have spent or claimed. Raises OSError when that cannot be known."""
+        """Reserve ``usd`` of today's rest: the id, empty if too little is left, and the amount used by others. Raises
+        OSError."""
         fd = self._ledger.open(day := today())
         try:
             # others hold it for a moment only; TimeoutError when one of them was stopped in it

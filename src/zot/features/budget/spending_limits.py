@@ -1,9 +1,5 @@
-"""The limits of what may be spent, held before each request: ``--max-cost``, ``max_cost_session``, ``max_cost_day``.
-
-A request is refused when a limit is reached, when its input alone would go beyond it, and when that cannot be known:
-the model has no price, the ledger cannot be read. What is being asked at the same moment, here or by another process,
-counts as spent already.
-"""
+"""Spending limits, checked before each request: ``--max-cost``, ``max_cost_session``, ``max_cost_day``. A request is
+denied at the limit, if its input alone exceeds it, or if the cost is unknown. Parallel requests count."""
 
 from __future__ import annotations
 
@@ -28,8 +24,7 @@ if TYPE_CHECKING:
 
 
 class Budget:
-    """One for each run: conversations beside the first one ask the same. ``inner`` is asked after it, where somebody
-    else has a word, too."""
+    """One per run, shared by its conversations. ``inner`` is a further guard, called after it."""
 
     def __init__(self, conversation: Conversation, ledger: Ledger, inner: Guard | None = None) -> None:
         self._conversation = conversation
@@ -42,7 +37,12 @@ class Budget:
     async def stream(self, client: Client, request: Request) -> AsyncGenerator[StreamEvent]:
         """The model call, once it is allowed; raises CostLimitReached."""
         session, day = limits(self._conversation)
-        self._check_price(request.model)
+        if not cost_is_known(self._conversation, request.model):
+            raise CostLimitReached(
+                f"no price is known for {request.model.provider}/{request.model.id}, so a cost limit cannot be held;"
+                " write priceInput and priceOutput for it in models.json (0 when it costs nothing),"
+                " or run without a limit"
+            )
         least = self._estimate.least(request)
         elsewhere = sum(feature.spent() for feature in self._conversation.features)
         spent = self._conversation.cost.cost_usd + self._claimed + elsewhere
@@ -63,15 +63,8 @@ class Budget:
         finally:
             self._claimed -= least
             if hold:
-                self._release(hold)
-
-    def _check_price(self, model: Model) -> None:
-        if cost_is_known(self._conversation, model):
-            return
-        raise CostLimitReached(
-            f"no price is known for {model.provider}/{model.id}, so a cost limit cannot be held; write priceInput and"
-            " priceOutput for it in models.json (0 when it costs nothing), or run without a limit"
-        )
+                with suppress(OSError):  # it counts until this process ends
+                    self._claims.release(hold)
 
     # --- the limits
 
@@ -92,10 +85,6 @@ class Budget:
             how = "raise max_cost_day in /settings"
             raise CostLimitReached(_refusal("cost limit for today", limit, taken, least, how))
         return hold
-
-    def _release(self, hold: str) -> None:
-        with suppress(OSError):  # it counts until this process ends
-            self._claims.release(hold)
 
 
 def cost_is_known(conversation: Conversation, model: Model) -> bool:
@@ -145,7 +134,6 @@ class Estimate:
 
 
 def tokens_of(request: Request) -> int:
-    """About how many tokens a request sends."""
     tools = sum(len(tool.name) + len(tool.description) + len(str(tool.schema)) for tool in request.tools)
     characters = len(request.system) + tools + length_of(request.messages)
     blocks = [block for message in request.messages for block in message.content]

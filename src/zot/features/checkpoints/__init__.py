@@ -1,1 +1,1 @@
-"""What the agent did to files, kept so that one can look at it and go back: store, ledger, rewinding."""
+"""File contents before the agent changed them, for ``/rewind`` and ``/diff``."""

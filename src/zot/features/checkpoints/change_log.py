@@ -1,24 +1,19 @@
-"""What happened to which file during which prompt: one file of rows for each session, only ever appended to.
-
-A row of a change is written before the change is made, so that no change is unknown; one that did not happen after all
-is taken back by a later row. A line that is not a row is passed over. A session that was branched off begins with its
-parent's rows up to that moment.
-"""
+"""Append-only log of file changes, one file per session. A row is written before its change and voided by a later row
+if the change did not happen. A branch begins with its parent's rows."""
 
 from __future__ import annotations
 
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from zot.core.session.records import Meta, MetaRow, NotARecord, decode_row
-from zot.features.checkpoints.file_state import FileState, packed, unpacked
-from zot.features.checkpoints.object_store import Objects, digest_of
+from zot.features.checkpoints.file_state import FileState, Objects, digest_of, packed, unpacked
 from zot.system.files import make_private_dir, try_lock
 from zot.system.safe_open import open_to_append, reading
 from zot.system.temp_files import sweep
@@ -37,9 +32,9 @@ class ChangeLogHead(msgspec.Struct, frozen=True, tag="head", omit_defaults=True)
     started: str = ""
 
 
-class Change(msgspec.Struct, frozen=True, tag="change", omit_defaults=True):
-    """During the prompt of this time, ``path`` went from ``before`` to ``after``. ``by`` is the tool, or ``rewind``,
-    which has a time of its own in the place of the prompt's. ``made`` are directories that came with the file."""
+class FileChange(msgspec.Struct, frozen=True, tag="change", omit_defaults=True):
+    """``path`` changed from ``before`` to ``after`` during a prompt, ``by`` a tool or ``rewind``. ``made``: created
+    directories."""
 
     id: str
     prompt: str
@@ -56,8 +51,6 @@ class Change(msgspec.Struct, frozen=True, tag="change", omit_defaults=True):
 
 
 class Void(msgspec.Struct, frozen=True, tag="void"):
-    """The change with this id did not happen."""
-
     id: str
 
 
@@ -69,15 +62,13 @@ class Blind(msgspec.Struct, frozen=True, tag="blind", omit_defaults=True):
     reason: str
 
 
-Row = ChangeLogHead | Change | Void | Blind
-Event = Change | Blind
+Row = ChangeLogHead | FileChange | Void | Blind
+Event = FileChange | Blind
 
 _encoder = msgspec.json.Encoder()
 
 
 class ChangeStorePaths:
-    """Where it all lies: below ``$ZOT_HOME/changes``."""
-
     def __init__(self, home: Path) -> None:
         self.root = home / "changes"
         self.ledgers = self.root / "ledgers"
@@ -125,21 +116,20 @@ def head_of(meta: Meta, file: Path) -> ChangeLogHead:
     return ChangeLogHead(meta.id, packed(str(file)), meta.parent, meta.started)
 
 
-def _decoder() -> Callable[[bytes], Row]:
-    return msgspec.json.Decoder(Row).decode
-
-
 def read_ledger(path: Path) -> tuple[ChangeLogHead | None, list[Event]]:
     """What it says, changes that did not happen left out; nothing when it is not there or cannot be read."""
-    decode = _decoder()
+    decode = msgspec.json.Decoder(Row).decode
     head: ChangeLogHead | None = None
     events: dict[str, Event] = {}
     with suppress(OSError), reading(path) as file:
         while line := file.readline(_LONGEST_LINE):
             try:
-                row = decode(line)
-                if isinstance(row, Change):
-                    _check(row)
+                row: Row = decode(line)
+                if isinstance(row, FileChange):
+                    if not os.path.isabs(row.place) or "\0" in row.place or os.path.normpath(row.place) != row.place:
+                        raise ValueError("not a path")
+                    for place in row.made:
+                        unpacked(place)
             except (msgspec.DecodeError, ValueError, UnicodeError, RecursionError):
                 continue
             match row:
@@ -147,19 +137,11 @@ def read_ledger(path: Path) -> tuple[ChangeLogHead | None, list[Event]]:
                     head = head or row
                 case Void(id=gone):
                     events.pop(gone, None)
-                case Change(id=name):
+                case FileChange(id=name):
                     events[name] = row
                 case Blind():
                     events[f"blind {len(events)} {row.time}"] = row
     return head, list(events.values())
-
-
-def _check(row: Change) -> None:
-    """ValueError for a row zot did not write."""
-    if not os.path.isabs(row.place) or "\0" in row.place or os.path.normpath(row.place) != row.place:
-        raise ValueError("not a path")
-    for place in row.made:
-        unpacked(place)
 
 
 def history(place: ChangeStorePaths, meta: Meta, file: Path) -> list[Event]:
@@ -207,7 +189,10 @@ def prune(place: ChangeStorePaths, capacity: int, *, now: float | None = None, y
             current = time.time() if now is None else now
             if not try_lock(fd):
                 return
-            sizes = _sizes(place)
+            sizes: dict[str, int] = {}
+            for entry in place.objects.all():
+                with suppress(OSError):
+                    sizes[_digest(entry)] = entry.stat(follow_symlinks=False).st_size
             info = os.fstat(fd)
             if info.st_size and current - info.st_mtime < EVERY_S and sum(sizes.values()) <= capacity:
                 return
@@ -217,14 +202,6 @@ def prune(place: ChangeStorePaths, capacity: int, *, now: float | None = None, y
             os.write(fd, b".")
         finally:
             os.close(fd)
-
-
-def _sizes(place: ChangeStorePaths) -> dict[str, int]:
-    sizes: dict[str, int] = {}
-    for entry in place.objects.all():
-        with suppress(OSError):
-            sizes[_digest(entry)] = entry.stat(follow_symlinks=False).st_size
-    return sizes
 
 
 def _digest(entry: os.DirEntry[str]) -> str:
@@ -254,19 +231,18 @@ def _prune(place: ChangeStorePaths, capacity: int, sizes: dict[str, int], now: f
                 left.append((info.st_mtime, info.st_size, entry.path))
             else:
                 os.unlink(entry.path)
-    _drop_oldest(left, capacity)
-    for directory in _directories(place.objects.root):
-        sweep(directory)
-
-
-def _drop_oldest(contents: list[tuple[float, int, str]], capacity: int) -> None:
-    """One session alone has more than fits: what it kept first goes, and rewinding will say that it is gone."""
+    # one session alone exceeds the capacity: its oldest contents go
     room = capacity
-    for _, size, path in sorted(contents, reverse=True):
+    for _, size, path in sorted(left, reverse=True):
         room -= size
         if room < 0:
             with suppress(OSError):
                 os.unlink(path)
+    directories: list[str] = []
+    with suppress(OSError), os.scandir(place.objects.root) as entries:
+        directories = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+    for directory in directories:
+        sweep(directory)
 
 
 def _newest_first(directory: Path) -> list[tuple[Path, float]]:
@@ -280,11 +256,5 @@ def _newest_first(directory: Path) -> list[tuple[Path, float]]:
 
 def _digests(events: list[Event]) -> Iterator[str]:
     for event in events:
-        if isinstance(event, Change):
+        if isinstance(event, FileChange):
             yield from (state.digest for state in (event.before, event.after) if state.digest)
-
-
-def _directories(root: Path) -> list[Path]:
-    with suppress(OSError), os.scandir(root) as entries:
-        return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
-    return []

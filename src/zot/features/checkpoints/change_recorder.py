@@ -1,8 +1,5 @@
-"""Who is told before a tool changes a file: keeps what is there, and writes down what happens.
-
-It never stands in a tool's way: when the store fails, the tool goes on, the user is told once, and the ledger says that
-something happened which cannot be undone. Without a session nothing is kept.
-"""
+"""Records file contents before tools change them. If the store fails, the tool continues, the user is notified once
+and the log has a gap. Without a session nothing is recorded."""
 
 from __future__ import annotations
 
@@ -14,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from zot.features.checkpoints.change_log import (
     Blind,
-    Change,
     ChangeLog,
     ChangeStorePaths,
     Event,
+    FileChange,
     Void,
     head_of,
     history,
@@ -31,10 +28,8 @@ if TYPE_CHECKING:
 
 
 class Keeping:
-    """``session`` is the one of this moment, ``prompt`` the time of what is being worked on, ``tell`` reaches the user.
-
-    ``happened`` fills with what is seen, oldest first, for whoever put a list there; all of it is in the ledger, and a
-    process that lives for weeks is not to hold it, too."""
+    """``session`` and ``prompt`` are the current ones; ``tell`` notifies the user. ``happened``, if set, collects
+    changes; by default they are only in the log, to limit memory."""
 
     def __init__(
         self,
@@ -61,13 +56,16 @@ class Keeping:
 
     # --- what a tool writes
 
-    def about_to_write(self, path: Path, data: bytes, by: str, before: bytes | None = None) -> Change | None:
-        """Keep what is under that name and note what it will be; ``before`` is its content where the tool has it. None
-        when it could not be noted."""
+    def about_to_write(self, path: Path, data: bytes, by: str, before: bytes | None = None) -> FileChange | None:
+        """Store the current content (``before`` if given) and log the change; None if that failed."""
         where = os.path.realpath(path)
         made = tuple(packed(directory) for directory in _missing_parents(where))
         try:
-            was = self._before(where, before)
+            was = (
+                capture(where, self.place.objects)
+                if before is None
+                else of_content(before, os.stat(where).st_mode & 0o7777, self.place.objects)
+            )
             will = of_content(data, was.mode if was.kind == "file" else 0o644, self.place.objects)
             change = self.change(by, where, was, will, made)
             self.append([change])
@@ -76,18 +74,13 @@ class Keeping:
             return None
         return change
 
-    def _before(self, where: str, content: bytes | None) -> FileState:
-        if content is None:
-            return capture(where, self.place.objects)
-        return of_content(content, os.stat(where).st_mode & 0o7777, self.place.objects)
-
-    def did_not_happen(self, change: Change) -> None:
+    def did_not_happen(self, change: FileChange) -> None:
         try:
             self.append([Void(change.id)])
         except OSError as error:
             self._failed(error)
 
-    def written(self, change: Change) -> None:
+    def written(self, change: FileChange) -> None:
         """What is there now is known, so that the next look does not take it for a command's work."""
         if self._watch is not None:
             self._watch.know(change.place, change.after)
@@ -125,13 +118,12 @@ class Keeping:
 
     def change(
         self, by: str, path: str, before: FileState, after: FileState, made: tuple[str, ...] = (), prompt: str = ""
-    ) -> Change:
+    ) -> FileChange:
         self._number += 1
         name = f"{os.getpid()}-{self._number}-{os.urandom(4).hex()}"
-        return Change(name, prompt or self.prompt(), utc_now(), by, packed(path), before, after, made)
+        return FileChange(name, prompt or self.prompt(), utc_now(), by, packed(path), before, after, made)
 
     def append(self, rows: Sequence[Event | Void]) -> None:
-        """Raises OSError."""
         ledger = self._current()
         if ledger is None:
             return
@@ -143,10 +135,15 @@ class Keeping:
                     self.happened[:] = [event for event in self.happened if getattr(event, "id", "") != row.id]
                 else:
                     self.happened.append(row)
-        self._tidy()
+        if self.tidying is not None and self.place.objects.added < self._capacity // 4:
+            return
+        self.place.objects.added = 0
+        from zot.features.checkpoints.change_log import prune
+
+        self.tidying = Thread(target=prune, args=(self.place, self._capacity), name="zot prunes", daemon=True)
+        self.tidying.start()
 
     def sync(self) -> None:
-        """Raises OSError."""
         if self._ledger is not None:
             self._ledger.sync()
 
@@ -177,16 +174,6 @@ class Keeping:
             reason = error.strerror or str(error)
             where = self.place.root
             self._tell(f"what files were before cannot be kept in {where}: {reason}; /rewind will not have it")
-
-    def _tidy(self) -> None:
-        """Once in a process, and again when much was added: beside the work, for nobody waits for it."""
-        if self.tidying is not None and self.place.objects.added < self._capacity // 4:
-            return
-        self.place.objects.added = 0
-        from zot.features.checkpoints.change_log import prune
-
-        self.tidying = Thread(target=prune, args=(self.place, self._capacity), name="zot prunes", daemon=True)
-        self.tidying.start()
 
 
 def _missing_parents(path: str) -> list[str]:

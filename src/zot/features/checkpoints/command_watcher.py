@@ -1,9 +1,6 @@
-"""What commands change: the project is looked at before and after one, and what differs is what it did.
-
-A look takes names, sizes and times, not contents. What a file held before is known from the store, from git where the
-file was as git has it, or because it was kept before the command, within limits; where none of these knows, the ledger
-says so. A project that is too large, or takes too long, is not looked at again.
-"""
+"""Detects file changes of commands by comparing names, sizes and times before and after. Old contents come from the
+store, from git, or from copies made before the command, within limits. Projects that are too large are not scanned
+again."""
 
 from __future__ import annotations
 
@@ -22,9 +19,8 @@ from typing import NamedTuple
 import msgspec
 
 from zot.agent.tools.ignore import Ignores, of_parents
-from zot.features.checkpoints.file_state import MISSING, FileState, capture, of_content
+from zot.features.checkpoints.file_state import MISSING, FileState, Objects, capture, of_content
 from zot.features.checkpoints.file_state import look as recognise
-from zot.features.checkpoints.object_store import Objects
 from zot.system.files import find_program
 from zot.system.safe_open import read_whole
 
@@ -117,7 +113,6 @@ class CommandWatch:
         self._cost = time.monotonic() - started
 
     def know(self, path: str, state: FileState) -> None:
-        """A tool has put this there."""
         try:
             info = os.lstat(path)
         except OSError:
@@ -168,13 +163,14 @@ class CommandWatch:
         with self._lock:
             before = self._listing
             now = self._look()
-            touched = [path for path, info in now.items() if path not in before or _differ(before[path], info)]
+            touched = [path for path, info in now.items() if path not in before or _stamp(before[path]) != _stamp(info)]
             touched += [path for path in before if path not in now]
             blind: list[str] = []
             if len(touched) > MOST_CHANGES:
                 blind.append(f"a command changed {len(touched):,} files, and {MOST_CHANGES:,} of them were kept")
                 touched = touched[:MOST_CHANGES]
-            contents = self._contents(path for path in touched if path in before)
+            known = (self._known.get(path) for path in touched if path in before)
+            contents = self._index.contents(one.what for one in known if one is not None and isinstance(one.what, str))
             room = MOST_AFTER
             changes: list[tuple[str, FileState, FileState]] = []
             for path in touched:
@@ -195,10 +191,6 @@ class CommandWatch:
         will = capture(path, self._objects) if small else msgspec.structs.replace(recognise(path), why=_why(info))
         self._known[path] = Known(_stamp(info), will if small else _not_kept(info))
         return will
-
-    def _contents(self, paths: Iterable[str]) -> dict[str, bytes]:
-        known = (self._known.get(path) for path in paths)
-        return self._index.contents(one.what for one in known if one is not None and isinstance(one.what, str))
 
     def _was(self, path: str, info: os.stat_result | None, contents: dict[str, bytes]) -> FileState:
         if info is None:
@@ -221,8 +213,8 @@ _NOT_LOOKED_AT = frozenset({".git", "__pycache__", "node_modules", ".pytest_cach
 
 
 def look(root: str, own: str, known: Collection[str] = (), outside: Ignores | None = None) -> dict[str, os.stat_result]:
-    """Every file and link below ``root`` but what git would ignore; TooMuch when there is no end to it. What is
-    ``known`` to belong to them is not judged again; ``outside`` is what directories above say."""
+    """All files and links below ``root`` that git does not ignore; TooMuch if too many. ``known`` ones are not checked
+    again; ``outside``: ignore rules from above."""
     found: dict[str, os.stat_result] = {}
     clock = _Clock()
     waiting: list[tuple[str, Ignores | None]] = [(root, outside)]
@@ -271,10 +263,6 @@ def _stamp(info: os.stat_result) -> Stamp:
     return info.st_mode, info.st_size, info.st_mtime_ns, info.st_ino
 
 
-def _differ(one: os.stat_result, two: os.stat_result) -> bool:
-    return _stamp(one) != _stamp(two)
-
-
 def _not_kept(info: os.stat_result) -> FileState:
     return FileState("file", "", info.st_size, stat.S_IMODE(info.st_mode), why=_why(info))
 
@@ -313,7 +301,6 @@ class GitIndex:
         self._entries: dict[str, IndexEntry] = {}
 
     def refresh(self) -> None:
-        """Read it again if it is another one."""
         if not self._git:
             return
         path = os.path.join(self._git, "index")

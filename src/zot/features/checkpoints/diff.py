@@ -1,7 +1,4 @@
-"""What changes come to: per file its state at first and at last, lines added and removed, and the rows of a diff.
-
-Everything is taken from what was kept when it happened, so that later changes by others do not show here.
-"""
+"""Differences between recorded states: first and last state per file, counts and diff lines."""
 
 from __future__ import annotations
 
@@ -10,9 +7,8 @@ from typing import Literal
 
 import msgspec
 
-from zot.features.checkpoints.change_log import Change, Event
-from zot.features.checkpoints.file_state import FileState
-from zot.features.checkpoints.object_store import Objects
+from zot.features.checkpoints.change_log import Event, FileChange
+from zot.features.checkpoints.file_state import FileState, Objects
 
 CONTEXT = 3
 _MOST_COMPARED = 1_000_000  # old times new lines; beyond, what differs is shown as one block
@@ -21,8 +17,6 @@ _SNIFFED = 8_192
 
 
 class FileDifference(msgspec.Struct, frozen=True):
-    """One file over several changes."""
-
     path: str
     before: FileState
     after: FileState
@@ -53,10 +47,10 @@ class DiffLines(msgspec.Struct, frozen=True):
 
 def differences(events: Iterable[Event]) -> list[FileDifference]:
     """By path; what is as it was before is left out."""
-    first: dict[str, Change] = {}
-    last: dict[str, Change] = {}
+    first: dict[str, FileChange] = {}
+    last: dict[str, FileChange] = {}
     for event in events:
-        if isinstance(event, Change):
+        if isinstance(event, FileChange):
             first.setdefault(event.place, event)
             last[event.place] = event
     found = (FileDifference(path, first[path].before, last[path].after) for path in sorted(first))

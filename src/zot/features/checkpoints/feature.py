@@ -1,4 +1,4 @@
-"""Checkpoints: what files were before tools changed them, for ``/rewind``, ``/diff`` and the SDK."""
+"""Checkpoints in a conversation, for ``/rewind``, ``/diff`` and the SDK."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ async def file_changes(conversation: Conversation, prompt: int = 0) -> Changes:
 async def rewind(
     conversation: Conversation, prompt: int, what: str = "both", *, overwrite: bool = False, dry_run: bool = False
 ) -> Rewound:
-    """Go back to before the prompt of this number: ``both``, ``files`` or ``conversation``; 0 undoes the last restore
-    of files. Files that others changed are named, and overwritten only if ``overwrite``. AgentBusy during work."""
+    """Rewind to before this prompt: ``both``, ``files`` or ``conversation``; 0 undoes the last restore of files.
+    ``overwrite`` includes files changed by others. AgentBusy during work."""
     from zot.features.checkpoints.rewind import rewind
 
     if conversation.busy:

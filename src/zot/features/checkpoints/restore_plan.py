@@ -1,9 +1,5 @@
-"""Going back: what every file was before a prompt, what stands in the way, and making it so.
-
-The plan is made from the ledger and from what is there now, and changes nothing. Carrying it out keeps what it will
-overwrite, writes down what it will do, and only then touches a file; so it can be undone, and one that was killed is
-finished by doing it again.
-"""
+"""Plans and executes a rewind. The plan changes nothing; executing it stores what it overwrites and logs it first, so
+that it can be undone, or repeated after a kill."""
 
 from __future__ import annotations
 
@@ -15,11 +11,10 @@ from typing import Literal
 import msgspec
 
 from zot.core.session.turn_history import PromptTurn
-from zot.features.checkpoints.change_log import Blind, Change, Event
+from zot.features.checkpoints.change_log import Blind, Event, FileChange
 from zot.features.checkpoints.change_recorder import Keeping
 from zot.features.checkpoints.diff import Counted, counted, differences, figures
-from zot.features.checkpoints.file_state import MISSING, FileState, capture, look, restore, unpacked
-from zot.features.checkpoints.object_store import Objects
+from zot.features.checkpoints.file_state import MISSING, FileState, Objects, capture, look, restore, unpacked
 from zot.provider.messages import utc_now
 
 REWIND = "rewind"  # who changed it, in a ledger
@@ -28,8 +23,7 @@ Verdict = Literal["restore", "remove", "recreate", "same", "changed", "lost"]
 
 
 class Item(msgspec.Struct, frozen=True):
-    """One file. ``changed``: what is there is not what zot left, so somebody else changed it; ``lost``: what it was is
-    not known, and ``why`` says why."""
+    """One file. ``changed``: modified by others; ``lost``: its old content is unknown, ``why`` says why."""
 
     path: str
     verdict: Verdict
@@ -57,21 +51,18 @@ class RestorePlan(msgspec.Struct, frozen=True):
 
 
 class RestoreReport(msgspec.Struct, frozen=True):
-    """What was done. ``failed`` has the path and the reason."""
-
     done: tuple[Item, ...]
     failed: tuple[tuple[str, str], ...] = ()
 
 
 def since(events: Iterable[Event], prompt: str) -> list[Event]:
-    """What happened during this prompt and later."""
     return [event for event in events if event.prompt >= prompt]
 
 
 def plan(events: Sequence[Event], prompt: str, objects: Objects) -> RestorePlan:
     """How to get to what was before the prompt of this time."""
-    first: dict[str, Change] = {}
-    last: dict[str, Change] = {}
+    first: dict[str, FileChange] = {}
+    last: dict[str, FileChange] = {}
     made: dict[str, tuple[str, ...]] = {}
     blind: dict[str, None] = {}
     for event in since(events, prompt):
@@ -85,7 +76,7 @@ def plan(events: Sequence[Event], prompt: str, objects: Objects) -> RestorePlan:
     return RestorePlan(tuple(items), tuple(blind))
 
 
-def _left(last: Change) -> tuple[FileState, ...]:
+def _left(last: FileChange) -> tuple[FileState, ...]:
     """As what zot may have left it: a rewinding may have been killed before it came to this file."""
     return (last.after, last.before) if last.by == REWIND else (last.after,)
 
@@ -113,7 +104,7 @@ def _item(path: str, target: FileState, left: tuple[FileState, ...], made: tuple
 def carry_out(keeping: Keeping, items: Sequence[Item]) -> RestoreReport:
     """Make it so. What cannot be kept is not overwritten; raises OSError when nothing can be written down."""
     now = utc_now()
-    ready: list[tuple[Item, Change]] = []
+    ready: list[tuple[Item, FileChange]] = []
     failed: list[tuple[str, str]] = []
     for item in items:
         current = capture(item.path, keeping.place.objects)
@@ -133,19 +124,14 @@ def carry_out(keeping: Keeping, items: Sequence[Item]) -> RestoreReport:
             keeping.did_not_happen(change)
             continue
         keeping.written(change)
-        _remove_made(item)
+        if item.target == MISSING:
+            # directories that were created with the file are removed with it if they are empty
+            for directory in sorted({unpacked(place) for place in item.made}, key=len, reverse=True):
+                with suppress(OSError, ValueError):
+                    if os.path.commonpath([directory, item.path]) == directory:
+                        os.rmdir(directory)
         done.append(item)
     return RestoreReport(tuple(done), tuple(failed))
-
-
-def _remove_made(item: Item) -> None:
-    """Directories that came with a file go with it, if nothing else is in them."""
-    if item.target != MISSING:
-        return
-    for directory in sorted({unpacked(place) for place in item.made}, key=len, reverse=True):
-        with suppress(OSError, ValueError):
-            if os.path.commonpath([directory, item.path]) == directory:
-                os.rmdir(directory)
 
 
 # Points to go back to: each prompt with its changes, and each rewind, to undo it.
@@ -163,7 +149,6 @@ class Point(msgspec.Struct, frozen=True):
 
 
 def points(turns: Sequence[PromptTurn], events: Sequence[Event], objects: Objects) -> list[Point]:
-    """In the order in which it happened."""
     by_prompt: dict[str, list[Event]] = {}
     rewound: dict[str, list[Event]] = {}
     for event in events:

@@ -1,7 +1,5 @@
-"""Going back in a running conversation, and what its prompts changed: one story for the terminal, RPC and the SDK.
-
-Files that others changed meanwhile are named and left alone unless asked for; the conversation only ever branches off.
-"""
+"""Rewinds a conversation and lists changes per prompt, for terminal, RPC and SDK. Files changed by others are skipped
+unless requested; the conversation branches."""
 
 from __future__ import annotations
 
@@ -12,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from zot.core.session.turn_history import PromptTurn, turns_of
 from zot.errors import UsageError, ZotError
-from zot.features.checkpoints.change_log import Blind, Change, Event
+from zot.features.checkpoints.change_log import Blind, Event, FileChange
 from zot.features.checkpoints.diff import Counted, DiffLines, counted, diff_lines, differences
-from zot.features.checkpoints.object_store import Objects
+from zot.features.checkpoints.file_state import Objects
 from zot.features.checkpoints.restore_plan import (
     DONE,
     Item,
@@ -55,7 +53,6 @@ def session_file(conversation: Conversation) -> Path:
 
 
 def places(conversation: Conversation, path: Path) -> tuple[list[PromptTurn], list[Point]]:
-    """Every prompt with what it changed, and every rewinding."""
     keeping, turns = change_recorder(conversation), turns_of(path)
     if keeping is None:
         return turns, points(turns, [], Objects(path))
@@ -72,7 +69,7 @@ def events_of(events: Sequence[Event], turns: Sequence[PromptTurn], number: int)
 
 def last_changing(events: Sequence[Event], turns: Sequence[PromptTurn]) -> int:
     """The number of the last prompt that changed a file; 0 when none did."""
-    changing = {event.prompt for event in events if isinstance(event, Change)}
+    changing = {event.prompt for event in events if isinstance(event, FileChange)}
     return next((number for number in range(len(turns), 0, -1) if turns[number - 1].prompt.time in changing), 0)
 
 
@@ -117,7 +114,11 @@ async def rewind(
     if what not in WAYS:
         raise UsageError(f'unknown way to rewind "{what}": expected one of {", ".join(WAYS)}')
     turns, found = await asyncio.to_thread(places, conversation, session_file(conversation))
-    point = _point(found, number)
+    matching = [point for point in found if point.number == number]
+    if not matching:
+        last = max((point.number for point in found), default=0)
+        raise UsageError(f"there is no prompt {number}: there are {last}" if number else "nothing was rewound yet")
+    point = matching[-1]
     what = what if number else "files"
     text = turns[number - 1].prompt.text() if number else ""
     if dry_run:
@@ -137,14 +138,6 @@ async def rewind(
     return wire.Rewound(files=files, unknown=blind, text=text)
 
 
-def _point(found: Sequence[Point], number: int) -> Point:
-    matching = [point for point in found if point.number == number]
-    if not matching:
-        last = max((point.number for point in found), default=0)
-        raise UsageError(f"there is no prompt {number}: there are {last}" if number else "nothing was rewound yet")
-    return matching[-1]
-
-
 def _file(item: Item, overwrite: bool) -> wire.RewoundFile:
     left = item.verdict == "lost" or (item.verdict == "changed" and not overwrite)
     outcome = ("lost" if item.verdict == "lost" else "conflict") if left else DONE[item.verdict]
@@ -159,19 +152,19 @@ def changes_in(conversation: Conversation, path: Path, number: int) -> wire.Chan
         raise UsageError(f"there is no prompt {number}: there are {len(turns)}")
     chosen = events_of(keeping.history(), turns, number) if keeping is not None else []
     return wire.Changes(
-        prompts=tuple(_prompt(point) for point in found if point.number),
+        prompts=tuple(
+            wire.PromptChanges(
+                prompt=point.number,
+                text=point.text,
+                files=len(point.files),
+                added=sum(one.added for one in point.files),
+                removed=sum(one.removed for one in point.files),
+            )
+            for point in found
+            if point.number
+        ),
         files=_changed(keeping, chosen) if keeping is not None else (),
         unknown=tuple(dict.fromkeys(event.reason for event in chosen if isinstance(event, Blind))),
-    )
-
-
-def _prompt(point: Point) -> wire.PromptChanges:
-    return wire.PromptChanges(
-        prompt=point.number,
-        text=point.text,
-        files=len(point.files),
-        added=sum(one.added for one in point.files),
-        removed=sum(one.removed for one in point.files),
     )
 
 
@@ -199,5 +192,4 @@ def _hunk(run: DiffLines) -> str:
 
 
 def _shown(path: str) -> str:
-    """As JSON can carry it."""
     return os.fsencode(path).decode("utf-8", "replace")

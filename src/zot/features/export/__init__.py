@@ -1,1 +1,1 @@
-"""A conversation as a page for people: Markdown, or HTML that needs nothing but itself."""
+"""Exports a conversation as Markdown or as a self-contained HTML page."""

@@ -1,8 +1,5 @@
-"""What a page shows of a conversation, in order: who said what, each call with its result. Pages read no messages.
-
-The whole file is told, also what compaction left out for the model. Thinking is not: it was not said to anybody. What
-would drive a terminal is removed, because a page may be shown in one.
-"""
+"""Entries of an exported page: messages and calls with results, including compacted ones, without thinking. Terminal
+control sequences are removed."""
 
 from __future__ import annotations
 
@@ -119,7 +116,6 @@ def _head(call: ToolCallBlock) -> str:
 
 
 def plain(text: str) -> str:
-    """Without escape sequences and without colours."""
     return _STYLE.sub("", sanitize(text))
 
 

@@ -1,4 +1,4 @@
-"""A session, a format and a destination become a file: never in the place of another, and for its owner's eyes only."""
+"""Exports a session to a new private file, and the Markdown format."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ def format_named(text: str) -> Format | None:
 
 
 def format_of(destination: str, default: Format) -> Format:
-    """By the ending of a name."""
     return format_named(os.path.splitext(destination.strip("\"' "))[1]) or default
 
 
@@ -102,7 +101,8 @@ def _body(entries: tuple[DocumentEntry, ...]) -> Iterator[str]:
 
 def _call(entry: DocumentEntry) -> Iterator[str]:
     mark = "✖" if entry.failed else "●"
-    yield f"<details><summary>{mark} <code>{_html(entry.head)}</code></summary>"
+    head = entry.head.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    yield f"<details><summary>{mark} <code>{head}</code></summary>"
     yield ""
     yield fenced(entry.text, "diff" if entry.diff else "")
     yield from _images(entry)
@@ -124,10 +124,6 @@ def fenced(text: str, language: str = "") -> str:
 
 def _escaped(text: str) -> str:
     return re.sub(r"([\\`*_<>\[\]#])", r"\\\1", text)
-
-
-def _html(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 # What should not leave the machine with a page: credentials zot knows or recognises, addresses of people, and where
@@ -163,8 +159,8 @@ _KEPT_KEYS = frozenset({"type", "id", "call_id", "time", "role", "mime_type", "d
 
 
 class Redaction:
-    """``secrets`` are known word for word; ``places`` are paths with what to write in their stead, the longest first.
-    Without ``shapes``, what only looks like a secret stays."""
+    """``secrets`` are exact texts, ``places`` paths with replacements, longest first. ``shapes`` also redacts what
+    looks like a secret."""
 
     def __init__(
         self, secrets: Collection[str] = (), places: Collection[tuple[str, str]] = (), *, shapes: bool = True

@@ -1,8 +1,4 @@
-"""A document as one HTML file: no script, no address, nothing loaded; it is light or dark as its reader likes it.
-
-Everything in it was written by a model, a tool or a stranger. It is escaped, links go only where a browser may go, and
-the page itself forbids scripts and requests.
-"""
+"""The HTML format: one file without scripts or requests. All content is untrusted and escaped."""
 
 from __future__ import annotations
 
@@ -87,28 +83,21 @@ def _body(entries: tuple[DocumentEntry, ...]) -> Iterator[str]:
     before = ""
     for entry in entries:
         if entry.kind == "call":
-            yield _call(entry)
+            mark, state = ("✖", ' class="failed"') if entry.failed else ("●", "")
+            opened = " open" if entry.diff else ""
+            body = "".join(_diff_rows(entry.text)) if entry.diff else escape(entry.text)
+            summary = f"<summary>{mark} <code>{escape(entry.head)}</code></summary>"
+            yield f"<details{state}{opened}>{summary}<pre>{body}</pre>{_images(entry)}</details>"
         else:
             told = entry.kind == "answer" and before in ("answer", "call")  # it goes on, nobody else has spoken
             time = f" · {entry.time}" if entry.time else ""
             who = "" if told else f'<div class="who">{_LABELS[entry.kind]}{time}</div>'
-            yield f'<section class="{entry.kind}">{who}<div class="said">{_said(entry)}{_images(entry)}</div></section>'
+            if entry.kind == "prompt":  # shown as it was typed
+                said = escape(entry.text.strip("\n"))
+            else:
+                said = f"<pre>{escape(entry.text)}</pre>" if entry.kind == "command" else rendered(entry.text)
+            yield f'<section class="{entry.kind}">{who}<div class="said">{said}{_images(entry)}</div></section>'
         before = entry.kind
-
-
-def _said(entry: DocumentEntry) -> str:
-    """What a person typed is shown as it was typed."""
-    if entry.kind == "prompt":
-        return escape(entry.text.strip("\n"))
-    return f"<pre>{escape(entry.text)}</pre>" if entry.kind == "command" else rendered(entry.text)
-
-
-def _call(entry: DocumentEntry) -> str:
-    mark, state = ("✖", ' class="failed"') if entry.failed else ("●", "")
-    opened = " open" if entry.diff else ""
-    body = "".join(_diff_rows(entry.text)) if entry.diff else escape(entry.text)
-    summary = f"<summary>{mark} <code>{escape(entry.head)}</code></summary>"
-    return f"<details{state}{opened}>{summary}<pre>{body}</pre>{_images(entry)}</details>"
 
 
 def _diff_rows(text: str) -> Iterator[str]:
@@ -133,7 +122,6 @@ _STYLES = {"bold": "strong", "italic": "em", "strike": "s"}
 
 
 def rendered(text: str, depth: int = _DEEPEST) -> str:
-    """A whole text."""
     found = markdown.blocks(text.split("\n"))
     pieces: list[str] = []
     while found:
@@ -153,7 +141,11 @@ def _block(block: markdown.MarkdownBlock, depth: int) -> str:
         case "rule":
             return "<hr>"
         case "table":
-            return _table(block.lines)
+            header = table.cells_of(block.lines[0])
+            rows = [[*table.cells_of(line), *[""] * len(header)][: len(header)] for line in block.lines[2:]]
+            head = "".join(f"<th>{spans(cell)}</th>" for cell in header)
+            body = "".join(f"<tr>{''.join(f'<td>{spans(cell)}</td>' for cell in row)}</tr>" for row in rows)
+            return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         case "quote" if depth:
             return f"<blockquote>{rendered(markdown.unquoted(block), depth - 1)}</blockquote>"
         case _:
@@ -163,14 +155,6 @@ def _block(block: markdown.MarkdownBlock, depth: int) -> str:
 def _lines(lines: Sequence[str]) -> str:
     """Lines stay lines, as models mean them."""
     return spans("\n".join(line.strip() for line in lines)).replace("\n", "<br>\n")
-
-
-def _table(lines: Sequence[str]) -> str:
-    header = table.cells_of(lines[0])
-    rows = [[*table.cells_of(line), *[""] * len(header)][: len(header)] for line in lines[2:]]
-    head = "".join(f"<th>{spans(cell)}</th>" for cell in header)
-    body = "".join(f"<tr>{''.join(f'<td>{spans(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _list(items: Sequence[markdown.MarkdownBlock]) -> str:
@@ -194,7 +178,6 @@ def _list(items: Sequence[markdown.MarkdownBlock]) -> str:
 
 
 def spans(text: str, depth: int = _DEEPEST) -> str:
-    """Styles and links inside a paragraph."""
     return "".join(_span(span, depth) for span in inline.spans(text)) if depth else escape(text)
 
 

@@ -1,1 +1,1 @@
-"""The extension host: `host` is its face, `loading` says what a run has, `process` keeps one extension going."""
+"""Extension processes: ``host`` runs them, ``loader`` finds them on disk, ``install`` copies and records them."""

@@ -1,9 +1,5 @@
-"""Python extensions are compiled when they arrive, not when they start: into ``$ZOT_HOME/pycache``, never beside them.
-
-Whoever installs, makes, updates or trusts one calls ``compile_ahead``; the author's SDK finds the result (``zot.ext``).
-The extension's own interpreter compiles and runs nothing of it. What cannot be compiled is compiled at the start, as
-ever: a failure here is a line in the extension's log and nothing more.
-"""
+"""Compiles Python extensions to ``$ZOT_HOME/pycache`` when they are installed or trusted; ``zot.ext`` loads the
+result. The extension's own interpreter compiles without running anything. Failures only go to the extension's log."""
 
 from __future__ import annotations
 
@@ -51,7 +47,13 @@ def compile_ahead(manifest: Manifest, home: Path) -> None:
             umask=0o077,
         )
         if done.returncode:
-            _note(home, manifest.name, done.stdout)
+            with suppress(OSError):
+                make_private_dir(log_path(home, manifest.name).parent)
+                fd = open_to_append(log_path(home, manifest.name))
+                try:
+                    os.write(fd, b"[zot] not everything could be compiled ahead of the start:\n" + done.stdout[:20_000])
+                finally:
+                    os.close(fd)
 
 
 def forget_bytecode(directory: Path, home: Path) -> None:
@@ -87,13 +89,3 @@ def _lies_in(program: Path, directory: Path) -> bool:
     """Whether it came with the extension, or with the project it is part of."""
     place = directory.parents[2] if directory.parts[-3:-1] == (".zot", "extensions") else directory
     return any(Path(path).is_relative_to(place) for path in (os.path.abspath(program), os.path.realpath(program)))
-
-
-def _note(home: Path, name: str, output: bytes) -> None:
-    with suppress(OSError):
-        make_private_dir(log_path(home, name).parent)
-        fd = open_to_append(log_path(home, name))
-        try:
-            os.write(fd, b"[zot] not everything could be compiled ahead of the start:\n" + output[:20_000])
-        finally:
-            os.close(fd)

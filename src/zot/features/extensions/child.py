@@ -1,10 +1,6 @@
-"""One extension as the host sees it: a small state machine over the lives of its process.
-
-    starting → greeting → ready → (stopping | gone | restarting → starting …)
-
-``starting`` waits for ``hello``; ``greeting`` is acknowledged and registering; ``gone`` is final until a reload. What
-it registered belongs to one life and leaves with it; that it is a guard, and what it guarded, is never forgotten.
-"""
+"""One extension: a state machine over the lives of its process, starting → greeting → ready → (stopping | gone |
+restarting → starting). ``starting`` waits for ``hello``, ``greeting`` registers, ``gone`` lasts until a reload.
+Registrations end with a life; being a guard does not."""
 
 from __future__ import annotations
 
@@ -55,8 +51,6 @@ def new_id() -> str:
 
 
 class ChildOwner(Protocol):
-    """What a child needs of the host."""
-
     home: Path
     diagnostics: Diagnostics
     start_process: Callable[..., JsonLineProcess]
@@ -91,9 +85,7 @@ class ChildOwner(Protocol):
 
     def ended(self, child: ExtensionChild) -> None: ...
 
-    def gone(self, child: ExtensionChild, reason: str) -> None:
-        """Its process can no longer be reached; ``reason`` is why zot gave it up, empty when it ended by itself."""
-        ...
+    def gone(self, child: ExtensionChild, reason: str) -> None: ...
 
     def exited(self, child: ExtensionChild, code: int | None) -> None: ...
 
@@ -117,11 +109,8 @@ class Restarts:
 
 
 class ExtensionChild:
-    """``before``: the child that this one replaces at a reload.
-
-    ``settled`` is set once it is ready or has failed; ``guarded`` is what it asked to intercept in any of its lives.
-    One that was a guard before, in this run or another, counts as one until its next hello.
-    """
+    """``before``: the child this one replaces. ``settled``: ready or failed. ``guarded``: everything it ever
+    intercepted. A former guard counts as one until its next hello."""
 
     def __init__(self, entry: DiscoveredExtension, owner: ChildOwner, *, before: ExtensionChild | None = None) -> None:
         self.entry = entry
@@ -167,19 +156,17 @@ class ExtensionChild:
 
     @property
     def alive(self) -> bool:
-        """It has said hello and is not being stopped yet."""
         return self.state in ("greeting", "ready")
 
     def intercepting(self, event: str) -> bool:
-        """Whether it is to be asked. A guard is, even while it is not running, about what it guarded before; and about
-        tool calls until it has said, with ``ready``, that it guards something else."""
+        """Whether to call it. A guard is called even while it is not running, for what it guarded before, and for tool
+        calls until ``ready`` says otherwise."""
         if not self.guard:
             return self.alive and event in self.intercepts
         chosen = self._said_ready and bool(self.intercepts)
         return event in self.guarded or (event == "tool_call" and not chosen)
 
     def send(self, frame: extension_frames.Frame) -> bool:
-        """Queue a frame; False when it cannot be delivered."""
         return self.alive and self._write(encode(frame))
 
     def send_line(self, line: bytes) -> bool:
@@ -202,7 +189,6 @@ class ExtensionChild:
             del self._open_questions[key]
 
     def fault(self, kind: str, text: str) -> None:
-        """Something it did wrong: into its log, and once before the user's eyes."""
         self.log.fault(kind, text)
 
     # --- its lives
@@ -378,7 +364,16 @@ class ExtensionChild:
         if hello.name != self.name:
             self.log.write(f"hello says {hello.name!r}; the manifest's name {self.name!r} is used")
         self.capabilities = frozenset(hello.capabilities)
-        self._judge_guard("guard" in self.capabilities and self._may_guard())
+        declared = "guard" in self.capabilities and self._may_guard()
+        if self.manifest.guard:
+            pass
+        elif declared:
+            self.guard = True
+            self._owner.guard_declared(self)
+        elif self._presumed:
+            self.guard = False
+            self._owner.guard_resigned(self)
+        self._presumed = False
         if self.guard and not self._private:
             # A guard that nobody knew of talks through pipes; its next life, and every later one, has private streams
             self.log.write("says that it is a guard: it is remembered, and started once more with streams of its own")
@@ -397,18 +392,6 @@ class ExtensionChild:
         if not allowed:
             self.fault("permissions", "says that it is a guard, and its permissions do not allow it to intercept")
         return allowed
-
-    def _judge_guard(self, declared: bool) -> None:
-        """What a hello says binds from now on; what was only presumed ends with a hello that does not say so."""
-        if self.manifest.guard:
-            pass
-        elif declared:
-            self.guard = True
-            self._owner.guard_declared(self)
-        elif self._presumed:
-            self.guard = False
-            self._owner.guard_resigned(self)
-        self._presumed = False
 
     def _watch_for_silence(self) -> None:
         """Every 250 ms: a child that has said nothing since the last look counts as ready."""
@@ -494,10 +477,7 @@ class ExtensionChild:
                 self._owner.received(self, frame)
 
     def _answered(self, kind: Kind, answer: Answer) -> None:
-        """An answer nobody waits for (late, a second one, the wrong kind) is dropped and reported.
-
-        With an id nobody ever asked with, it was meant for the one open question of its kind, which fails.
-        """
+        """Unexpected answers are dropped and reported. An unknown id fails the only open question of its kind."""
         question = self._open_questions.get((kind, answer.id))
         if question is not None and not question.done():
             question.set_result(answer)
@@ -508,10 +488,8 @@ class ExtensionChild:
             self._fail_only(kind, BadFrame(text))
 
     def _fail_only(self, kind: Kind, error: ExtensionError) -> None:
-        """If exactly one question of this kind is open, there will be no answer to it.
-
-        Interceptions wait for the real one: whoever writes into the pipe of a child must not decide for it.
-        """
+        """Fail the only open question of this kind. Interceptions keep waiting: a writer into the child's pipe must
+        not decide for it."""
         if kind == "intercept":
             return
         waiting = [each for (of, _), each in self._open_questions.items() if of == kind and not each.done()]
@@ -522,15 +500,6 @@ class ExtensionChild:
         """Unless a right answer follows on the heels of the wrong one."""
         loop = asyncio.get_running_loop()
         loop.call_later(_SECOND_THOUGHTS, lambda: question.done() or question.set_exception(error))
-
-    def _fail_meant(self, line: bytes, error: ExtensionError) -> None:
-        """The question that a useless line was the answer to, if it says so, fails."""
-        kind, id = meant_for(line)
-        named = next((each for (_, of), each in self._open_questions.items() if of == id and not each.done()), None)
-        if named is not None:
-            self._fail_soon(named, error)  # only the child itself knows the id
-        elif kind is not None and id not in self._asked:
-            self._fail_only(kind, error)
 
     def _fail_questions(self, error: ExtensionError, *kinds: Kind) -> None:
         """Whoever waits for an answer of one of these kinds hears why there will be none."""
@@ -547,7 +516,13 @@ class ExtensionChild:
         if self.guard and kind != "unknown":
             self._fail_questions(BadFrame(text), "intercept")
         if line:
-            self._fail_meant(line, BadFrame(text))
+            # the question that the line answers, if it names one, fails
+            meant, id = meant_for(line)
+            named = next((each for (_, of), each in self._open_questions.items() if of == id and not each.done()), None)
+            if named is not None:
+                self._fail_soon(named, BadFrame(text))  # only the child itself knows the id
+            elif meant is not None and id not in self._asked:
+                self._fail_only(meant, BadFrame(text))
 
     def _cancel_timers(self) -> None:
         for timer in self._timers:

@@ -1,7 +1,4 @@
-"""All the children of a host: started side by side, waited for together, stopped together.
-
-The tasks are the host's. One child's delay or death never holds up another.
-"""
+"""All children of a host: started, awaited and stopped in parallel. The tasks belong to the host."""
 
 from __future__ import annotations
 
@@ -18,8 +15,6 @@ _SAY_WAITING_S = 1.0
 
 
 class Children:
-    """Iterates in load order."""
-
     def __init__(self, owner: ChildOwner, tasks: BackgroundTasks) -> None:
         self._owner = owner
         self._tasks = tasks

@@ -1,8 +1,5 @@
-"""Log and faults of one extension, over all its lives.
-
-A fault goes into the log, onto the list for ``zot doctor``, and once per kind to the user. A flood, of faults or on
-stderr, is counted.
-"""
+"""Log and faults of one extension. A fault goes to the log, to ``zot doctor`` and once per kind to the user; floods
+are counted."""
 
 from __future__ import annotations
 
@@ -62,10 +59,8 @@ class ChildLog:
         self._counts: dict[str, int] = {}
 
     def open(self, home: Path, version: str) -> int:
-        """A new life begins; returns the child's stderr, which the caller closes when the child has it.
-
-        Without a log the child is not started.
-        """
+        """Begin a new life; returns the child's stderr, which the caller closes. Without a log the child is not
+        started."""
         self.close()
         self._counts.clear()
         path = log_path(home, self._name)

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import msgspec
 
-from zot.core.pending_input import FirstCall
+from zot.core.state import FirstCall
 from zot.errors import ExtensionError
 from zot.features.extensions.child import ExtensionChild, new_id
 from zot.features.extensions.inbound_requests import PanelRequests
@@ -20,13 +20,13 @@ from zot.provider.messages import ToolCallBlock
 from zot.wire import extension_frames, limits
 
 
-class CommandFailed(msgspec.Struct, frozen=True):
+class FailedCommand(msgspec.Struct, frozen=True):
     """There is no such command, no answer to it, or the answer is an error: a line for the user."""
 
     error: str
 
 
-class Prompt(msgspec.Struct, frozen=True):
+class PromptAnswer(msgspec.Struct, frozen=True):
     """Submit the text as if it had been typed: it starts a turn, or queues behind the running one."""
 
     extension: str
@@ -55,7 +55,7 @@ class Display(msgspec.Struct, frozen=True):
     text: str
 
 
-class OpenPanel(msgspec.Struct, frozen=True):
+class PanelAnswer(msgspec.Struct, frozen=True):
     """Show the panel; it is the open one already, and the one it replaces is closed."""
 
     extension: str
@@ -63,12 +63,10 @@ class OpenPanel(msgspec.Struct, frozen=True):
 
 
 class Noop(msgspec.Struct, frozen=True):
-    """There is nothing to do."""
-
     extension: str
 
 
-CommandAnswer = CommandFailed | Prompt | ToolPrompt | Insert | Display | OpenPanel | Noop
+CommandAnswer = FailedCommand | PromptAnswer | ToolPrompt | Insert | Display | PanelAnswer | Noop
 
 
 class CommandInvoker:
@@ -79,35 +77,31 @@ class CommandInvoker:
     async def run(self, name: str, args: str) -> CommandAnswer:
         found = self._registry.command(name)
         if found is None:
-            return CommandFailed(f"unknown command /{name}")
+            return FailedCommand(f"unknown command /{name}")
         child, registered = found
         question = extension_frames.CommandInvoked(id=new_id(), name=registered, args=args.strip())
         try:
             answer: extension_frames.CommandResponse = await child.ask(question, limits.COMMAND_REPLY)
-            return self._meaning(child, answer)
+            if answer.error:
+                raise ExtensionError(answer.error)
+            match answer.action:
+                case "prompt":
+                    return PromptAnswer(child.name, answer.prompt) if answer.prompt.strip() else Noop(child.name)
+                case "tool_prompt":
+                    return ToolPrompt(child.name, answer.prompt, _first_call(child, answer))
+                case "insert":
+                    return Insert(child.name, answer.insert) if answer.insert else Noop(child.name)
+                case "display":
+                    return Display(child.name, answer.display)
+                case "open_panel":
+                    panel = self._panels.claimed(child, answer.open_panel)
+                    return PanelAnswer(child.name, panel) if panel is not None else Noop(child.name)
+                case "" | "noop":
+                    return Noop(child.name)
+                case other:
+                    raise ExtensionError(f"unknown action {other[:40]!r}")
         except ExtensionError as error:
-            return CommandFailed(f"extension /{registered}: {error}")
-
-    def _meaning(self, child: ExtensionChild, answer: extension_frames.CommandResponse) -> CommandAnswer:
-        """What the frame asks for; an empty text, or a panel where nobody could see it, asks for nothing."""
-        if answer.error:
-            raise ExtensionError(answer.error)
-        match answer.action:
-            case "prompt":
-                return Prompt(child.name, answer.prompt) if answer.prompt.strip() else Noop(child.name)
-            case "tool_prompt":
-                return ToolPrompt(child.name, answer.prompt, _first_call(child, answer))
-            case "insert":
-                return Insert(child.name, answer.insert) if answer.insert else Noop(child.name)
-            case "display":
-                return Display(child.name, answer.display)
-            case "open_panel":
-                panel = self._panels.claimed(child, answer.open_panel)
-                return OpenPanel(child.name, panel) if panel is not None else Noop(child.name)
-            case "" | "noop":
-                return Noop(child.name)
-            case other:
-                raise ExtensionError(f"unknown action {other[:40]!r}")
+            return FailedCommand(f"extension /{registered}: {error}")
 
 
 def _first_call(child: ExtensionChild, answer: extension_frames.CommandResponse) -> FirstCall:

@@ -1,7 +1,4 @@
-"""The agent's events as extensions see them: each is encoded once and queued for whoever subscribed to it.
-
-Queuing never waits and keeps each child's order. Text deltas, progress and usage have no event of their own.
-"""
+"""Sends agent events to subscribed extensions; each event is encoded once. Queuing never waits and preserves order."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Checks every installed extension: manifest, trust, and whether it starts; for `zot doctor` and `zot ext doctor`.
-
-Global and trusted extensions are started as a run starts them and stopped again. Untrusted ones are never started.
-"""
+"""Checks every installed extension: manifest, trust and start; for `zot doctor` and `zot ext doctor`. Untrusted
+extensions are never started."""
 
 from __future__ import annotations
 

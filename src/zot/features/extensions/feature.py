@@ -1,4 +1,4 @@
-"""Extensions in a conversation: their host, which starts when the conversation does, and what front ends ask it for."""
+"""Extensions in a conversation: starts the host and offers it to front ends."""
 
 from __future__ import annotations
 
@@ -56,7 +56,15 @@ class ExtensionsFeature(Feature):
     @classmethod
     def prepare(cls, services: Services) -> None:
         for path in services.config.ext:
-            _check_named_extension(path)
+            directory = _extension_path(path)
+            try:
+                read_manifest(directory)
+            except ExtensionError as error:
+                where, reason = f"extension {directory}", str(error)
+                if directory.is_dir() and os.path.lexists(directory / FILE):
+                    raise NotThere(f"{where}: {reason}; `zot ext check {directory}` tells all that is wrong") from error
+                reason = "is a file" if directory.is_file() else reason
+                raise NotThere(f"{where}: {reason}; name the directory that holds its {FILE}") from error
 
     async def start(self) -> None:
         """From here on extensions see and may deny everything."""
@@ -118,16 +126,3 @@ async def reload_extensions(conversation: Conversation) -> ReloadStats | None:
 
 def _extension_path(typed: str) -> Path:
     return Path(os.path.abspath(os.path.expanduser(typed)))
-
-
-def _check_named_extension(typed: str) -> None:
-    """NotThere unless the path leads to an extension: a run without it would not be the run that was started."""
-    directory = _extension_path(typed)
-    try:
-        read_manifest(directory)
-    except ExtensionError as error:
-        where, reason = f"extension {directory}", str(error)
-        if directory.is_dir() and os.path.lexists(directory / FILE):
-            raise NotThere(f"{where}: {reason}; `zot ext check {directory}` tells all that is wrong") from error
-        reason = "is a file" if directory.is_file() else reason
-        raise NotThere(f"{where}: {reason}; name the directory that holds its {FILE}") from error

@@ -1,8 +1,5 @@
-"""The extension host: starts every extension side by side, keeps them going and stands between them and the agent.
-
-It owns all children and their background work. ``start`` waits for readiness, at most 3 s; ``stop`` leaves no
-process. A child's fault is that child's alone, except that a guard's fault refuses.
-"""
+"""The extension host: starts all extensions in parallel and connects them to the agent. ``start`` waits up to 3 s for
+readiness; ``stop`` leaves no process. A fault affects only its child, except that a guard's fault denies."""
 
 from __future__ import annotations
 
@@ -24,13 +21,12 @@ from zot.features.extensions.child_group import Children
 from zot.features.extensions.child_log import Diagnostics
 from zot.features.extensions.commands import CommandAnswer, CommandInvoker
 from zot.features.extensions.event_fanout import OBSERVED, Fanout
-from zot.features.extensions.inbound_requests import ChildRequests, PanelRequests
+from zot.features.extensions.inbound_requests import ChildRequests, NestedCalls, PanelRequests, RunTool
 from zot.features.extensions.interception import Interception
 from zot.features.extensions.loader.data_dir import LOCK, is_own, make_data_dir
 from zot.features.extensions.loader.discovery import DiscoveredExtension, Discovery, LoadProblem, discover
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.loader.guard_registry import remember
-from zot.features.extensions.nested_calls import NestedCalls, RunTool
 from zot.features.extensions.registry import (
     BUILTIN_COMMANDS,
     ExtensionCommand,
@@ -63,14 +59,9 @@ def _nobody_cares() -> None: ...
 
 
 class ExtensionHost:
-    """``present()`` is what children are told of model, session and directory; ``on_fault`` hears of each fault once.
-
-    ``on_tools_changed`` is called when ``tools`` would now answer differently; ``run_tool`` is the agent's.
-    ``granted`` gives variables that a person granted by name, secrets among them.
-    ``remember_guards``: keep in mind which global extensions guard, so that a damaged one is missed next time, and
-    what the others were granted.
-    ``explicit_grace_s`` is how long ``start`` waits for what was named by hand, where that is longer than for others.
-    """
+    """``present()`` describes model, session and directory for children. ``on_fault`` is called once per fault,
+    ``on_tools_changed`` if ``tools`` changed. ``granted`` returns variables granted by name. ``remember_guards``
+    stores guards and grants. ``explicit_grace_s`` is the wait for extensions named by hand."""
 
     def __init__(
         self,
@@ -269,7 +260,6 @@ class ExtensionHost:
         self._panels.key(extension, panel_id, key, text)
 
     def panel_closed(self, extension: str, panel_id: str) -> None:
-        """The user closed the panel."""
         self._panels.closed_by_user(extension, panel_id)
 
     def statuses(self) -> list[ExtensionStatus]:
@@ -418,7 +408,6 @@ class ExtensionHost:
             self.diagnostics.note(f"permissions cannot be remembered in {self.home}: {in_words(error)}")
 
     def _came_with(self, entry: DiscoveredExtension) -> Collection[str] | None:
-        """The files that are known to be what it came with."""
         if entry.scope == "project":
             record = None if self._trust_project else self._trust.record(entry.manifest.directory)
             return record.files if record else None

@@ -1,19 +1,129 @@
-"""What a child may ask for of its own accord: names, subscriptions, tools to run, notes, panels, text to submit.
-
-Answers to the host's questions do not pass here. At most one panel is open; only its owner may redraw it, and the owner
-is told when somebody else closes it.
-"""
+"""Requests of extensions: names, subscriptions, ``call_tool``, notes, panels, text to submit. One panel is open at a
+time, and only its owner may redraw it. Nested calls pass the same interceptors and gate as the model's calls, end
+with their parent, and form chains of at most four different tools."""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, cast
+
+import msgspec
 
 from zot.agent.extension_ui import Surface
+from zot.core.tool import ToolResult, text_result
+from zot.errors import ToolError
 from zot.features.extensions.child import ExtensionChild
-from zot.features.extensions.nested_calls import NestedCalls
 from zot.features.extensions.registry import NameRegistry
-from zot.wire import extension_frames
+from zot.features.extensions.tools import wire_blocks
+from zot.system.background_tasks import BackgroundTasks
+from zot.wire import extension_frames, limits
+
+RunTool = Callable[[str, dict[str, Any], str], Awaitable[ToolResult]]
+
+MOST_CALLS = 64  # of one extension at a time
+
+_chain: ContextVar[tuple[str, ...]] = ContextVar("tools above this call", default=())
+
+
+class _Open(msgspec.Struct):
+    """A tool call that a child is working on, and the calls it asked for meanwhile."""
+
+    chain: tuple[str, ...]
+    nested: set[tuple[str, str]] = msgspec.field(default_factory=lambda: set[tuple[str, str]]())
+
+
+class NestedCalls:
+    """``run_tool`` is set once there is an agent."""
+
+    def __init__(self, tasks: BackgroundTasks) -> None:
+        self.run_tool: RunTool | None = None
+        self._tasks = tasks
+        self._open: dict[tuple[str, str], _Open] = {}
+        self._running: dict[tuple[str, str], asyncio.Task[Any]] = {}
+
+    @contextmanager
+    def within(self, child: ExtensionChild, id: str, tool: str) -> Generator[None]:
+        """A tool call goes to ``child``; whatever it asked for meanwhile ends with it."""
+        key = (child.name, id)
+        self._open[key] = _Open((*_chain.get(), tool))
+        try:
+            yield
+        finally:
+            for nested in self._open.pop(key).nested:
+                self._cancel(nested)
+
+    def requested(self, child: ExtensionChild, frame: extension_frames.CallTool) -> None:
+        key = (child.name, frame.id)
+        if not frame.id or key in self._running:
+            child.fault("bad call_tool", f"sent call_tool with {'an empty' if not frame.id else 'a repeated'} id")
+            return
+        try:
+            if sum(name == child.name for name, _ in self._running) >= MOST_CALLS:
+                raise ToolError(f"call_tool: {MOST_CALLS} calls of this extension are running already")
+            chain = self._allowed_chain(child, frame)
+            if not isinstance(frame.args, dict | None):
+                raise ToolError("call_tool: args must be an object")
+            args = cast("dict[str, Any]", frame.args or {})
+        except ToolError as error:
+            self._reply(child, frame, text_result(str(error), is_error=True))
+            return
+        task = self._running[key] = self._tasks.start(self._run(child, frame, args, chain))
+        task.add_done_callback(lambda _: self._running.pop(key, None))
+        if frame.parent_id:
+            self._open[child.name, frame.parent_id].nested.add(key)
+
+    def cancelled(self, child: ExtensionChild, id: str) -> None:
+        self._cancel((child.name, id))
+
+    def child_ended(self, child: ExtensionChild) -> None:
+        for key in [key for key in self._running if key[0] == child.name]:
+            self._cancel(key)
+
+    def _cancel(self, key: tuple[str, str]) -> None:
+        if task := self._running.get(key):
+            task.cancel()
+
+    def _allowed_chain(self, child: ExtensionChild, frame: extension_frames.CallTool) -> tuple[str, ...]:
+        """The tools above the requested one; ToolError when it may not be called there."""
+        if not frame.parent_id:
+            if any(name == child.name for name, _ in self._open):
+                raise ToolError("call_tool without parent_id while a tool of this extension runs")
+            return ()
+        parent = self._open.get((child.name, frame.parent_id))
+        if parent is None:
+            raise ToolError(f"call_tool: no tool call {frame.parent_id} of this extension is running")
+        if frame.name in parent.chain:
+            raise ToolError(f"call_tool: {frame.name} is already running in this chain of tools")
+        if len(parent.chain) >= limits.CALL_TOOL_CHAIN:
+            raise ToolError(f"call_tool: more than {limits.CALL_TOOL_CHAIN} tools in a chain")
+        return parent.chain
+
+    async def _run(
+        self, child: ExtensionChild, frame: extension_frames.CallTool, args: dict[str, Any], chain: tuple[str, ...]
+    ) -> None:
+        _chain.set(chain)  # of this task alone
+        if self.run_tool is None:
+            result = text_result("call_tool: there is no agent to run a tool", is_error=True)
+        else:
+            try:
+                async with asyncio.timeout(limits.CALL_TOOL_REPLY):
+                    result = await self.run_tool(frame.name, args, child.name)
+            except TimeoutError:
+                result = text_result(f"call_tool: no result within {limits.CALL_TOOL_REPLY:g} s", is_error=True)
+        self._reply(child, frame, result)
+
+    def _reply(self, child: ExtensionChild, frame: extension_frames.CallTool, result: ToolResult) -> None:
+        content, truncated = wire_blocks(result.content, limits.CALL_TOOL_RESULT)
+        child.send(
+            extension_frames.HostToolResult(
+                id=frame.id, name=frame.name, content=content, is_error=result.is_error, truncated=truncated
+            )
+        )
+
 
 _NOTES_PER_SECOND = 1000
 _EVENTS = frozenset((*extension_frames.CLASSIC_EVENTS, *extension_frames.LATER_EVENTS))
@@ -68,16 +178,13 @@ class ChildRequests:
                     self._surface.open_panel(child.name, panel)
             case extension_frames.Submit(text=text) if text.strip():
                 self._surface.submit(child.name, text)
+            case extension_frames.SubmitSlash(text=text) if (slash := text.strip()).startswith("/"):
+                self._surface.submit_slash(child.name, slash)
             case extension_frames.SubmitSlash(text=text):
-                self._slash(child, text.strip())
+                refused = f"sent submit_slash without a slash; it was refused: {text.strip()[:60]!r}"
+                child.fault("bad submit_slash", refused)
             case _:
                 pass
-
-    def _slash(self, child: ExtensionChild, text: str) -> None:
-        if text.startswith("/"):
-            self._surface.submit_slash(child.name, text)
-        else:
-            child.fault("bad submit_slash", f"sent submit_slash without a slash; it was refused: {text[:60]!r}")
 
     def _may_note(self, child: ExtensionChild) -> bool:
         """A flood of notes must not drown the screen."""
@@ -120,10 +227,8 @@ class PanelRequests:
         self._open: tuple[str, str] | None = None
 
     def claimed(self, child: ExtensionChild, panel: extension_frames.Panel | None) -> extension_frames.Panel | None:
-        """The panel, which is the open one now; None when there is none or nobody could see it.
-
-        A panel of another extension, or another one of the same, is closed and its owner told.
-        """
+        """The panel, now the open one, or None if it cannot be shown. The previous panel is closed and its owner
+        notified."""
         if panel is None or not self._surface.interactive:
             return None
         previous, self._open = self._open, (child.name, panel.id)

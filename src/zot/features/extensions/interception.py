@@ -1,10 +1,6 @@
-"""The chain of interceptors: asked one after another in load order, each sees what the previous one left.
-
-The first block ends the chain and discards the rewrites. An extension that does not answer within 5 s, dies or sends
-nonsense is passed over. A guard is not: it fails closed, so one that cannot answer, for whatever reason, has answered
-no; and it sees what will happen, so when somebody rewrites what it has allowed it is asked again. Nobody can block the
-system prompt; whatever goes wrong there leaves the text as it was, with a warning.
-"""
+"""Chain of interceptors in load order; each sees the rewrites before it, and the first block wins. An extension that
+does not answer within 5 s is skipped, but a guard fails closed and is called again after a later rewrite. Nothing can
+block the system prompt."""
 
 from __future__ import annotations
 
@@ -51,11 +47,8 @@ class Denied(Exception):
 
 
 class Interception(Interceptor):
-    """Asks the extensions that intercept.
-
-    ``missing_guards`` are guards, by their manifest or by what was known of them, that could not be loaded at all.
-    ``warn`` gets an extension's name and a line for the user.
-    """
+    """Calls intercepting extensions. ``missing_guards`` could not be loaded. ``warn`` gets an extension's name and a
+    line."""
 
     def __init__(
         self,
@@ -125,9 +118,8 @@ class Interception(Interceptor):
         question: Callable[[_Value], EventIntercept],
         rewritten: Callable[[ExtensionChild, _Value, EventInterceptResponse], _Value],
     ) -> _Value:
-        """What is left of ``value`` when all of ``asked`` had their say and every guard has seen it; Blocked if not.
-
-        A guard has seen what it was asked about, or wrote itself; the others are not asked twice."""
+        """``value`` after all of ``asked`` and every guard has seen the result, else Blocked. Others are not called
+        twice."""
         seen: dict[ExtensionChild, _Value] = {}
         for again in range(_MOST_ROUNDS):
             for child in self._chain(event):
@@ -198,7 +190,6 @@ async def _answer(child: ExtensionChild, question: EventIntercept) -> EventInter
 
 
 def _refusal(guard: ExtensionChild, fault: str) -> str:
-    """The reason a model and a user read."""
     log = f"; its log: {guard.log.path}" if guard.log.path else ""
     return f"refused: the guard {guard.name} {fault}{log}"
 

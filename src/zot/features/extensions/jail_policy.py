@@ -1,8 +1,5 @@
-"""An extension's permissions as a jail, the same that commands run in; or the reason why it cannot be started.
-
-Its own directory it may read and its data directory it may change; everything else was granted. No permission leads to
-zot's own files, and none through a link that somebody put where the granted directory should be.
-"""
+"""Jail policy of an extension from its permissions, or the reason why it cannot start. It may read its own directory
+and change its data directory. No permission reaches zot's own files or passes a link."""
 
 from __future__ import annotations
 
@@ -16,9 +13,9 @@ from zot.errors import ExtensionError, ZotError
 from zot.features.extensions.loader.declared_permissions import DATA, PROJECT, Permissions
 from zot.features.extensions.loader.manifest import Manifest
 from zot.features.jail.setup import machine_at, own_program
-from zot.system.jail.allowed_programs import chosen_programs, interpreters
 from zot.system.jail.jail import Jail
 from zot.system.jail.policy import Policy, jailed_environment
+from zot.system.jail.system_paths import chosen_programs, interpreters
 
 _OF_THE_HOST = ("ZOT_BYTECODE", "PYTHONPYCACHEPREFIX")
 _RUN_BY_RUN_BY = 4  # a script whose interpreter is a script, and so on
@@ -35,8 +32,6 @@ class Setting(msgspec.Struct, frozen=True):
 
 
 class Confined(msgspec.Struct, frozen=True):
-    """``remarks`` are for the log."""
-
     jail: Jail
     environment: dict[str, str]
     remarks: list[str]
@@ -79,7 +74,13 @@ def _policy(permissions: Permissions, setting: Setting, own: list[str], path: st
     if permissions.exec is True:
         always += chosen_programs(own, home).places
     else:
-        programs = (*own, *_found(permissions.exec or (), path, remarks))
+        found: list[str] = []
+        for name in permissions.exec or ():
+            if where := _which(name, path):
+                found += [where, *_runners(where, path)]
+            else:
+                remarks.append(f"the program {name} of its permissions is not on PATH")
+        programs = (*own, *found)
     return Policy(
         root=data[-1],
         read=(*always, *read),
@@ -92,8 +93,6 @@ def _policy(permissions: Permissions, setting: Setting, own: list[str], path: st
 
 
 class _Places:
-    """What the paths of permissions mean here."""
-
     def __init__(self, setting: Setting, home: str, remarks: list[str]) -> None:
         self._setting = setting
         self._home = home
@@ -170,16 +169,6 @@ def _runners(program: str, path: str) -> list[str]:
     return found
 
 
-def _found(names: Sequence[str], path: str, remarks: list[str]) -> list[str]:
-    found: list[str] = []
-    for name in names:
-        if where := _which(name, path):
-            found += [where, *_runners(where, path)]
-        else:
-            remarks.append(f"the program {name} of its permissions is not on PATH")
-    return found
-
-
 def _which(name: str, path: str) -> str:
     if os.path.isabs(name):
         return name if os.path.isfile(name) else ""
@@ -190,8 +179,8 @@ def _which(name: str, path: str) -> str:
 
 
 def kept_in(manifest: Manifest, place: Path, came_with: Iterable[str] | None) -> tuple[str, ...]:
-    """What of its own directory it cannot change even if it may write there: the files it came with, as far as anybody
-    knows which, unless they look like its data; a directory that holds one of them as a whole."""
+    """Read-only parts of its own directory: the files it came with, except data; directories that contain only such
+    files."""
     from zot.features.extensions.loader.data_dir import files_below, looks_like_data
 
     own = msgspec.structs.replace(manifest, directory=place)

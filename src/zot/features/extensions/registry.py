@@ -1,8 +1,5 @@
-"""Who owns which name. The first registration wins; at the start, where all register at once, load order decides.
-
-Command names are matched without regard to case and never cover a built-in one. When a child ends, its names become
-free; a name it had shadowed stays unowned until somebody registers it again.
-"""
+"""Owners of tool and command names, and running of slash commands. The first registration wins, in load order at the
+start; commands ignore case and cannot replace built-in ones. Names of an ended child become free."""
 
 from __future__ import annotations
 
@@ -41,10 +38,7 @@ class ExtensionCommand(msgspec.Struct, frozen=True):
 
 
 class ExtensionStatus(msgspec.Struct, frozen=True):
-    """What there is to know about a loaded extension.
-
-    ``shadowed_*`` are names it registered that somebody else has; ``ready_how`` is "" until it is ready.
-    """
+    """Status of an extension. ``shadowed_*``: names owned by others; ``ready_how``: "" until it is ready."""
 
     name: str
     scope: Scope
@@ -148,7 +142,6 @@ class NameRegistry:
     # --- looking up
 
     def command(self, name: str) -> tuple[ExtensionChild, str] | None:
-        """The child that answers to a name, and the name as it was registered."""
         owner = self._commands.get(name.lower())
         return (owner, owner.commands[name.lower()].name) if owner and owner.alive else None
 

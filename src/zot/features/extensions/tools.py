@@ -1,8 +1,5 @@
-"""A tool that lives in an extension: the call goes over the wire, and whatever comes back becomes a result.
-
-The model always gets one: nothing a child sends, or fails to send, can break the turn. An abandoned call is cancelled
-in the child if it said that it understands that. ``wire_blocks`` is the other direction: a result as extensions see it.
-"""
+"""Tools of extensions: calls go over the wire, and every outcome becomes a result. ``wire_blocks`` converts results
+for extensions."""
 
 from __future__ import annotations
 
@@ -24,8 +21,6 @@ _SLOW_S = 10.0
 
 
 class ToolHost(Protocol):
-    """What a tool needs of the host."""
-
     tool_timeout_s: float
 
     @property
@@ -64,29 +59,26 @@ class ExtensionTool:
             return self._failed(f"the arguments do not fit its schema: {wrong}")
         id = new_id()
         with self._host.call_open(child, id, self.name):
-            return await self._call(child, id, args)
-
-    async def _call(self, child: ExtensionChild, id: str, args: dict[str, Any]) -> ToolResult:
-        began = time.monotonic()
-        seconds = None if self._interactive else self._host.tool_timeout_s
-        try:
-            answer: extension_frames.ToolResult = await child.ask(
-                extension_frames.ToolCall(id=id, name=self.name, args=args), seconds
-            )
-        except asyncio.CancelledError:
-            self._cancel(child, id)
-            raise
-        except ExtensionTimedOut as error:
-            self._cancel(child, id)
-            child.log.write(f"tool {self.name}: {error}")
-            return self._failed(f"timeout: {error}", timed_out=True)
-        except ExtensionError as error:
-            return self._failed(f"the extension {error}")
-        finally:
-            child.slow_calls += time.monotonic() - began > _SLOW_S
-        if answer.activate_tools:
-            self._host.activate(answer.activate_tools)
-        return converted(child.name, self.name, answer)
+            began = time.monotonic()
+            seconds = None if self._interactive else self._host.tool_timeout_s
+            try:
+                answer: extension_frames.ToolResult = await child.ask(
+                    extension_frames.ToolCall(id=id, name=self.name, args=args), seconds
+                )
+            except asyncio.CancelledError:
+                self._cancel(child, id)
+                raise
+            except ExtensionTimedOut as error:
+                self._cancel(child, id)
+                child.log.write(f"tool {self.name}: {error}")
+                return self._failed(f"timeout: {error}", timed_out=True)
+            except ExtensionError as error:
+                return self._failed(f"the extension {error}")
+            finally:
+                child.slow_calls += time.monotonic() - began > _SLOW_S
+            if answer.activate_tools:
+                self._host.activate(answer.activate_tools)
+            return converted(child.name, self.name, answer)
 
     def _cancel(self, child: ExtensionChild, id: str) -> None:
         if "tool_cancel" in child.capabilities:
@@ -133,22 +125,18 @@ def _block(extension: str, tool: str, content: extension_frames.Content) -> Resu
         case "text":
             return TextBlock(content.text) if content.text else None
         case "image":
-            return _image(extension, tool, content)
+            from base64 import b64decode  # only for images
+            from binascii import Error
+
+            try:
+                data = b64decode(content.data, validate=True)
+            except (Error, ValueError):
+                data = b""
+            if not data:
+                return TextBlock(f"(extension {extension}/{tool} returned an image that cannot be decoded)")
+            return ImageBlock(content.mime_type or "image/png", data)
         case other:
             return TextBlock(f"(extension {extension}/{tool} returned a block of unknown type {other[:40]!r})")
-
-
-def _image(extension: str, tool: str, content: extension_frames.Content) -> ResultBlock:
-    from base64 import b64decode  # only for images
-    from binascii import Error
-
-    try:
-        data = b64decode(content.data, validate=True)
-    except (Error, ValueError):
-        data = b""
-    if not data:
-        return TextBlock(f"(extension {extension}/{tool} returned an image that cannot be decoded)")
-    return ImageBlock(content.mime_type or "image/png", data)
 
 
 # --- a result as an extension sees it; the model's own is never shortened

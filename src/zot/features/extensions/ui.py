@@ -1,4 +1,4 @@
-"""Null object of ``agent.extension_ui``: shows nothing, and is the base of front ends that show a part."""
+"""Null object of ``agent.extension_ui`` and base class of front ends that show a part."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ LEVELS = ("info", "success", "warn", "error")
 
 
 class SilentSurface:
-    """Shows nothing; the base for modes that show a part."""
-
     interactive = False
 
     def notify(self, extension: str, level: str, message: str) -> None: ...

@@ -170,7 +170,7 @@ def load(home: Path, cwd: Path, problems: list[str], remarks: dict[str, list[str
         if hooks:
             found.append(HookSource(name=name, file=str(path), origin=origin, root=root, project=project, hooks=hooks))
     if not is_missing(home / "plugins.json"):
-        from zot.features.plugins.installed_plugins import in_use  # few have plugins
+        from zot.features.plugins.components import in_use  # few have plugins
 
         found += [parts.hooks for parts in in_use(home, []) if parts.hooks is not None]
     return found

@@ -10,7 +10,7 @@ from zot.agent.feature import Feature, PromptDraft
 from zot.errors import ZotError
 from zot.features.hooks.config import HookSource, load
 from zot.features.hooks.host import HookHost
-from zot.features.plugins.installed_plugins import in_use, load_all
+from zot.features.plugins.components import in_use, load_all
 from zot.features.templates.discovery import all_templates, places_in
 from zot.features.trust import TrustStore
 

@@ -1,1 +1,1 @@
-"""Logging in, for whoever asks the person: ``/login``, ``zot auth`` and the page in the browser."""
+"""Logins for ``/login``, ``zot auth`` and the browser page."""

@@ -1,4 +1,4 @@
-"""Whether there is a browser to open an address in, and opening it. Failing is fine: the address is shown as well."""
+"""Opens a browser if there is one. Failure is harmless, since the address is also shown."""
 
 from __future__ import annotations
 
@@ -44,8 +44,7 @@ def _in_container() -> bool:
 
 
 def open_in_browser(url: str, environment: Mapping[str, str], cwd: Path | None = None) -> bool:
-    """Hand the address to the system; ``environment`` is without credentials. Whether there was somebody to hand it
-    to: what becomes of it is not known."""
+    """Open the address with the system; ``environment`` has no credentials. Returns whether a program was started."""
     import subprocess
 
     argv = _opening(url, environment)

@@ -1,4 +1,4 @@
-"""Logging in with an API key: with whom that is possible, and trying a key where requests with it will go."""
+"""API key logins: supported providers, and a test of the key before it is stored."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def endpoint_of_key(
 
 async def try_key(pool: HttpPool, provider: Provider, endpoint: Endpoint) -> None:
     """KeyRefused, with the provider's own words, for a key that is not taken."""
-    from zot.provider.auth.key_probe import probe_key, refusal
+    from zot.provider.discovery import probe_key, refusal
 
     key = endpoint.api_key
     if not key.isprintable() or " " in key:

@@ -1,5 +1,4 @@
-"""What there is to log in with, row by row: for ``zot auth list``, ``/login`` and programs. Never a secret, and nobody
-is asked: no network, no key command, no keyring."""
+"""Lists logins for ``zot auth list``, ``/login`` and programs. No secrets, no network, no key command, no keyring."""
 
 from __future__ import annotations
 
@@ -33,7 +32,6 @@ class LoginRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def origin(self) -> str:
-        """Where it comes from, for people."""
         words = {"flag": "--api-key", "file": "auth.json", "keyring": "keyring", "command": f"command {self.where}"}
         return self.where if self.source == "env" else words[self.source]
 
@@ -41,8 +39,7 @@ class LoginRow(msgspec.Struct, frozen=True, kw_only=True):
 def all_logins(
     catalog: Catalog, store: AuthStore, environ: Mapping[str, str], commands: Mapping[str, KeyCommand]
 ) -> list[LoginRow]:
-    """Provider by provider, and within one in the order in which a run looks; what is stored for a provider nobody
-    knows any more comes last."""
+    """By provider, in lookup order; logins of unknown providers come last."""
     stored = store.everything()
     table = {name: p for name, p in catalog.providers().items() if p.needs_key and not p.rows_of}
     names = [*table, *(name for name in stored if name not in table)]

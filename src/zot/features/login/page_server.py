@@ -1,9 +1,5 @@
-"""The loopback server behind the key page. It takes one key, from the one browser that its address was opened in.
-
-Any web page can send requests to this machine, and other users may see addresses: so the Host and the Origin must be
-ours, the address works for whoever opens it first (a cookie remembers who that was), and each form is good for one
-try. Everything else gets a page that says so, and the login goes on.
-"""
+"""Loopback server of the key page; accepts one key from one browser. Any web page can send requests here, so Host and
+Origin are checked, a cookie binds the first browser, and each form works once."""
 
 from __future__ import annotations
 
@@ -227,7 +223,8 @@ class KeyForm:
         """``refused`` is what was wrong with the key before; the key itself is never sent back."""
         trouble = f'<p class="bad" role="alert"><b>Nothing was stored.</b>{escape(refused)}</p>' if refused else ""
         label = "API key" + (f" for the account {self.account}" if self.account else "")
-        link = f'<a href="{escape(self.keys_url)}" rel="noreferrer" target="_blank">{escape(_host(self.keys_url))}</a>'
+        host = self.keys_url.partition("://")[2].partition("/")[0]
+        link = f'<a href="{escape(self.keys_url)}" rel="noreferrer" target="_blank">{escape(host)}</a>'
         body = _FORM.format(
             name=escape(self.name),
             place=escape(self.place),
@@ -242,13 +239,8 @@ class KeyForm:
         return response(400 if refused else 200, f"Log in to {self.name}", body, cookie=cookie)
 
     def stored(self) -> bytes:
-        """The last page."""
         body = (
             f"<p><strong>{escape(self.name)}</strong> took the key, and it is stored {escape(self.place)}.</p>"
             "<p>You can close this page and go back to the terminal.</p>"
         )
         return response(200, "You are logged in", body)
-
-
-def _host(url: str) -> str:
-    return url.partition("://")[2].partition("/")[0]

@@ -1,1 +1,1 @@
-"""Guests that speak the Model Context Protocol: their servers, and what the model gets of them."""
+"""MCP servers: configuration, sessions, transports, tools."""

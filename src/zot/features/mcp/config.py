@@ -1,8 +1,5 @@
-"""Which MCP servers a run has: the entries of the user's file, the project's files and ``--mcp-config``.
-
-Reading starts nothing and expands nothing, so that what a person is shown is what the file says. A file that cannot be
-used costs its own servers and one line. The nearest entry of a name wins: the flag's, the project's, the user's.
-"""
+"""Configured MCP servers: user file, project files, ``--mcp-config``; the nearest entry of a name wins. Reading
+starts and expands nothing, so that the user sees what the file says."""
 
 from __future__ import annotations
 
@@ -43,8 +40,8 @@ class ServerLogin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """One server as it was configured, nothing expanded. ``origin`` is ``user``, ``project``, ``flag`` or ``plugin
-    NAME``; ``root`` is the directory it belongs to; ``given`` has variables that only its origin knows."""
+    """A server as configured, unexpanded. ``origin``: ``user``, ``project``, ``flag`` or ``plugin NAME``; ``root``:
+    its directory; ``given``: variables of its origin."""
 
     name: str
     kind: Kind = "stdio"
@@ -62,8 +59,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     given: dict[str, str] = {}
 
     def shown(self, *, values: bool = True) -> str:
-        """The exact thing that would run, on one line. Where nobody decides about it, the ``values`` of variables and
-        headers are left out: they may be secret."""
+        """The command or URL on one line; without ``values`` the variables and headers, maybe secret, are omitted."""
         if self.kind == "http":
             pairs = (f"[{name}: {value if values else '…'}]" for name, value in self.headers.items())
             return " ".join((self.url, *pairs))
@@ -82,8 +78,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
 def load(
     home: Path, cwd: Path, files: Sequence[str] = (), *, installed: bool = True, problems: list[str]
 ) -> list[ServerConfig]:
-    """Every entry there is, the nearest last. A file that cannot be used is a problem; NotThere for one that was named
-    by hand and is missing or broken."""
+    """All entries, the nearest last. Unusable files are problems; NotThere for one named by hand."""
     found: list[ServerConfig] = []
     if installed:
         places = [(home / USER_FILE, "user"), *((cwd / name, "project") for name in PROJECT_FILES)]
@@ -93,7 +88,7 @@ def load(
             except ConfigError as error:
                 problems.append(f"mcp: {error}")
         if not is_missing(home / "plugins.json"):
-            from zot.features.plugins.installed_plugins import in_use  # few have plugins
+            from zot.features.plugins.components import in_use  # few have plugins
 
             found += [entry for parts in in_use(home, []) for entry in parts.servers]
     for typed in files:
@@ -147,7 +142,6 @@ def decode(path: Path, data: bytes) -> dict[str, Any]:
 def entries_of(
     value: dict[str, Any], file: str, origin: str, root: Path, problems: list[str], given: dict[str, str] | None = None
 ) -> list[ServerConfig]:
-    """The servers under ``mcpServers`` or ``servers``."""
     listed: Any = next((value[key] for key in KEYS if key in value), cast("dict[str, Any]", {}))
     if not isinstance(listed, dict):
         raise ConfigError(f'{file}: "mcpServers" must be an object: {{"NAME": {{"command": …}}}}')
@@ -177,7 +171,6 @@ class _Fields(msgspec.Struct):
 
 
 def entry_of(name: str, fields: Any) -> ServerConfig:
-    """One entry as people write it; ConfigError says what is wrong with it."""
     try:
         read = msgspec.convert(fields, _Fields)
     except msgspec.ValidationError as error:
@@ -197,17 +190,17 @@ def entry_of(name: str, fields: Any) -> ServerConfig:
         kind=kind,
         command=read.command,
         args=tuple(str(arg) for arg in read.args),
-        env={key: _text(value) for key, value in read.env.items() if value is not None},
+        env={
+            key: str(value).lower() if isinstance(value, bool) else str(value)
+            for key, value in read.env.items()
+            if value is not None
+        },
         cwd=read.cwd,
         url=url,
         headers=read.headers,
         login=_login(read.oauth),
         enabled=read.enabled and not read.disabled,
     )
-
-
-def _text(value: str | int | float | bool | None) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _login(fields: dict[str, Any]) -> ServerLogin:
@@ -224,7 +217,6 @@ def _login(fields: dict[str, Any]) -> ServerLogin:
 
 
 def fields_of(entry: ServerConfig) -> dict[str, Any]:
-    """The entry as it is written into a file."""
     fields: dict[str, Any] = {"type": entry.kind}
     if entry.kind == "stdio":
         fields |= {"command": entry.command, "args": list(entry.args)}
@@ -244,8 +236,7 @@ def fields_of(entry: ServerConfig) -> dict[str, Any]:
 
 
 def expanded(entry: ServerConfig, look_up: Callable[[str], str | None]) -> tuple[ServerConfig, list[str]]:
-    """The entry with ``${VAR}`` and ``${VAR:-default}`` replaced, and the names that are not set and have no default:
-    those stay as they are written."""
+    """The entry with ``${VAR}`` and ``${VAR:-default}`` replaced, and the unset names, which stay as written."""
     missing: list[str] = []
 
     def value_of(name: str) -> str | None:
@@ -371,7 +362,9 @@ def without_comments(data: bytes) -> bytes:
             comma = -1
             continue
         if byte == 0x2F and data[at + 1 : at + 2] in (b"/", b"*"):
-            stop = _after_comment(data, at)
+            to_line_end = data[at + 1] == 0x2F
+            stop = data.find(b"\n", at) if to_line_end else data.find(b"*/", at + 2)
+            stop = len(data) if stop < 0 else stop if to_line_end else stop + 2
             for place in range(at, stop):
                 if data[place] not in b"\r\n":
                     out[place] = 0x20
@@ -398,11 +391,3 @@ def _after_string(data: bytes, at: int) -> int:
         else:
             at += 1
     return len(data)
-
-
-def _after_comment(data: bytes, at: int) -> int:
-    if data[at + 1] == 0x2F:
-        stop = data.find(b"\n", at)
-        return stop if stop >= 0 else len(data)
-    stop = data.find(b"*/", at + 2)
-    return stop + 2 if stop >= 0 else len(data)

@@ -1,7 +1,4 @@
-"""Servers that other programs have configured, found where they keep them: Claude Code, Codex, VS Code and Cursor.
-
-Nothing of theirs is changed. What cannot be used is named with its reason.
-"""
+"""Imports MCP servers configured for Claude Code, Codex, VS Code and Cursor."""
 
 from __future__ import annotations
 
@@ -36,7 +33,14 @@ def find_all(user: Path, cwd: Path, problems: list[str], only: str = "") -> list
 
 def _of(source: str, user: Path, cwd: Path, problems: list[str]) -> list[ImportedServer]:
     found: list[ImportedServer] = []
-    for path in _places(source, user):
+    code = [user / ".config" / "Code" / "User", user / "Library" / "Application Support" / "Code" / "User"]
+    desktop = [user / ".config" / "Claude", user / "Library" / "Application Support" / "Claude"]
+    for path in {
+        "claude": [user / ".claude.json", *(place / "claude_desktop_config.json" for place in desktop)],
+        "codex": [user / ".codex" / "config.toml"],
+        "vscode": [place / name for place in code for name in ("mcp.json", "settings.json")],
+        "cursor": [user / ".cursor" / "mcp.json"],
+    }[source]:
         try:
             data = read_bytes(path)
             if data is None:
@@ -55,17 +59,6 @@ def _add(found: list[ImportedServer], source: str, path: Path, name: str, fields
         found.append(ImportedServer(source, path, entry_of(name, written), written))
     except ConfigError as error:
         problems.append(f"{path}: {error}")
-
-
-def _places(source: str, user: Path) -> list[Path]:
-    code = [user / ".config" / "Code" / "User", user / "Library" / "Application Support" / "Code" / "User"]
-    desktop = [user / ".config" / "Claude", user / "Library" / "Application Support" / "Claude"]
-    return {
-        "claude": [user / ".claude.json", *(place / "claude_desktop_config.json" for place in desktop)],
-        "codex": [user / ".codex" / "config.toml"],
-        "vscode": [place / name for place in code for name in ("mcp.json", "settings.json")],
-        "cursor": [user / ".cursor" / "mcp.json"],
-    }[source]
 
 
 def _servers(source: str, value: dict[str, Any], cwd: Path) -> dict[str, Any]:

@@ -1,10 +1,5 @@
-"""MCP in a conversation: creates the host of a run from its configuration, skipping untrusted servers.
-
-The user's own files and ``--mcp-config`` are acts of the user, and plugins hand over what of theirs may run. What a
-project brings runs after exactly that entry was trusted, with its command before the person's eyes. Where nothing has
-changed since a run before, all that a first request needs is one remembered sentence, and the files are read when a
-server is first thought of.
-"""
+"""MCP in a conversation: creates the host of a run, skipping untrusted servers. If nothing changed since the last
+run, one cached sentence is enough for the first request, and files are read on first use."""
 
 from __future__ import annotations
 
@@ -113,7 +108,6 @@ class McpFeature(Feature):
             self.host.on_state = changed
 
     def templates(self) -> list[Template]:
-        """Prompts of servers, for lists of prompt templates."""
         if self.host is None:
             return []
         from zot.features.mcp.prompts import as_templates
@@ -128,7 +122,6 @@ class McpFeature(Feature):
         return names_prompt(self.host, text)
 
     def problems(self) -> list[str]:
-        """Servers of this conversation that failed."""
         rows = self.host.statuses() if self.host is not None else []
         return [f"mcp: {row.name}: {row.error.removeprefix(f'{row.name}: ')}" for row in rows if row.error]
 
@@ -146,7 +139,9 @@ class Opening(msgspec.Struct, frozen=True):
 
 def mcp_host_of(services: Services, tell: Callable[[str], None], problems: list[str]) -> McpHost | None:
     """None when no file has a server; ``problems`` are added to."""
-    places = _places(services)
+    config, home, cwd = services.config, services.home, services.workspace.cwd
+    own = [home / "mcp.json", home / "plugins.json", cwd / ".mcp.json", cwd / ".zot" / "mcp.json"] if config.mcp else []
+    places = [*own, *(cwd / typed for typed in config.mcp_config)]
     if not (services.settings.values.mcp_pinned or _named(services)):
         known = _remembered(services.home, places)
         if known is not None and known.key == _key(services, places):
@@ -200,17 +195,10 @@ def _host(
 
 
 def _named(services: Services) -> tuple[str, ...]:
-    """What this run was told to have."""
     return tuple(name for name in services.config.tools or () if name.startswith("mcp__"))
 
 
 # --- what a run before has left
-
-
-def _places(services: Services) -> list[Path]:
-    config, home, cwd = services.config, services.home, services.workspace.cwd
-    own = [home / "mcp.json", home / "plugins.json", cwd / ".mcp.json", cwd / ".zot" / "mcp.json"] if config.mcp else []
-    return [*own, *(cwd / typed for typed in config.mcp_config)]
 
 
 def _file(home: Path, places: Sequence[Path]) -> Path:

@@ -1,8 +1,5 @@
-"""All MCP servers of a run, and the seam between them and the agent: which there are, which may run, which are running.
-
-Making it reads files and starts nothing. Servers start on first use, or in the background in modes that stay; every one
-of them ends with ``stop``, whatever state it is in.
-"""
+"""All MCP servers of a run. Creating the host starts nothing; servers start on first use or in the background, and
+``stop`` ends all of them."""
 
 from __future__ import annotations
 
@@ -22,12 +19,12 @@ if TYPE_CHECKING:
     from zot.core.agent import Agent
     from zot.features.mcp.config import ServerConfig
     from zot.features.mcp.list_cache import Listed, ResourceRow, ToolRow
-    from zot.features.mcp.server import Server
+    from zot.features.mcp.protocol import Link
+    from zot.features.mcp.server import ManagedServer
     from zot.features.mcp.session import Ask
-    from zot.features.mcp.transport import Link
     from zot.features.trust import Untrusted
     from zot.provider.auth.auth_store import AuthStore
-    from zot.provider.auth.oauth.login_progress import Tell
+    from zot.provider.auth.oauth.token_endpoint import Tell
     from zot.provider.http.pool import HttpPool
     from zot.system.background_tasks import BackgroundTasks
 
@@ -37,8 +34,6 @@ _AT_ONCE = 4
 
 
 class Status(NamedTuple):
-    """A server as people see it."""
-
     name: str
     origin: str
     state: str
@@ -54,8 +49,6 @@ class Status(NamedTuple):
 
 
 class _Loaded:
-    """The servers and their tools, once the files were read."""
-
     def __init__(
         self,
         entries: dict[str, ServerConfig],
@@ -66,11 +59,10 @@ class _Loaded:
 
 
 class McpHost:
-    """``entries`` are the servers that may run, or how to find them, which waits until one is thought of; then
-    ``description`` is what the model is told meanwhile. ``pins`` are the setting's, ``named`` the tools this run was
-    told to have. ``untrusted`` wait for a person. ``on_tools_changed`` is called when ``tools`` would answer
-    differently, ``on_state`` when ``statuses`` would, ``on_stop`` at the end; ``tell`` reaches the person.
-    ``asked`` is who answers servers' questions."""
+    """``entries`` are the servers that may run, or a function that finds them later; until then ``description`` is for
+    the model. ``pins``: the setting; ``named``: tools of this run; ``untrusted``: servers awaiting trust.
+    ``on_tools_changed``, ``on_state`` and ``on_stop`` are callbacks, ``tell`` notifies the user, ``asked`` answers
+    questions."""
 
     def __init__(
         self,
@@ -103,7 +95,7 @@ class McpHost:
         self._pins, self._named = (*pins, *named), named
         self._tell = tell
         self._loaded: _Loaded | None = None
-        self._servers: dict[str, Server] = {}
+        self._servers: dict[str, ManagedServer] = {}
         self._active: dict[str, None] = {}  # in the order in which they were found
         self._made: dict[str, McpTool] = {}
         self._resources: Tool | None = None
@@ -142,7 +134,6 @@ class McpHost:
     # --- for the agent
 
     def tools(self, taken: Iterable[str] = ()) -> list[Tool]:
-        """The search, what is pinned, and what was found so far."""
         if self._loaded is None and not self._pins:
             return [] if SEARCH in taken else [self._search]
         if not self._entries:
@@ -226,12 +217,12 @@ class McpHost:
 
     # --- for tools (tools.Host)
 
-    def running(self, name: str) -> Server:
+    def running(self, name: str) -> ManagedServer:
         server = self._servers.get(name)
         if server is None:
-            from zot.features.mcp.server import Server
+            from zot.features.mcp.server import ManagedServer
 
-            server = self._servers[name] = Server(self._entries[name], self)
+            server = self._servers[name] = ManagedServer(self._entries[name], self)
         return server
 
     def find(self, full_name: str) -> tuple[str, ToolRow] | None:
@@ -271,7 +262,7 @@ class McpHost:
         """Those of the servers that have something to read; the tool for it joins with the first."""
         found = [name for name in names if (listed := self._listed(name)) is not None and listed.resources]
         if found and self._resources is None:
-            from zot.features.mcp.resources import ResourceTool
+            from zot.features.mcp.prompts import ResourceTool
 
             self._resources = ResourceTool(self)
             self.on_tools_changed()
@@ -293,7 +284,7 @@ class McpHost:
             self._tasks = BackgroundTasks(self._on_bug)
         return self._tasks
 
-    def connect(self, entry: ServerConfig, server: Server) -> Link:
+    def connect(self, entry: ServerConfig, server: ManagedServer) -> Link:
         return self._reach(entry) if entry.kind == "http" else self._start_process(entry, server)
 
     def _reach(self, entry: ServerConfig) -> Link:
@@ -314,7 +305,7 @@ class McpHost:
             self._pool = HttpPool(proxy=self._proxy)
         return HttpLink(entry.name, entry.url, entry.headers, self._pool, signer, self.tasks.start)
 
-    def _start_process(self, entry: ServerConfig, server: Server) -> Link:
+    def _start_process(self, entry: ServerConfig, server: ManagedServer) -> Link:
         from zot.errors import ExtensionError
         from zot.features.child_process import resolve_exec
         from zot.features.mcp.protocol import McpError
@@ -337,7 +328,7 @@ class McpHost:
             return os.environ.get
         return lambda name: self._workspace.granted((name,)).get(name)
 
-    def listed_anew(self, server: Server, before: Listed | None) -> None:
+    def listed_anew(self, server: ManagedServer, before: Listed | None) -> None:
         """Its lists arrived; a change of what was known is told in one line."""
         now = server.listed
         self._learn_names()
@@ -349,10 +340,10 @@ class McpHost:
         self.on_state(server.name)
         self.on_tools_changed()
 
-    def state_changed(self, server: Server) -> None:
+    def state_changed(self, server: ManagedServer) -> None:
         self.on_state(server.name)
 
-    def tell(self, server: Server, text: str) -> None:
+    def tell(self, server: ManagedServer, text: str) -> None:
         """Once for each thing there is to say about a server."""
         if (server.name, text) not in self._told and len(self._told) < 200:
             self._told.add((server.name, text))

@@ -1,9 +1,5 @@
-"""A server that is reached by streamable HTTP: one POST for each message, its answer as JSON or as a stream of events.
-
-Nothing is sent to another host than the one that was configured: a redirect there is an error that names it. In the
-modern era giving up a request is closing its stream; in the classic one the server is told. A login is asked for by the
-server, kept fresh by ``signer``, and never waited for here.
-"""
+"""Streamable HTTP transport: one POST per message, answered with JSON or an event stream. Redirects to other hosts
+are errors. ``signer`` provides the login; nothing here waits for one."""
 
 from __future__ import annotations
 
@@ -14,8 +10,16 @@ from urllib.parse import urljoin, urlsplit
 
 from zot import __version__
 from zot.errors import ProviderError
-from zot.features.mcp.protocol import MODERN, Incoming, McpError, NeedsLogin, ServerGone, SessionExpired, read_message
-from zot.features.mcp.transport import Hear
+from zot.features.mcp.protocol import (
+    MODERN,
+    Hear,
+    Incoming,
+    McpError,
+    NeedsLogin,
+    ServerGone,
+    SessionExpired,
+    read_message,
+)
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool, HttpResponse
 from zot.provider.http.sse import SseParser
@@ -171,8 +175,16 @@ class HttpLink:
         url = self._url
         for _ in range(MOST_REDIRECTS + 1):
             try:
+                own = {
+                    "accept": "application/json, text/event-stream",
+                    "content-type": "application/json",
+                    "user-agent": f"zot/{__version__}",
+                    **self._given,
+                    **self.headers,
+                    **({"mcp-session-id": self._session} if self._session and not self.is_modern else {}),
+                }
                 response = await self._pool.dispatch(
-                    HttpRequest(method, url, self._all_headers(headers), body), connect_timeout=CONNECT_S
+                    HttpRequest(method, url, list({**own, **headers}.items()), body), connect_timeout=CONNECT_S
                 )
             except ProviderError as error:
                 raise ServerGone(f"{self._name}: {error}") from error
@@ -187,17 +199,6 @@ class HttpLink:
                 raise McpError(f"{self._name}: http {response.status}: a redirect that would lose what is sent")
             url = target
         raise McpError(f"{self._name}: redirects in a circle")
-
-    def _all_headers(self, headers: Mapping[str, str]) -> list[tuple[str, str]]:
-        own = {
-            "accept": "application/json, text/event-stream",
-            "content-type": "application/json",
-            "user-agent": f"zot/{__version__}",
-            **self._given,
-            **self.headers,
-            **({"mcp-session-id": self._session} if self._session and not self.is_modern else {}),
-        }
-        return list({**own, **headers}.items())
 
     # --- what comes back
 
@@ -270,7 +271,6 @@ class HttpLink:
 
 
 async def _read_all(response: HttpResponse) -> bytes:
-    """The body of an error; whatever there is of it."""
     try:
         async with asyncio.timeout(CONNECT_S):
             return await response.read(LARGEST)

@@ -1,8 +1,5 @@
-"""What servers offered when they were last asked, kept on disk: a run knows their tools before any of them is started.
-
-One file for each server, named after it and after the exact entry, so that another command is another server. A list
-is only ever a memory: who calls a tool talks to the server itself.
-"""
+"""Cached tool lists of servers, one file per server and exact entry, so that a run knows tools before any server
+starts."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
-"""Logging in to a server by OAuth: the server says who vouches for its visitors (RFC 9728), and that one is asked.
-
-A login belongs to the server's address, not to a name in a file: another address under the same name gets no token.
-Tokens lie in the credential store, what is needed to refresh them beside the lists; neither is ever removed because
-something went wrong. ``StoredLogin`` signs requests and never waits for a person.
-"""
+"""OAuth login to an MCP server (RFC 9728). A login belongs to the server's address, not to its name. Tokens are in
+the credential store; failures never remove them."""
 
 from __future__ import annotations
 
@@ -22,10 +18,10 @@ from zot.features.mcp.protocol import list_in
 from zot.provider.auth.auth_store import AuthStore, OAuthToken
 from zot.provider.auth.oauth.browser_login import login_in_browser
 from zot.provider.auth.oauth.http_requests import JsonResponse, get, host_of, shown
-from zot.provider.auth.oauth.login_progress import Pasted, Tell
 from zot.provider.auth.oauth.refresh import refresh_login, stored_login
 from zot.provider.auth.oauth.server_metadata import find_server
 from zot.provider.auth.oauth.settings import OAuthSettings
+from zot.provider.auth.oauth.token_endpoint import Pasted, Tell
 from zot.provider.http.pool import HttpPool
 from zot.system.files import make_private_dir
 from zot.system.json_store import JsonStore
@@ -45,7 +41,6 @@ def _book(home: Path) -> JsonStore[_Known]:
 
 
 def key_of(url: str) -> str:
-    """The name of a server's login in the credential store."""
     return f"mcp {url}"
 
 
@@ -86,7 +81,9 @@ async def settings_for(
 
 async def _protected_resource(pool: HttpPool, url: str, named: str) -> JsonResponse:
     """What the server publishes about itself; an empty answer when it publishes nothing, as old ones do."""
-    for place in [named] if named else _places(url):
+    path, root = urlsplit(url).path.rstrip("/"), f"{_origin(url)}/.well-known/oauth-protected-resource"
+    known = [f"{root}{path}", root] if path else [root]
+    for place in [named] if named else known:
         answer = await get(pool, place, _WHAT)
         if answer.status >= 500 or answer.status == 429:
             raise LoginFailed(f"{_WHAT} at {host_of(place)} cannot be read: http {answer.status}", transient=True)
@@ -100,12 +97,6 @@ async def _protected_resource(pool: HttpPool, url: str, named: str) -> JsonRespo
                 raise LoginFailed(f"{_WHAT} at {host_of(url)} speaks for another server: {shown(resource)!r}")
             return answer
     return JsonResponse(404, {})
-
-
-def _places(url: str) -> list[str]:
-    path = urlsplit(url).path.rstrip("/")
-    root = f"{_origin(url)}/.well-known/oauth-protected-resource"
-    return [f"{root}{path}", root] if path else [root]
 
 
 def _origin(url: str) -> str:
@@ -148,7 +139,6 @@ def is_logged_in(store: AuthStore, url: str) -> bool:
 
 
 def log_out(store: AuthStore, url: str) -> bool:
-    """Whether somebody was logged in."""
     if not is_logged_in(store, url):
         return False
     store.clear(key_of(url))
@@ -158,8 +148,8 @@ def log_out(store: AuthStore, url: str) -> bool:
 
 
 class StoredLogin:
-    """A ``Signer``: the stored token, refreshed before it ends and once after a refusal. What goes wrong with that is
-    kept in ``problem``; the old token is tried all the same."""
+    """A ``Signer`` with the stored token, refreshed before it ends and after a refusal. Failures are in ``problem``;
+    the old token is tried."""
 
     def __init__(self, store: AuthStore, url: str, login: ServerLogin, *, proxy: str = "") -> None:
         self.problem = ""

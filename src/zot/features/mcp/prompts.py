@@ -1,19 +1,20 @@
-"""Servers' prompts as slash commands: ``/mcp:server:prompt words`` becomes what the server makes of the words.
-
-Arguments are given in the order the server lists them, or by name (``who=Ada``); one with blanks goes in quotes.
-"""
+"""Prompts of servers as slash commands (``/mcp:server:prompt words``) and resources (``mcp_resource``,
+``@server:uri``). Arguments are given in order or by name (``who=Ada``)."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zot.core.events import SYNTHETIC
-from zot.errors import UsageError, ZotError
+from zot.core.tool import ToolContext, ToolResult, text_result
+from zot.errors import ToolError, UsageError, ZotError
 from zot.features.mcp.list_cache import PromptRow, clean
-from zot.features.mcp.protocol import fields, list_in, object_in, text_of
-from zot.features.mcp.resources import mentions, read
-from zot.provider.messages import Block, Message, TextBlock, utc_now
+from zot.features.mcp.protocol import McpError, fields, list_in, object_in, text_of
+from zot.features.mcp.tool_results import of_resource, within
+from zot.features.mcp.tools import RESOURCE
+from zot.provider.messages import Block, Message, ResultBlock, TextBlock, utc_now
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
@@ -95,7 +96,6 @@ def arguments_of(prompt: PromptRow, typed: str) -> dict[str, str]:
 
 
 async def meant(conversation: Conversation, host: McpHost, text: str) -> str:
-    """What is to be said; resources it names are added before it."""
     if text.startswith(f"/{PREFIX}"):
         name, _, typed = text[1:].partition(" ")
         try:
@@ -119,7 +119,6 @@ def names_prompt(host: McpHost, text: str) -> bool:
 
 
 def as_told(status: Status) -> McpServer:
-    """A server as programs are told of it."""
     from zot.wire.rpc_frames import McpServer
 
     fields = {name: value for name, value in status._asdict().items() if name != "pid"}
@@ -127,7 +126,6 @@ def as_told(status: Status) -> McpServer:
 
 
 def as_templates(host: McpHost) -> list[Template]:
-    """Servers' prompts where prompt templates are listed."""
     from zot.features.templates.discovery import Template
 
     return [
@@ -140,3 +138,68 @@ def as_templates(host: McpHost) -> list[Template]:
         )
         for server, prompt in command_names(host).values()
     ]
+
+
+MOST_LISTED = 200
+MOST_MENTIONS = 8
+_MENTION = re.compile(r"(?<![\w@])@([\w.-]{1,64}):([a-zA-Z][a-zA-Z0-9+.-]{0,40}://\S{1,2000})")
+
+
+class ResourceTool:
+    """Lists what a server has, or reads one of it. It joins once a server that has any was looked up."""
+
+    name = RESOURCE
+    description = "List the resources of an MCP server, or read one of them by its uri."
+    read_only = True
+    deferred = True
+    extension = "mcp"
+
+    def __init__(self, host: McpHost) -> None:
+        self._host = host
+        self.schema: dict[str, Any] = {
+            "type": "object",
+            "properties": {
+                "server": {"type": "string"},
+                "uri": {"type": "string", "description": "Leave it out to list them."},
+            },
+            "required": ["server"],
+        }
+
+    async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
+        server, uri = text_of(args.get("server")), text_of(args.get("uri"))
+        if server not in self._host.lists():
+            raise ToolError(f"there is no MCP server {server!r}; there are {', '.join(self._host.lists())}")
+        try:
+            if uri:
+                return ToolResult(tuple(await read(self._host, server, uri)), False, {"mcp": server, "uri": uri})
+            return text_result(await listing(self._host, server), details={"mcp": server})
+        except McpError as error:
+            return text_result(f"mcp: {error}", is_error=True)
+
+
+async def listing(host: McpHost, server: str) -> str:
+    session = await host.running(server).session()
+    if not session.offers("resources"):
+        return f"{server} has no resources"
+    rows, _ = await session.pages("resources/list", "resources", SECONDS)
+    lines = [
+        " · ".join(
+            filter(None, (text_of(row.get("uri"))[:500], *(text_of(row.get(k))[:200] for k in ("name", "description"))))
+        )
+        for row in rows[:MOST_LISTED]
+    ]
+    more = [f"({len(rows) - MOST_LISTED} more)"] if len(rows) > MOST_LISTED else []
+    return "\n".join([*lines, *more]) or f"{server} has no resources"
+
+
+async def read(host: McpHost, server: str, uri: str) -> list[ResultBlock]:
+    raw = await host.running(server).request("resources/read", {"uri": uri}, seconds=SECONDS)
+    blocks = [block for each in list_in(fields(raw).get("contents")) for block in of_resource(each)]
+    return within(blocks) or [TextBlock(f"({uri} is empty)")]
+
+
+def mentions(host: McpHost, text: str) -> list[tuple[str, str]]:
+    """Server and uri of each resource that a prompt names; a server nobody has is an ordinary word."""
+    servers = host.lists()
+    found = [(match[1], match[2].rstrip(".,;:!?)")) for match in _MENTION.finditer(text)]
+    return list(dict.fromkeys(each for each in found if each[0] in servers))[:MOST_MENTIONS]

@@ -1,12 +1,10 @@
-"""The wire of MCP: JSON-RPC 2.0 messages, and what zot reads out of them. Nothing here waits or opens anything.
-
-Two eras are alive. In the classic one (up to 2025-11-25) a connection begins with ``initialize``; in the modern one
-each request says what it needs in ``_meta``. What a server sends is read leniently and believed in nothing.
-"""
+"""MCP messages (JSON-RPC 2.0) and the transport interface. Classic servers (up to 2025-11-25) begin with
+``initialize``; modern ones take ``_meta`` with each request. Input is read leniently and never trusted."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, cast
 
 import msgspec
 
@@ -49,7 +47,7 @@ class SessionExpired(ServerGone):
     """The server has forgotten the session, and did nothing with the request."""
 
 
-class NoAnswer(McpError):
+class McpNoAnswer(McpError):
     """The server took too long."""
 
 
@@ -85,7 +83,6 @@ _decoder = msgspec.json.Decoder(Incoming)
 
 
 def read_message(line: bytes) -> Incoming | None:
-    """None for what is no message."""
     try:
         message = _decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
@@ -130,7 +127,6 @@ def text_of(value: Any) -> str:
 
 
 def object_in(value: Any) -> dict[str, Any]:
-    """The same for an object."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
@@ -139,7 +135,6 @@ def list_in(value: Any) -> list[Any]:
 
 
 def meta(version: str, capabilities: dict[str, Any]) -> dict[str, Any]:
-    """What every modern request says of itself."""
     return {
         f"{META}protocolVersion": version,
         f"{META}clientInfo": CLIENT,
@@ -166,3 +161,35 @@ def header_value(text: str) -> str:
     from base64 import b64encode  # few need it
 
     return f"=?base64?{b64encode(text.encode('utf-8', 'replace')).decode()}?="
+
+
+Hear = Callable[[Incoming], None]
+
+
+class Link(Protocol):
+    """One connection. ``ask`` waits for the answer with that id or raises McpError; ``tell`` sends without waiting.
+    Other messages go to ``hear``."""
+
+    hear: Hear
+    headers: dict[str, str]  # what a transport that has any is to send along: the version, for one
+
+    @property
+    def closed(self) -> str:
+        """Why it can no longer be used; empty while it can."""
+        ...
+
+    @property
+    def heard(self) -> int:
+        """How many messages came so far: a server that says something is alive."""
+        ...
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether nobody can answer any more, also before ``closed`` says why."""
+        ...
+
+    async def ask(self, id: int, headers: Mapping[str, str], message: bytes) -> Incoming: ...
+
+    def tell(self, message: bytes) -> None: ...
+
+    async def aclose(self, grace: float) -> None: ...

@@ -1,8 +1,5 @@
-"""One server over a run: started when it is first needed, stopped when nobody needed it for five minutes.
-
-Starting happens once however many wait for it, and goes on when one of them gives up. Every start asks for the lists
-again unless the server said how long they hold; a list that changed is told in one line.
-"""
+"""One server during a run: started on first use, stopped after five idle minutes. Concurrent starts share one. Each
+start refreshes the lists unless the server set their lifetime."""
 
 from __future__ import annotations
 
@@ -21,9 +18,10 @@ from zot.features.mcp import list_cache
 from zot.features.mcp.config import ServerConfig, expanded
 from zot.features.mcp.list_cache import Era, Listed, PromptRow, ResourceRow, ToolRow
 from zot.features.mcp.protocol import (
+    Link,
     McpError,
+    McpNoAnswer,
     NeedsLogin,
-    NoAnswer,
     ServerGone,
     SessionExpired,
     list_in,
@@ -31,7 +29,6 @@ from zot.features.mcp.protocol import (
     text_of,
 )
 from zot.features.mcp.session import Ask, McpSession, Progress
-from zot.features.mcp.transport import Link
 
 if TYPE_CHECKING:
     from zot.system.background_tasks import BackgroundTasks
@@ -50,8 +47,6 @@ State = Literal["off", "starting", "ready", "needs login", "failed"]
 
 
 class ServerOwner(Protocol):
-    """What a server needs of whoever owns it."""
-
     home: Path
     idle_s: float
 
@@ -61,22 +56,18 @@ class ServerOwner(Protocol):
     @property
     def asked(self) -> Ask | None: ...
 
-    def connect(self, entry: ServerConfig, server: Server) -> Link:
-        """A new connection, started."""
-        ...
+    def connect(self, entry: ServerConfig, server: ManagedServer) -> Link: ...
 
-    def look_up(self, entry: ServerConfig) -> Callable[[str], str | None]:
-        """Where variables of the entry are looked up."""
-        ...
+    def look_up(self, entry: ServerConfig) -> Callable[[str], str | None]: ...
 
-    def listed_anew(self, server: Server, before: Listed | None) -> None: ...
+    def listed_anew(self, server: ManagedServer, before: Listed | None) -> None: ...
 
-    def state_changed(self, server: Server) -> None: ...
+    def state_changed(self, server: ManagedServer) -> None: ...
 
-    def tell(self, server: Server, text: str) -> None: ...
+    def tell(self, server: ManagedServer, text: str) -> None: ...
 
 
-class Server:
+class ManagedServer:
     """``listed`` is what it offers, as far as anybody knows; ``error`` is why it failed last."""
 
     def __init__(self, entry: ServerConfig, owner: ServerOwner) -> None:
@@ -160,18 +151,14 @@ class Server:
                 await self.session()
                 if self._listing is not None:
                     await asyncio.shield(self._listing)
-                self._require_list()
+                if self.listed is None and self.state == "needs login":
+                    raise NeedsLogin(self.error, self.challenge)
+                if self.listed is None:
+                    raise McpError(self.error or f"{self.name}: does not say what it has")
             finally:
                 self._busy -= 1
                 self._idle_from_now()
-        return self.listed.tools if self.listed is not None else ()
-
-    def _require_list(self) -> None:
-        if self.listed is not None:
-            return
-        if self.state == "needs login":
-            raise NeedsLogin(self.error, self.challenge)
-        raise McpError(self.error or f"{self.name}: does not say what it has")
+        return self.listed.tools
 
     async def session(self) -> McpSession:
         """The live session; one start, whoever asks."""
@@ -219,7 +206,7 @@ class Server:
             return await self._greeted(entry, era)
         except NeedsLogin:
             raise
-        except NoAnswer:
+        except McpNoAnswer:
             if era == "":
                 raise
             return await self._greeted(entry, "")
@@ -316,7 +303,6 @@ class Server:
             self._owner.tasks.start(self.stop())
 
     async def stop(self, grace: float = STOP_GRACE) -> None:
-        """It may be started again."""
         self._stop_idling()
         if self._starting is not None:
             self._starting.cancel()

@@ -1,8 +1,5 @@
-"""A conversation with one server: which era it speaks, and one request after another with a bound on each.
-
-Nothing a server does can hold zot up: every wait ends, what it sends unasked is heard and judged, and an answer that
-asks for something first (``input_required``, or a question of its own in the classic era) is put to ``asked``.
-"""
+"""Session with one server: detects the era and sends requests with timeouts. Questions of the server
+(``input_required``) go to ``asked``."""
 
 from __future__ import annotations
 
@@ -15,8 +12,7 @@ import msgspec
 from zot.features.mcp import protocol
 from zot.features.mcp.elicitation import Elicitation, read_question
 from zot.features.mcp.list_cache import Era
-from zot.features.mcp.protocol import Incoming, McpError, NeedsLogin, NoAnswer, ServerGone
-from zot.features.mcp.transport import Link
+from zot.features.mcp.protocol import Incoming, Link, McpError, McpNoAnswer, NeedsLogin, ServerGone
 from zot.system.background_tasks import BackgroundTasks
 
 DISCOVER_S = 4.0  # for a server that may be of either era; an answer that comes later still counts
@@ -31,8 +27,7 @@ _CANCEL = {"action": "cancel"}
 
 
 class McpSession:
-    """``open`` first. ``asked`` puts a server's question to a person, None where nobody can answer; ``changed`` hears
-    the kind of a list that is no longer what it was (``tools``, ``prompts``, ``resources``)."""
+    """Call ``open`` first. ``asked`` answers questions of the server; ``changed`` receives the kind of list."""
 
     def __init__(self, name: str, link: Link, *, asked: Ask | None, changed: Callable[[str], None]) -> None:
         self.name = name
@@ -63,7 +58,7 @@ class McpSession:
             async with asyncio.timeout(seconds):
                 await (self._initialize() if known == "classic" else self._discover(known))
         except TimeoutError as error:
-            raise NoAnswer(f"{self.name}: did not answer within {seconds:g} s of its start") from error
+            raise McpNoAnswer(f"{self.name}: did not answer within {seconds:g} s of its start") from error
 
     async def _discover(self, known: Era) -> None:
         """Whichever of two greetings is answered decides; the second one is only sent when the first is not."""
@@ -159,8 +154,7 @@ class McpSession:
         headers: Mapping[str, str] | None = None,
         progress: Progress | None = None,
     ) -> msgspec.Raw:
-        """The result, after whatever the server wanted to know first. ``seconds`` is how long it may be silent: its
-        progress begins them anew. ``headers`` go along where a transport has any."""
+        """The result, after questions of the server. ``seconds`` limits silence; progress restarts it."""
         given = dict(params or {})
         for _ in range(MOST_ROUNDS):
             try:
@@ -201,7 +195,7 @@ class McpSession:
                     self._stirred[token] = lambda: bound.reschedule(loop.time() + seconds)
                 return await self._one(method, sent, headers)
         except TimeoutError as error:
-            raise NoAnswer(f"{self.name}: no answer to {method} within {seconds:g} s") from error
+            raise McpNoAnswer(f"{self.name}: no answer to {method} within {seconds:g} s") from error
         finally:
             self._progress.pop(token, None)
             self._stirred.pop(token, None)
@@ -267,7 +261,6 @@ class McpSession:
         return await self._asked(read_question(self.name, protocol.object_in(wanted.get("params"))))
 
     async def pages(self, method: str, key: str, seconds: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """Everything of a list, page after page, and the last page itself."""
         rows: list[dict[str, Any]] = []
         params: dict[str, Any] = {}
         seen: set[str] = set()

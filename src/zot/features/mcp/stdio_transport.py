@@ -1,8 +1,5 @@
-"""A server that is a child process: one message a line through its stdin and stdout, its stderr into a log.
-
-It is stopped by closing its stdin, then SIGTERM and SIGKILL for it and everything it started: launchers leave
-grandchildren, and some servers do not mind that nobody talks to them any more.
-"""
+"""Stdio transport: a child process with one message per line; stderr goes to a log. Stopping closes stdin, then
+signals the whole process tree, since launchers leave grandchildren."""
 
 from __future__ import annotations
 
@@ -14,8 +11,7 @@ from typing import Any
 
 from zot.errors import ExtensionError, in_words
 from zot.features.child_process import JsonLineProcess, start_process
-from zot.features.mcp.protocol import Incoming, McpError, ServerGone, read_message
-from zot.features.mcp.transport import Hear
+from zot.features.mcp.protocol import Hear, Incoming, McpError, ServerGone, read_message
 from zot.features.process_log import ProcessLog
 from zot.system.processes import Jailer
 from zot.wire import limits
@@ -74,7 +70,6 @@ class StdioLink:
 
     @property
     def is_gone(self) -> bool:
-        """Whether nobody can answer any more, also before its end was heard of and explained."""
         return bool(self.closed) or self._process is None or self._process.tree.exit_code is not None
 
     async def ask(self, id: int, headers: Mapping[str, str], message: bytes) -> Incoming:
@@ -144,7 +139,8 @@ class StdioLink:
         finally:
             watch.cancel()
         said = self._log.error_line() if self._log is not None else ""
-        how = reason or ("closed its stdout" if code is None else f"ended ({_exit(code)})")
+        ending = "" if code is None else f"exit status {code}" if code >= 0 else f"signal {-code}"
+        how = reason or (f"ended ({ending})" if ending else "closed its stdout")
         self._end(how + (f": {said[:_SAID]}" if said else ""))
         process.disconnect("")
         await process.tree.stop(limits.TERMINATE_GRACE)
@@ -164,7 +160,3 @@ class StdioLink:
         if self._log is not None:
             self._log.close()
             self._log = None
-
-
-def _exit(code: int) -> str:
-    return f"exit status {code}" if code >= 0 else f"signal {-code}"

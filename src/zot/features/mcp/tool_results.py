@@ -1,7 +1,5 @@
-"""What a server answered to a call, as the model reads it: text within bounds, pictures, and what cannot be shown said.
-
-``structuredContent`` is for the model where there is nothing else; else it goes with the details.
-"""
+"""Converts results of MCP calls for the model: limited text, images, notes about the rest. ``structuredContent`` is
+used if there is nothing else."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""What the model gets of MCP servers: their tools once they were looked up, and ``mcp_search`` to look them up with.
-
-A tool is called like any other: interceptors, the gate and limits stand before it. What a server says of its own tools
-(``readOnlyHint`` and the like) is shown and never believed.
-"""
+"""MCP tools for the model, and ``mcp_search`` to find them. Hints of servers (``readOnlyHint``) are shown but not
+trusted."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from zot.features.mcp.protocol import header_value, object_in
 from zot.system.digest import sha256
 
 if TYPE_CHECKING:
-    from zot.features.mcp.server import Server
+    from zot.features.mcp.server import ManagedServer
 
 _LINE = 160
 _PROGRESS_S = 0.1
@@ -27,12 +24,10 @@ SEARCH = "mcp_search"
 RESOURCE = "mcp_resource"
 
 
-class Host(Protocol):
-    """What the tools need of whoever has the servers."""
-
+class McpToolHost(Protocol):
     timeout_s: float
 
-    def running(self, name: str) -> Server: ...
+    def running(self, name: str) -> ManagedServer: ...
 
     def find(self, full_name: str) -> tuple[str, ToolRow] | None: ...
 
@@ -48,11 +43,9 @@ class Host(Protocol):
 
 
 class McpTool:
-    """One tool of one server."""
-
     read_only = False
 
-    def __init__(self, name: str, server: str, row: ToolRow, host: Host, *, pinned: bool) -> None:
+    def __init__(self, name: str, server: str, row: ToolRow, host: McpToolHost, *, pinned: bool) -> None:
         self.name = name
         self.extension = f"mcp:{server}"
         self.deferred = not pinned
@@ -74,11 +67,10 @@ class McpTool:
 
     @property
     def hints(self) -> dict[str, Any]:
-        """What the server says of it; for people to read."""
         return self.row.annotations
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
-        from zot.features.mcp.protocol import McpError, NoAnswer
+        from zot.features.mcp.protocol import McpError, McpNoAnswer
         from zot.features.mcp.tool_results import converted
 
         details = {"mcp": self._server, "tool": self.row.name}
@@ -90,14 +82,13 @@ class McpTool:
                 headers=self._headers(args),
                 progress=_throttled(context),
             )
-        except NoAnswer as error:
+        except McpNoAnswer as error:
             return text_result(f"mcp: {error}", is_error=True, details={**details, "timed_out": True})
         except McpError as error:
             return text_result(f"mcp: {error}", is_error=True, details=details)
         return converted(self._server, self.row.name, answer)
 
     def _headers(self, args: dict[str, Any]) -> dict[str, str]:
-        """Arguments that the server wants in the head of the message, too."""
         raw = bytes(self.row.input_schema)
         if b"x-mcp-header" not in raw:
             return {}
@@ -124,7 +115,9 @@ class SearchTool:
     read_only = True
     extension = "mcp"
 
-    def __init__(self, host: Host, description: str, activate: Callable[[Sequence[str]], None] | None = None) -> None:
+    def __init__(
+        self, host: McpToolHost, description: str, activate: Callable[[Sequence[str]], None] | None = None
+    ) -> None:
         self._host = host
         self._activate = activate or host.activate
         self.description = description
@@ -337,7 +330,9 @@ def full_names(lists: Mapping[str, Listed | None]) -> tuple[dict[str, tuple[str,
             problems.append(f"mcp: the names of two servers are the same once cleaned: {server} is called {prefix}")
         servers[prefix] = server
         for row in _tools(lists[server]):
-            name = _fitted(f"mcp__{prefix}__{clean(row.name)}")
+            name = f"mcp__{prefix}__{clean(row.name)}"
+            if len(name) > LONGEST_NAME:  # cut to the limit of providers, with a digest in place of its end
+                name = f"{name[: LONGEST_NAME - 9]}_{sha256(name.encode())[:8]}"
             if name in rows:
                 problems.append(f"mcp: {server}: two of its tools are called {name}; the first is used")
                 continue
@@ -349,13 +344,7 @@ def _tools(listed: Listed | None) -> tuple[ToolRow, ...]:
     return listed.tools if listed is not None else ()
 
 
-def _fitted(name: str) -> str:
-    """Cut to what providers take, with a mark of the whole in place of its end."""
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 9]}_{sha256(name.encode())[:8]}"
-
-
 def ranked(query: str, rows: Mapping[str, tuple[str, ToolRow]]) -> list[str]:
-    """The names that fit best, exact ones first."""
     wanted = [word for word in query.replace(",", " ").split() if word]
     exact = [name for name, (_, row) in rows.items() if name in wanted or row.name in wanted]
     words = [word.lower() for word in wanted if len(word) > 1]
@@ -374,7 +363,10 @@ def described(lists: Mapping[str, Listed | None]) -> str:
         "Find tools of the user's MCP servers and make them callable. Name what you need, or exact tools; what is "
         "found can be called from the next step on. Servers: "
     )
-    parts = {server: f"{clean(server)}{_count(listed)}" for server, listed in lists.items()}
+    parts = {
+        server: clean(server) + (f" ({len(listed.tools)})" if listed is not None and listed.asked else "")
+        for server, listed in lists.items()
+    }
     room = NAMES_BUDGET - len(", ".join(parts.values()).encode())
     if room < 0:
         return head + (", ".join(parts.values()).encode()[: NAMES_BUDGET - 4].decode("utf-8", "ignore") + " …")
@@ -383,10 +375,6 @@ def described(lists: Mapping[str, Listed | None]) -> str:
             f"{clean(server)} ({', '.join(names)}{', …' if len(names) < len(_tools(lists[server])) else ''})"
         )
     return head + ", ".join(parts.values())
-
-
-def _count(listed: Listed | None) -> str:
-    return f" ({len(listed.tools)})" if listed is not None and listed.asked else ""
 
 
 def _shared(lists: Mapping[str, Listed | None], room: int) -> dict[str, list[str]]:

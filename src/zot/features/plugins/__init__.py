@@ -1,1 +1,1 @@
-"""Plugins: packages of skills, MCP servers, hooks and prompt templates, made for several agents."""
+"""Plugins: packages of skills, MCP servers, hooks and prompt templates."""

@@ -1,7 +1,5 @@
-"""What a plugin brings that zot has a place for, each part by name, and what it wants that zot has not.
-
-Nothing is run. A path of the manifest that leads out of the plugin is a problem and is not followed.
-"""
+"""Installed plugins (``$ZOT_HOME/plugins.json``) and their supported components. Nothing is run; paths that lead out
+of a plugin are problems. A plugin whose servers, hooks or scripts changed since it was accepted is skipped."""
 
 from __future__ import annotations
 
@@ -12,14 +10,15 @@ from typing import Any, cast
 
 import msgspec
 
-from zot.errors import ConfigError
+from zot.errors import ConfigError, ZotError, in_words
 from zot.features.hooks.config import HookSource, hooks_of
 from zot.features.mcp.config import ServerConfig, decode, entries_of
-from zot.features.plugins.manifest import PluginManifest
+from zot.features.plugins.manifest import PluginManifest, read_manifest
 from zot.features.skills.discovery import FILE_NAME, SkillFile
 from zot.features.templates.discovery import TemplateDir
 from zot.system.digest import sha256
 from zot.system.files import read_bytes
+from zot.system.json_store import JsonStore
 
 _NOT_HERE = {
     "agents": "agents of its own",
@@ -46,7 +45,6 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
-        """Each part and exactly what it would run."""
         told = [f"skill {item.prefix}{item.file.parent.name}" for item in self.skills]
         told += [f"MCP server {entry.name}: {entry.shown()}" for entry in self.servers]
         told += [f"hook {hook.shown()}" for hook in (self.hooks.hooks if self.hooks is not None else ())]
@@ -54,7 +52,6 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
         return told
 
     def digest(self) -> str:
-        """Of what may run, as it is shown, with the scripts hooks name."""
         servers = [(entry.name, entry.content().decode()) for entry in self.servers]
         hooks = self.hooks.content().decode() if self.hooks is not None else ""
         return sha256(msgspec.json.encode((servers, hooks)))
@@ -185,3 +182,72 @@ def _missing(manifest: PluginManifest) -> list[str]:
             f"{what} (no part of Agent Plugins 1.0)" for name, what in extra.items() if (manifest.root / name).exists()
         ]
     return list(dict.fromkeys(found))
+
+
+INDEX = "plugins.json"
+FOLDER = "plugins"
+DATA = "plugin-data"
+ADVICE = "fix the file, or delete it and install your plugins again"
+
+
+class PluginEntry(msgspec.Struct, kw_only=True):
+    """One plugin; ``accepted`` is the digest of what the person was shown."""
+
+    source: str
+    accepted: str
+    commit: str = ""
+    version: str = ""
+    enabled: bool = True
+
+
+class PluginIndex(msgspec.Struct):
+    plugins: dict[str, PluginEntry] = {}
+
+
+class LoadedPlugin(msgspec.Struct, frozen=True):
+    """An installed plugin as it lies there now; ``wrong`` says why nothing of it is used."""
+
+    name: str
+    row: PluginEntry
+    manifest: PluginManifest | None = None
+    parts: Parts = Parts()
+    wrong: str = ""
+
+
+def index_file(home: Path) -> JsonStore[PluginIndex]:
+    return JsonStore(home / INDEX, PluginIndex, ADVICE)
+
+
+def load_all(home: Path) -> list[LoadedPlugin]:
+    """Every plugin of the index, by name; a damaged index is a ConfigError."""
+    return [_loaded(home, name, row) for name, row in sorted(index_file(home).load().plugins.items())]
+
+
+def in_use(home: Path, problems: list[str]) -> list[Parts]:
+    """What the plugins bring that are switched on and as they were accepted."""
+    found: list[Parts] = []
+    try:
+        plugins = load_all(home)
+    except ZotError as error:
+        problems.append(str(error))
+        return []
+    for plugin in plugins:
+        if not plugin.row.enabled:
+            continue
+        if plugin.wrong:
+            problems.append(f"plugin {plugin.name}: {plugin.wrong}")
+        else:
+            found.append(plugin.parts)
+    return found
+
+
+def _loaded(home: Path, name: str, row: PluginEntry) -> LoadedPlugin:
+    try:
+        manifest = read_manifest(home / FOLDER / name)
+        parts = parts_of(manifest, home / DATA / name)
+    except (ZotError, OSError) as error:
+        return LoadedPlugin(name, row, wrong=in_words(error) if isinstance(error, OSError) else str(error))
+    if parts.digest() != row.accepted:
+        wrong = "what it would run is not what you accepted; nothing of it is used until `zot plugin install --force`"
+        return LoadedPlugin(name, row, manifest, parts, wrong)
+    return LoadedPlugin(name, row, manifest, parts)

@@ -1,9 +1,9 @@
-"""Plugins in a conversation: their parts join as hooks, servers, skills and templates; this reports changed ones."""
+"""Plugins in a conversation: provides their skills and reports changed plugins."""
 
 from __future__ import annotations
 
 from zot.agent.feature import Feature
-from zot.features.plugins.installed_plugins import in_use
+from zot.features.plugins.components import in_use
 from zot.features.skills.discovery import SkillFile
 
 

@@ -1,8 +1,5 @@
-"""What a package says it is: Agent Plugins 1.0 (``plugin.json``), or Claude Code's (``.claude-plugin/plugin.json``).
-
-The first is read by its rules: an unknown field is told and ignored, any other violation refuses the package. The
-second is read as its authors know it: a name is enough.
-"""
+"""Plugin manifests: Agent Plugins 1.0 (``plugin.json``), read strictly, and Claude Code's
+(``.claude-plugin/plugin.json``), where a name is enough."""
 
 from __future__ import annotations
 
@@ -41,7 +38,6 @@ class PluginManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_manifest(root: Path) -> PluginManifest:
-    """ZotError says why the directory is no plugin."""
     claude, plain = root / CLAUDE_FOLDER / OPEN_FILE, root / OPEN_FILE
     try:
         if (fields := _fields(claude)) is not None:
@@ -65,7 +61,8 @@ def _open(root: Path, fields: dict[str, Any]) -> PluginManifest:
     wrong = [name for name in _TEXTS if name in fields and not isinstance(fields[name], str)]
     if not isinstance(fields.get("$schema"), str):
         raise ZotError(f'{OPEN_FILE}: "$schema" is required and must be text')
-    if "keywords" in fields and not _are_texts(fields["keywords"]):
+    keywords: Any = fields.get("keywords", [])
+    if not isinstance(keywords, list) or not all(isinstance(word, str) for word in cast("list[Any]", keywords)):
         wrong.append("keywords")
     if "author" in fields and not isinstance(fields["author"], str | dict):
         wrong.append("author")
@@ -102,10 +99,6 @@ def _checked_name(name: Any, file: str) -> str:
     if not isinstance(name, str) or _NAME.fullmatch(name) is None or name.startswith(".") or ".." in name:
         raise ZotError(f'{file}: "name" is required: 1 to 64 lower-case letters, digits, dots and hyphens')
     return name
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[Any]", value))
 
 
 def _offered(fields: dict[str, Any]) -> str:

@@ -1,1 +1,1 @@
-"""Skills: where they come from, and what the model sees of them."""
+"""Skill files and the ``skill`` tool."""

@@ -1,9 +1,5 @@
-"""Where skills come from, and which one wins.
-
-A skill is a directory with a SKILL.md, whose head, a few lines between two ``---``, names and describes it. The first
-of a name wins, in the order of ``_sources``; a hidden one is reported, never dropped in silence. Only heads are read
-here, the body when it is asked for; a search directory that does not exist costs one failed system call.
-"""
+"""Finds skills: directories with a SKILL.md whose head has name and description. The first of a name wins, in the
+order of ``_sources``; hidden ones are reported. Bodies are read on use."""
 
 from __future__ import annotations
 
@@ -32,10 +28,8 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 class Skill(msgspec.Struct, frozen=True):
-    """``path`` is the SKILL.md, or ``builtin:<directory>``; ``label`` says where it was found.
-
-    ``within`` is the directory its links must not leave, if it came with a project or an extension.
-    """
+    """``path`` is the SKILL.md or ``builtin:<directory>``, ``label`` its source, ``within`` the directory its links
+    must not leave."""
 
     name: str
     description: str
@@ -106,7 +100,11 @@ def _all_skills(
         if skill := _read_skill(given.file, given.file.parent.name, str(given.file), source, reader):
             yield msgspec.structs.replace(skill, name=f"{given.prefix}{skill.name}")
     for source in _sources(cwd, home, user_home):
-        yield from _skills_in(source, reader)
+        for directory in _directories(source.root, reader.problems):
+            file = source.root / directory / FILE_NAME
+            path = f"builtin:{directory}" if source.label == BUILTIN_LABEL else str(file)
+            if found := _read_skill(file, directory, path, source, reader):
+                yield found
 
 
 class _SkillReader(msgspec.Struct, frozen=True):
@@ -135,14 +133,6 @@ def _sources(cwd: Path, home: Path, user_home: Path) -> list[_Source]:
         _Source(user_home / ".agents" / "skills", "global (agents)"),
         _Source(BUILTIN, BUILTIN_LABEL),
     ]
-
-
-def _skills_in(source: _Source, reader: _SkillReader) -> Iterator[Skill]:
-    for directory in _directories(source.root, reader.problems):
-        file = source.root / directory / FILE_NAME
-        path = f"builtin:{directory}" if source.label == BUILTIN_LABEL else str(file)
-        if skill := _read_skill(file, directory, path, source, reader):
-            yield skill
 
 
 def _read_skill(file: Path, directory: str, path: str, source: _Source, reader: _SkillReader) -> Skill | None:
@@ -179,12 +169,8 @@ def _directories(root: Path, problems: list[str]) -> list[str]:
 
 
 class Frontmatter(msgspec.Struct, frozen=True):
-    """The head, in the small part of YAML that skills use.
-
-    That is scalars (plain, quoted, ``>`` and ``|`` blocks), lists (inline or one ``- item`` per line) and one map of
-    lists. Unknown keys, comments and lines that make no sense are passed over. ``allowed_tools`` and ``permissions``
-    are told to the model and enforced by nobody.
-    """
+    """The head, in a subset of YAML: scalars, ``>`` and ``|`` blocks, lists, one map of lists; other lines are
+    ignored. ``allowed_tools`` and ``permissions`` are shown to the model, not enforced."""
 
     name: str = ""
     description: str = ""

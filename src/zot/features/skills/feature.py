@@ -1,4 +1,4 @@
-"""Skills in a conversation: a list of them in the system prompt, and the ``skill`` tool that loads one."""
+"""Skills in a conversation: a list in the system prompt, and the ``skill`` tool."""
 
 from __future__ import annotations
 
@@ -47,10 +47,8 @@ def _pointer(skill: Skill, user_home: Path) -> str:
 
 
 class SkillTool:
-    """Hands out a skill's text by name; whatever goes wrong is an error result the model can act on.
-
-    ``skills`` may be replaced by a fresh discovery at any time. ``beneath`` is where a jail opens those of the project.
-    """
+    """Returns a skill's text by name; failures are error results. ``skills`` may be replaced; ``beneath`` opens
+    project skills in a jail."""
 
     name = "skill"
     description = "Load a skill's instructions by name."
@@ -78,21 +76,18 @@ class SkillTool:
             body = skill.body(self._beneath())
         except OSError as error:
             return text_result(f"skill {skill.name!r}: cannot read {skill.path}: {reason_of(error)}", is_error=True)
-        return text_result(_document(skill, body), details={"skill": skill.name, "path": skill.path})
-
-
-def _document(skill: Skill, body: str) -> str:
-    """What the skill says about tools is told to the model and enforced by nobody."""
-    wishes = [f"Allowed tools: {', '.join(skill.allowed_tools)}"] if skill.allowed_tools else []
-    wishes += [f"Permission for {tool}: {', '.join(rules)}" for tool, rules in skill.permissions.items()]
-    head = [f"# Skill: {skill.name}", skill.description or _NO_DESCRIPTION, *(["\n".join(wishes)] if wishes else [])]
-    return "\n\n".join([*head, "---", body])
+        wishes = [f"Allowed tools: {', '.join(skill.allowed_tools)}"] if skill.allowed_tools else []
+        wishes += [f"Permission for {tool}: {', '.join(rules)}" for tool, rules in skill.permissions.items()]
+        head = [
+            f"# Skill: {skill.name}",
+            skill.description or _NO_DESCRIPTION,
+            *(["\n".join(wishes)] if wishes else []),
+        ]
+        return text_result("\n\n".join([*head, "---", body]), details={"skill": skill.name, "path": skill.path})
 
 
 @runtime_checkable
 class SkillSource(Protocol):
-    """A feature that brings skills of its own."""
-
     def skill_files(self) -> list[SkillFile]: ...
 
 

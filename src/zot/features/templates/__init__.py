@@ -1,1 +1,1 @@
-"""Prompt templates: Markdown files in ``commands/`` that a slash and their name turn into a prompt."""
+"""Prompt templates: Markdown files in ``commands/``, used as ``/name``."""

@@ -1,8 +1,5 @@
-"""Which prompt templates there are: ``commands/**/*.md`` of the project, of zot's home, of the user, of plugins.
-
-``commands/git/tidy.md`` is ``/git:tidy``. The nearest of a name wins. Nothing is looked for before somebody types a
-slash, and only the file of the name that was typed is read then; all heads are read where all are listed.
-"""
+"""Finds prompt templates: ``commands/**/*.md`` of project, zot home, user and plugins; the nearest of a name wins.
+``commands/git/tidy.md`` is ``/git:tidy``. Files are read on use."""
 
 from __future__ import annotations
 
@@ -71,7 +68,7 @@ def places_in(cwd: Path, home: Path) -> list[TemplateDir]:
 def _of_plugins(home: Path) -> list[TemplateDir]:
     if is_missing(home / "plugins.json"):
         return []
-    from zot.features.plugins.installed_plugins import in_use  # few have plugins
+    from zot.features.plugins.components import in_use  # few have plugins
 
     return [place for parts in in_use(home, []) for place in parts.commands]
 
@@ -152,13 +149,9 @@ def _read(file: Path, name: str, place: TemplateDir, limit: int, beneath: Beneat
         name,
         file,
         place.label,
-        fields.description or _first_line(body),
+        fields.description or next((line.strip(" #\t") for line in body.splitlines() if line.strip(" #\t")), "")[:200],
         fields.argument_hint,
         fields.model,
         fields.allowed_tools,
         body + cut,
     )
-
-
-def _first_line(body: str) -> str:
-    return next((line.strip(" #\t") for line in body.splitlines() if line.strip(" #\t")), "")[:200]

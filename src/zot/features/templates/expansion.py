@@ -1,7 +1,5 @@
-"""A prompt that is the name of a template is said as what the template makes of it, by the model the template wants.
-
-The model is that of this prompt alone; where there is none of that name, the current one answers and a line says so.
-"""
+"""Expands ``/name arguments`` to the text of its template, for the model the template names; without that model, the
+current one answers."""
 
 from __future__ import annotations
 
@@ -16,7 +14,6 @@ if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.agent.feature import PromptDraft
     from zot.agent.model_resolver import Resolved
-    from zot.provider.catalog import Catalog
 
 _SAME = ("inherit", "default")
 
@@ -66,17 +63,12 @@ async def _find_model(conversation: Conversation, wanted: str) -> Resolved:
 
     names, current = conversation.settings.values.model_names, conversation.resolved.provider
     owner = current.rows_of or current.id
-    if wanted not in names and (known := _family(conversation.catalog, owner, wanted)):
-        wanted = known
+    if wanted not in names and wanted.isalpha():
+        # ``haiku`` is the newest of the provider's models with that word in its id
+        rows = (row.id for row in conversation.catalog.rows() if row.provider == owner and wanted in row.id.split("-"))
+        wanted = max(rows, default=wanted)
     found = meant(wanted, conversation.catalog, names, provider=current.id)
     return await conversation.find_model(found.model, found.provider)
-
-
-def _family(catalog: Catalog, provider: str, word: str) -> str:
-    """``haiku`` is the newest of the provider's models with that word in its id; empty where there is none."""
-    if not word.isalpha():
-        return ""
-    return max((row.id for row in catalog.rows() if row.provider == provider and word in row.id.split("-")), default="")
 
 
 # Expands a template with the words typed behind its name.
@@ -87,7 +79,6 @@ _COMMAND = r"!`[^`\n]+`"
 
 
 def filled(template: Template, arguments: str) -> str:
-    """What the model is told."""
     words = _words(arguments)
     room = MOST
 

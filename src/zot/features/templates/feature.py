@@ -1,4 +1,4 @@
-"""Prompt templates: ``/name`` is replaced by what the template file ``commands/name.md`` makes of it."""
+"""Prompt templates in a conversation: replaces ``/name`` by the template ``commands/name.md``."""
 
 from __future__ import annotations
 

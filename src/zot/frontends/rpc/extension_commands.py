@@ -10,7 +10,7 @@ import asyncio
 from typing import assert_never
 
 from zot.errors import UsageError
-from zot.features.extensions.commands import CommandFailed, Display, Insert, Noop, OpenPanel, Prompt, ToolPrompt
+from zot.features.extensions.commands import Display, FailedCommand, Insert, Noop, PanelAnswer, PromptAnswer, ToolPrompt
 from zot.features.extensions.host import ExtensionHost
 from zot.frontends.prompt_queue import MOST_WAITING, Work, WorkQueue
 from zot.frontends.rpc.extension_ui import RpcSurface
@@ -56,9 +56,9 @@ class ExtensionCommands:
     async def _run(self, command: wire.RunCommand, reply: Reply) -> None:
         answer = await self.host.run_command(command.name.removeprefix("/"), command.args)
         match answer:
-            case CommandFailed(error):
+            case FailedCommand(error):
                 reply.fail(error)
-            case Prompt(_, text):
+            case PromptAnswer(_, text):
                 self._submit(Work(lambda: reply(wire.CommandRun(action="prompt", started=True)), text), reply)
             case ToolPrompt(_, text, first_call):
                 started = wire.CommandRun(action="tool_prompt", started=True)
@@ -68,7 +68,7 @@ class ExtensionCommands:
             case Display(extension, text):
                 self._surface.display(extension, text)
                 reply(wire.CommandRun(action="display"))
-            case OpenPanel(extension, panel):
+            case PanelAnswer(extension, panel):
                 self._surface.open_panel(extension, panel)
                 reply(wire.CommandRun(action="open_panel"))
             case Noop():

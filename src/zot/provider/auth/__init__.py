@@ -1,1 +1,1 @@
-"""Credentials: where a key comes from and how it is kept. Secrets never leave in a log or an error."""
+"""Credentials: lookup, storage and OAuth. Logs and errors never contain secrets."""

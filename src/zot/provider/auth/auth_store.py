@@ -1,10 +1,6 @@
-"""``auth.json``: the credentials people stored. Private (0600), replaced whole, changed under a lock.
-
-``anthropic``, ``openai`` and ``kimi`` are always written, other providers live under
-``additional_api_key_creds`` and further accounts under ``accounts`` (see there); keys zot does not know are kept. A
-file that cannot be parsed is a ConfigError and is never overwritten. With the system's keyring the secrets are there,
-and an entry names the item that has them.
-"""
+"""``auth.json``: stored credentials, private (0600), replaced as a whole, changed under a lock. Unknown keys are
+preserved, and a file that cannot be parsed is a ConfigError and is never overwritten. With a system keyring the
+secrets are there, and an entry names the item."""
 
 from __future__ import annotations
 
@@ -92,11 +88,8 @@ class AuthEntry(msgspec.Struct, frozen=True):
 
 
 class AuthStore:
-    """The file as an object. Nothing is kept in memory: another process may log in or out at any time.
-
-    ``keyring``: what is stored from now on goes there. ``notices`` collects what a user should be told once, such as
-    file permissions that had to be tightened. Without an account's name the active one is meant.
-    """
+    """``auth.json``, read on each access because other processes may change it. With ``keyring`` new secrets go there;
+    ``notices`` collects messages for the user. Without an account name the active one is used."""
 
     def __init__(self, home: Path, *, keyring: bool = False) -> None:
         self._file = _AuthFile(home / "auth.json", self._tighten)
@@ -119,7 +112,6 @@ class AuthStore:
         return _active_account(self._file.load(), provider)
 
     def accounts(self, provider: str) -> dict[str, AuthEntry]:
-        """Every account with a credential, the active one first; shapes only."""
         return self._accounts(self._file.load(), provider)
 
     def everything(self) -> dict[str, dict[str, AuthEntry]]:
@@ -157,8 +149,7 @@ class AuthStore:
         self._log_in(provider, account, AuthEntry(oauth=token))
 
     def renew_oauth(self, provider: str, account: str, token: OAuthToken, *, before: OAuthToken | None = None) -> None:
-        """Put a refreshed login where the account stands now: whoever chose another one meanwhile keeps it. With
-        ``before`` only in its place: who logged out or in again meanwhile keeps that, too."""
+        """Store a refreshed login for its account; with ``before`` only if that is still the stored one."""
         old = ""
         with self._file.edit() as raw:
             there = self._shape(raw, provider, account)
@@ -190,13 +181,17 @@ class AuthStore:
     def _log_in(self, provider: str, account: str, entry: AuthEntry) -> None:
         with self._file.edit() as raw:
             if account:
-                _activate_account(raw, provider, _checked_account_name(account))
+                if not re.fullmatch(r"\w[\w.@+-]{0,63}", account):
+                    raise UsageError(
+                        f'account "{account}": a name has letters, digits and . @ + - _, and at most 64 of them'
+                    )
+                _activate_account(raw, provider, account)
             old = self._put(raw, provider, account, entry)
         self._forget(old)
 
     def _put(self, raw: dict[str, Any], provider: str, account: str, entry: AuthEntry) -> str:
-        """Put one entry in the place of another; the keyring item to delete once the file is written. In the keyring a
-        login that is renewed keeps its item, so that its secrets change in one step; any other gets a new one."""
+        """Replace one entry; returns the keyring item to delete after the write. A renewed login keeps its item, so
+        that its secrets change in one step."""
         before = _read_account(raw, provider, account)
         kept = _unknown(before, AuthEntry)
         fields = _fields(entry, before)
@@ -275,7 +270,6 @@ class _AuthFile(JsonObjectStore):
 
 
 def _opened(entry: AuthEntry) -> AuthEntry:
-    """With the secrets the keyring has for it."""
     if not entry.keyring:
         return entry
     from zot.provider.auth import keyring
@@ -326,15 +320,7 @@ _DEFAULT = "default"
 _ACCOUNTS = "accounts"
 
 
-def _checked_account_name(name: str) -> str:
-    """UsageError for a name that could be taken for something else."""
-    if not re.fullmatch(r"\w[\w.@+-]{0,63}", name):
-        raise UsageError(f'account "{name}": a name has letters, digits and . @ + - _, and at most 64 of them')
-    return name
-
-
 def _known_providers(raw: dict[str, Any]) -> list[str]:
-    """Everybody the file may know something about."""
     return list(dict.fromkeys((*_FIRST, *as_object(raw.get(_MORE)), *as_object(raw.get(_ACCOUNTS)))))
 
 
@@ -344,7 +330,6 @@ def _active_account(raw: dict[str, Any], provider: str) -> str:
 
 
 def _other_accounts(raw: dict[str, Any], provider: str) -> dict[str, Any]:
-    """What is stored beside the active account, by name."""
     return as_object(_book(raw, provider).get("others"))
 
 
@@ -411,7 +396,6 @@ def _book(raw: dict[str, Any], provider: str) -> dict[str, Any]:
 
 
 def _section(raw: dict[str, Any], provider: str) -> dict[str, Any]:
-    """The object that holds the provider's active entry."""
     return raw if provider in _FIRST else as_object(raw.get(_MORE))
 
 

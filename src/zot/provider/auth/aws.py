@@ -1,8 +1,5 @@
-"""Amazon's access keys where Amazon's own programs keep them: the environment, then a profile of the shared files.
-
-Only keys that stand there are read. A profile that has to be asked for one (SSO, a role, another program) is left to
-``api_key_command``.
-"""
+"""AWS access keys from the environment or a profile of the shared files. Profiles that need SSO, a role or another
+program are not supported; use ``api_key_command`` for them."""
 
 from __future__ import annotations
 
@@ -41,7 +38,6 @@ def _joined(parts: list[str]) -> str:
 
 
 def _profile(environ: Mapping[str, str]) -> dict[str, str]:
-    """What both files say of the profile; the file of credentials wins."""
     name = environ.get("AWS_PROFILE") or environ.get("AWS_DEFAULT_PROFILE") or "default"
     found: dict[str, str] = {}
     for file, headings in (("config", (name, f"profile {name}")), ("credentials", (name,))):
@@ -75,8 +71,6 @@ _BLOCK = 64  # bytes of SHA-256's block, for HMAC
 
 
 class AwsKey(msgspec.Struct, frozen=True):
-    """An access key; ``token`` belongs to temporary ones."""
-
     id: str
     secret: str
     token: str = ""
@@ -95,8 +89,8 @@ def access_key(text: str) -> AwsKey | None:
 
 
 def signed(request: HttpRequest, key: AwsKey, region: str, service: str, now: float | None = None) -> HttpRequest:
-    """The request with its time, its session token and its signature. It covers the host, the content type and
-    every ``x-amz-`` header; headers a proxy may add or change stay outside."""
+    """The signed request. The signature covers the host, the content type and ``x-amz-`` headers; a proxy may change
+    others."""
     url = parse_url(request.url)
     moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(time.time() if now is None else now))
     own = [("x-amz-date", moment), *([("x-amz-security-token", key.token)] if key.token else ())]

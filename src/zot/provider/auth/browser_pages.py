@@ -1,8 +1,5 @@
-"""The pages a login shows in the browser: light or dark as the reader likes it, no script, nothing from elsewhere.
-
-Everything that is filled in is escaped here. The headers forbid what the page does not need: framing, other addresses,
-keeping a copy.
-"""
+"""HTML pages of a login, without scripts or external resources. All values are escaped here, and the headers forbid
+framing, other addresses and caching."""
 
 from __future__ import annotations
 
@@ -104,5 +101,4 @@ def response(status: int, title: str, body: str, *, cookie: str = "") -> bytes:
 
 
 def sentence(status: int, title: str, text: str) -> bytes:
-    """A page that only says something."""
     return response(status, title, f"<p>{escape(text)}</p>")

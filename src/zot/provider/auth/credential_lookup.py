@@ -1,9 +1,6 @@
-"""Where a credential comes from, in order: ``--api-key``, the environment, ``auth.json`` or the keyring it names,
-``api_key_command``, and for Amazon the profile its other programs use.
-
-Nothing here talks to the network. A key command and a keyring may take long, and block: from an event loop, look up in
-a thread. A command's answer stays in the memory of this process, and background work asks neither of them.
-"""
+"""Finds a credential: ``--api-key``, the environment, ``auth.json`` or the keyring, ``api_key_command``, then an AWS
+profile. No network access. A key command and a keyring may block, so call this in a thread; background work uses
+neither."""
 
 from __future__ import annotations
 
@@ -32,8 +29,7 @@ _LINE_LIMIT = 64 * 1024
 
 
 class Credential(msgspec.Struct, frozen=True):
-    """A key or token and where it was found. ``account_id`` is the provider's name for who logged in, ``account`` the
-    user's for what is stored."""
+    """A key or token. ``account_id`` is the provider's name of the account, ``account`` the user's."""
 
     key: str
     method: Literal["apikey", "oauth"] = "apikey"
@@ -58,8 +54,8 @@ def find_credential(
     commands: Mapping[str, KeyCommand] | None = None,
     background: bool = False,
 ) -> Credential | None:
-    """The provider's credential, or None. NotLoggedIn when a stored login has expired, ConfigError when a file
-    or a key command is wrong. ``background`` runs no key command and asks no keyring."""
+    """The credential or None; NotLoggedIn if a login expired, ConfigError for a bad file or key command.
+    ``background`` runs no key command and opens no keyring."""
     if api_key:
         return Credential(api_key, source="flag")
     if found := _from_environment(provider, environ):
@@ -69,7 +65,12 @@ def find_credential(
         return found
     command = (commands or {}).get(provider.id) or entry.api_key_command
     if command is None:
-        return _from_profile(provider, environ)
+        if provider.cloud != "aws":
+            return None
+        from zot.provider.auth.aws import profile_key
+
+        key = profile_key(environ)
+        return Credential(key, source="file") if key else None
     return None if background else Credential(_run(provider.id, command), source="command")
 
 
@@ -104,16 +105,6 @@ def _from_environment(provider: Provider, environ: Mapping[str, str]) -> Credent
         if key := environment_key(environ):
             return Credential(key, source="env")
     return None
-
-
-def _from_profile(provider: Provider, environ: Mapping[str, str]) -> Credential | None:
-    """What another program of the same cloud would use."""
-    if provider.cloud != "aws":
-        return None
-    from zot.provider.auth.aws import profile_key
-
-    key = profile_key(environ)
-    return Credential(key, source="file") if key else None
 
 
 def _stored(provider: Provider, store: AuthStore) -> Credential | None:
@@ -194,7 +185,6 @@ def _read_to_end(fd: int, deadline: float) -> bytes:
 
 
 def _kill_group(child: subprocess.Popen[bytes]) -> None:
-    """End what is left of the program, its own children included."""
     import signal
 
     if child.poll() is None:

@@ -1,8 +1,5 @@
-"""The operating system's keyring as the place of a secret; everything else about it stays in ``auth.json``.
-
-An item is named once and for all by whoever stores it, so that two homes, and two accounts, never share one. Loaded by
-those who chose it, or have something there: the package comes with ``zot-agent[keyring]``. It may block, to ask.
-"""
+"""Stores secrets in the keyring of the operating system; needs ``zot-agent[keyring]`` and may block. Each item has
+its own name, so that two homes or two accounts never share one."""
 
 from __future__ import annotations
 
@@ -24,7 +21,6 @@ _INSTALL = (
 
 
 def new_item(provider: str, account: str) -> str:
-    """A name for an item that nobody has yet."""
     import secrets
 
     return f"{provider}/{account}/{secrets.token_hex(4)}"

@@ -1,7 +1,4 @@
-"""The wire dialects zot speaks: one file or folder each, one row here, and only the one that is asked for is imported.
-
-A dialect owns everything that is particular to its vendor; ``dialect.py`` says what that is.
-"""
+"""Table of dialects (API formats); imports only the requested one."""
 
 from __future__ import annotations
 

@@ -1,11 +1,6 @@
-"""The Anthropic Messages dialect.
-
-What was sent in one turn is sent byte for byte in the next: one wire message per transcript message, no merging,
-tools in their order. Only two cache markers move: one stands on the newest user content, the other where that one stood
-in the request before, for the provider looks no further back than 20 blocks from a marker, and a step may add more. A
-stream ends with ``message_stop`` and with nothing else. Its blocks are keyed by index; block types zot does not ask for
-(server tools, citations, compaction) are skipped.
-"""
+"""The Anthropic Messages dialect. Messages already sent are repeated byte for byte so that the provider's cache
+applies; only two cache markers move, because the provider looks back at most 20 blocks from a marker. Unrequested
+block types are skipped."""
 
 # No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
 import os
@@ -67,8 +62,6 @@ IMAGE_LIMIT = ImageLimit(2000, 5 * 1024 * 1024 * 3 // 4)
 
 
 class AnthropicDialect:
-    """Speaks ``/v1/messages``."""
-
     levels = THINKING_BUDGETS
     frames = SseParser
 
@@ -139,8 +132,9 @@ def _messages(request: Request, provider: str, sent: Sent) -> list[dict[str, Any
     model = request.model
 
     def wire(message: Message) -> list[dict[str, Any]]:
-        made = _message(message, model, provider)
-        return [made] if made else []
+        content = [part for block in message.content if (part := _part(block, model, provider))]
+        role = "assistant" if message.role == "assistant" else "user"
+        return [{"role": role, "content": content}] if content else []  # an empty content array is refused
 
     newest, last = _marked(messages, len(messages), wire)
     if not last:
@@ -163,20 +157,12 @@ def _marked(
 
 
 def _last_answer(messages: Sequence[Message], end: int) -> int:
-    """Where the model's last answer stands: the request it answered had its newest marker before that. A call that
-    nobody asked the model about is no answer."""
+    """Index of the last model answer; the previous request had its newest marker before it. Calls of extensions do not
+    count."""
     for place in reversed(range(end)):
         if messages[place].role == "assistant" and "origin_extension" not in messages[place].meta:
             return place
     return 0
-
-
-def _message(message: Message, model: Model, provider: str) -> dict[str, Any] | None:
-    """None when nothing of the message can go to this model: an empty content array is refused."""
-    content = [part for block in message.content if (part := _part(block, model, provider))]
-    if not content:
-        return None
-    return {"role": "assistant" if message.role == "assistant" else "user", "content": content}
 
 
 def _part(block: Block, model: Model, provider: str) -> dict[str, Any] | None:
@@ -195,7 +181,6 @@ def _part(block: Block, model: Model, provider: str) -> dict[str, Any] | None:
 
 
 def _seen(block: ResultBlock, model: Model) -> dict[str, Any]:
-    """A text or image block where both may stand."""
     shown = visible(block, model, IMAGE_LIMIT) if isinstance(block, ImageBlock) else block
     if isinstance(shown, TextBlock):
         return {"type": "text", "text": shown.text}
@@ -249,7 +234,7 @@ class _Written(msgspec.Struct, gc=False):
     ephemeral_1h_input_tokens: Count = None
 
 
-class _Usage(msgspec.Struct, gc=False):
+class _AnthropicUsage(msgspec.Struct, gc=False):
     input_tokens: Count = None
     output_tokens: Count = None
     cache_read_input_tokens: Count = None
@@ -261,7 +246,7 @@ class _Details(msgspec.Struct, gc=False):
     explanation: str | None = None
 
 
-class _Delta(msgspec.Struct, gc=False):
+class _AnthropicDelta(msgspec.Struct, gc=False):
     type: str = ""
     text: str = ""
     partial_json: str = ""
@@ -283,30 +268,28 @@ class _Block(msgspec.Struct):
 
 
 class _Message(msgspec.Struct, gc=False):
-    usage: _Usage | None = None
+    usage: _AnthropicUsage | None = None
 
 
-class _Error(msgspec.Struct, gc=False):
+class _AnthropicError(msgspec.Struct, gc=False):
     type: str | None = None
     message: str | None = None
 
 
-class _Event(msgspec.Struct):
+class _AnthropicEvent(msgspec.Struct):
     type: str = ""
     index: int = 0
-    delta: _Delta | None = None
+    delta: _AnthropicDelta | None = None
     content_block: _Block | None = None
     message: _Message | str | None = None
-    usage: _Usage | None = None
-    error: _Error | None = None
+    usage: _AnthropicUsage | None = None
+    error: _AnthropicError | None = None
 
 
-_decode = msgspec.json.Decoder(_Event).decode
+_decode = msgspec.json.Decoder(_AnthropicEvent).decode
 
 
 class AnthropicDecoder(ResponseBuilder):
-    """Assembles one streamed message."""
-
     def __init__(self, request: Request, endpoint: Endpoint) -> None:
         super().__init__(request, endpoint)
         self._open: dict[int, Part] = {}
@@ -322,41 +305,49 @@ class AnthropicDecoder(ResponseBuilder):
         except BAD_JSON:
             return []
         if got.type == "content_block_delta":
-            return self._delta(got.index, got.delta)
+            if got.delta is None:
+                return []
+            part = self._open.get(got.index)
+            if got.delta.type == "text_delta":
+                return self._text(got.index, part, got.delta.text)
+            if isinstance(part, ToolPart) and got.delta.partial_json:
+                part.pieces.append(got.delta.partial_json)
+                return [ToolArgs(part.id, got.delta.partial_json)]
+            if isinstance(part, ReasoningPart):
+                if got.delta.signature:
+                    part.encrypted.append(got.delta.signature)
+                return self.think(part, got.delta.thinking) if got.delta.thinking else []
+            return []
         return self._rare(got)
 
-    def _rare(self, got: _Event) -> list[StreamEvent]:
-        """Everything that comes once per block or once per answer."""
+    def _rare(self, got: _AnthropicEvent) -> list[StreamEvent]:
         if got.error is not None:
-            return self._failed(got.error)
+            code = got.error.type or "error"
+            return self.fail(f"{self.provider} {code}: {got.error.message or 'no message'}", code)
         match got.type:
             case "content_block_start" if got.content_block is not None:
                 return self._start(got.index, got.content_block)
             case "content_block_stop":
-                return self._block_end(self._open.get(got.index))
+                part = self._open.get(got.index)
+                if not isinstance(part, ToolPart):
+                    return []
+                whole = not part.pieces and part.whole not in ("", "{}")
+                return ([ToolArgs(part.id, part.whole)] if whole else []) + self.end_tool(part)
             case "message_start" if isinstance(got.message, _Message):
                 self._count(got.message.usage, Usage())
             case "message_delta":
-                self._closing(got)
+                self._count(got.usage, self.usage)
+                if got.delta is not None and got.delta.stop_reason is not None:
+                    self._stop = _STOPS.get(got.delta.stop_reason, "end")
+                    if got.delta.stop_reason == "refusal":
+                        told = got.delta.stop_details.explanation if got.delta.stop_details else None
+                        self._refusal = told or "the model declined to answer"
             case "message_stop":
-                return self._done()
+                if not self._refusal:
+                    return self.finish(self._stop)
+                return self.fail(f"{self.provider} refusal: {self._refusal}", "refusal")
             case _:
                 pass
-        return []
-
-    def _delta(self, index: int, delta: _Delta | None) -> list[StreamEvent]:
-        if delta is None:
-            return []
-        part = self._open.get(index)
-        if delta.type == "text_delta":
-            return self._text(index, part, delta.text)
-        if isinstance(part, ToolPart) and delta.partial_json:
-            part.pieces.append(delta.partial_json)
-            return [ToolArgs(part.id, delta.partial_json)]
-        if isinstance(part, ReasoningPart):
-            if delta.signature:
-                part.encrypted.append(delta.signature)
-            return self.think(part, delta.thinking) if delta.thinking else []
         return []
 
     def _text(self, index: int, part: Part | None, text: str) -> list[StreamEvent]:
@@ -388,30 +379,22 @@ class AnthropicDecoder(ResponseBuilder):
                 self._open.pop(index, None)
         return []
 
-    def _block_end(self, part: Part | None) -> list[StreamEvent]:
-        """A tool call is complete; arguments that came whole are passed on before its end."""
-        if not isinstance(part, ToolPart):
-            return []
-        whole = not part.pieces and part.whole not in ("", "{}")
-        return ([ToolArgs(part.id, part.whole)] if whole else []) + self.end_tool(part)
-
     def _add(self, index: int, part: Part) -> None:
         self._open[index] = part
         self.parts.append(part)
 
-    def _closing(self, got: _Event) -> None:
-        self._count(got.usage, self.usage)
-        delta = got.delta
-        if delta is None or delta.stop_reason is None:
+    def _count(self, new: _AnthropicUsage | None, old: Usage) -> None:
+        """Counters are assigned, never added, and a zero does not overwrite."""
+        self.usage = old
+        if new is None:
             return
-        self._stop = _STOPS.get(delta.stop_reason, "end")
-        if delta.stop_reason == "refusal":
-            told = delta.stop_details.explanation if delta.stop_details else None
-            self._refusal = told or "the model declined to answer"
-
-    def _count(self, new: _Usage | None, old: Usage) -> None:
-        self.usage = _counted(new, old)
-        if new is not None and new.cache_creation is not None and new.cache_creation.ephemeral_1h_input_tokens:
+        self.usage = Usage(
+            int(new.input_tokens or old.input_tokens),
+            int(new.output_tokens or old.output_tokens),
+            int(new.cache_read_input_tokens or old.cache_read_tokens),
+            int(new.cache_creation_input_tokens or old.cache_write_tokens),
+        )
+        if new.cache_creation is not None and new.cache_creation.ephemeral_1h_input_tokens:
             self._kept_an_hour = int(new.cache_creation.ephemeral_1h_input_tokens)
 
     def priced(self) -> Usage:
@@ -419,24 +402,3 @@ class AnthropicDecoder(ResponseBuilder):
         price = self.model.price_for(usage.context_tokens)
         more = self._kept_an_hour * (_HOUR_FACTOR * price.price_input - price.price_cache_write) / 1_000_000
         return msgspec.structs.replace(usage, cost_usd=usage.cost_usd + more) if more else usage
-
-    def _done(self) -> list[StreamEvent]:
-        if not self._refusal:
-            return self.finish(self._stop)
-        return self.fail(f"{self.provider} refusal: {self._refusal}", "refusal")
-
-    def _failed(self, error: _Error) -> list[StreamEvent]:
-        code = error.type or "error"
-        return self.fail(f"{self.provider} {code}: {error.message or 'no message'}", code)
-
-
-def _counted(new: _Usage | None, old: Usage) -> Usage:
-    """Counters are assigned, never added, and a zero does not overwrite."""
-    if new is None:
-        return old
-    return Usage(
-        int(new.input_tokens or old.input_tokens),
-        int(new.output_tokens or old.output_tokens),
-        int(new.cache_read_input_tokens or old.cache_read_tokens),
-        int(new.cache_creation_input_tokens or old.cache_write_tokens),
-    )

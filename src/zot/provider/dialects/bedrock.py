@@ -1,8 +1,5 @@
-"""The dialect of Amazon Bedrock: ConverseStream, for every model Bedrock serves.
-
-A request is signed with an access key, or carries a bearer key. User and assistant take turns here, so neighbours of
-one role are sent as one message; tools must be declared whenever the transcript holds calls. A stream ends with
-``metadata``, or with the connection once ``messageStop`` came.
+"""The Amazon Bedrock dialect (ConverseStream). Neighbouring messages of one role are merged, and tools are declared
+whenever the transcript contains calls. A stream ends with ``metadata``, or with the connection after ``messageStop``.
 """
 
 # No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
@@ -73,8 +70,6 @@ IMAGE_LIMIT = ImageLimit(8000, 5 * 1024 * 1024 * 3 // 4)
 
 
 class BedrockDialect:
-    """Speaks ``/model/{id}/converse-stream``."""
-
     levels = THINKING_BUDGETS
     frames = EventStreamParser
 
@@ -83,7 +78,16 @@ class BedrockDialect:
 
     def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
         url = f"{endpoint.base_url.rstrip('/')}/model/{quote(request.model.id, safe='')}/converse-stream"
-        body = _body(request, endpoint.provider, self._sent)
+        marks = [_CACHE_POINT] if _caches(request.model.id) else []
+        body: dict[str, Any] = {}
+        if request.system.strip():
+            body["system"] = [{"text": request.system}, *marks]
+        body["messages"] = _messages(request, endpoint.provider, self._sent)
+        if tools := _tools(request):
+            body["toolConfig"] = {"tools": [*tools, *(marks if _is_claude(request.model.id) else [])]}
+        body["inferenceConfig"], fields = _limits(request)
+        if fields:
+            body["additionalModelRequestFields"] = fields
         return _proven(post(url, endpoint, _bearer(endpoint), body, _ACCEPT), endpoint)
 
     def decoder(self, request: Request, endpoint: Endpoint) -> Decoder:
@@ -122,20 +126,6 @@ def region_of(base_url: str) -> str:
     host = base_url.partition("://")[2].partition("/")[0].partition(":")[0]
     named = next((label for label in host.split(".") if _REGION.fullmatch(label)), "")
     return named or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
-
-
-def _body(request: Request, provider: str, sent: Sent) -> dict[str, Any]:
-    marks = [_CACHE_POINT] if _caches(request.model.id) else []
-    body: dict[str, Any] = {}
-    if request.system.strip():
-        body["system"] = [{"text": request.system}, *marks]
-    body["messages"] = _messages(request, provider, sent)
-    if tools := _tools(request):
-        body["toolConfig"] = {"tools": [*tools, *(marks if _is_claude(request.model.id) else [])]}
-    body["inferenceConfig"], fields = _limits(request)
-    if fields:
-        body["additionalModelRequestFields"] = fields
-    return body
 
 
 def _is_claude(model_id: str) -> bool:
@@ -179,8 +169,7 @@ def _tools(request: Request) -> list[dict[str, Any]]:
 
 
 def _messages(request: Request, provider: str, sent: Sent) -> list[dict[str, Any] | msgspec.Raw]:
-    """The newest user content carries the mark up to which all of it is cached, and the user content before it keeps
-    the mark of the last request, so that what was written there is found again."""
+    """The newest user content gets a cache mark, and the one before it keeps the mark of the previous request."""
     model = request.model
     messages = _turns(sent.repaired(request.messages), model, provider)
 
@@ -300,35 +289,33 @@ class _Reasoning(msgspec.Struct, gc=False, rename="camel"):
     redacted_content: str | None = None
 
 
-class _Delta(msgspec.Struct, gc=False, rename="camel"):
+class _BedrockDelta(msgspec.Struct, gc=False, rename="camel"):
     text: str | None = None
     tool_use: _ToolUse | None = None
     reasoning_content: _Reasoning | None = None
 
 
-class _Usage(msgspec.Struct, gc=False, rename="camel"):
+class _BedrockUsage(msgspec.Struct, gc=False, rename="camel"):
     input_tokens: Count = None
     output_tokens: Count = None
     cache_read_input_tokens: Count = None
     cache_write_input_tokens: Count = None
 
 
-class _Event(msgspec.Struct, gc=False, rename="camel"):
+class _BedrockEvent(msgspec.Struct, gc=False, rename="camel"):
     content_block_index: int = 0
-    start: _Delta | None = None
-    delta: _Delta | None = None
+    start: _BedrockDelta | None = None
+    delta: _BedrockDelta | None = None
     stop_reason: str | None = None
-    usage: _Usage | None = None
+    usage: _BedrockUsage | None = None
     message: str | None = None
     original_message: str | None = None
 
 
-_decode = msgspec.json.Decoder(_Event).decode
+_decode = msgspec.json.Decoder(_BedrockEvent).decode
 
 
 class BedrockDecoder(ResponseBuilder):
-    """Assembles one streamed message."""
-
     def __init__(self, request: Request, endpoint: Endpoint) -> None:
         super().__init__(request, endpoint)
         self._open: dict[int, Part] = {}
@@ -342,18 +329,38 @@ class BedrockDecoder(ResponseBuilder):
         except BAD_JSON:
             got = None
         if ":" in event.event:
-            return self._failed(event.event.partition(":")[2], got)
+            code = event.event.partition(":")[2]
+            said = (got.message or got.original_message) if got else ""
+            return self.fail(f"{self.provider} {code}: {said or 'no message'}", code)
         if got is None:
             return []
         if event.event == "contentBlockDelta":
-            return self._delta(got.content_block_index, got.delta)
+            part = self._open.get(got.content_block_index)
+            if got.delta is None:
+                return []
+            if got.delta.text:
+                return self._text(got.content_block_index, part, got.delta.text)
+            if got.delta.tool_use is not None and isinstance(part, ToolPart) and got.delta.tool_use.input:
+                part.pieces.append(got.delta.tool_use.input)
+                return [ToolArgs(part.id, got.delta.tool_use.input)]
+            if (thought := got.delta.reasoning_content) is not None:
+                kind = "redacted_thinking" if thought.redacted_content else "thinking"
+                if not isinstance(part, ReasoningPart) or part.kind != kind:
+                    part = ReasoningPart(self, kind)
+                    self._add(got.content_block_index, part)
+                if seal := thought.redacted_content or thought.signature:
+                    part.encrypted.append(seal)
+                return self.think(part, thought.text) if thought.text else []
+            return []
         return self._rare(event.event, got)
 
-    def _rare(self, name: str, got: _Event) -> list[StreamEvent]:
-        """Everything that comes once per block or once per answer."""
+    def _rare(self, name: str, got: _BedrockEvent) -> list[StreamEvent]:
         match name:
             case "contentBlockStart" if got.start is not None and got.start.tool_use is not None:
-                return self._call(got.content_block_index, got.start.tool_use)
+                call = got.start.tool_use
+                self._add(got.content_block_index, ToolPart(call.tool_use_id, call.name))
+                self.has_content = True
+                return [ToolStarted(call.tool_use_id, call.name)]
             case "contentBlockStop":
                 part = self._open.pop(got.content_block_index, None)
                 return self.end_tool(part) if isinstance(part, ToolPart) else []
@@ -366,24 +373,6 @@ class BedrockDecoder(ResponseBuilder):
                 pass
         return []
 
-    def _call(self, index: int, call: _ToolUse) -> list[StreamEvent]:
-        self._add(index, ToolPart(call.tool_use_id, call.name))
-        self.has_content = True
-        return [ToolStarted(call.tool_use_id, call.name)]
-
-    def _delta(self, index: int, delta: _Delta | None) -> list[StreamEvent]:
-        part = self._open.get(index)
-        if delta is None:
-            return []
-        if delta.text:
-            return self._text(index, part, delta.text)
-        if delta.tool_use is not None and isinstance(part, ToolPart) and delta.tool_use.input:
-            part.pieces.append(delta.tool_use.input)
-            return [ToolArgs(part.id, delta.tool_use.input)]
-        if delta.reasoning_content is not None:
-            return self._thought(index, part, delta.reasoning_content)
-        return []
-
     def _text(self, index: int, part: Part | None, text: str) -> list[StreamEvent]:
         if not isinstance(part, TextPart):
             part = TextPart()  # text blocks are not announced
@@ -391,15 +380,6 @@ class BedrockDecoder(ResponseBuilder):
         part.pieces.append(text)
         self.has_content = True
         return [TextDelta(text)]
-
-    def _thought(self, index: int, part: Part | None, got: _Reasoning) -> list[StreamEvent]:
-        kind = "redacted_thinking" if got.redacted_content else "thinking"
-        if not isinstance(part, ReasoningPart) or part.kind != kind:
-            part = ReasoningPart(self, kind)
-            self._add(index, part)
-        if seal := got.redacted_content or got.signature:
-            part.encrypted.append(seal)
-        return self.think(part, got.text) if got.text else []
 
     def _add(self, index: int, part: Part) -> None:
         self._open[index] = part
@@ -414,12 +394,8 @@ class BedrockDecoder(ResponseBuilder):
     def end_of_input(self) -> list[StreamEvent]:
         return self._done() if self._stop and not self.finished else super().end_of_input()
 
-    def _failed(self, code: str, got: _Event | None) -> list[StreamEvent]:
-        said = (got.message or got.original_message) if got else ""
-        return self.fail(f"{self.provider} {code}: {said or 'no message'}", code)
 
-
-def _counted(usage: _Usage | None) -> Usage:
+def _counted(usage: _BedrockUsage | None) -> Usage:
     """Input does not include what came from the cache or went there."""
     if usage is None:
         return Usage()

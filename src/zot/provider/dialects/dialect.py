@@ -1,10 +1,6 @@
-"""The seam between a wire dialect and the transport: pure functions of bytes, no sockets.
-
-A dialect builds HTTP requests (a model call, a page of its model list, a key probe) and reads what comes back. A
-model call's events are cut out of the bytes by ``frames`` and go to a Decoder, which returns the StreamEvents each
-one means. ``end_of_input`` tells the decoder that the connection ended; a stream without its terminal marker is a
-retryable TransportFailed, never a clean end.
-"""
+"""Interface between a dialect and the transport: pure functions of bytes, no sockets. ``frames`` splits the stream
+into events, a Decoder turns them into StreamEvents. A stream without its terminal marker is a retryable
+TransportFailed."""
 
 from __future__ import annotations
 
@@ -61,9 +57,7 @@ class Frames(Protocol):
 
     def feed(self, chunk: bytes) -> list[SseEvent]: ...
 
-    def close(self) -> list[SseEvent]:
-        """What the end of input completes."""
-        ...
+    def close(self) -> list[SseEvent]: ...
 
 
 class Decoder(Protocol):
@@ -89,14 +83,11 @@ class Decoder(Protocol):
         """Changes with every event that adds something to the answer, be it only to its reasoning."""
         ...
 
-    def partial(self) -> Message:
-        """The message as assembled so far."""
-        ...
+    def partial(self) -> Message: ...
 
 
 class Dialect(Protocol):
-    """Everything particular to one vendor's API. A further dialect is a file that fills this, and a row in the
-    table of ``dialects/__init__.py``."""
+    """One vendor's API. A new dialect is a module with this interface and a row in ``dialects/__init__.py``."""
 
     @property
     def levels(self) -> Mapping[str, str]:
@@ -104,13 +95,9 @@ class Dialect(Protocol):
         ...
 
     @property
-    def frames(self) -> Callable[[], Frames]:
-        """What cuts one answer into events."""
-        ...
+    def frames(self) -> Callable[[], Frames]: ...
 
-    def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
-        """The model call on the wire: address, auth headers, body."""
-        ...
+    def request(self, request: Request, endpoint: Endpoint) -> HttpRequest: ...
 
     def decoder(self, request: Request, endpoint: Endpoint) -> Decoder: ...
 

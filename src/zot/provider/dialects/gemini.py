@@ -1,9 +1,6 @@
-"""The dialect of Google's Gemini models: ``streamGenerateContent``, at the Gemini API and at Vertex AI.
-
-Thought signatures belong to the very part they came with and go back with it, unchanged: a reasoning block behind the
-part carries each, and names the characters of a text it belongs to. A stream ends with the connection, once a finish
-reason was seen. Calls come whole; most have no id, and those get one that never goes out.
-"""
+"""The Google Gemini dialect (``streamGenerateContent``), at the Gemini API and at Vertex AI. A thought signature goes
+back with the part it came with, in a reasoning block after that part. A stream ends with the connection after a
+finish reason."""
 
 # No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
 import re
@@ -42,7 +39,7 @@ from zot.provider.messages import (
     Usage,
 )
 from zot.provider.model import Model
-from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolEnded, ToolSpec, ToolStarted
+from zot.provider.model_call import Request, StreamEvent, TextDelta, ToolArgs, ToolEnded, ToolStarted
 
 _Part = dict[str, Any]
 
@@ -61,8 +58,6 @@ _EARLIER = re.compile(r"(?:.*/)?gemini-[12](?:\.|-)")
 
 
 class GeminiDialect:
-    """Speaks ``/v1beta/models/{id}:streamGenerateContent``."""
-
     levels = LEVELS
     frames = SseParser
 
@@ -110,7 +105,14 @@ def _body(request: Request, provider: str, sent: Sent) -> dict[str, Any]:
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
     body["contents"] = _contents(request, provider, sent)
     if request.tools:
-        body["tools"] = [{"functionDeclarations": _tools(request.tools)}]
+        from zot.provider.dialects.gemini_schema import accepted
+
+        declared: list[dict[str, Any]] = []
+        for tool in sorted(request.tools, key=lambda tool: tool.name):
+            declared.append({"name": tool.name, "description": tool.description})
+            if schema := accepted(tool.schema):
+                declared[-1]["parameters"] = schema
+        body["tools"] = [{"functionDeclarations": declared}]
     config: dict[str, Any] = {}
     if limit := request.max_tokens or request.model.max_output:
         config["maxOutputTokens"] = limit
@@ -135,18 +137,6 @@ def _thinking(value: str, model: Model) -> dict[str, Any]:
 def _is_earlier(model: Model) -> bool:
     """Whether it is from before Gemini 3, or not Gemini at all."""
     return "gemini-" not in model.id or _EARLIER.match(model.id) is not None
-
-
-def _tools(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
-    from zot.provider.dialects.gemini_schema import accepted
-
-    declared: list[dict[str, Any]] = []
-    for tool in sorted(tools, key=lambda tool: tool.name):
-        schema = accepted(tool.schema)
-        declared.append(
-            {"name": tool.name, "description": tool.description} | ({"parameters": schema} if schema else {})
-        )
-    return declared
 
 
 def _contents(request: Request, provider: str, sent: Sent) -> list[msgspec.Raw]:
@@ -236,8 +226,8 @@ def _own_id(id: str) -> dict[str, str]:
 
 
 def _sign(parts: list[_Part], block: ReasoningBlock, start: int) -> int:
-    """Give a signature back to its part; where the last text part begins after that. Thoughts without one are not
-    sent: the model does not read them."""
+    """Attach a signature to its part; returns where the last text part begins. Thoughts without a signature are not
+    sent."""
     seal = {"thoughtSignature": block.encrypted_content}
     place = _PLACE.fullmatch(block.reasoning_id)
     if not block.encrypted_content:
@@ -308,7 +298,7 @@ class _Candidate(msgspec.Struct, rename="camel"):
     finish_message: str | None = None
 
 
-class _Usage(msgspec.Struct, gc=False, rename="camel"):
+class _GeminiUsage(msgspec.Struct, gc=False, rename="camel"):
     prompt_token_count: Count = None
     candidates_token_count: Count = None
     cached_content_token_count: Count = None
@@ -321,25 +311,23 @@ class _Feedback(msgspec.Struct, gc=False, rename="camel"):
     block_reason_message: str | None = None
 
 
-class _Error(msgspec.Struct, gc=False):
+class _GeminiError(msgspec.Struct, gc=False):
     code: str | int | None = None
     message: str | None = None
     status: str | None = None
 
 
-class _Chunk(msgspec.Struct, rename="camel"):
+class _GeminiChunk(msgspec.Struct, rename="camel"):
     candidates: list[_Candidate] | None = None
-    usage_metadata: _Usage | None = None
+    usage_metadata: _GeminiUsage | None = None
     prompt_feedback: _Feedback | None = None
-    error: _Error | None = None
+    error: _GeminiError | None = None
 
 
-_decode = msgspec.json.Decoder(_Chunk).decode
+_decode = msgspec.json.Decoder(_GeminiChunk).decode
 
 
 class GeminiDecoder(ResponseBuilder):
-    """Assembles one streamed answer."""
-
     def __init__(self, request: Request, endpoint: Endpoint) -> None:
         super().__init__(request, endpoint)
         self._turn = len(request.messages)
@@ -360,7 +348,9 @@ class GeminiDecoder(ResponseBuilder):
         if chunk.usage_metadata is not None:
             self.usage = _counted(chunk.usage_metadata)
         if chunk.error is not None:
-            return self._failed(chunk.error)
+            code = str(chunk.error.code or chunk.error.status or "error")
+            status, message = chunk.error.status or code, chunk.error.message or "no message"
+            return self.fail(f"{self.provider} {status}: {message}", code)
         out: list[StreamEvent] = []
         for candidate in (chunk.candidates or ())[:1]:
             for part in (candidate.content and candidate.content.parts) or ():
@@ -378,32 +368,16 @@ class GeminiDecoder(ResponseBuilder):
             out = self._call(part.function_call)
             self._seal("call", seal)
             return out
+        text = part.text or ""
         if part.thought:
-            return self._think(part.text or "", seal)
-        return self._say(part.text or "", seal)
-
-    def _call(self, call: _FunctionCall) -> list[StreamEvent]:
-        """The whole call. One without an id gets one that a replay of the stream would give again."""
-        tool = ToolPart(call.id or f"call_{self._turn}_{self._calls}", call.name or "")
-        arguments = bytes(call.args).decode("utf-8", "replace").strip()
-        tool.pieces = [arguments if arguments not in ("", "null") else "{}"]
-        tool.ended = self.has_content = True
-        self._calls += 1
-        self._text = self._thought = None
-        self.parts.append(tool)
-        return [ToolStarted(tool.id, tool.name), ToolArgs(tool.id, tool.pieces[0]), ToolEnded(tool.id)]
-
-    def _think(self, text: str, seal: str) -> list[StreamEvent]:
-        if self._thought is None:
-            self._thought = ReasoningPart(self, "thinking")
-            self._text = None
-            self.parts.append(self._thought)
-        thought = self._thought
-        if seal:
-            thought.id, thought.encrypted, self._thought = "thought", [seal], None
-        return self.think(thought, text) if text else []
-
-    def _say(self, text: str, seal: str) -> list[StreamEvent]:
+            if self._thought is None:
+                self._thought = ReasoningPart(self, "thinking")
+                self._text = None
+                self.parts.append(self._thought)
+            thought = self._thought
+            if seal:
+                thought.id, thought.encrypted, self._thought = "thought", [seal], None
+            return self.think(thought, text) if text else []
         if not text and not seal:
             return []
         if self._text is None:
@@ -415,6 +389,17 @@ class GeminiDecoder(ResponseBuilder):
             self.has_content = True
         self._seal(f"text:{begin}-{self._length}", seal)
         return [TextDelta(text)] if text else []
+
+    def _call(self, call: _FunctionCall) -> list[StreamEvent]:
+        """The whole call. One without an id gets one that a replay of the stream would give again."""
+        tool = ToolPart(call.id or f"call_{self._turn}_{self._calls}", call.name or "")
+        arguments = bytes(call.args).decode("utf-8", "replace").strip()
+        tool.pieces = [arguments if arguments not in ("", "null") else "{}"]
+        tool.ended = self.has_content = True
+        self._calls += 1
+        self._text = self._thought = None
+        self.parts.append(tool)
+        return [ToolStarted(tool.id, tool.name), ToolArgs(tool.id, tool.pieces[0]), ToolEnded(tool.id)]
 
     def _seal(self, place: str, signature: str) -> None:
         if signature:
@@ -438,12 +423,8 @@ class GeminiDecoder(ResponseBuilder):
     def end_of_input(self) -> list[StreamEvent]:
         return self._done() if self._finish and not self.finished else super().end_of_input()
 
-    def _failed(self, error: _Error) -> list[StreamEvent]:
-        code = str(error.code or error.status or "error")
-        return self.fail(f"{self.provider} {error.status or code}: {error.message or 'no message'}", code)
 
-
-def _counted(usage: _Usage) -> Usage:
+def _counted(usage: _GeminiUsage) -> Usage:
     """The prompt includes what came from the cache; the answer does not include the thoughts."""
     prompt = int(usage.prompt_token_count or 0) + int(usage.tool_use_prompt_token_count or 0)
     cached = int(usage.cached_content_token_count or 0)

@@ -1,8 +1,5 @@
-"""JSON Schema as Gemini takes it: a part of OpenAPI's schema objects, where an unknown word refuses the whole request.
-
-What has a counterpart is translated (references are put in place, ``const``, ``oneOf``, lists of types), what has none
-is left out: a model then knows less about an argument, and the tool still checks what it gets.
-"""
+"""Converts JSON Schema to the subset that Gemini accepts. Keywords without a counterpart are dropped, since one
+unknown keyword makes Gemini refuse the request."""
 
 from __future__ import annotations
 
@@ -19,7 +16,6 @@ _MOST = 5000  # schemas inside a schema, its references in place
 
 
 def accepted(schema: Mapping[str, Any]) -> _Schema | None:
-    """The parameters of a function; None when it takes none."""
     found = _SchemaReader(schema).read(schema, 0)
     return found if found.get("properties") else None
 
@@ -39,7 +35,7 @@ class _SchemaReader:
         out: _Schema = {key: found[key] for key in _KEPT if key in found}
         if nullable:
             out["nullable"] = True
-        if choices := _choices(found):
+        if choices := [*_list(found.get("anyOf")), *_list(found.get("oneOf"))]:
             # A choice between something and nothing is that something, nullable
             real = [choice for choice in choices if not _is_null(choice)]
             if len(real) < len(choices):
@@ -78,7 +74,6 @@ class _SchemaReader:
         return found
 
     def _target(self, name: Any) -> Any:
-        """What a reference inside this document points at."""
         if not isinstance(name, str) or not name.startswith("#/"):
             return None
         place: Any = self._root
@@ -103,16 +98,11 @@ class _SchemaReader:
         return out
 
 
-def _choices(schema: _Schema) -> list[Any]:
-    return [*_list(schema.get("anyOf")), *_list(schema.get("oneOf"))]
-
-
 def _is_null(schema: Any) -> bool:
     return isinstance(schema, dict) and cast("_Schema", schema).get("type") == "null"
 
 
 def _kinds(schema: _Schema) -> tuple[list[str], bool]:
-    """The types a value may have, and whether it may be null."""
     named = schema.get("type")
     names = _list(named) if isinstance(named, list) else [named]
     nullable = "null" in names or schema.get("nullable") is True

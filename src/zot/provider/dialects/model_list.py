@@ -1,7 +1,4 @@
-"""Model lists: in the shape nearly all servers give them, ``{"data": [{"id": …}, …]}``, in Google's and in Amazon's.
-
-What is odd in a list is left out.
-"""
+"""Parses model lists in the common format, Google's and Amazon's. Malformed entries are skipped."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""The OpenAI chat-completions dialect, which ollama, kimi and most other servers speak, each a little differently.
-
-Tool results are text on this API: their images travel in a user message made at request time, so that the transcript
-stays free of it. The stream goes on after ``finish_reason`` for the usage chunk; it ends at ``[DONE]`` or, once a
-finish reason was seen, with the connection.
-"""
+"""The OpenAI chat-completions dialect, also spoken by ollama, kimi and most other servers. Tool results are text
+here, so their images go into a user message made at request time. A stream ends at ``[DONE]``, or with the connection
+after a finish reason."""
 
 # No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
 from collections.abc import Mapping, Sequence
@@ -51,8 +48,6 @@ IMAGE_LIMIT = ImageLimit(2048, 20 * 1024 * 1024 * 3 // 4)
 
 
 class OpenAIChatDialect:
-    """Speaks ``/v1/chat/completions``."""
-
     levels = LEVELS
     frames = SseParser
 
@@ -119,7 +114,18 @@ def _message(message: Message, model: Model, provider: str) -> list[dict[str, An
         case "user":
             return _user(message.content, model)
         case "assistant":
-            return _assistant(message, provider)
+            text = "\n".join(b.text for b in message.content if isinstance(b, TextBlock) and b.text.strip())
+            calls = [_call(call) for call in message.tool_calls()]
+            if not text and not calls:
+                return []
+            wire: dict[str, Any] = {"role": "assistant"}
+            if text:
+                wire["content"] = text
+            if calls:
+                if reasoning := "\n".join(_reasoning(message.content, provider)):
+                    wire["reasoning_content"] = reasoning
+                wire["tool_calls"] = calls
+            return [wire]
         case "tool":
             return [*map(_result, message.tool_results()), *_user(mirror(message), model)]
 
@@ -142,22 +148,6 @@ def _part(block: Block) -> dict[str, Any] | None:
             return {"type": "image_url", "image_url": {"url": data_url(block)}}
         case _:
             return None
-
-
-def _assistant(message: Message, provider: str) -> list[dict[str, Any]]:
-    """One message; none when neither text nor calls are left, for an empty one is refused by some servers."""
-    text = "\n".join(b.text for b in message.content if isinstance(b, TextBlock) and b.text.strip())
-    calls = [_call(call) for call in message.tool_calls()]
-    if not text and not calls:
-        return []
-    wire: dict[str, Any] = {"role": "assistant"}
-    if text:
-        wire["content"] = text
-    if calls:
-        if reasoning := "\n".join(_reasoning(message.content, provider)):
-            wire["reasoning_content"] = reasoning
-        wire["tool_calls"] = calls
-    return [wire]
 
 
 def _reasoning(content: Sequence[Block], provider: str) -> list[str]:
@@ -200,20 +190,20 @@ _STOPS: dict[str, StopReason] = {
 }
 
 
-class _Cached(msgspec.Struct, gc=False):
+class _ChatCached(msgspec.Struct, gc=False):
     cached_tokens: Count = None
 
 
-class _Reasoned(msgspec.Struct, gc=False):
+class _ChatReasoned(msgspec.Struct, gc=False):
     reasoning_tokens: Count = None
 
 
-class _Usage(msgspec.Struct, gc=False):
+class _ChatUsage(msgspec.Struct, gc=False):
     prompt_tokens: Count = None
     completion_tokens: Count = None
     cached_tokens: Count = None  # where Moonshot puts it
-    prompt_tokens_details: _Cached | None = None
-    completion_tokens_details: _Reasoned | None = None
+    prompt_tokens_details: _ChatCached | None = None
+    completion_tokens_details: _ChatReasoned | None = None
 
 
 class _Function(msgspec.Struct, gc=False):
@@ -231,7 +221,7 @@ class _ContentPart(msgspec.Struct, gc=False):
     text: str | None = None
 
 
-class _Delta(msgspec.Struct, gc=False):
+class _ChatDelta(msgspec.Struct, gc=False):
     content: str | list[_ContentPart] | None = None
     refusal: str | None = None
     reasoning_content: str | None = None
@@ -239,25 +229,25 @@ class _Delta(msgspec.Struct, gc=False):
     tool_calls: list[_ToolCall] | None = None
 
 
-class _Choice(msgspec.Struct, gc=False):
-    delta: _Delta | None = None
+class _ChatChoice(msgspec.Struct, gc=False):
+    delta: _ChatDelta | None = None
     finish_reason: str | None = None
-    usage: _Usage | None = None
+    usage: _ChatUsage | None = None
 
 
-class _Error(msgspec.Struct, gc=False):
+class _ChatError(msgspec.Struct, gc=False):
     message: str | None = None
     code: str | int | None = None
     type: str | None = None
 
 
-class _Chunk(msgspec.Struct, gc=False):
-    choices: list[_Choice] | None = None
-    usage: _Usage | None = None
-    error: _Error | str | None = None
+class _ChatChunk(msgspec.Struct, gc=False):
+    choices: list[_ChatChoice] | None = None
+    usage: _ChatUsage | None = None
+    error: _ChatError | str | None = None
 
 
-_decode = msgspec.json.Decoder(_Chunk).decode
+_decode = msgspec.json.Decoder(_ChatChunk).decode
 
 
 class _ChatTool(ToolPart):
@@ -278,8 +268,6 @@ def _check_arguments(call: ToolPart) -> None:
 
 
 class OpenAIChatDecoder(ResponseBuilder):
-    """Assembles one streamed completion."""
-
     def __init__(self, request: Request, endpoint: Endpoint) -> None:
         super().__init__(request, endpoint)
         self._turn = len(request.messages)
@@ -299,7 +287,9 @@ class OpenAIChatDecoder(ResponseBuilder):
         except BAD_JSON:
             return self._done() if event.data.strip() == b"[DONE]" else []
         if chunk.error is not None:
-            return self._failed(chunk.error)
+            told = _ChatError(message=chunk.error) if isinstance(chunk.error, str) else chunk.error
+            code = str(told.code or told.type or "error")
+            return self.fail(f"{self.provider}: {told.message or code}", code)
         if chunk.usage is not None:
             self.usage = _counted(chunk.usage)
         out: list[StreamEvent] = []
@@ -307,10 +297,12 @@ class OpenAIChatDecoder(ResponseBuilder):
             self._choice(choice, out)
         return out
 
-    def _choice(self, choice: _Choice, out: list[StreamEvent]) -> None:
+    def _choice(self, choice: _ChatChoice, out: list[StreamEvent]) -> None:
         delta = choice.delta
         if delta is not None:
-            content = delta.content if isinstance(delta.content, str) else _spelled(delta.content)
+            content = delta.content
+            if not isinstance(content, str):
+                content = "".join(part.text or "" for part in content or ())
             if thought := delta.reasoning_content or delta.reasoning:
                 self._reasoning.pieces.append(thought)
                 out.append(ThinkingDelta(thought))
@@ -348,11 +340,8 @@ class OpenAIChatDecoder(ResponseBuilder):
             self._announce(call, out)
 
     def _called(self, piece: _ToolCall, function: _Function) -> _ChatTool:
-        """The call a piece belongs to.
-
-        Some servers leave the index out, some give every parallel call index 0, and some invent a new id with
-        each piece: a piece opens a new call when it names a function under another id.
-        """
+        """The call a piece belongs to. Servers omit the index, repeat index 0 or invent ids, so a piece opens a new
+        call only if it names a function under another id."""
         key = piece.index if piece.index is not None else self._last_key(piece)
         if piece.id:
             self._keys.setdefault(piece.id, key)
@@ -414,17 +403,8 @@ class OpenAIChatDecoder(ResponseBuilder):
     def end_of_input(self) -> list[StreamEvent]:
         return self._done() if self._finish and not self.finished else super().end_of_input()
 
-    def _failed(self, error: _Error | str) -> list[StreamEvent]:
-        told = _Error(message=error) if isinstance(error, str) else error
-        code = str(told.code or told.type or "error")
-        return self.fail(f"{self.provider}: {told.message or code}", code)
 
-
-def _spelled(parts: list[_ContentPart] | None) -> str:
-    return "".join(part.text or "" for part in parts or ())
-
-
-def _counted(usage: _Usage) -> Usage:
+def _counted(usage: _ChatUsage) -> Usage:
     prompt = int(usage.prompt_tokens or 0)
     details = usage.prompt_tokens_details
     cached = int((details.cached_tokens if details else None) or usage.cached_tokens or 0)

@@ -1,10 +1,6 @@
-"""The OpenAI Responses dialect: at ``/v1/responses`` with a key, at the endpoint's own URL with a subscription.
-
-Stateless: nothing is stored at the provider, and every request carries the whole state. Reasoning items go back
-sealed to the model that made them. The subscription route, told apart by ``Endpoint.oauth``, takes no output limit
-and no temperature. Events are told apart by the ``type`` in their JSON. Items keep their order, so that reasoning
-stands before the call it led to; item types zot does not ask for are skipped.
-"""
+"""The OpenAI Responses dialect: ``/v1/responses`` with a key, the endpoint's own URL with a subscription. Stateless:
+each request carries the whole transcript, reasoning items in encrypted form. The subscription (``Endpoint.oauth``)
+takes no output limit and no temperature."""
 
 # No ``from __future__ import annotations`` here: msgspec would have to compile every annotation at each start.
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,15 +47,45 @@ IMAGE_LIMIT = ImageLimit(2048, 20 * 1024 * 1024 * 3 // 4)
 
 
 class OpenAIResponsesDialect:
-    """Speaks ``/v1/responses``."""
-
     levels = LEVELS
     frames = SseParser
 
     def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
         url = endpoint.base_url if endpoint.oauth else address(endpoint.base_url, "responses")
-        own = [*bearer(endpoint), *(_subscription(endpoint) if endpoint.oauth else ())]
-        return post(url, endpoint, own, _body(request, endpoint))
+        own = bearer(endpoint)
+        if endpoint.oauth:
+            account = [("chatgpt-account-id", endpoint.account_id)] if endpoint.account_id else []
+            own = [*own, *account, ("openai-beta", "responses=experimental"), ("originator", "zot")]
+        body: Item = {"model": request.model.id, "store": False, "stream": True}
+        if request.system:
+            body["instructions"] = request.system
+        body["input"] = list(_input(request, endpoint.provider))
+        if request.tools:
+            # ``strict`` is sent explicitly: without it the API makes every optional argument a required one
+            body["tools"] = [
+                {
+                    "type": "function",
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.schema or {"type": "object", "properties": {}},
+                    "strict": False,
+                }
+                for tool in sorted(request.tools, key=lambda tool: tool.name)
+            ]
+            body["tool_choice"] = "auto"
+        body["parallel_tool_calls"] = True
+        if endpoint.oauth or request.model.reasoning:  # other models refuse to be asked for it
+            body["include"] = ["reasoning.encrypted_content"]
+        if effort := reasoning_setting(request, LEVELS):
+            body["reasoning"] = {"effort": effort, "summary": "auto"}
+        if request.session_id:
+            body["prompt_cache_key"] = request.session_id
+        if not endpoint.oauth:
+            if limit := request.max_tokens or request.model.max_output:
+                body["max_output_tokens"] = limit
+            if request.temperature is not None:
+                body["temperature"] = request.temperature
+        return post(url, endpoint, own, body)
 
     def decoder(self, request: Request, endpoint: Endpoint) -> Decoder:
         return OpenAIResponsesDecoder(request, endpoint)
@@ -77,48 +103,6 @@ class OpenAIResponsesDialect:
 
 
 # -- the request ------------------------------------------------------------------------------------------------
-
-
-def _subscription(endpoint: Endpoint) -> list[tuple[str, str]]:
-    account = [("chatgpt-account-id", endpoint.account_id)] if endpoint.account_id else []
-    return [*account, ("openai-beta", "responses=experimental"), ("originator", "zot")]
-
-
-def _body(request: Request, endpoint: Endpoint) -> Item:
-    body: Item = {"model": request.model.id, "store": False, "stream": True}
-    if request.system:
-        body["instructions"] = request.system
-    body["input"] = list(_input(request, endpoint.provider))
-    if request.tools:
-        # ``strict`` is sent explicitly: without it the API makes every optional argument a required one
-        body["tools"] = [
-            {
-                "type": "function",
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": tool.schema or {"type": "object", "properties": {}},
-                "strict": False,
-            }
-            for tool in sorted(request.tools, key=lambda tool: tool.name)
-        ]
-        body["tool_choice"] = "auto"
-    body["parallel_tool_calls"] = True
-    if endpoint.oauth or request.model.reasoning:  # other models refuse to be asked for it
-        body["include"] = ["reasoning.encrypted_content"]
-    if effort := reasoning_setting(request, LEVELS):
-        body["reasoning"] = {"effort": effort, "summary": "auto"}
-    if request.session_id:
-        body["prompt_cache_key"] = request.session_id
-    return body if endpoint.oauth else body | _limits(request)
-
-
-def _limits(request: Request) -> Item:
-    limits: Item = {}
-    if limit := request.max_tokens or request.model.max_output:
-        limits["max_output_tokens"] = limit
-    if request.temperature is not None:
-        limits["temperature"] = request.temperature
-    return limits
 
 
 def _input(request: Request, provider: str) -> Iterator[Item]:
@@ -198,19 +182,19 @@ def _call_id(id: str) -> str:
 # -- the stream -------------------------------------------------------------------------------------------------
 
 
-class _Cached(msgspec.Struct, gc=False):
+class _ResponsesCached(msgspec.Struct, gc=False):
     cached_tokens: Count = None
 
 
-class _Reasoned(msgspec.Struct, gc=False):
+class _ResponsesReasoned(msgspec.Struct, gc=False):
     reasoning_tokens: Count = None
 
 
-class _Usage(msgspec.Struct, gc=False):
+class _ResponsesUsage(msgspec.Struct, gc=False):
     input_tokens: Count = None
     output_tokens: Count = None
-    input_tokens_details: _Cached | None = None
-    output_tokens_details: _Reasoned | None = None
+    input_tokens_details: _ResponsesCached | None = None
+    output_tokens_details: _ResponsesReasoned | None = None
 
 
 class _Text(msgspec.Struct, gc=False):
@@ -233,7 +217,7 @@ class _Incomplete(msgspec.Struct, gc=False):
     reason: str | None = None
 
 
-class _Error(msgspec.Struct, gc=False):
+class _ResponsesError(msgspec.Struct, gc=False):
     code: str | int | None = None
     type: str | None = None
     message: str | None = None
@@ -241,28 +225,26 @@ class _Error(msgspec.Struct, gc=False):
 
 class _Response(msgspec.Struct, gc=False):
     status: str | None = None
-    usage: _Usage | None = None
-    error: _Error | None = None
+    usage: _ResponsesUsage | None = None
+    error: _ResponsesError | None = None
     incomplete_details: _Incomplete | None = None
 
 
-class _Event(msgspec.Struct, gc=False):
+class _ResponsesEvent(msgspec.Struct, gc=False):
     type: str = ""
     output_index: int = 0
     delta: str | None = None
     item: _Item | None = None
     response: _Response | None = None
-    error: _Error | None = None
+    error: _ResponsesError | None = None
     code: str | int | None = None
     message: str | None = None
 
 
-_decode = msgspec.json.Decoder(_Event).decode
+_decode = msgspec.json.Decoder(_ResponsesEvent).decode
 
 
 class OpenAIResponsesDecoder(ResponseBuilder):
-    """Assembles one streamed response."""
-
     def __init__(self, request: Request, endpoint: Endpoint) -> None:
         super().__init__(request, endpoint)
         self._open: dict[int, Part] = {}
@@ -355,34 +337,31 @@ class OpenAIResponsesDecoder(ResponseBuilder):
                 pass
         return []
 
-    def _ending(self, got: _Event) -> list[StreamEvent]:
+    def _ending(self, got: _ResponsesEvent) -> list[StreamEvent]:
         response = got.response or _Response()
         match got.type:
             case "response.completed" | "response.done" | "response.incomplete":
                 self.usage = _counted(response.usage)
                 if got.type == "response.incomplete" or response.status == "incomplete":
-                    return self._incomplete(response)
+                    reason = (response.incomplete_details and response.incomplete_details.reason) or "no reason given"
+                    if reason == "max_output_tokens":
+                        return self.finish("length")
+                    return self._failed(self._who, _ResponsesError(reason, None, f"the answer is incomplete: {reason}"))
                 return self.finish("tool_use" if self.tools() else "end")
             case "response.failed" | "response.cancelled":
                 self.usage = _counted(response.usage)
-                return self._failed(self._who, response.error or _Error(message=got.type))
+                return self._failed(self._who, response.error or _ResponsesError(message=got.type))
             case "error":
-                return self._failed(f"{self._who} error", got.error or _Error(got.code, None, got.message))
+                return self._failed(f"{self._who} error", got.error or _ResponsesError(got.code, None, got.message))
             case _:
                 return []
 
-    def _incomplete(self, response: _Response) -> list[StreamEvent]:
-        reason = (response.incomplete_details and response.incomplete_details.reason) or "no reason given"
-        if reason == "max_output_tokens":
-            return self.finish("length")
-        return self._failed(self._who, _Error(reason, None, f"the answer is incomplete: {reason}"))
-
-    def _failed(self, prefix: str, error: _Error) -> list[StreamEvent]:
+    def _failed(self, prefix: str, error: _ResponsesError) -> list[StreamEvent]:
         code = str(error.code or error.type or "error")
         return self.fail(f"{prefix}: {error.message or code}", code)
 
 
-def _counted(usage: _Usage | None) -> Usage:
+def _counted(usage: _ResponsesUsage | None) -> Usage:
     if usage is None:
         return Usage()
     prompt = int(usage.input_tokens or 0)

@@ -1,7 +1,5 @@
-"""What the requests of all dialects share: addresses, headers, bodies, reasoning levels, and blocks as text.
-
-``Sent`` remembers what the last request said of each message, so that a step encodes only what is new.
-"""
+"""Parts of requests that all dialects share: addresses, headers, bodies, reasoning levels, text of blocks. ``Sent``
+caches the encoded messages, so that a step encodes only new ones."""
 
 from __future__ import annotations
 
@@ -29,8 +27,8 @@ _UNKNOWN_BUDGET = 32768
 
 
 def address(base: str, path: str) -> str:
-    """``path`` behind ``/v1``, unless the base already ends in a version (``/v1beta``, ``/v1/openai``) or names a
-    deployment of Azure's, which has its version in the query."""
+    """``path`` below ``/v1``, unless the base ends in a version (``/v1beta``, ``/v1/openai``) or is an Azure
+    deployment."""
     base, question, query = base.partition("?")
     base = base.rstrip("/")
     if question:
@@ -55,7 +53,6 @@ def post(
 
 
 def get(url: str, endpoint: Endpoint, own: _Headers) -> HttpRequest:
-    """A request answered by a JSON document."""
     return HttpRequest("GET", url, _headers(endpoint, [("accept", "application/json")], own), b"")
 
 
@@ -67,7 +64,6 @@ def _headers(endpoint: Endpoint, lead: _Headers, own: _Headers) -> _Headers:
 
 
 def bearer(endpoint: Endpoint) -> _Headers:
-    """The authorization header; none for servers that need no key."""
     return key_in(endpoint, "authorization")
 
 
@@ -100,10 +96,7 @@ def _mended(value: Any) -> Any:
 
 
 def reasoning_setting(request: Request, levels: Mapping[str, str]) -> str:
-    """What the vendor calls the level asked for; empty when none is asked for or the model cannot reason.
-
-    ``levels`` is the dialect's table; the model's own, if it has one, takes its place.
-    """
+    """The vendor's word for the reasoning level, or "". The model's own table replaces ``levels`` of the dialect."""
     model = request.model
     if not model.reasoning or not request.reasoning:
         return ""
@@ -115,8 +108,7 @@ def reasoning_setting(request: Request, levels: Mapping[str, str]) -> str:
 
 
 def thinking_fields(request: Request, max_tokens: int) -> tuple[dict[str, Any], int]:
-    """How Claude is asked to think, and the output limit that leaves room for it. A number is a budget; a word is the
-    effort of a model that budgets for itself."""
+    """Thinking fields for Claude and the output limit. A number is a budget, a word an effort."""
     value = reasoning_setting(request, THINKING_BUDGETS)
     if value == "max" or value.isdigit():
         tokens = thinking_budget(value, request.model)
@@ -149,7 +141,6 @@ def arguments_text(call: ToolCallBlock) -> str:
 
 
 def joined(blocks: Iterable[object]) -> str:
-    """The text blocks, one below the other."""
     return "\n".join(block.text for block in blocks if isinstance(block, TextBlock))
 
 
@@ -183,12 +174,8 @@ def mirror(message: Message) -> tuple[ResultBlock, ...]:
 
 
 class Sent:
-    """What the last request said of each message; one for each client.
-
-    A message never changes, so its wire form holds as long as it goes to the same model. Only the messages of the
-    last request are kept: memory follows the transcript, a compaction included. Nearly every request is the last one
-    with a little more at its end, and that is what a step pays for.
-    """
+    """Cache of encoded messages of the last request, one per client. Messages are immutable, so their encoding holds
+    for the same model; memory follows the transcript."""
 
     def __init__(self) -> None:
         self.repaired = Repair()
@@ -205,7 +192,6 @@ class Sent:
     def by_message(
         self, messages: Sequence[Message], whom: object, wire: Callable[[Message], Iterable[dict[str, Any]]]
     ) -> list[list[Raw]]:
-        """The same, with the items of each message apart."""
         messages = tuple(messages)
         if whom != self._whom:
             self._whom, self._messages, self._items = whom, (), []
@@ -236,11 +222,8 @@ class Repair:
         self._made: tuple[Message, ...] = ()
 
     def __call__(self, messages: Sequence[Message]) -> tuple[Message, ...]:
-        """The messages without orphan results and empty messages, and with a stub for each unanswered call.
-
-        Valid messages come back as the same objects. A result counts only in the tool messages right behind
-        the calls: further away no provider accepts it.
-        """
+        """The messages without orphan results and empty messages, with a stub per unanswered call. Valid messages are
+        returned unchanged; a result counts only in the tool messages right after the calls."""
         messages = tuple(messages)
         settled = len(self._settled)
         if messages[:settled] != self._settled:
@@ -255,7 +238,8 @@ class Repair:
             else:
                 if waiting:
                     _fill(out, waiting)
-                message = _without_results(message)
+                if ToolResultBlock in map(type, message.content):
+                    message = _keeping(message, [not isinstance(block, ToolResultBlock) for block in message.content])
                 waiting = [block.id for block in message.content if isinstance(block, ToolCallBlock)]
             if message.content:
                 out.append(message)
@@ -269,12 +253,6 @@ class Repair:
 
 def repaired(messages: Sequence[Message]) -> tuple[Message, ...]:
     return Repair()(messages)
-
-
-def _without_results(message: Message) -> Message:
-    if ToolResultBlock not in map(type, message.content):
-        return message
-    return _keeping(message, [not isinstance(block, ToolResultBlock) for block in message.content])
 
 
 def _answering(message: Message, waiting: list[str]) -> Message:

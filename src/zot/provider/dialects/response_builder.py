@@ -1,9 +1,5 @@
-"""One answer while it arrives: its parts in order of first appearance, its usage, and its one ending.
-
-The decoders of all dialects are built on this. They add what an event means; here is what they share: the assembled
-message, the rule "exactly one UsageReported, then exactly one Finished", and that a connection which ends without
-its terminal marker is a retryable failure.
-"""
+"""Base class of decoders: collects the parts and the usage of one answer. It emits exactly one UsageReported, then
+one Finished; a connection that ends without its terminal marker is a retryable failure."""
 
 from __future__ import annotations
 
@@ -33,8 +29,6 @@ Count = int | float | None
 
 
 class TextPart:
-    """Text still growing; an empty one leaves no block."""
-
     __slots__ = ("pieces",)
 
     def __init__(self) -> None:
@@ -90,8 +84,6 @@ Part = TextPart | ToolPart | ReasoningPart
 
 
 class ResponseBuilder:
-    """The base of every Decoder; a subclass adds ``feed``."""
-
     def __init__(self, request: Request, endpoint: Endpoint) -> None:
         self.provider = endpoint.provider
         self.model = request.model
@@ -119,7 +111,6 @@ class ResponseBuilder:
         return [UsageReported(self.priced()), Finished(stop, self.partial(), error)]
 
     def priced(self) -> Usage:
-        """What was used so far, and what that costs."""
         return self.model.priced(self.usage)
 
     def think(self, part: ReasoningPart, text: str) -> list[StreamEvent]:

@@ -1,1 +1,1 @@
-"""A small HTTP/1.1 client for streams. Nothing outside `provider` imports it (decision 002)."""
+"""HTTP/1.1 client for streams. Only `provider` imports it (decision 002)."""

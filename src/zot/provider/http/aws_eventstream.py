@@ -1,8 +1,5 @@
-"""Events out of Amazon's binary framing (``application/vnd.amazon.eventstream``), however the network cut it.
-
-A message is a prelude of two lengths with their checksum, headers, a payload, and a checksum over all of it. Both
-checksums are verified and every length is bounded before a byte of it is waited for. No sockets, no waiting.
-"""
+"""Parser of Amazon's binary event stream (``application/vnd.amazon.eventstream``). Both checksums are verified, and
+every length is limited before its bytes are awaited."""
 
 from __future__ import annotations
 
@@ -25,12 +22,8 @@ _KNOWN = 64  # header blocks worth remembering: those of a stream repeat all the
 
 
 class EventStreamParser:
-    """Feed it bytes, get the events they complete; the counterpart of ``SseParser``.
-
-    An event is named by its type, an exception ``exception:<type>`` and an error ``error:<code>``; the payload of the
-    latter is made from its headers, so that all three are JSON. A message larger than ``limit``, one that fails its
-    checksum and a stream that does not end raise TransportFailed.
-    """
+    """Feed bytes, get completed events, as in ``SseParser``. Exceptions are named ``exception:<type>``, errors
+    ``error:<code>``; payloads are JSON. Oversized, corrupt or unfinished messages raise TransportFailed."""
 
     def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
         self._limit = limit
@@ -81,23 +74,19 @@ class EventStreamParser:
         head = body[_PRELUDE.size : _PRELUDE.size + size]
         known = self._names.get(head)
         if known is None:
-            known = _named(_headers(head))
+            headers = _headers(head)
+            match headers.get(":message-type", "event"):
+                case "exception":
+                    known = f"exception:{headers.get(':exception-type', 'exception')}", None
+                case "error":
+                    told = {"message": headers.get(":error-message", "")}
+                    known = f"error:{headers.get(':error-code', 'error')}", msgspec.json.encode(told)
+                case _:
+                    known = headers.get(":event-type", ""), None
             if len(self._names) < _KNOWN:
                 self._names[head] = known
         name, instead = known
         return SseEvent(name, body[_PRELUDE.size + size :] if instead is None else instead)
-
-
-def _named(headers: dict[str, str]) -> tuple[str, bytes | None]:
-    """What a message is called, and what takes the place of its payload, if anything does."""
-    match headers.get(":message-type", "event"):
-        case "exception":
-            return f"exception:{headers.get(':exception-type', 'exception')}", None
-        case "error":
-            told = {"message": headers.get(":error-message", "")}
-            return f"error:{headers.get(':error-code', 'error')}", msgspec.json.encode(told)
-        case _:
-            return headers.get(":event-type", ""), None
 
 
 def _headers(block: bytes) -> dict[str, str]:

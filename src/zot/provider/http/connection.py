@@ -1,8 +1,5 @@
-"""One socket to a server: plain, TLS, or a tunnel through a proxy.
-
-Bytes pile up in ``data_received`` and are handed out all at once, so a burst of small writes by the server
-costs one wake-up. Every fault is a TransportFailed that names the real reason.
-"""
+"""One connection to a server: plain, TLS, or tunnelled through a proxy. Received bytes are buffered and returned at
+once, so that a burst costs one wake-up. Every fault is a TransportFailed with its reason."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from collections.abc import Callable
 from typing import cast
 
 from zot.errors import TransportFailed
-from zot.provider.http.message import Head, cut_off, encode_connect, split_head
+from zot.provider.http.message import ResponseHead, cut_off, encode_connect, split_head
 from zot.provider.http.route import Proxy, Route, Url
 
 _HIGH_WATER = 1024 * 1024  # stop reading the socket while this much waits unread
@@ -64,7 +61,6 @@ class HttpConnection(asyncio.Protocol):
         return data
 
     def take(self) -> bytes:
-        """What has arrived, without waiting."""
         pieces, self._pieces = self._pieces, []
         self._waiting_bytes = 0
         if self._paused and self._transport is not None:
@@ -81,7 +77,7 @@ class HttpConnection(asyncio.Protocol):
             self._transport.abort()
         self._wake()
 
-    async def receive_head(self) -> tuple[Head, bytes]:
+    async def receive_head(self) -> tuple[ResponseHead, bytes]:
         """The next final response head and the bytes behind it; NeverAnswered when not a byte came."""
         data = b""
         searched = interim = 0
@@ -111,7 +107,6 @@ class HttpConnection(asyncio.Protocol):
         raise NeverAnswered("the connection closed before any answer (unexpected eof)", retryable=True)
 
     async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
-        """Turn the open connection into a TLS one."""
         assert self._transport is not None
         transport = await self.loop.start_tls(self._transport, self, context, server_hostname=host)
         if transport is None:
@@ -160,6 +155,7 @@ async def connect(route: Route, contexts: Callable[[bool], ssl.SSLContext], time
     loop = asyncio.get_running_loop()
     connection = HttpConnection(route, loop)
     first = route.proxy.url if route.proxy else Url(route.scheme, route.host, route.port, "/")
+    is_address = ":" in first.host or first.host.replace(".", "").isdecimal()
     try:
         async with asyncio.timeout(timeout):
             context = contexts(route.insecure) if first.scheme == "https" else None
@@ -168,7 +164,7 @@ async def connect(route: Route, contexts: Callable[[bool], ssl.SSLContext], time
                 first.host,
                 first.port,
                 ssl=context,
-                happy_eyeballs_delay=None if _is_address(first.host) else _HAPPY_EYEBALLS_S,
+                happy_eyeballs_delay=None if is_address else _HAPPY_EYEBALLS_S,
             )
             if route.proxy is not None and route.scheme == "https":
                 await _tunnel(connection, route.proxy)
@@ -229,7 +225,3 @@ def _is_refusal(error: BaseException) -> bool:
     return isinstance(error, ConnectionRefusedError) or (
         isinstance(error, OSError) and f"[Errno {errno.ECONNREFUSED}]" in str(error)
     )
-
-
-def _is_address(host: str) -> bool:
-    return ":" in host or host.replace(".", "").isdecimal()

@@ -1,9 +1,5 @@
-"""HTTP/1.1 as bytes: request heads out, response heads in, and the three ways a response body ends.
-
-No sockets here. Anything that could start a second header is refused. A body's ``feed`` returns the payload found
-so far in one piece, because one join is cheaper than many small deliveries; ``done`` says that the body ended, and
-``extra`` holds the bytes after it.
-"""
+"""HTTP/1.1 messages as bytes: request heads, response heads and the three kinds of body. Input that could start a
+second header is refused."""
 
 from __future__ import annotations
 
@@ -30,7 +26,7 @@ class HttpRequest(msgspec.Struct, frozen=True):
     body: bytes
 
 
-class Head(msgspec.Struct, frozen=True):
+class ResponseHead(msgspec.Struct, frozen=True):
     """A response's status line and headers; names are lower case, repeated ones joined by a comma."""
 
     version: bytes
@@ -67,7 +63,6 @@ def encode_head(request: HttpRequest, url: Url, proxy: Proxy | None) -> bytes:
 
 
 def encode_connect(url: Url, proxy: Proxy) -> bytes:
-    """Asks a proxy for a tunnel to ``url``."""
     lines = [f"CONNECT {url.address} HTTP/1.1", f"host: {url.address}"]
     if proxy.authorization:
         lines.append(f"proxy-authorization: {proxy.authorization}")
@@ -91,18 +86,14 @@ def _line(name: str, value: str) -> str:
     return f"{name}: {value.strip(' ')}"
 
 
-def split_head(data: bytes, searched: int = 0) -> tuple[Head, bytes] | None:
+def split_head(data: bytes, searched: int = 0) -> tuple[ResponseHead, bytes] | None:
     """A whole response head and what follows it; None while bytes are missing. ``searched`` of them held no end."""
     end = data.find(b"\r\n\r\n", max(searched - 3, 0))
     if end < 0 and len(data) <= MAX_HEAD_BYTES:
         return None
     if not 0 <= end <= MAX_HEAD_BYTES:
         raise TransportFailed(f"protocol error: response headers over {MAX_HEAD_BYTES // 1024} KiB", retryable=True)
-    return _parse_head(data[:end]), data[end + 4 :]
-
-
-def _parse_head(block: bytes) -> Head:
-    first, *lines = block.split(b"\r\n")
+    first, *lines = data[:end].split(b"\r\n")
     version, _, rest = first.partition(b" ")
     code, _, reason = rest.partition(b" ")
     if not version.startswith(b"HTTP/1.") or len(code) != 3 or not code.isdigit():
@@ -114,11 +105,10 @@ def _parse_head(block: bytes) -> Head:
             raise TransportFailed(f"protocol error: not a header line: {line[:60]!r}", retryable=True)
         headers.setdefault(name.lower(), []).append(value.strip(" \t"))
     joined = {name: ", ".join(values) for name, values in headers.items()}
-    return Head(version, int(code), reason[:_MAX_REASON].decode("latin-1").strip(), joined)
+    return ResponseHead(version, int(code), reason[:_MAX_REASON].decode("latin-1").strip(), joined), data[end + 4 :]
 
 
-def body_of(head: Head) -> Body:
-    """How the body of this response ends."""
+def body_of(head: ResponseHead) -> Body:
     if head.status in (204, 304):
         return SizedBody(0)
     if "transfer-encoding" in head.headers:
@@ -225,8 +215,6 @@ class ChunkedBody:
 
 
 class SizedBody:
-    """``content-length``."""
-
     def __init__(self, size: int) -> None:
         self.done = size == 0
         self.extra = b""

@@ -1,8 +1,5 @@
-"""A small HTTP/1.1 client for streams: keep-alive connections, TLS, proxies and nothing else (decision 002).
-
-Responses hand out their body in large pieces. A body read to its end returns the connection to the pool;
-anything else closes it. No redirects, no cookies, no compression, no HTTP/2.
-"""
+"""HTTP/1.1 connection pool: keep-alive, TLS, proxies; no redirects, cookies, compression or HTTP/2 (decision 002). A
+body read to its end returns the connection to the pool; anything else closes it."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from zot.errors import BadRequest, TransportFailed
 from zot.provider.http.connection import HttpConnection, NeverAnswered, connect
-from zot.provider.http.message import Body, Head, HttpRequest, body_of, cut_off, encode_head
+from zot.provider.http.message import Body, HttpRequest, ResponseHead, body_of, cut_off, encode_head
 from zot.provider.http.route import Route, parse_url, proxy_for
 
 if TYPE_CHECKING:
@@ -38,11 +35,8 @@ class HttpPool:
     async def dispatch(
         self, request: HttpRequest, *, insecure: bool = False, connect_timeout: float = 30.0
     ) -> HttpResponse:
-        """Dispatch the request and wait for the response head.
-
-        Raises TransportFailed, or BadRequest for a request that cannot be written. When a reused connection dies
-        before the first byte of an answer, the request is dispatched again on a fresh one.
-        """
+        """Send the request and wait for the response head; TransportFailed or BadRequest. If a reused connection dies
+        before the first byte, the request is repeated on a new one."""
         url = parse_url(request.url)
         proxy = proxy_for(url, self._environ, self._proxy)
         head = encode_head(request, url, proxy)
@@ -58,7 +52,6 @@ class HttpPool:
         return await self._exchange(connection, head, request.body)
 
     async def aclose(self) -> None:
-        """Close every connection, those in use included."""
         self._idle.clear()
         for connection in list(self._open):
             connection.abort()
@@ -87,7 +80,6 @@ class HttpPool:
         return None
 
     def give_back(self, connection: HttpConnection) -> None:
-        """Keep a connection whose last exchange is complete."""
         idle = self._idle.setdefault(connection.route, [])
         if connection not in self._open or not connection.is_usable or len(idle) >= _IDLE_PER_ROUTE:
             connection.abort()
@@ -104,7 +96,7 @@ class HttpPool:
 class HttpResponse:
     """A response whose head has arrived and whose body is on its way. Read it to its end, release it or abort it."""
 
-    def __init__(self, head: Head, body: Body, connection: HttpConnection, pool: HttpPool, rest: bytes) -> None:
+    def __init__(self, head: ResponseHead, body: Body, connection: HttpConnection, pool: HttpPool, rest: bytes) -> None:
         self.status = head.status
         self.reason = head.reason
         self.headers = head.headers
@@ -120,7 +112,6 @@ class HttpResponse:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the connection went back to the pool or was closed."""
         return self._connection is None
 
     async def more(self) -> bytes:

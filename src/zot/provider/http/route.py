@@ -1,9 +1,6 @@
-"""Where a request goes: the address in its parts, and the proxy, if any, that stands on the way there.
-
-Addresses are parsed strictly; anything that could smuggle bytes into a request line is refused. Proxies come from
-the environment (lower case before upper case, as with curl), then from the setting. ``NO_PROXY`` takes names with
-their subdomains, addresses, networks, ports and ``*``. Loopback is never proxied.
-"""
+"""Parses URLs and finds the proxy of a request. Proxies come from the environment (lower case first, as in curl),
+then from the setting. ``NO_PROXY`` takes names with their subdomains, addresses, networks, ports and ``*``; loopback
+is never proxied."""
 
 from __future__ import annotations
 
@@ -33,7 +30,6 @@ class Url(msgspec.Struct, frozen=True):
 
     @property
     def address(self) -> str:
-        """``host:port``, IPv6 in brackets."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property

@@ -1,8 +1,5 @@
-"""Server-sent events out of bytes, however the network cut them. No decoding, no sockets, no waiting.
-
-Lines end in LF, CRLF or CR. Whole events are cut out with ``bytes.split``; only what does not look like the
-two common shapes is read line by line, so an event costs about a microsecond.
-"""
+"""Parser of server-sent events. Common shapes are split with ``bytes.split``; only others are read line by line, so
+that an event costs about 1 µs."""
 
 from __future__ import annotations
 
@@ -25,11 +22,8 @@ class SseEvent(msgspec.Struct, frozen=True, gc=False):
 
 
 class SseParser:
-    """Feed it bytes, get the events they complete. ``close`` gives what the end of input completes.
-
-    An event, or an unfinished line, larger than ``limit`` raises TransportFailed. So do an event of countless lines and
-    a stream that does not end.
-    """
+    """Feed bytes, get completed events; ``close`` returns the last ones. Events over ``limit``, with too many lines,
+    or without an end raise TransportFailed."""
 
     def __init__(self, limit: int = MAX_EVENT_BYTES) -> None:
         self._limit = limit
@@ -58,7 +52,19 @@ class SseParser:
         if self._line:
             lines = bytes(self._line) + lines
             self._line.clear()
-        events = self._parse(lines)
+        events: list[SseEvent] = []
+        *blocks, rest = lines.split(b"\n\n")
+        for block in blocks:
+            event = None if self._data or self._event else self._common(block)
+            if event is not None:
+                events.append(event)
+                continue
+            for line in block.split(b"\n"):
+                self._read_line(line, events)
+            self._emit(events)
+        if rest:
+            for line in rest[:-1].split(b"\n"):
+                self._read_line(line, events)
         if end < len(chunk):
             self._begin_line(chunk[end:])
         return events
@@ -91,23 +97,6 @@ class SseParser:
             return b""
         self._at_start = False
         return head.removeprefix(_BOM)
-
-    def _parse(self, lines: bytes) -> list[SseEvent]:
-        """``lines`` are whole lines; all blocks but the last are followed by a blank line."""
-        events: list[SseEvent] = []
-        *blocks, rest = lines.split(b"\n\n")
-        for block in blocks:
-            event = None if self._data or self._event else self._common(block)
-            if event is not None:
-                events.append(event)
-                continue
-            for line in block.split(b"\n"):
-                self._read_line(line, events)
-            self._emit(events)
-        if rest:
-            for line in rest[:-1].split(b"\n"):
-                self._read_line(line, events)
-        return events
 
     def _common(self, block: bytes) -> SseEvent | None:
         """The event of ``data: …`` alone or of ``event: …`` and one ``data: …``; None: read it by lines."""

@@ -1,1 +1,1 @@
-"""The jail: what a command may touch, held by the operating system. ``policy`` says it, ``jail`` starts commands."""
+"""Jail enforced by the operating system: ``policy`` describes it, ``jail`` starts commands."""

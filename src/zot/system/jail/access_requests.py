@@ -1,9 +1,6 @@
-"""What a call that failed in a jail wanted outside, and the policy that has exactly that more.
-
-A command's own words name the path or host it could not have. They may be lies, so each is believed only where it
-holds: the path is there outside, the user may have it, and the policy has not. What other programs obey later, zot's
-own files and whole homes are never wished for, whoever names them. A person decides; nothing here grants anything.
-"""
+"""Finds the outside paths and hosts that a jailed command needed, and the policy that adds exactly those. Output of a
+command is untrusted, so each must exist, be accessible to the user and be missing in the policy; zot's own files,
+startup files and whole homes are never offered. The user decides."""
 
 from __future__ import annotations
 
@@ -87,7 +84,6 @@ def file_wish(path: str, around: AccessContext, *, writing: bool) -> Wish | None
 
 
 def granted(policy: Policy, wish: Wish) -> bool:
-    """Whether the policy has it already."""
     if wish.access == "network":
         return policy.network
     if beneath_any(wish.path, policy.writable) or wish.path in policy.write_files:
@@ -96,7 +92,6 @@ def granted(policy: Policy, wish: Wish) -> bool:
 
 
 def widened(policy: Policy, wishes: Iterable[Wish]) -> Policy:
-    """The policy and these wishes, and nothing else."""
     for wish in wishes:
         if granted(policy, wish):
             continue
@@ -128,7 +123,10 @@ def _wish_of(name: str, line: str, command: str, around: AccessContext) -> Wish 
         return None
     with suppress(OSError, ValueError):
         real = os.path.realpath(os.path.join(around.cwd, name))
-        makes = _MAKES.search(line.replace(name, "")) is not None or _is_redirected_to(name, command)
+        makes = (
+            _MAKES.search(line.replace(name, "")) is not None
+            or re.search(rf">[>|]?[ \t]*['\"]?{re.escape(name)}", command) is not None
+        )
         if _REMOVES.search(line.replace(name, "")):
             return None  # it would take the whole directory
         if not os.path.lexists(real):
@@ -136,11 +134,6 @@ def _wish_of(name: str, line: str, command: str, around: AccessContext) -> Wish 
         inside = _is_readable(real, around)
         return _writing(real, around) if makes or inside else _reading(real, around)
     return None
-
-
-def _is_redirected_to(name: str, command: str) -> bool:
-    """Whether the shell was to write there: its complaint is the same as about reading."""
-    return re.search(rf">[>|]?[ \t]*['\"]?{re.escape(name)}", command) is not None
 
 
 def _reading(real: str, around: AccessContext) -> Wish | None:

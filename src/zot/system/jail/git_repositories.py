@@ -1,10 +1,6 @@
-"""Git repositories in a project, found by looking: those that are there are protected, those a command made are judged.
-
-Git runs what a repository's configuration and hooks name, and a person's shell asks git with every prompt. Names cannot
-be held at every depth before they exist, so the project is looked through before and after a command. A repository that
-a command made and that git would run something from is set aside; one that was there and changed is told of. Those that
-were there are held open meanwhile: the number of one that is removed would be given to the next that is made.
-"""
+"""Protects existing git repositories of a project and checks new ones after each command, because git runs what
+configuration and hooks name. A new repository that would run something is moved aside, a changed one is reported.
+Existing ones stay open, so that their inode numbers are not reused."""
 
 from __future__ import annotations
 
@@ -59,8 +55,8 @@ class Directory(NamedTuple):
 
 
 class Repositories:
-    """Of the directories ``roots``. What was seen of a directory is believed until its time changes, which no command
-    can set; ``gave_up`` when there is too much to look at, which is told once."""
+    """Repositories below ``roots``. A directory is scanned again when its time changes, which commands cannot set.
+    ``gave_up``: too large."""
 
     def __init__(self, roots: Iterable[str]) -> None:
         self._roots = tuple(roots)
@@ -91,12 +87,6 @@ class Repositories:
     def end(self) -> list[str]:
         """It is over: what to tell the person, in whole sentences."""
         self._running -= 1
-        told = self._judge()
-        while self._held and not self._running:
-            os.close(self._held.pop())
-        return told
-
-    def _judge(self) -> list[str]:
         told: list[str] = []
         for found in self._look():
             before = self._before.get(found.which)
@@ -113,6 +103,8 @@ class Repositories:
                 f"{', '.join(self._roots)} is too large to be looked through after commands: repositories made there "
                 "are not set aside; look at them before you use git"
             )
+        while self._held and not self._running:
+            os.close(self._held.pop())
         return told
 
     def _look(self) -> list[ScannedRepository]:
@@ -172,7 +164,6 @@ def _judged(place: str) -> list[ScannedRepository]:
 
 
 def _runs(place: str, mode: int) -> Iterator[Reason]:
-    """What git would run or obey."""
     if stat.S_ISLNK(mode):
         yield Reason("a link in place of .git")
     if not stat.S_ISDIR(mode):
@@ -191,8 +182,7 @@ def _runs(place: str, mode: int) -> Iterator[Reason]:
 
 
 def _keys(path: str) -> Iterator[Reason]:
-    """The settings that are not known to be harmless. A directory holds none, and the jail itself covers a name that
-    is missing with an empty one."""
+    """Settings that are not known to be harmless. A directory has none; the jail covers missing names with one."""
     if os.path.isdir(path):
         return
     try:

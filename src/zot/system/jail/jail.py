@@ -1,7 +1,5 @@
-"""A policy that commands run in, and what this machine can hold of it: *full*, *reduced*, or nothing and why.
-
-A run asks this once, when it begins; how a command gets inside (``starting``) is loaded for the first of them.
-"""
+"""A policy and the level this machine can enforce: *full*, *reduced*, or none with the reason. ``launcher`` is
+imported for the first command."""
 
 from __future__ import annotations
 
@@ -40,7 +38,10 @@ class Machine(msgspec.Struct, frozen=True):
 def look(find: Callable[[str], str | None]) -> Machine:
     """Try it out: what is installed does not always work."""
     if sys.platform == "darwin":
-        return _look_at_mac()
+        from zot.system.jail import seatbelt
+
+        reason = seatbelt.trouble(os.environ)
+        return Machine("", reason) if reason else Machine("reduced", seatbelt.UNTESTED)
     if sys.platform != "linux":
         return Machine("", "this system has nothing that could hold one; on Windows run zot in WSL 2, where it works")
     from zot.system.jail import landlock, seccomp, syscalls
@@ -55,13 +56,6 @@ def look(find: Callable[[str], str | None]) -> Machine:
     if abi >= landlock.OLDEST_ABI:
         return Machine("reduced", reason, "", abi)
     return Machine("", f"{reason}; and this kernel offers no Landlock (version 3 or newer)", "", abi)
-
-
-def _look_at_mac() -> Machine:
-    from zot.system.jail import seatbelt
-
-    reason = seatbelt.trouble(os.environ)
-    return Machine("", reason) if reason else Machine("reduced", seatbelt.UNTESTED)
 
 
 def _trouble_with(program: str) -> str:
@@ -91,8 +85,8 @@ def _trouble_with(program: str) -> str:
 
 
 class Jail:
-    """``close`` it at the end: that removes its private directories. What starts commands is made for the first one.
-    ``within`` is the jail a wider one comes from: they share a home and a temporary directory, and end together."""
+    """``close`` removes its private directories. ``within`` is the narrower jail it comes from, whose home and
+    temporary directory it shares."""
 
     def __init__(self, policy: Policy, machine: Machine, home: str = "", within: Jail | None = None) -> None:
         if not machine.level:
@@ -130,7 +124,6 @@ class Jail:
 
     @property
     def files(self) -> Beneath:
-        """For tools that open files in zot's own process."""
         if self._files is None:
             from zot.system.jail.jailed_files import Beneath
 

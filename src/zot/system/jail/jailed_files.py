@@ -1,9 +1,6 @@
-"""Files beneath the jail's roots, for the tools that run in zot's own process: opened so that no link can lead out.
-
-The kernel does the looking (``openat2``); a path that was checked and then opened would lose the race against a command
-that swaps a directory for a link in between. Where the kernel cannot, links are not followed at all. What is written
-goes by the name of a directory that is held open, and a link in the last place is replaced, never followed.
-"""
+"""Opens files beneath the jail's roots for tools in zot's process; no link can lead out (``openat2``). Checking first
+and opening later would lose a race against a command. Without ``openat2`` links are not followed at all, and a link
+in the last place is replaced."""
 
 from __future__ import annotations
 
@@ -67,7 +64,6 @@ class Beneath:
         return name in self._single or any(_lies_beneath(name, root) for root in self._policy.readable)
 
     def reading(self, path: str | os.PathLike[str]) -> BufferedReader:
-        """``open`` as a buffered file."""
         return os.fdopen(self.open(path), "rb")
 
     def open(self, path: str | os.PathLike[str]) -> int:
@@ -101,9 +97,16 @@ class Beneath:
             try:
                 real = _path_of(directory)
                 self._check_protected(os.path.join(real, os.path.basename(name)))
-                link = _link_at(directory, os.path.basename(name))
+                try:
+                    link = os.readlink(os.path.basename(name), dir_fd=directory)
+                except OSError:
+                    link = None
                 if link is None:
-                    yield Path(_name_of(directory), os.path.basename(name))
+                    # a name that survives renames; macOS has none, so the race stays open there
+                    yield Path(
+                        _path_of(directory) if sys.platform == "darwin" else f"/proc/self/fd/{directory}",
+                        os.path.basename(name),
+                    )
                     return
             finally:
                 os.close(directory)
@@ -111,8 +114,7 @@ class Beneath:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
 
     def _readable(self, name: str, flags: int) -> int:
-        """Where a link leads from one root to another, or to a single file, it is followed here, for the kernel would
-        not; what it leads to is opened beneath that other root."""
+        """Follows links from one root to another, or to a single file, which ``openat2`` refuses."""
         readable = self._policy.readable
         if name in self._single:
             return self._opened_single(name, flags)
@@ -182,24 +184,12 @@ def _path_of(fd: int) -> str:
     return os.readlink(f"/proc/self/fd/{fd}")
 
 
-def _name_of(fd: int) -> str:
-    """A name by which it is reached whatever it is called meanwhile; macOS has none, and there the race stays open."""
-    return _path_of(fd) if sys.platform == "darwin" else f"/proc/self/fd/{fd}"
-
-
 def _lies_beneath(name: str, root: str) -> bool:
     return name == root or name.startswith(f"{root.rstrip('/')}/")
 
 
 def _held(directory: str) -> int:
     return os.open(directory, _PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-
-
-def _link_at(directory: int, name: str) -> str | None:
-    try:
-        return os.readlink(name, dir_fd=directory)
-    except OSError:
-        return None
 
 
 def _step_by_step(root: int, relative: bytes, flags: int) -> int:

@@ -1,8 +1,5 @@
-"""The policy as a Landlock ruleset: the reduced level, for machines without bubblewrap.
-
-Landlock refuses what is not allowed beneath a directory and knows no exceptions below it, so protected names stay
-writable and what lies outside can still be seen to exist. The rows of ``attack.jail_rows`` say what is open.
-"""
+"""The policy as a Landlock ruleset: the reduced level, without bubblewrap. Landlock has no exceptions below a
+directory, so protected names stay writable; ``attack.jail_rows`` lists the gaps."""
 
 from __future__ import annotations
 

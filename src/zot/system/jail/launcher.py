@@ -1,9 +1,6 @@
-"""Commands started inside a policy: bound by Landlock and seccomp (reduced), or by bubblewrap (full).
-
-Everything is started from one thread that belongs to the jail. Landlock and seccomp bind a thread and what it starts,
-so the rest of zot stays free; and a child that is to die with its parent dies with the thread that made it, so the
-thread lives as long as the jail.
-"""
+"""Starts commands in a policy: Landlock and seccomp (reduced) or bubblewrap (full). All start from one thread of the
+jail, because Landlock and seccomp bind a thread, and a child with a parent-death signal dies with the thread that
+started it."""
 
 from __future__ import annotations
 
@@ -20,12 +17,20 @@ from contextlib import ExitStack, contextmanager, suppress
 from threading import Lock, Thread
 
 from zot.system.jail import landlock, seccomp, syscalls
-from zot.system.jail.allowed_programs import chosen_programs, program_folders, system_without_programs
 from zot.system.jail.git_repositories import Repositories
-from zot.system.jail.policy import Limits, Policy
+from zot.system.jail.policy import JailLimits, Policy
 from zot.system.jail.private_dirs import Private
 from zot.system.jail.protected_paths import Covers, held
-from zot.system.jail.system_paths import SYSTEM, etc_directories, etc_files, outermost, toolchains
+from zot.system.jail.system_paths import (
+    SYSTEM,
+    chosen_programs,
+    etc_directories,
+    etc_files,
+    outermost,
+    program_folders,
+    system_without_programs,
+    toolchains,
+)
 from zot.system.process_table import tasks_of
 from zot.system.temp_files import scratch_directory
 
@@ -33,8 +38,8 @@ Streams = tuple[int, int, int]
 
 
 class JailLauncher:
-    """``bubblewrap`` is its program at the full level, empty at the reduced one; ``close`` removes what is private,
-    unless that is somebody else's, who gave it."""
+    """``bubblewrap`` is the program at the full level, empty at the reduced one. ``close`` removes private directories
+    it owns."""
 
     def __init__(self, policy: Policy, bubblewrap: str, home: str, private: Private | None = None) -> None:
         self._policy = policy
@@ -151,11 +156,11 @@ def _popen(
     )
 
 
-def _memory(limits: Limits) -> int:
+def _memory(limits: JailLimits) -> int:
     return limits.memory or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
 
 
-def _limited(limits: Limits) -> list[str]:
+def _limited(limits: JailLimits) -> list[str]:
     """A shell that sets limits and becomes the command: inside, because bubblewrap forks before anybody could."""
     processes = f"ulimit -u {limits.processes} 2>/dev/null || ulimit -p {limits.processes}"  # dash calls it so
     script = f'ulimit -c 0; {processes}; ulimit -d {_memory(limits) // 1024}; exec "$@"'
@@ -163,9 +168,9 @@ def _limited(limits: Limits) -> list[str]:
 
 
 @contextmanager
-def _limiting(limits: Limits, tasks: int) -> Generator[Callable[[int], None]]:
-    """What is started in the block begins with the limits, for they are zot's own that long; and what the block gets
-    makes them final for a process, a moment after its start. ``tasks`` are there already and not meant."""
+def _limiting(limits: JailLimits, tasks: int) -> Generator[Callable[[int], None]]:
+    """Children started in the block inherit zot's temporary limits; the yielded function makes them final for a
+    process. ``tasks`` are threads that existed before."""
     wanted = {resource.RLIMIT_NPROC: tasks + limits.processes, resource.RLIMIT_DATA: _memory(limits)}
     before = {kind: resource.getrlimit(kind) for kind in wanted}
     lower = {kind: value for kind, value in wanted.items() if not 0 <= before[kind][0] <= value}
@@ -218,7 +223,6 @@ _NOTHING = ("--perms", "0555", "--size", "4096", "--tmpfs")
 def arguments(
     policy: Policy, covers: Covers, private: Private, environment: Mapping[str, str], cwd: str, home: str
 ) -> list[str]:
-    """What follows the program's name, without the command."""
     made = [*_ALWAYS, *(() if policy.network else ("--unshare-net",))]
     for path in SYSTEM:
         if os.path.islink(path):
@@ -272,8 +276,8 @@ _FIRST = re.compile(rb'"child-pid": *([0-9]+)')
 
 
 class Lingering:
-    """Lets go a moment later of what the last command held: the next one mostly comes at once, and holding the names
-    anew would cost more than anything else zot does for it."""
+    """Releases protected names after a delay, because the next command often follows at once and protecting again is
+    slow."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -310,8 +314,7 @@ class Lingering:
 
 
 class JailLease:
-    """The protected names, and the pipe on which bubblewrap tells that it began. ``remarks``, once it is released, are
-    what a person should hear of what the command did."""
+    """Protected names and bubblewrap's status pipe. ``remarks`` are messages for the user, after the release."""
 
     def __init__(
         self,
@@ -335,7 +338,6 @@ class JailLease:
         return self._first != 0
 
     def is_empty(self, session: int) -> bool:
-        """See ``zot.system.processes.Cell``."""
         if not self.began() or self._first is None:
             return False
         try:
@@ -365,7 +367,6 @@ def _first_process(told: int) -> int:
 
 
 def _is_over(pid: int) -> bool:
-    """Within a reasonable time."""
     fd = os.pidfd_open(pid)
     try:
         waiting = select.poll()

@@ -1,8 +1,5 @@
-"""What a jailed command may touch, as data. Nothing here asks the machine; ``bubblewrap`` and ``landlock`` compile it.
-
-A policy only ever names what is allowed: everything else is not there (full) or refused (reduced). Protected names are
-the exception inside the writable roots: files that another program would run or obey later.
-"""
+"""What a jailed command may access, as data for ``bubblewrap`` and ``landlock``. A policy lists what is allowed;
+protected names are exceptions inside writable roots: files that another program would run later."""
 
 from __future__ import annotations
 
@@ -41,7 +38,7 @@ _PREFIXES = ("LC_",)
 _PROXIES, _PASSWORD = ("http_proxy", "https_proxy", "goproxy"), "@"
 
 
-class Limits(msgspec.Struct, frozen=True):
+class JailLimits(msgspec.Struct, frozen=True):
     """Of all that one command starts; 0 means none."""
 
     processes: int = 2_048
@@ -49,13 +46,9 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """``root`` is the project, the first of the writable roots. All paths are absolute, without links in them.
-
-    ``plain`` are writable roots of which nobody else runs anything: there no names are protected. ``kept`` lies in
-    writable roots and is read-only all the same, which only the full level can hold. ``programs`` are absolute paths;
-    None means all of the system and of ``PATH``. ``read_files`` and ``write_files`` are single files, each allowed by a
-    person; nothing beside them is.
-    """
+    """``root`` is the project, the first writable root; all paths are absolute and real. ``plain``: writable roots
+    without protected names. ``kept``: read-only in writable roots (full level). ``programs``: allowed ones, None for
+    all. ``read_files``, ``write_files``: single files."""
 
     root: str
     read: tuple[str, ...] = ()
@@ -67,7 +60,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     kept: tuple[str, ...] = ()
     programs: tuple[str, ...] | None = None
     network: bool = False
-    limits: Limits = Limits()
+    limits: JailLimits = JailLimits()
 
     @property
     def writable(self) -> tuple[str, ...]:
@@ -79,13 +72,11 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def guarded(self) -> tuple[str, ...]:
-        """The writable roots with protected names."""
         return tuple(path for path in self.writable if path not in self.plain)
 
 
 class Wish(msgspec.Struct, frozen=True):
-    """``path`` has no links in it and is exactly what would be allowed; one that is ``missing`` is to be made. With
-    ``network`` it is all of it, whatever ``host`` was named."""
+    """``path`` is real and exactly what would be allowed. ``missing``: it is created. ``network`` allows all hosts."""
 
     access: Literal["read", "write", "network"]
     path: str = ""
@@ -136,8 +127,8 @@ def _kept_out(path: str, home: str) -> str:
 
 
 def jailed_environment(environment: Mapping[str, str], passthrough: Collection[str] = ()) -> dict[str, str]:
-    """Of a child's environment, what a jailed one gets; ``passthrough`` are names and patterns a user let through.
-    An address with a password in it (a proxy's) stays out, whatever it is called."""
+    """The environment of a jailed child; ``passthrough`` are names and patterns to include. URLs with a password are
+    excluded."""
     return {
         name: value
         for name, value in environment.items()

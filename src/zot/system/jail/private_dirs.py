@@ -1,8 +1,5 @@
-"""What a jail has for itself, as long as it lives: an empty home, a temporary directory, and a small ``/etc``.
-
-They stay from one command to the next, so that a cache is warm and a file in ``/tmp`` is still there. Of the user's own
-home there is one thing: the name and address that git writes into commits.
-"""
+"""Private directories of a jail: home, temporary directory and a small ``/etc``. They last as long as the jail. The
+home contains only the user's git name and address."""
 
 from __future__ import annotations
 
@@ -36,10 +33,8 @@ class Private:
         _write(os.path.join(self.home, ".gitconfig"), git_identity(home).encode())
 
     def make_room(self, paths: Iterable[str], home: str) -> None:
-        """Something to mount on for what is allowed below the places that are private or read-only inside.
-
-        The directories above it are only there to lead to it. They are not written to, or what a command means to put
-        beside a project would be lost in a private directory, and nobody would be told."""
+        """Create mount points for allowed paths below private places. The directories above are read-only, so that
+        files are not written there and lost."""
         leading: set[str] = set()
         for path in paths:
             here, top = self._inside(path, home)

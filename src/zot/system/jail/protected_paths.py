@@ -1,9 +1,6 @@
-"""The protected names of a project, each held while a command runs: those that are missing by an empty directory.
-
-A name can only be covered if something is there. An empty directory is what git, compilers and people overlook; it has
-a mode nobody gives one, so that whoever comes last, or next after a kill, knows it for ours and removes it. Every jail
-holds a shared lock on the project's directory: nobody removes what another still needs.
-"""
+"""Protects names in a project while a command runs; missing ones by an empty directory with an unusual mode. The mode
+identifies directories left by a killed zot. A shared lock on the project prevents removal while another jail needs
+them."""
 
 from __future__ import annotations
 
@@ -26,8 +23,8 @@ COMMON, _ITSELF = "commondir", b".\n"  # a file by which a directory of git name
 
 
 class Covers(msgspec.Struct, frozen=True):
-    """``kept`` exist and become read-only, ``empty`` are held by an empty directory, ``pinned`` can be written in but
-    neither moved nor removed."""
+    """``kept`` become read-only, ``empty`` are covered by an empty directory, ``pinned`` are writable but cannot be
+    moved or removed."""
 
     kept: tuple[str, ...]
     empty: tuple[str, ...]
@@ -132,7 +129,6 @@ def _shared(root: str) -> int:
 
 
 def release(root: str, lock: int, names: Iterable[str]) -> None:
-    """The last one out removes the empty directories."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         remove_empty(names)

@@ -1,8 +1,5 @@
-"""The policy as a profile of macOS's own sandbox: everything is denied, and what the policy names is allowed.
-
-Written from Apple's and other projects' profiles and tested on its text alone: nobody has tried it on a Mac yet, so a
-machine must first prove in ``trouble`` that it refuses what it should. Later rules win over earlier ones.
-"""
+"""The policy as a macOS sandbox profile: deny by default; later rules win. Untested on a Mac, so ``trouble`` must
+first prove that the machine enforces it."""
 
 from __future__ import annotations
 

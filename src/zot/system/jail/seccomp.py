@@ -1,9 +1,5 @@
-"""System calls a jailed command has no use for, refused by a classic BPF filter that is assembled here.
-
-The filter is the second wall: namespaces or Landlock decide about files, this takes away the calls that attack those
-walls or the kernel behind them. A refused call fails with EPERM (ENOSYS where programs know how to do without), so that
-nothing dies of it.
-"""
+"""Seccomp filter: refuses system calls that attack the sandbox or the kernel. They fail with EPERM, or ENOSYS where
+programs have a fallback."""
 
 from __future__ import annotations
 
@@ -125,8 +121,8 @@ def supported() -> bool:
 
 
 def program(*, sockets: tuple[int, ...], connections: bool = True) -> bytes:
-    """The filter as ``struct sock_filter``s; ``sockets`` are the address families that may be opened. ``connections``:
-    whether they may be connected; where files are not our own, another program's socket could be among them."""
+    """The filter as ``struct sock_filter``s. ``sockets`` are allowed address families; ``connections``: whether they
+    may connect."""
     machine = platform.machine()
     if machine not in _ARCHES:
         raise ConfigError(f"jail: no list of system calls for {machine}")

@@ -1,4 +1,4 @@
-"""The few system calls that Python does not have, each a function that raises OSError like those it has."""
+"""System calls that Python lacks; they raise OSError."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ def landlock_abi() -> int:
 
 
 def create_ruleset(attributes: bytes) -> int:
-    """A file descriptor for ``struct landlock_ruleset_attr``."""
     return _call(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), ctypes.c_uint32(0))
 
 
@@ -65,7 +64,6 @@ def drop_capabilities() -> None:
 
 
 def filter_thread(program: bytes) -> None:
-    """Install a seccomp filter for this thread and all it starts."""
     buffer = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer))
     if _libc.prctl(_PR_SET_SECCOMP, ctypes.c_ulong(_MODE_FILTER), header, 0, 0) != 0:

@@ -1,9 +1,15 @@
-"""What a command needs of the machine to run at all: the system's own directories and the toolchains on ``PATH``."""
+"""System directories, toolchains and allowed programs that a jailed command needs. Of the system's program
+directories only the named programs are visible; others come with their installation. A shell is always included,
+because it sets the limits."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from zot.system.safe_open import reading
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 # Of /etc, what programs look names, certificates, time and libraries up in; nothing that holds a secret. The files
@@ -39,8 +45,7 @@ _PARTS = ("lib", "lib64", "libexec", "share", "include", "versions")  # of what 
 
 
 def toolchains(path: str, home: str) -> list[str]:
-    """The directories on ``PATH`` outside the system's own, each with the installation it belongs to. One that holds
-    the whole home is none, whatever ``PATH`` says."""
+    """Directories on ``PATH`` outside the system, with their installations; none that contains the whole home."""
     found: dict[str, None] = {}
     for entry in path.split(os.pathsep):
         if os.path.isabs(entry) and os.path.isdir(entry):
@@ -73,7 +78,6 @@ def _is_hidden(prefix: str, home: str) -> bool:
 
 
 def outermost(directories: Iterable[str]) -> list[str]:
-    """Those that none of the others holds."""
     found: list[str] = []
     for path in sorted(set(directories)):
         if not beneath_any(path, tuple(found)):
@@ -83,3 +87,89 @@ def outermost(directories: Iterable[str]) -> list[str]:
 
 def beneath_any(path: str, directories: tuple[str, ...]) -> bool:
     return any(path == directory or path.startswith(f"{directory}/") for directory in directories)
+
+
+_FOLDERS = ("/usr/bin", "/usr/sbin", "/usr/games", "/usr/local/bin", "/usr/local/sbin", "/usr/local/games")
+_SHELL = "/bin/sh"
+_MOST_LINKS = 40
+_OF_INSTALLATIONS = ("lib", "lib64", "libexec", "pyvenv.cfg")
+
+
+class AllowedPrograms(msgspec.Struct, frozen=True):
+    """``files``, and ``links`` with what they lead to, lie in the system's folders of programs, ``places`` do not."""
+
+    files: tuple[str, ...]
+    links: tuple[tuple[str, str], ...]
+    places: tuple[str, ...]
+
+
+def program_folders() -> list[str]:
+    """Those that are there and no links to each other."""
+    return [path for path in (*_FOLDERS, "/bin", "/sbin") if os.path.isdir(path) and not os.path.islink(path)]
+
+
+def system_without_programs() -> list[str]:
+    folders, found = set(program_folders()), list[str]()
+    waiting = [path for path in SYSTEM if os.path.isdir(path) and os.path.realpath(path) not in folders]
+    while waiting:
+        path = waiting.pop()
+        if path in folders:
+            continue
+        if any(folder.startswith(f"{path}/") for folder in folders):
+            waiting += [entry.path for entry in os.scandir(path) if not entry.is_symlink()]
+        else:
+            found.append(path)
+    return sorted(found)
+
+
+def chosen_programs(programs: Iterable[str], home: str) -> AllowedPrograms:
+    files: dict[str, None] = {}
+    links: dict[str, str] = {}
+    places: dict[str, None] = {}
+    folders = tuple(program_folders())
+    for hop in (hop for program in (_SHELL, *programs) for hop in _hops(program)):
+        if not beneath_any(hop, folders):
+            if not beneath_any(hop, SYSTEM):
+                places.update(dict.fromkeys(_with_its_installation(hop, home)))
+        elif os.path.islink(hop):
+            links[hop] = os.readlink(hop)
+        else:
+            files[hop] = None
+    return AllowedPrograms(tuple(files), tuple(links.items()), tuple(filter(os.path.exists, places)))
+
+
+def _with_its_installation(program: str, home: str) -> Iterator[str]:
+    """The file, and its installation if it is in a ``bin`` directory that looks like one, so that no secrets become
+    visible."""
+    folder = os.path.dirname(program)
+    if os.path.basename(folder) not in ("bin", "sbin", "shims"):
+        yield program
+        return
+    for path in installation(folder, home):
+        if path == folder or any(os.path.exists(f"{path}/{name}") for name in _OF_INSTALLATIONS):
+            yield path
+
+
+def interpreters(program: str) -> list[str]:
+    """The words of a script's first line: what runs it. Empty for a binary."""
+    try:
+        with reading(program) as file:
+            first = file.readline(4096)
+    except OSError:
+        return []
+    words = first[2:].decode("utf-8", "surrogateescape").split() if first.startswith(b"#!") else []
+    return words if words and os.path.isabs(words[0]) else []
+
+
+def _hops(program: str) -> Iterator[str]:
+    """A path, and what it leads to, link by link: as it is written and with its directory's own name."""
+    for _ in range(_MOST_LINKS):
+        folder = os.path.dirname(program)
+        if (real := os.path.realpath(folder)) != folder:
+            if not beneath_any(folder, SYSTEM):
+                yield program
+            program = os.path.join(real, os.path.basename(program))
+        yield program
+        if not os.path.islink(program):
+            return
+        program = os.path.normpath(os.path.join(real, os.readlink(program)))

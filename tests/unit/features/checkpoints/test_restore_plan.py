@@ -13,10 +13,9 @@ from zot.core.session.fork import fork_at
 from zot.core.session.turn_history import turns_of
 from zot.errors import ToolError
 from zot.features.checkpoints import restore_plan
-from zot.features.checkpoints.change_log import Change, read_ledger
+from zot.features.checkpoints.change_log import FileChange, read_ledger
 from zot.features.checkpoints.diff import counted, diff_lines, differences, figures
-from zot.features.checkpoints.file_state import FileState
-from zot.features.checkpoints.object_store import Objects
+from zot.features.checkpoints.file_state import FileState, Objects
 from zot.features.checkpoints.restore_plan import carry_out, points
 
 
@@ -60,7 +59,7 @@ async def test_what_others_changed_is_named_and_left_alone_until_asked(project: 
     assert not (project.cwd / "gone").exists()
     project.rewind(prompt, overwrite=True)
     assert {(project.cwd / name).read_text() for name in ("mine", "theirs", "gone")} == {"before"}
-    kept = {event.before.digest for event in project.events() if isinstance(event, Change)}
+    kept = {event.before.digest for event in project.events() if isinstance(event, FileChange)}
     assert b"the user's own words" in {project.place.objects.read(digest) for digest in kept if digest}
 
 
@@ -249,7 +248,7 @@ async def test_a_damaged_content_is_not_put_back(project: Project) -> None:
     prompt = project.prompt()
     (project.cwd / "a").write_text("before")
     await project.write("a", "after")
-    (change,) = [event for event in project.events() if isinstance(event, Change)]
+    (change,) = [event for event in project.events() if isinstance(event, FileChange)]
     digest = change.before.digest
     (project.place.objects.root / digest[:2] / digest[2:]).write_text("BEFORE")
     report = carry_out(project.keeping, project.plan(prompt).doable)

@@ -7,8 +7,8 @@ import pytest
 
 from tests.fakes.web import FakeWeb
 from zot.errors import AuthFailed, Overloaded, ProviderError, TransportFailed
-from zot.provider.auth.key_probe import probe_key, refusal
 from zot.provider.dialects.dialect import Endpoint
+from zot.provider.discovery import probe_key, refusal
 from zot.provider.http.pool import HttpPool
 from zot.provider.providers import Provider, builtin_providers
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from zot.system.jail.allowed_programs import chosen_programs, interpreters, program_folders, system_without_programs
+from zot.system.jail.system_paths import chosen_programs, interpreters, program_folders, system_without_programs
 
 
 def test_of_the_systems_directories_of_programs_only_the_named_ones_are_there() -> None:

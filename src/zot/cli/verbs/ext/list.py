@@ -94,7 +94,7 @@ def _trust(item: Installed, trust: ExtensionTrust) -> str:
 
 
 def _described(item: Installed, trust: ExtensionTrust) -> dict[str, Any]:
-    from zot.features.extensions.install.install_record import read_record
+    from zot.features.extensions.install.source import read_record
     from zot.features.extensions.loader.data_dir import data_dir
 
     fields: dict[str, Any] = {"name": item.name, "scope": item.scope, "directory": str(item.directory)}

@@ -14,8 +14,8 @@ from zot.cli.output import ask, tell
 from zot.cli.verb_table import options
 from zot.errors import UsageError, ZotError
 from zot.features.extensions.bytecode_cache import forget_bytecode
-from zot.features.extensions.install.install_record import changed_here, read_record, written_later
 from zot.features.extensions.install.installed import Installed, all_installed, find, typed_name
+from zot.features.extensions.install.source import changed_here, read_record, written_later
 from zot.features.extensions.loader.data_dir import copy_files, data_dir, old_data
 from zot.features.extensions.loader.discovery import STAGING, global_dir
 from zot.features.extensions.loader.extension_trust import ExtensionTrust

@@ -17,10 +17,9 @@ from zot.cli.output import ask, tell
 from zot.cli.verb_table import options
 from zot.cli.verbs.ext.install import report_exec
 from zot.errors import UsageError, ZotError, in_words
-from zot.features.extensions.install.install_record import InstallRecord, changed_here, read_record
 from zot.features.extensions.install.installed import Installed, all_installed, find
 from zot.features.extensions.install.place import put, staging
-from zot.features.extensions.install.source import fetch
+from zot.features.extensions.install.source import InstallRecord, changed_here, fetch, read_record
 from zot.features.extensions.loader.data_dir import RECORD, files_below, looks_like_data
 from zot.features.extensions.loader.declared_permissions import wider
 from zot.features.extensions.loader.lock_file import LockFile, pins_of

@@ -1,8 +1,5 @@
-"""A copy of an extension's directory: files with their permission bits, links as links.
-
-A link that leads out of the extension into the repository it is part of becomes what it leads to, so that the copy
-needs nothing of the checkout; any other is never followed. Pipes, sockets and devices are left out and named, and so is
-what git ignores and looks like the author's own data. git's own files and bytecode stay behind.
+"""Copies the directory of an extension: files with permission bits, links as links. Links into the same repository
+are replaced by their targets. Special files, git's files, bytecode and ignored files that look like data are skipped.
 """
 
 from __future__ import annotations
@@ -72,23 +69,22 @@ class _Copying:
         self._above.append(os.path.realpath(source))
         with os.scandir(source) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
-                if not self._skip(Path(entry.path)):
-                    self._copy_entry(entry, destination / entry.name)
+                target = destination / entry.name
+                if self._skip(Path(entry.path)):
+                    continue
+                if entry.is_symlink() and not self._leads_into_repository(entry.path):
+                    os.symlink(_link_target(Path(entry.path), self._root), target)
+                elif entry.is_dir():
+                    self.copy_dir(Path(entry.path), target)
+                elif entry.is_file():
+                    with reading(entry.path) as original, os.fdopen(create(target), "wb") as copy:
+                        shutil.copyfileobj(original, copy, 1 << 20)
+                    target.chmod(stat.S_IMODE(entry.stat().st_mode) & 0o700)
+                    self._progress.add(entry.stat().st_size)
+                else:
+                    self._notify(f"left out {entry.path}: not a file, directory or link")
         self._above.pop()
         destination.chmod(0o700)
-
-    def _copy_entry(self, entry: os.DirEntry[str], target: Path) -> None:
-        if entry.is_symlink() and not self._leads_into_repository(entry.path):
-            os.symlink(_link_target(Path(entry.path), self._root), target)
-        elif entry.is_dir():
-            self.copy_dir(Path(entry.path), target)
-        elif entry.is_file():
-            with reading(entry.path) as original, os.fdopen(create(target), "wb") as copy:
-                shutil.copyfileobj(original, copy, 1 << 20)
-            target.chmod(stat.S_IMODE(entry.stat().st_mode) & 0o700)
-            self._progress.add(entry.stat().st_size)
-        else:
-            self._notify(f"left out {entry.path}: not a file, directory or link")
 
     def _leads_into_repository(self, path: str) -> bool:
         """Out of the extension, but not out of the checkout it came in; never round in a circle."""

@@ -1,4 +1,4 @@
-"""What is installed, for this project and for the user, found by manifest name or by directory name."""
+"""Installed extensions of the project and the user, by manifest or directory name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ class Installed(msgspec.Struct, frozen=True):
 
 
 def all_installed(home: Path | None = None, cwd: Path | None = None) -> list[Installed]:
-    """Project first, each scope by name."""
     project, own = project_dir(cwd or Path.cwd()), global_dir(home or zot_home())
     places: list[tuple[Scope, Path]] = [("project", project), ("global", own)]
     found = [_read(scope, directory) for scope, place in places for directory in candidates(place)]

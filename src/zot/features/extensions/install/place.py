@@ -1,8 +1,5 @@
-"""A fetched extension takes its place among the user's own in one step: it is there as a whole, or nothing changed.
-
-What it replaces loses nothing but its program: its data directory is its own, files that were written beside the old
-program lie beside the new one, and what was disabled stays disabled. The files that came are pinned.
-"""
+"""Installs a fetched extension in one step and pins its files. Data of the replaced version, files beside its program
+and its disabled state are preserved."""
 
 from __future__ import annotations
 
@@ -17,8 +14,14 @@ from typing import NoReturn
 from zot.errors import ExtensionError, ZotError
 from zot.features.extensions.bytecode_cache import compile_ahead
 from zot.features.extensions.install.copy_tree import Notify
-from zot.features.extensions.install.install_record import changed_here, read_record, write_record, written_later
-from zot.features.extensions.install.source import ExtensionSource, Fetched
+from zot.features.extensions.install.source import (
+    ExtensionSource,
+    Fetched,
+    changed_here,
+    read_record,
+    write_record,
+    written_later,
+)
 from zot.features.extensions.loader.data_dir import copy_file, data_dir, looks_like_data, make_data_dir, old_data
 from zot.features.extensions.loader.discovery import STAGING, global_dir
 from zot.features.extensions.loader.lock_file import LockFile, pins_of
@@ -64,7 +67,10 @@ def put(built: Path, source: ExtensionSource, fetched: Fetched, notify: Notify) 
     manifest = read_manifest(destination)
     lock.accept(destination.name, manifest.permissions, pins)
     if old and old.name != manifest.name:
-        _rename_data(old, manifest, notify)
+        before, after = (data_dir(each, "global", Path.cwd(), zot_home()) for each in (old, manifest))
+        if before.is_dir() and not after.exists():
+            before.rename(after)
+            notify(f"{old.name} is called {manifest.name} now; its data is in {after}")
     compile_ahead(manifest, zot_home())
     return manifest
 
@@ -112,13 +118,6 @@ def _kept(old: Manifest, built: Path) -> list[str]:
     later = [name for name in written_later(old.directory, record) if not os.path.lexists(built / name)]
     data = [name for name in changed_here(old.directory, record) if looks_like_data(old.directory / name, old)]
     return [name for name in (*later, *data) if name != program]
-
-
-def _rename_data(old: Manifest, new: Manifest, notify: Notify) -> None:
-    before, after = (data_dir(manifest, "global", Path.cwd(), zot_home()) for manifest in (old, new))
-    if before.is_dir() and not after.exists():
-        before.rename(after)
-        notify(f"{old.name} is called {new.name} now; its data is in {after}")
 
 
 def _manifest(directory: Path) -> Manifest | None:

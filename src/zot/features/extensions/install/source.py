@@ -1,8 +1,5 @@
-"""Where an extension comes from: a directory, or a git repository, at a branch, tag or commit, or a part of it.
-
-``URL@REF`` and ``URL#DIRECTORY`` say it in one word, and so does the address that a forge's page shows for a directory
-(``…/tree/REF/DIRECTORY``). What is asked for is fetched into a new directory; nothing of it is run.
-"""
+"""Source of an extension (directory, git repository, ``URL@REF``, ``URL#DIRECTORY``, ``…/tree/REF/DIRECTORY``) and
+the record of an installation: origin and files. Fetching runs nothing. Files not in the record were written later."""
 
 from __future__ import annotations
 
@@ -20,8 +17,10 @@ import msgspec
 from zot.errors import ExtensionError, UsageError, ZotError, in_words
 from zot.features.extensions.install.copy_tree import Notify, copy_extension, copy_tree, repository_of
 from zot.features.extensions.install.installed import typed_name
+from zot.features.extensions.loader.data_dir import RECORD, files_below, git_lines
 from zot.features.extensions.loader.manifest import FILE, Manifest, read_manifest
-from zot.system.files import find_program
+from zot.system.files import find_program, write_atomic
+from zot.system.safe_open import read_whole
 
 _FORGE = re.compile(r"(https?://[^/]+/.+?)(?:/-)?/tree/([^/]+)(?:/(.+?))?/?")
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
@@ -55,12 +54,15 @@ class Fetched(msgspec.Struct, frozen=True):
 
 
 def read_source(typed: str, ref: str = "", subdir: str = "") -> ExtensionSource:
-    """What the words on the command line mean."""
     if os.path.exists(os.path.expanduser(typed.removeprefix("file://"))):
         url, typed_ref, typed_subdir = typed, "", ""  # an @ or # in it is part of its name
     else:
         url, typed_ref, typed_subdir = _split(typed)
-    ref, subdir = ref or typed_ref, _checked_subdir(subdir or typed_subdir)
+    ref, subdir = ref or typed_ref, subdir or typed_subdir
+    parts = [part for part in subdir.split("/") if part not in ("", ".")]
+    if ".." in parts or os.path.isabs(subdir) or ".git" in parts:
+        raise UsageError(f'"{subdir}" is not a directory inside the repository')
+    subdir = "/".join(parts)
     if is_git_url(url):
         return ExtensionSource("git", url, ref, subdir)
     if ref:
@@ -118,7 +120,6 @@ def fetch_files(source: ExtensionSource, target: Path, notify: Notify) -> str:
 
 
 def _split(typed: str) -> tuple[str, str, str]:
-    """``URL@REF#DIRECTORY`` in its three parts."""
     if found := _FORGE.fullmatch(typed):
         return found[1], unquote(found[2]), unquote(found[3] or "")
     url, _, subdir = typed.partition("#")
@@ -131,13 +132,6 @@ def _split(typed: str) -> tuple[str, str, str]:
         at = url.index("@", start)
         return url[:at], url[at + 1 :], subdir
     return (url, "", subdir) if is_git_url(url) else (typed, "", "")
-
-
-def _checked_subdir(subdir: str) -> str:
-    parts = [part for part in subdir.split("/") if part not in ("", ".")]
-    if ".." in parts or os.path.isabs(subdir) or ".git" in parts:
-        raise UsageError(f'"{subdir}" is not a directory inside the repository')
-    return "/".join(parts)
 
 
 def _copy(source: Path, target: Path, notify: Notify) -> Fetched:
@@ -196,3 +190,60 @@ def _checked(directory: Path) -> Manifest:
         return read_manifest(directory)
     except ExtensionError as error:
         raise ZotError(f"not an extension ({error}); the install was rolled back") from error
+
+
+class InstallRecord(msgspec.Struct, frozen=True):
+    source: ExtensionSource
+    commit: str = ""
+    files: dict[str, str] = {}
+    """Each with its size and time of change."""
+
+
+def write_record(directory: Path, source: ExtensionSource, commit: str) -> list[str]:
+    """Of the files as they lie there now; their names."""
+    files = {str(path.relative_to(directory)): _mark(path) for path in files_below(directory) if path.name != RECORD}
+    encoded = msgspec.json.encode(InstallRecord(source, commit, files))
+    write_atomic(directory / RECORD, msgspec.json.format(encoded, indent=1) + b"\n")
+    return list(files)
+
+
+def read_record(directory: Path) -> InstallRecord | None:
+    """None when nobody knows where it came from. A clone that an older zot made knows it itself."""
+    try:
+        return msgspec.json.decode(read_whole(directory / RECORD), type=InstallRecord)
+    except (OSError, msgspec.MsgspecError, UnicodeError):
+        if not (directory / ".git").exists() or directory.is_symlink():
+            return None
+        url = git_lines(directory, "config", "--null", "--get", "remote.origin.url")
+        tracked = git_lines(directory, "ls-files", "-z")
+        if not url or tracked is None:
+            return None
+        branch = (git_lines(directory, "symbolic-ref", "--quiet", "--short", "HEAD") or [""])[0].strip()
+        commit = (git_lines(directory, "rev-parse", "HEAD") or [""])[0].strip()
+        edited = git_lines(directory, "diff", "--name-only", "-z", "HEAD") or []
+        marks = {name: _mark(directory / name) for name in tracked if os.path.lexists(directory / name)}
+        return InstallRecord(ExtensionSource("git", url[0], branch), commit, marks | dict.fromkeys(edited, "edited"))
+
+
+def written_later(directory: Path, record: InstallRecord) -> list[str]:
+    found = (str(path.relative_to(directory)) for path in files_below(directory))
+    return [name for name in found if name not in record.files and name != RECORD]
+
+
+def changed_here(directory: Path, record: InstallRecord) -> list[str]:
+    """Names of files that came with it and are different now; the manifest aside, which enabling rewrites."""
+    return [
+        name
+        for name, mark in record.files.items()
+        if name != FILE and os.path.lexists(directory / name) and _mark(directory / name) != mark
+    ]
+
+
+def origin_of(manifest: Manifest) -> str:
+    record = read_record(manifest.directory)
+    return record.source.told if record else ""
+
+
+def _mark(path: Path) -> str:
+    status = path.lstat()
+    return f"link to {os.readlink(path)}" if path.is_symlink() else f"{status.st_size} {status.st_mtime_ns}"

@@ -1,1 +1,1 @@
-"""Which extensions a run has, found on disk without starting any of them."""
+"""Finds the extensions of a run on disk without starting them."""

@@ -1,9 +1,5 @@
-"""Where an extension keeps its state: in a directory of its own below ``$ZOT_HOME/data``, never among its files.
-
-So an update, a new installation or a removal of the program leaves the data alone, an author's data never travels with
-the sources, and a trusted project stays as it was trusted. Before, data lay beside the program: what looks like data
-there is copied once, when the new place is first needed, and told.
-"""
+"""Data directory of an extension, below ``$ZOT_HOME/data``, so that updates and removal preserve the data. Data of
+older versions beside the program is copied once."""
 
 from __future__ import annotations
 
@@ -63,7 +59,6 @@ def make_data_dir(manifest: Manifest, scope: Scope, place: Path) -> str:
 
 
 def is_own(directory: Path, home: Path) -> bool:
-    """Whether it lies among the user's own."""
     return os.path.realpath(directory.parent) == os.path.realpath(home / "extensions")
 
 
@@ -164,7 +159,6 @@ def is_among(name: str, names: list[str]) -> bool:
 
 
 def old_data(manifest: Manifest) -> list[str]:
-    """Names of what lies beside the program and may be its data."""
     directory = manifest.directory
     found = [path for path in files_below(directory) if looks_like_data(path, manifest)]
     tracked = set((found and git_lines(directory, "ls-files", "-z")) or ())  # what is kept in git is the author's

@@ -1,8 +1,5 @@
-"""What an extension says it needs (``permissions`` in its manifest), in data and in plain words.
-
-Whoever declares permissions gets these and nothing else; whoever declares none runs with all of the user's rights,
-unless it belongs to a project. A person grants them once, and is asked again about what is more than that.
-"""
+"""The ``permissions`` of a manifest, as data and in words. An extension with declared permissions gets only these;
+without, it has all rights of the user, unless it belongs to a project."""
 
 from __future__ import annotations
 
@@ -69,7 +66,6 @@ def read_permissions(value: Any) -> tuple[Permissions, tuple[str, ...]]:
 
 
 def words(permissions: Permissions | None) -> list[str]:
-    """One line each, for somebody who decides."""
     if permissions is None:
         return ["unconfined: it runs with all your rights"]
     read = [_place(path) for path in permissions.read]

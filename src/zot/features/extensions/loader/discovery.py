@@ -1,10 +1,6 @@
-"""Which extensions a run has, in load order, without starting any: explicit paths, the project's, the user's own.
-
-Precedence never depends on timing. What is not trusted counts as absent and hides nothing; a project's bundle, which
-needs no trust, hides only what runs no process either. A guard yields to nobody: nothing takes its name, and one that
-was known and cannot run as it did, because it was damaged, changed, disguised or taken away, is missing, and tool calls
-are refused. Nothing is written here.
-"""
+"""Finds the extensions of a run in load order: explicit paths, project, user. Untrusted extensions count as absent; a
+project bundle hides only extensions without a process. No extension can replace a guard; a known guard that cannot
+run as before is missing, and tool calls are denied."""
 
 from __future__ import annotations
 
@@ -106,10 +102,8 @@ class _Found(msgspec.Struct):
 def discover(
     *, explicit: Sequence[Path], cwd: Path, home: Path, scan: bool, trust: ExtensionTrust, trust_project: bool
 ) -> Discovery:
-    """Everything a run loads; ``scan`` is False under ``--no-ext``.
-
-    ConfigError when trust.json or guards.json cannot be read.
-    """
+    """All extensions of a run; ``scan`` is False under ``--no-ext``. ConfigError if trust.json or guards.json cannot
+    be read."""
     result = Discovery()
     chosen = _explicit(explicit, cwd, home, result)
     project = _project(cwd, trust, trust_project, result) if scan else []
@@ -133,10 +127,8 @@ def global_dir(home: Path) -> Path:
 
 
 def candidates(parent: Path) -> list[Path]:
-    """Directories, and links to directories, that hold a manifest; sorted by name. A missing parent has none.
-
-    What cannot be looked at is taken for one: reading its manifest tells why not. CannotList when that is the parent.
-    """
+    """Directories with a manifest, sorted by name. Unreadable ones are included, so that reading tells why; CannotList
+    for the parent."""
     try:
         names = sorted(os.listdir(parent))
     except (FileNotFoundError, NotADirectoryError):
@@ -186,7 +178,10 @@ def _project(cwd: Path, trust: ExtensionTrust, trust_project: bool, result: Disc
         exactly = trust.is_trusted(directory)
         found.trusted = trust_project or exactly
         if found.was_guard and not _runs_as_guard(found, exactly, trust_project):
-            _report_missing(found, trust, result)
+            # a guard that was trusted does not run as it was trusted
+            changes = ", ".join(trust.changed(found.directory)) or found.reason or "it does not run as one any more"
+            fix = f"look at it, then run `zot ext trust {found.directory}`, or `zot ext untrust` to do without it"
+            result.problems.append(LoadProblem(found.directory, f"a trusted guard has changed ({changes})", True, fix))
         elif found.trusted or not found.runs:
             counted.append(found)
         else:
@@ -203,13 +198,6 @@ def _runs_as_guard(found: _Found, exactly: bool, trust_project: bool) -> bool:
     if found.manifest is None or not (found.runs and found.is_active_guard):
         return False
     return exactly or (trust_project and found.manifest.guard)
-
-
-def _report_missing(found: _Found, trust: ExtensionTrust, result: Discovery) -> None:
-    """A guard that somebody trusted and that does not run as it was trusted."""
-    changes = ", ".join(trust.changed(found.directory)) or found.reason or "it does not run as one any more"
-    fix = f"look at it, then run `zot ext trust {found.directory}`, or `zot ext untrust` to do without it"
-    result.problems.append(LoadProblem(found.directory, f"a trusted guard has changed ({changes})", True, fix))
 
 
 def _report_untrusted(found: _Found, was_trusted: bool, result: Discovery) -> None:
@@ -235,7 +223,9 @@ def _own(home: Path, result: Discovery) -> list[_Found]:
             result.new_guards.append(item.directory.name)
         elif item.was_guard and not item.is_active_guard:
             result.former_guards.append(item.directory.name)
-            result.notes.append(_resigned(item))
+            disabled = item.manifest is not None and not item.manifest.enabled
+            says = '"enabled" is false' if disabled else '"guard" is false'
+            result.notes.append(f"your guard {item.directory.name} guards no longer: {says} in {item.directory / FILE}")
     return found
 
 
@@ -248,30 +238,17 @@ def _listed(parent: Path, result: Discovery, *, guards: bool) -> list[Path]:
         return []
 
 
-def _resigned(former: _Found) -> str:
-    """It says so itself, and is believed; but not in silence."""
-    disabled = former.manifest is not None and not former.manifest.enabled
-    says = '"enabled" is false' if disabled else '"guard" is false'
-    return f"your guard {former.directory.name} guards no longer: {says} in {former.directory / FILE}"
-
-
 def _not_hidden(own: list[_Found], project: list[_Found], result: Discovery) -> list[_Found]:
     """The first stage, by directory name: what of the user's own the project does not hide."""
     by_name = {found.directory.name: found for found in project}
     kept: list[_Found] = []
     for found in own:
         other = by_name.get(found.directory.name)
-        if other and _may_hide(other, found):
+        if other and not found.is_active_guard and (other.trusted or not found.runs):
             result.quiet.append(f"{found.directory} is hidden by the project's {other.directory}")
         else:
             kept.append(found)
     return kept
-
-
-def _may_hide(project: _Found, own: _Found) -> bool:
-    if own.is_active_guard:
-        return False
-    return project.trusted or not own.runs
 
 
 def _enabled(found: list[_Found], scope: Scope, cwd: Path, home: Path, result: Discovery) -> list[DiscoveredExtension]:
@@ -312,8 +289,8 @@ def _unique(entries: list[DiscoveredExtension], result: Discovery) -> list[Disco
 
 
 def _winner(group: list[DiscoveredExtension]) -> DiscoveredExtension:
-    """A guard before all others, the user's own before other guards; else the first, but what runs nothing in a
-    project does not take the name of something that runs."""
+    """Guards first, the user's own before others; else the first, but a project bundle does not replace an extension
+    that runs."""
     guards = [entry for entry in group if entry.guards]
     if guards:
         return next((entry for entry in guards if entry.scope == "global"), guards[0])

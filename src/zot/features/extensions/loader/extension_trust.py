@@ -1,8 +1,4 @@
-"""Trust in a project's extensions: records of their exact files in the trust store, and the copies that run.
-
-A record lists the files an extension came with and their hashes. Front ends ask the user; this module looks trust up,
-stores it and removes it.
-"""
+"""Trust in extensions of a project: records of their exact files, and the copies that run. Front ends ask the user."""
 
 from __future__ import annotations
 
@@ -23,7 +19,7 @@ from zot.features.trust import TrustStore, Untrusted, path_key, project_key
 from zot.system.temp_files import remove_tree
 
 if TYPE_CHECKING:
-    from zot.features.extensions.loader.fingerprint import FileDigest
+    from zot.features.extensions.loader.trusted_copy import FileDigest
 
 NOT_AS_TRUSTED = "its files are not those you trusted; look at them, then run `zot ext trust`"
 
@@ -46,15 +42,11 @@ class ExtensionRecord(msgspec.Struct, frozen=True):
 
 
 class _Records(msgspec.Struct):
-    """The part of the file that is read here."""
-
     extensions: dict[str, ExtensionRecord] = {}
 
 
 class ExtensionTrust:
-    """Reads the store for each question, so that the decision of another process counts.
-
-    The modules that hash and copy are loaded only when something is trusted."""
+    """Reads the store each time, since other processes change it. Hashing and copying are imported on demand."""
 
     def __init__(self, home: Path) -> None:
         self._store = TrustStore(home)
@@ -81,7 +73,7 @@ class ExtensionTrust:
         record = self.record(directory)
         if record is None:
             return []
-        from zot.features.extensions.loader.fingerprint import differences, fingerprint
+        from zot.features.extensions.loader.trusted_copy import differences, fingerprint
 
         try:
             return differences(fingerprint(directory), record.files)
@@ -102,9 +94,8 @@ class ExtensionTrust:
         return {key: record for key, record in sorted(known.items()) if os.path.dirname(key) == parent}
 
     def trusted_path(self, directory: Path) -> Path:
-        """Where to run it: the copy of what was trusted, made again if it is damaged. ExtensionError: it may not run.
-
-        A directory that is trusted while somebody edits it runs where it is."""
+        """The directory to run: the trusted copy, repaired if damaged, or the original if trusted for editing.
+        ExtensionError if it may not run."""
         if (granted := self._editing.get(extension_key(directory))) is not None:
             if more := wider(granted, read_manifest(directory).permissions or OF_PROJECTS):
                 raise ExtensionError(f"asks for more than you granted it: {'; '.join(more)}; run `zot ext trust`")
@@ -124,11 +115,9 @@ class ExtensionTrust:
         return copy
 
     def pending_decision(self, directory: Path) -> UntrustedExtension | None:
-        """What to decide about; None when it would not run. ExtensionError or OSError when it cannot be trusted.
-
-        The manifest is that of the fingerprint, not one read a moment earlier."""
-        from zot.features.extensions.loader.fingerprint import differences, fingerprint
-        from zot.features.extensions.loader.trusted_copy import check_command
+        """What to decide about, None if it would not run; ExtensionError or OSError if it cannot be trusted. The
+        manifest is the fingerprint's."""
+        from zot.features.extensions.loader.trusted_copy import check_command, differences, fingerprint
 
         data = b""
 
@@ -162,11 +151,9 @@ class ExtensionTrust:
     def trust(
         self, directory: Path, seen: dict[str, str] | None = None, *, unconfined: bool | None = False
     ) -> ExtensionRecord:
-        """Store the content as it is now; ExtensionError when that is not what was ``seen``, a fingerprint.
-
-        ``unconfined``: with all rights; None leaves that as it was."""
-        from zot.features.extensions.loader.fingerprint import differences
-        from zot.features.extensions.loader.trusted_copy import copy_path, remove_copies
+        """Trust the current content; ExtensionError if it differs from ``seen``. ``unconfined``: all rights, None for
+        no change."""
+        from zot.features.extensions.loader.trusted_copy import copy_path, differences, remove_copies
 
         key = extension_key(directory)
         with self._copied(directory) as (making, manifest, files):
@@ -255,8 +242,7 @@ class ExtensionTrust:
 
 
 def extension_key(directory: Path) -> str:
-    """The real path of the project, and the extension's place in it as it is written: whatever the project puts there
-    instead, a link included, is asked for under the same name."""
+    """The real project path and the extension's path in it as written, so that a link there has the same key."""
     place = Path(os.path.abspath(directory))
     inside = place.parts[-3:-1] == (".zot", "extensions")
     project = place.parents[2] if inside else place.parent

@@ -1,10 +1,5 @@
-"""Which extensions are guards: kept in ``$ZOT_HOME/guards.json``, the user's own by the name of their directory.
-
-A manifest that can no longer be read does not say that it is a guard's, and one whose guard says so only in its hello
-never does; this file does, so that a guard that is damaged, unreadable, gone or dead before its hello refuses instead
-of being passed over. Removing or disabling one with ``zot ext`` forgets it. What a project's guards are is part of
-their trust.
-"""
+"""Known guards (``$ZOT_HOME/guards.json``). A damaged or missing manifest cannot declare a guard, so this file
+ensures that such a guard denies instead of being skipped. Guards of projects are part of their trust."""
 
 from __future__ import annotations
 
@@ -50,9 +45,7 @@ def known_guards(home: Path) -> KnownGuards:
 def remember(
     home: Path, *, learned: Collection[str] = (), forgotten: Collection[str] = (), paths: Collection[str] = ()
 ) -> None:
-    """Change what is known, leaving alone what another process learned meanwhile. OSError when it cannot be written.
-
-    ``forgotten`` are names or paths."""
+    """Add and remove guards (names or paths) without losing changes of other processes. Raises OSError."""
     with _GuardsFile(home).edit() as known:
         known.guards = (known.guards | set(learned)) - set(forgotten)
         known.paths = (known.paths | set(paths)) - set(forgotten)

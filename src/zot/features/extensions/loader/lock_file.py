@@ -1,9 +1,6 @@
-"""What the user's own extensions came with and were granted: ``$ZOT_HOME/ext-lock.json``.
-
-``zot ext install`` pins every file it brought by its content; what is written beside them later is not pinned. Before
-each start the files are looked at again, and one that differs ends it. A file is only read when anything about it but
-its content differs from what was noted. Permissions that were granted stay granted; more than those are refused.
-"""
+"""``$ZOT_HOME/ext-lock.json``: pinned files and granted permissions of the user's extensions. Each start compares the
+files, reading only those with changed metadata; a difference prevents the start. More permissions than granted are
+refused."""
 
 from __future__ import annotations
 
@@ -33,9 +30,7 @@ class Pin(msgspec.Struct, frozen=True):
 
 
 class Locked(msgspec.Struct, frozen=True):
-    """``pins``: what it may consist of. While an update takes its place there are two, the old and the new.
-
-    ``confined``: it was granted ``granted`` and no more; otherwise it runs with all rights."""
+    """``pins``: accepted contents, two during an update. ``confined``: limited to ``granted``; otherwise all rights."""
 
     pins: tuple[dict[str, Pin], ...] = ()
     confined: bool = False
@@ -76,7 +71,6 @@ class LockFile:
         return known
 
     def is_intact(self, directory: Path) -> bool:
-        """Whether it is pinned and as it was."""
         known = self.of(directory.name)
         return known is not None and any(not _differences(directory, pins) for pins in known.pins)
 
@@ -122,7 +116,6 @@ class LockFile:
 
 
 def pins_of(directory: Path, names: Iterable[str]) -> dict[str, Pin]:
-    """Of the files that are there."""
     found: dict[str, Pin] = {}
     for name in names:
         with suppress(FileNotFoundError):
@@ -181,7 +174,6 @@ class Widened(msgspec.Struct, frozen=True):
 
     @property
     def permissions(self) -> list[str]:
-        """All that it would get, in words."""
         return words(self.asked)
 
 

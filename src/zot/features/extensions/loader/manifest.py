@@ -1,8 +1,4 @@
-"""What an extension says about itself: ``extension.json``, read without starting anything.
-
-A mistake in one manifest concerns that extension alone and is told as a reason; the caller knows the directory.
-Unknown fields are ignored and kept by whoever rewrites the file; one that is nearly a known one is told.
-"""
+"""Reads ``extension.json``. A mistake affects only its extension; unknown fields are ignored, near misses reported."""
 
 from __future__ import annotations
 
@@ -91,7 +87,11 @@ def read_manifest(directory: Path, data: bytes | None = None) -> Manifest:
     fields, slips = _decode(directory / FILE, _read(directory / FILE) if data is None else data)
     permissions = None
     if fields.permissions is not None:
-        permissions, more = _permissions(fields)
+        from zot.features.extensions.loader.declared_permissions import read_permissions  # most extensions have none
+
+        permissions, more = read_permissions(fields.permissions)
+        if fields.guard and not permissions.intercepts:
+            raise ExtensionError(f'{FILE}: "permissions.intercept" is missing: a guard can do nothing without it')
         slips = (*slips, *more)
     themes = tuple(path for name in THEME_FILES if (path := directory / name).is_file())
     manifest = Manifest(
@@ -117,20 +117,8 @@ def read_manifest(directory: Path, data: bytes | None = None) -> Manifest:
     return manifest
 
 
-def _permissions(fields: _ManifestFields) -> tuple[Permissions, tuple[str, ...]]:
-    from zot.features.extensions.loader.declared_permissions import read_permissions  # most extensions have none
-
-    permissions, slips = read_permissions(fields.permissions)
-    if fields.guard and not permissions.intercepts:
-        raise ExtensionError(f'{FILE}: "permissions.intercept" is missing: a guard can do nothing without it')
-    return permissions, slips
-
-
 def looks_like_guard(directory: Path) -> bool:
-    """Whether a manifest that cannot be used speaks of a guard and does not deny it: the host must fail closed.
-
-    One that cannot even be read might.
-    """
+    """Whether an unusable or unreadable manifest may declare a guard: the host must fail closed."""
     try:
         return _GUARD.search(_read(directory / FILE)) is not None
     except _Unreadable:
@@ -175,15 +163,10 @@ def _read(path: Path) -> bytes:
     """A plain file of reasonable size; a pipe called extension.json must not hang the start."""
     try:
         if not path.is_file():
-            raise ExtensionError(_missing(path))
+            missing = f"no {FILE}" if path.parent.is_dir() else "no such directory"
+            raise ExtensionError(f"{FILE} is not a file" if path.exists() else missing)
         return read_whole(path, MAX_BYTES)
     except TooLarge as error:
         raise ExtensionError(f"{FILE} is larger than 1 MiB") from error
     except OSError as error:
         raise _Unreadable(f"{FILE} cannot be read: {error.strerror or error}") from error
-
-
-def _missing(path: Path) -> str:
-    if path.exists():
-        return f"{FILE} is not a file"
-    return f"no {FILE}" if path.parent.is_dir() else "no such directory"

@@ -182,9 +182,9 @@ def _heed(context: CommandContext, answer: CommandAnswer) -> None:
     from zot.features.extensions import commands
 
     match answer:
-        case commands.CommandFailed(error):
+        case commands.FailedCommand(error):
             raise ZotError(error)
-        case commands.Prompt(_, text):
+        case commands.PromptAnswer(_, text):
             context.turns.submit(disarmed(text))
         case commands.ToolPrompt(extension, text, first_call):
             if context.turns.busy:
@@ -196,7 +196,7 @@ def _heed(context: CommandContext, answer: CommandAnswer) -> None:
             context.desk.redraw()
         case commands.Display(extension, text):
             context.surface.notify(extension, "info", text)
-        case commands.OpenPanel(extension, panel):
+        case commands.PanelAnswer(extension, panel):
             context.surface.open_panel(extension, panel)
         case commands.Noop():
             pass

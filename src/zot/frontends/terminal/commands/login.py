@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from zot.frontends.terminal.dialogs.picker import Picker
     from zot.frontends.terminal.dialogs.text_dialogs import TextPrompt
     from zot.provider.auth.auth_store import OAuthToken
-    from zot.provider.auth.oauth.login_progress import LoginStep
     from zot.provider.auth.oauth.settings import OAuthSettings
+    from zot.provider.auth.oauth.token_endpoint import LoginStep
     from zot.provider.http.pool import HttpPool
     from zot.provider.providers import Provider
 

@@ -130,7 +130,7 @@ async def _act(context: CommandContext, host: McpHost, verb: str, name: str) -> 
 
 async def _log_in(context: CommandContext, host: McpHost, name: str) -> None:
     from zot.features.login.browser import open_in_browser
-    from zot.provider.auth.oauth.login_progress import LoginStep
+    from zot.provider.auth.oauth.token_endpoint import LoginStep
 
     def tell(step: LoginStep) -> None:
         context.status.ok(f"{name}: {step.text} {step.url}".rstrip())

@@ -15,7 +15,7 @@ from zot.frontends.terminal.dialogs.dialog import Dialog
 from zot.frontends.terminal.dialogs.picker import Picker
 from zot.frontends.terminal.swarm import worker_summary
 from zot.frontends.terminal.swarm.workers import AT_WORK, LIVE
-from zot.system.plural import counted
+from zot.system.visible_text import counted
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme

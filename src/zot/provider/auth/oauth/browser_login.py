@@ -1,8 +1,5 @@
-"""A login in the browser: an authorization code with PKCE (RFC 6749, 7636, 8252), caught on loopback or pasted.
-
-One at a time: a second login ends the first and takes its port. What does not belong to the login is told and passed
-over; only the server's own answer, the user or ten minutes end it.
-"""
+"""Browser login: authorization code with PKCE (RFC 6749, 7636, 8252), received on loopback or pasted. One login at a
+time: a second one ends the first and takes its port."""
 
 from __future__ import annotations
 
@@ -16,11 +13,10 @@ import msgspec
 from zot.errors import LoginFailed
 from zot.provider.auth.auth_store import OAuthToken
 from zot.provider.auth.oauth.http_requests import open_pool, shown
-from zot.provider.auth.oauth.login_progress import LoginStep, Pasted, Tell, done
 from zot.provider.auth.oauth.loopback_server import Callback, Returned, read_pasted
 from zot.provider.auth.oauth.server_metadata import AuthorizationServer, ClientId, find_client, find_server
 from zot.provider.auth.oauth.settings import OAuthSettings, is_safe
-from zot.provider.auth.oauth.token_endpoint import request_token, token_from
+from zot.provider.auth.oauth.token_endpoint import LoginStep, Pasted, Tell, done, request_token, token_from
 from zot.provider.http.pool import HttpPool
 
 LIMIT_S = 600.0
@@ -36,10 +32,8 @@ async def login_in_browser(
     pool: HttpPool | None = None,
     limit_s: float = LIMIT_S,
 ) -> OAuthToken:
-    """The token the user agreed to; LoginFailed otherwise. Opening the address of an ``open`` step is up to ``tell``.
-
-    ``pasted`` is awaited again after something that cannot be used; EOFError from it means that nothing more comes.
-    """
+    """The token, or LoginFailed. ``tell`` opens the address of an ``open`` step. ``pasted`` is awaited again after
+    unusable input; EOFError ends it."""
     global _current
     proofs = new_proofs()
     callback = Callback(settings.redirect, proofs.state)
@@ -56,8 +50,6 @@ async def login_in_browser(
 
 
 class _BrowserLogin:
-    """What the steps of one login share."""
-
     def __init__(self, settings: OAuthSettings, proofs: Proofs, callback: Callback, pool: HttpPool, tell: Tell) -> None:
         self.settings, self.proofs, self.callback, self.pool, self.tell = settings, proofs, callback, pool, tell
         self.server = AuthorizationServer()
@@ -75,7 +67,6 @@ class _BrowserLogin:
         self.client = await find_client(self.pool, self.settings, self.server, self.callback.redirect)
 
     def address(self, redirect: str) -> str:
-        """What the browser opens."""
         settings, proofs = self.settings, self.proofs
         fields = {
             "response_type": "code",
@@ -191,7 +182,6 @@ class Proofs(msgspec.Struct, frozen=True):
 
     @property
     def challenge(self) -> str:
-        """S256 of the verifier."""
         from hashlib import sha256
 
         return urlsafe_b64encode(sha256(self.verifier.encode()).digest()).rstrip(b"=").decode()

@@ -1,7 +1,4 @@
-"""A login on another device (RFC 8628): the user types a code there while zot asks whether that has happened.
-
-zot asks as often as the server allows and no longer than the code lives; a server that asks for more time gets it.
-"""
+"""Device login (RFC 8628): the user enters a code on another device while zot polls as often as the server allows."""
 
 from __future__ import annotations
 
@@ -14,10 +11,9 @@ import msgspec
 from zot.errors import LoginFailed
 from zot.provider.auth.auth_store import OAuthToken
 from zot.provider.auth.oauth.http_requests import JsonResponse, open_pool, post, refusal, shown
-from zot.provider.auth.oauth.login_progress import LoginStep, Tell, done
 from zot.provider.auth.oauth.server_metadata import AuthorizationServer, ClientId, find_client, find_server, with_client
 from zot.provider.auth.oauth.settings import OAuthSettings, is_safe
-from zot.provider.auth.oauth.token_endpoint import request_token, token_from
+from zot.provider.auth.oauth.token_endpoint import LoginStep, Tell, done, request_token, token_from
 from zot.provider.http.pool import HttpPool
 
 _GRANT = "urn:ietf:params:oauth:grant-type:device_code"

@@ -1,9 +1,6 @@
-"""One question to an authorization server: a JSON object comes back, or LoginFailed says in words why not.
-
-Redirects are not followed, because what is sent is secret. Of an answer only the standard's own words are ever shown:
-bodies of token endpoints hold tokens. What the network or a page in its place says is ``transient``: it tells nothing
-about the login.
-"""
+"""Requests to an authorization server: returns a JSON object or raises LoginFailed. Redirects are not followed
+because requests contain secrets. Errors show only the standard's fields, because bodies of token endpoints hold
+tokens."""
 
 from __future__ import annotations
 
@@ -35,7 +32,6 @@ class JsonResponse(msgspec.Struct, frozen=True):
     date: float = 0
 
     def text(self, name: str) -> str:
-        """A field that is text; empty otherwise."""
         value = self.fields.get(name)
         return value if isinstance(value, str) else ""
 
@@ -54,7 +50,6 @@ async def open_pool(pool: HttpPool | None) -> AsyncGenerator[HttpPool]:
 
 
 async def get(pool: HttpPool, url: str, what: str) -> JsonResponse:
-    """A document without secrets; any status."""
     return await _ask(pool, HttpRequest("GET", _safe(url, what), _headers(()), b""), what)
 
 

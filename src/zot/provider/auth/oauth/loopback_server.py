@@ -1,8 +1,6 @@
-"""The loopback address a browser comes back to. It waits for one callback that carries the login's own ``state``.
-
-Everything else, forged, repeated or lost, is answered with 400 and changes nothing: any page in the browser can send
-requests here. IPv4 and IPv6 are listened on together, because ``localhost`` may mean either.
-"""
+"""Loopback server for the redirect of a browser login; accepts one callback with the login's ``state``. Any web page
+can send requests here, so every other request gets a 400 and changes nothing. It listens on IPv4 and IPv6, since
+``localhost`` may be either."""
 
 from __future__ import annotations
 
@@ -27,8 +25,6 @@ _NO_SUCH_FAMILY = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
 class Returned(msgspec.Struct, frozen=True):
-    """What came back: a code, or the server's ``error``."""
-
     code: str = ""
     error: str = ""
     pasted_alone: bool = False  # a code without the address it belongs to
@@ -38,8 +34,8 @@ class Returned(msgspec.Struct, frozen=True):
 
 
 class Callback:
-    """One login's listener. ``arrived`` is the first callback that counts; whoever gets it answers the browser with
-    ``finish``. ``issuer``, when given, must be the ``iss`` of a callback that has one."""
+    """Listener of one login. ``arrived`` is the first valid callback; its receiver answers the browser with
+    ``finish``. ``issuer``, if given, must equal the ``iss`` of a callback that has one."""
 
     def __init__(self, redirect: str, state: str, issuer: str = "", *, strict_issuer: bool = False) -> None:
         self._parts = urlsplit(redirect)
@@ -56,7 +52,6 @@ class Callback:
 
     @property
     def redirect(self) -> str:
-        """The redirect with the port that was taken."""
         host = (self._parts.netloc.rpartition("@")[2]).removesuffix(f":{self._parts.port}")
         return f"http://{host}:{self._port}{self._parts.path or '/'}"
 
@@ -93,7 +88,6 @@ class Callback:
         return True
 
     def supersede(self) -> None:
-        """Another login begins: this one ends, and its port is free at once."""
         for server in self._servers:
             server.close()
         if not self.arrived.done():

@@ -1,9 +1,6 @@
-"""Keeping a stored login fresh: one refresh among all processes, and none that is ever lost.
-
-A server that rotates refresh tokens takes each of them once. So whoever refreshes holds the login's lock, reads the
-file again first, and leaves the exchange to a process of its own (``exchange_process``): it holds the lock too and
-writes the answer down, whether or not the zot that started it is still there. Nothing here ever removes a login.
-"""
+"""Refreshes stored logins, once among all processes, and signs requests with them. Servers that rotate refresh tokens
+accept each only once, so the exchange holds the login's lock and runs in its own process (``refresh_process``), which
+stores the answer even if zot is killed. Nothing here removes a login."""
 
 from __future__ import annotations
 
@@ -12,13 +9,14 @@ import os
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import msgspec
 
-from zot.errors import ConfigError, LoginFailed, NotLoggedIn
+from zot.errors import AuthFailed, ConfigError, LoginFailed, NotLoggedIn
 from zot.provider.auth.auth_store import AuthStore, OAuthToken
+from zot.provider.auth.credential_lookup import Credential
 from zot.provider.auth.oauth.settings import OAuthSettings
+from zot.provider.dialects.dialect import Endpoint
 from zot.provider.providers import Provider
 from zot.system.files import make_private_dir, try_lock
 from zot.system.safe_open import open_to_append
@@ -37,12 +35,8 @@ async def refreshed(
     refused: str = "",
     proxy: str = "",
 ) -> OAuthToken:
-    """The stored token, refreshed first when it ends within a minute, or with ``force``.
-
-    ``refused`` is the access token a server refused: it is refreshed unless another process has done so already.
-    Without an account's name the active one is meant. NotLoggedIn when nothing is stored; LoginFailed, ``transient``
-    or not, when it cannot be refreshed.
-    """
+    """The stored token, refreshed if it ends within a minute or with ``force``. ``refused`` is an access token that a
+    server refused. NotLoggedIn if nothing is stored; LoginFailed (maybe ``transient``) if the refresh fails."""
     settings = provider.oauth
     if settings is None:
         raise NotLoggedIn(f"the login for {provider.name} cannot be refreshed: its row has no oauth settings")
@@ -51,7 +45,14 @@ async def refreshed(
             store, provider.id, settings, account=account, force=force, refused=refused, proxy=proxy
         )
     except LoginFailed as error:
-        raise _advised(error, provider.name) from error
+        if error.transient:
+            text = f"the login for {provider.name} could not be refreshed: {error}; it is still stored, try again"
+        elif error.code in ("invalid_client", "unauthorized_client"):
+            fix = f"check client_id in models.json, or {LOG_IN_AGAIN}"
+            text = f"the login for {provider.name} cannot be refreshed: {error}; {fix}"
+        else:
+            text = f"the login for {provider.name} has ended: {error}; {LOG_IN_AGAIN}"
+        raise LoginFailed(text, code=error.code, transient=error.transient) from error
 
 
 async def refresh_login(
@@ -67,7 +68,7 @@ async def refresh_login(
     """As ``refreshed``, for a login that is stored under ``name``, whatever it opens."""
     account = account or store.active(name)
     token = await _looked_up(store, name, account)
-    if not _due(token, force=force, refused=refused):
+    if not (token.expired(time.time()) or (token.access_token == refused if refused else force)):
         return token
     before = token.access_token
     async with _lock(store, f"{name}/{account}") as lock:
@@ -77,7 +78,12 @@ async def refresh_login(
         if not token.refresh_token:
             raise LoginFailed("the server gave no refresh token", code="no_refresh_token")
         task = RefreshRequest(str(store.path.parent), name, account, settings, keyring=store.keyring, proxy=proxy)
-        outcome = await _exchange(store, task, lock)
+        from zot.provider.auth.oauth.refresh_process import exchange, exchange_apart
+
+        try:
+            outcome = await exchange_apart(task, lock)
+        except OSError:  # no process is to be had: here, then, as safely as that goes
+            outcome = await exchange(store, task)
     if outcome.error:
         raise LoginFailed(outcome.error, code=outcome.code, transient=outcome.transient)
     return await _looked_up(store, name, account)
@@ -97,33 +103,22 @@ async def _looked_up(store: AuthStore, name: str, account: str) -> OAuthToken:
     return stored_login(store, name, account)
 
 
-def _due(token: OAuthToken, *, force: bool, refused: str) -> bool:
-    if refused:
-        return token.access_token == refused or token.expired(time.time())
-    return force or token.expired(time.time())
-
-
-def _advised(error: LoginFailed, name: str) -> LoginFailed:
-    """The same failure with what to do about it."""
-    if error.transient:
-        text = f"the login for {name} could not be refreshed: {error}; it is still stored, try again"
-    elif error.code in ("invalid_client", "unauthorized_client"):
-        text = f"the login for {name} cannot be refreshed: {error}; check client_id in models.json, or {LOG_IN_AGAIN}"
-    else:
-        text = f"the login for {name} has ended: {error}; {LOG_IN_AGAIN}"
-    return LoginFailed(text, code=error.code, transient=error.transient)
-
-
 # -- the lock ---------------------------------------------------------------------------------------------------
 
 
 @asynccontextmanager
 async def _lock(store: AuthStore, name: str) -> AsyncGenerator[int]:
-    """The lock of one login, apart from that of the file: an exchange takes seconds, and others may log in meanwhile.
+    """The lock of one login, separate from the file's because an exchange takes seconds. Polled, since a blocked
+    thread cannot be cancelled."""
+    from zlib import crc32
 
-    It is asked for again and again, because a thread that waits for it could not be cancelled.
-    """
-    fd = _open_lock(store.path.parent, name)
+    home = store.path.parent
+    file = home / f".login-{crc32(name.encode()):08x}.lock"  # logins with the same checksum only wait for each other
+    try:
+        make_private_dir(home)
+        fd = open_to_append(file, os.O_RDWR)
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be opened: {error.strerror or error}") from error
     try:
         deadline = time.monotonic() + _WAIT_S
         while not try_lock(fd):
@@ -133,17 +128,6 @@ async def _lock(store: AuthStore, name: str) -> AsyncGenerator[int]:
         yield fd
     finally:
         os.close(fd)
-
-
-def _open_lock(home: Path, name: str) -> int:
-    from zlib import crc32
-
-    file = home / f".login-{crc32(name.encode()):08x}.lock"  # two that share one wait for each other, no more
-    try:
-        make_private_dir(home)
-        return open_to_append(file, os.O_RDWR)
-    except OSError as error:
-        raise ConfigError(f"{file}: cannot be opened: {error.strerror or error}") from error
 
 
 # -- the exchange -----------------------------------------------------------------------------------------------
@@ -161,17 +145,61 @@ class RefreshRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RefreshOutcome(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What it answers. Without an error the new token is in the file by then."""
-
     error: str = ""
     code: str = ""
     transient: bool = False
 
 
-async def _exchange(store: AuthStore, task: RefreshRequest, lock: int) -> RefreshOutcome:
-    from zot.provider.auth.oauth.refresh_process import exchange, exchange_apart
+_TRY_AGAIN_S = 10.0  # a token endpoint that just failed is left alone for so long
 
-    try:
-        return await exchange_apart(task, lock)
-    except OSError:  # no process is to be had: here, then, as safely as that goes
-        return await exchange(store, task)
+
+class LoginSigner:
+    """A ``Renewal`` for one client. The account is the one it began with, whichever is chosen elsewhere meanwhile."""
+
+    def __init__(self, store: AuthStore, provider: Provider, credential: Credential, *, proxy: str = "") -> None:
+        self._store, self._provider, self._account, self._proxy = store, provider, credential.account, proxy
+        self._expiry = OAuthToken(access_token="", expiry=credential.expiry)
+        self._problem: Exception | None = None
+        self._failed_at = float("-inf")
+
+    async def fresh(self, endpoint: Endpoint) -> Endpoint:
+        """The endpoint for the next request; as it was while its token lives on, or cannot be refreshed."""
+        if not self._expiry.expired(time.time()) or self._just_failed:
+            return endpoint
+        return await self._refreshed(endpoint) or endpoint
+
+    async def renewed(self, endpoint: Endpoint, refusal: AuthFailed) -> Endpoint | None:
+        """Another try after ``refusal``; None when there is none, and the refusal says why."""
+        again = None if self._just_failed else await self._refreshed(endpoint, refused=endpoint.api_key)
+        if again is None or again.api_key == endpoint.api_key:
+            reason = f"; {self._problem}" if self._problem else "; log in again with /login"
+            refusal.args = (f"{refusal}{reason}",)
+            return None
+        return again
+
+    @property
+    def _just_failed(self) -> bool:
+        return time.monotonic() - self._failed_at < _TRY_AGAIN_S
+
+    async def _refreshed(self, endpoint: Endpoint, refused: str = "") -> Endpoint | None:
+        try:
+            token = await refreshed(
+                self._store, self._provider, account=self._account, refused=refused, proxy=self._proxy
+            )
+        except (NotLoggedIn, ConfigError) as error:
+            self._problem, self._failed_at = error, time.monotonic()
+            return None
+        self._problem, self._expiry = None, token
+        return sign(endpoint, self._provider, token.access_token, token.account_id)
+
+
+def sign(endpoint: Endpoint, provider: Provider, token: str, account_id: str) -> Endpoint:
+    """The endpoint with this token, in the header its server wants it in."""
+    signed = msgspec.structs.replace(endpoint, api_key=token, account_id=account_id)
+    settings = provider.oauth
+    if endpoint.oauth or settings is None:  # a vendor's own subscription: its dialect knows
+        return signed
+    name, value = settings.signature(token)
+    as_usual = value == (f"Bearer {token}" if name == "authorization" else token)
+    headers = endpoint.headers if as_usual else {**endpoint.headers, name: value}
+    return msgspec.structs.replace(signed, key_header=name, headers=headers)

@@ -1,9 +1,5 @@
-"""The exchange of a refresh token, in a process that outlives a killed zot: what the server has answered is written.
-
-It is in a session of its own, deaf to the keyboard's signals, and holds the login's lock by a descriptor it inherited,
-so nobody else refreshes before it is done. Its task comes by standard input, and what it reports holds no secret. It
-lives as long as one request: half a minute at most.
-"""
+"""Exchanges a refresh token in a process that survives a killed zot. It runs in its own session, inherits the lock of
+the login, reads its task from stdin, reports no secrets and lives 30 s at most."""
 
 from __future__ import annotations
 
@@ -42,7 +38,12 @@ async def exchange(store: AuthStore, task: RefreshRequest) -> RefreshOutcome:
         before = stored_login(store, task.name, task.account)
         # A place that takes nothing must be known before the old token is spent.
         store.renew_oauth(task.name, task.account, before, before=before)
-        after = await _ask(pool, task, before)
+        settings = task.settings
+        server = await find_server(pool, settings)
+        client = ClientId(before.client_id or settings.client_id, before.client_secret or settings.client_secret)
+        grant = {"grant_type": "refresh_token", "refresh_token": before.refresh_token}
+        answer = await request_token(pool, settings, server, client, grant)
+        after = token_from(answer, settings, server, client, before=before)
         await _write(store, task, before, after)
         return RefreshOutcome()
     except LoginFailed as error:
@@ -55,15 +56,6 @@ async def exchange(store: AuthStore, task: RefreshRequest) -> RefreshOutcome:
         return RefreshOutcome(str(error), transient=True)
     finally:
         await pool.aclose()
-
-
-async def _ask(pool: HttpPool, task: RefreshRequest, before: OAuthToken) -> OAuthToken:
-    settings = task.settings
-    server = await find_server(pool, settings)
-    client = ClientId(before.client_id or settings.client_id, before.client_secret or settings.client_secret)
-    grant = {"grant_type": "refresh_token", "refresh_token": before.refresh_token}
-    answer = await request_token(pool, settings, server, client, grant)
-    return token_from(answer, settings, server, client, before=before)
 
 
 async def _write(store: AuthStore, task: RefreshRequest, before: OAuthToken, after: OAuthToken) -> None:
@@ -128,8 +120,7 @@ def _started(lock: int) -> subprocess.Popen[bytes]:
 
 
 async def _all_of(fd: int) -> bytes | None:
-    """Everything up to the end of a pipe; None when that does not come. Nobody ends the process: whoever is cancelled
-    here leaves it to its work."""
+    """Everything up to the end of a pipe, or None after the timeout. The process is never killed."""
     loop, pieces, ended = asyncio.get_running_loop(), list[bytes](), asyncio.Event()
 
     def ready() -> None:

@@ -1,7 +1,5 @@
-"""Where an authorization server answers: what the settings say, and its own metadata for the rest (RFC 8414, OIDC).
-
-Metadata must name the very issuer it was asked for, or one server could speak for another.
-"""
+"""Endpoints of an authorization server: from the settings, the rest from its metadata (RFC 8414, OIDC). Metadata must
+name the requested issuer, otherwise one server could impersonate another."""
 
 from __future__ import annotations
 
@@ -44,38 +42,7 @@ async def find_server(pool: HttpPool, settings: OAuthSettings) -> AuthorizationS
     )
     if not settings.issuer or (settings.token_url and (settings.authorize_url or settings.device_url)):
         return given
-    return _completed(given, await _metadata(pool, settings.issuer))
-
-
-async def _metadata(pool: HttpPool, issuer: str) -> JsonResponse:
-    """The first of the well-known documents that is there."""
-    answer = None
-    for url in _places(issuer):
-        answer = await get(pool, url, "the metadata of the authorization server")
-        if answer.status == 200 and answer.fields:
-            break
-        if answer.status >= 500:
-            text = f"the metadata of {host_of(issuer)} cannot be read: http {answer.status}"
-            raise LoginFailed(text, transient=True)
-    else:
-        raise LoginFailed(
-            f"{host_of(issuer)} publishes no metadata of an authorization server; name authorize_url and token_url in"
-            " the provider's oauth settings instead of the issuer"
-        )
-    if answer.text("issuer").rstrip("/") != issuer.rstrip("/"):
-        raise LoginFailed(f"the metadata of {issuer} speaks for another issuer: {shown(answer.text('issuer'))!r}")
-    return answer
-
-
-def _places(issuer: str) -> list[str]:
-    """RFC 8414 puts the well-known part before the issuer's path, OpenID Connect behind it; both are in use."""
-    parts = urlsplit(issuer)
-    origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
-    places = [f"{origin}/.well-known/{kind}{path}" for kind in ("oauth-authorization-server", "openid-configuration")]
-    return [*places, f"{origin}{path}/.well-known/openid-configuration"] if path else places
-
-
-def _completed(given: AuthorizationServer, answer: JsonResponse) -> AuthorizationServer:
+    answer = await _metadata(pool, settings.issuer)
     methods = _words(answer, "code_challenge_methods_supported")
     if methods and "S256" not in methods:
         raise LoginFailed(f"{host_of(given.issuer)} does not take PKCE with S256, and zot logs in with nothing weaker")
@@ -91,6 +58,29 @@ def _completed(given: AuthorizationServer, answer: JsonResponse) -> Authorizatio
         names_itself=answer.fields.get("authorization_response_iss_parameter_supported") is True,
         scopes=_words(answer, "scopes_supported"),
     )
+
+
+async def _metadata(pool: HttpPool, issuer: str) -> JsonResponse:
+    answer = None
+    # RFC 8414 puts the well-known part before the path of the issuer, OpenID Connect after it; both are in use
+    parts = urlsplit(issuer)
+    origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+    places = [f"{origin}/.well-known/{kind}{path}" for kind in ("oauth-authorization-server", "openid-configuration")]
+    for url in [*places, f"{origin}{path}/.well-known/openid-configuration"] if path else places:
+        answer = await get(pool, url, "the metadata of the authorization server")
+        if answer.status == 200 and answer.fields:
+            break
+        if answer.status >= 500:
+            text = f"the metadata of {host_of(issuer)} cannot be read: http {answer.status}"
+            raise LoginFailed(text, transient=True)
+    else:
+        raise LoginFailed(
+            f"{host_of(issuer)} publishes no metadata of an authorization server; name authorize_url and token_url in"
+            " the provider's oauth settings instead of the issuer"
+        )
+    if answer.text("issuer").rstrip("/") != issuer.rstrip("/"):
+        raise LoginFailed(f"the metadata of {issuer} speaks for another issuer: {shown(answer.text('issuer'))!r}")
+    return answer
 
 
 def _words(answer: JsonResponse, name: str) -> tuple[str, ...]:

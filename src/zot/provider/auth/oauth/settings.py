@@ -1,8 +1,5 @@
-"""What zot must know of an authorization server and of the client it is there: a row of a table, open to the user.
-
-Addresses may be given one by one, or as an ``issuer`` whose metadata names them; given ones win. They must be https,
-or on this machine: an access token is worth as much as a password.
-"""
+"""OAuth settings of a server and of zot as its client. Addresses given here override the metadata of ``issuer``; they
+must be https or on this machine."""
 
 from __future__ import annotations
 
@@ -47,7 +44,6 @@ class OAuthSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         return f"OAuthSettings({self.issuer or self.token_url!r}, client_id={self.client_id!r})"
 
     def signature(self, token: str) -> tuple[str, str]:
-        """The name and the value of the header that carries the token."""
         name, _, value = self.header.partition(":")
         return name.strip().lower(), (value.strip() or "{token}").replace("{token}", token)
 
@@ -78,7 +74,7 @@ def read_settings(row: Mapping[str, Any]) -> OAuthSettings:
     try:
         settings = msgspec.convert(row, OAuthSettings)
     except msgspec.ValidationError as error:
-        raise ConfigError(f'"oauth": {_readable(error)}') from error
+        raise ConfigError(f'"oauth": {readable(error)}') from error
     if wrong := _wrong(settings):
         raise ConfigError(f'"oauth": {wrong}')
     return settings
@@ -120,7 +116,7 @@ def _is_here(redirect: str) -> bool:
     return redirect.startswith("http://") and known and int(port or 0) <= 65535 and "#" not in redirect
 
 
-def _readable(error: msgspec.ValidationError) -> str:
+def readable(error: msgspec.ValidationError) -> str:
     text, _, path = str(error).partition(" - at `$")
     path = path.rstrip("`").lstrip(".")
     return f"{path}: {text[0].lower()}{text[1:]}" if path else f"{text[0].lower()}{text[1:]}"

@@ -1,12 +1,12 @@
-"""The token endpoint: a grant goes in, a login comes out. The only place that reads its answers."""
+"""Token endpoint: sends a grant, returns a login. Also the steps a login reports to its front end."""
 
 from __future__ import annotations
 
 import time
 from base64 import urlsafe_b64decode
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -52,8 +52,8 @@ def token_from(
     nonce: str = "",
     before: OAuthToken | None = None,
 ) -> OAuthToken:
-    """The login in an answer; what it leaves out stays as it was ``before``. LoginFailed when it holds none, or one
-    that is not for us."""
+    """The login in an answer, with missing fields from ``before``; LoginFailed if it has none or one for another
+    client."""
     token = answer.text("access_token")
     if not token:
         raise LoginFailed(f"{WHAT} answered without an access_token")
@@ -105,7 +105,6 @@ _SOMEBODY_ELSES = "the server answered with an id token that is not for this log
 
 
 def claims_of(id_token: str) -> dict[str, Any]:
-    """The claims; empty when it is not a JWT."""
     parts = id_token.split(".")
     if len(parts) != 3:
         return {}
@@ -135,8 +134,7 @@ def account_name(id_token: str) -> str:
 def check_claims(
     claims: Mapping[str, Any], *, client_id: str, issuer: str = "", nonce: str = "", now: float, before: str = ""
 ) -> None:
-    """LoginFailed for an id token made for another client, login or time, or by somebody else. ``before`` is the id
-    token of the login that was refreshed: its user must not change."""
+    """LoginFailed if the id token is for another client, login, time or issuer, or its user differs from ``before``."""
     audience: Any = claims.get("aud")
     audiences = cast("list[Any]", audience) if isinstance(audience, list) else [audience]
     if client_id not in audiences:
@@ -158,8 +156,7 @@ def check_claims(
 
 
 async def revoked(store: AuthStore, provider: Provider, *, account: str = "", pool: HttpPool | None = None) -> str:
-    """Ask the server to forget the stored login, before it is cleared here; a sentence on how that went, or nothing
-    when there is nothing to ask."""
+    """Ask the server to revoke the stored login before it is cleared; returns a sentence about the outcome, or ""."""
     settings, token = provider.oauth, store.entry(provider.id, account).oauth
     if settings is None or token is None or not token.access_token:
         return ""
@@ -183,3 +180,26 @@ async def revoke(settings: OAuthSettings, token: OAuthToken, *, pool: HttpPool |
         except LoginFailed as error:
             return f"the server could not be told: {error}; the login may stay good there until it expires"
     return f"{host_of(server.revoke_url)} was told to forget the login"
+
+
+class LoginStep(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One step; ``text`` can be shown as it is and contains no secret. ``open``: show and open ``url``, with
+    ``user_code`` if set. ``waiting``: a delay and its reason. ``notice``: an unexpected event. ``exchanging``: the
+    token is requested. ``done``: there is a token."""
+
+    kind: Literal["open", "waiting", "notice", "exchanging", "done"]
+    text: str
+    url: str = ""
+    manual_url: str = ""  # leads to a page that shows a code to paste, for browsers on another machine
+    user_code: str = ""
+    expires_in_s: float = 0
+    may_paste: bool = False  # the redirect's address, or the code in it, is taken too
+
+
+Tell = Callable[[LoginStep], None]
+Pasted = Callable[[], Awaitable[str]]  # waits until somebody pasted something
+
+
+def done(token: OAuthToken) -> LoginStep:
+    name = account_name(token.id_token)
+    return LoginStep(kind="done", text=f"logged in as {name}" if name else "logged in")

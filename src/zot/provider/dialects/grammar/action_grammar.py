@@ -1,8 +1,5 @@
-"""The grammar of one turn: the actions a model may take now, and nothing else.
-
-Where the transcript tells what is in a file, what an edit replaces must be lines of it: a model that cannot copy
-them does not fail at that. A tool whose schema is too much for a grammar takes any JSON object.
-"""
+"""The grammar of one turn: the actions a model may take. If the transcript shows a file, an edit may only replace
+lines of it. A tool whose schema is too large for a grammar takes any JSON object."""
 
 from __future__ import annotations
 
@@ -40,10 +37,9 @@ def action_grammar(
     choices: Values | None = None,
     opening: str = "",
 ) -> str:
-    """``files`` are those whose content is known, by the path the model used, the one it saw last at the end; while
-    there are none, nothing can be edited. None means that nobody looked; ``fixed`` lines stay, and
-    with ``single`` one is replaced at a time. ``choices`` are the only
-    values some arguments of a tool may have, ``opening`` how an answer begins."""
+    """``files`` are known contents by path, the last seen at the end; with {} nothing can be edited, None means
+    unknown. ``fixed`` lines stay; ``single`` allows one replaced line. ``choices`` limit values of arguments,
+    ``opening`` begins an answer."""
     grammar = Grammar({})
     options = [
         grammar.add(
@@ -136,9 +132,8 @@ def _lines_of(text: str) -> list[str]:
 
 
 def editable(text: str) -> list[str]:
-    """The pieces of a text that may be replaced: each line that is more than space, with what is indented below it and
-    the bracket that closes it; as far as they occur once, and as no line of them looks like a fence. None
-    of a text that is too large for a grammar."""
+    """Replaceable pieces of a text: each non-blank line with its indented block and closing bracket, if unique and
+    free of fences. Empty if the text is too large for a grammar."""
     lines = text.split("\n", MOST_LINES)
     if len(lines) > MOST_LINES or len(text) > MOST_CHARACTERS:
         return []
@@ -147,7 +142,6 @@ def editable(text: str) -> list[str]:
 
 
 def _end(lines: Sequence[str], start: int) -> int:
-    """The last line of the piece that begins here."""
     depth, last = _indent(lines[start]), start
     for number in range(start + 1, len(lines)):
         line = lines[number]

@@ -1,10 +1,5 @@
-"""What an action looks like: a line of JSON that names a tool and its short arguments, then a fenced block for each
-argument that holds lines of text. Small models write text far better as it stands than inside JSON strings.
-
-``{"tool": "read", "path": "a.py"}`` is one; ``write`` is followed by a block with the content, ``edit`` by a
-block ``old`` and a block ``new``, and ``final`` holds the answer. ``ActionFormat`` knows this of a tool, says it to the
-model, and turns a call into the text that would have made it.
-"""
+"""Text format of an action: a JSON line with the tool and its short arguments, then a fenced block for each long
+text. Small models write text better in a block than in a JSON string."""
 
 from __future__ import annotations
 
@@ -54,15 +49,13 @@ _SAME = frozenset({"json", "html", "css", "c", "go", "java", "toml", "yaml", "in
 
 
 class ActionBlock(msgspec.Struct, frozen=True):
-    """An argument that travels as a block of text."""
-
     name: str
     label: str
 
 
 class ActionFormat(msgspec.Struct, frozen=True):
-    """How calls of one tool are written. ``inside`` names the array whose one object holds the blocks; ``nested`` puts
-    the other arguments below ``args``, for tools whose own names would be mistaken for ours."""
+    """Format of calls of one tool. ``inside`` names the array whose object holds the blocks; ``nested`` puts the other
+    arguments below ``args`` to avoid name clashes."""
 
     name: str
     inline: dict[str, Any]
@@ -72,7 +65,6 @@ class ActionFormat(msgspec.Struct, frozen=True):
     nested: bool = False
 
     def told(self, description: str) -> str:
-        """One line for the system prompt."""
         pairs = "".join(f', "{name}": {_kind(self.inline[name])}' for name in self.required)
         labels = " and ".join(block.label for block in self.blocks)
         then = f" + block{'s' if len(self.blocks) > 1 else ''} {labels}" if self.blocks else ""

@@ -1,8 +1,5 @@
-"""Reads an action as it is written: the answer's text as it comes, a tool call with its own arguments.
-
-A server that does not hold the model to the grammar sends anything: what is no action is an answer. An action that was
-cut off at the limit is kept as a call without arguments, so that its tool refuses it and the model hears why.
-"""
+"""Decodes an action while it arrives. Text that is not an action is an answer. An action cut off at the limit becomes
+a call without arguments, so that its tool refuses it."""
 
 from __future__ import annotations
 
@@ -29,8 +26,6 @@ _FENCED = re.compile(rf"({FENCE}|{OTHER_FENCE})[^\n]*\n")
 
 
 class GrammarDecoder(OpenAIChatDecoder):
-    """Assembles one streamed action."""
-
     def __init__(self, request: Request, endpoint: Endpoint, advice: Advice) -> None:
         super().__init__(request, endpoint)
         self._shapes = {tool.name: shape_of(tool) for tool in request.tools}
@@ -115,20 +110,17 @@ class GrammarDecoder(OpenAIChatDecoder):
         if self._state == "answer":
             self._answer(out)
         if self._action is not None and not self._action.ended and self._finish != "content_filter":
-            self._complete(self._action, out)
+            arguments: dict[str, Any] = {}
+            if self._finish != "length":
+                text = "".join(self._written)
+                prompt = self._prompt if self._prompt and self._prompt.tool else None
+                arguments = dict(prompt.call_args(text)) if prompt else read_action(text, self._shape)
+            self._finish = "stop"
+            spelled = msgspec.json.encode(arguments).decode()
+            self._action.pieces.append(spelled)
+            out.append(ToolArgs(self._action.id, spelled))
+            out.extend(self.end_tool(self._action))
         super()._settle(out)
-
-    def _complete(self, action: ToolPart, out: list[StreamEvent]) -> None:
-        arguments: dict[str, Any] = {}
-        if self._finish != "length":
-            text = "".join(self._written)
-            prompt = self._prompt if self._prompt and self._prompt.tool else None
-            arguments = dict(prompt.call_args(text)) if prompt else read_action(text, self._shape)
-        self._finish = "stop"
-        spelled = msgspec.json.encode(arguments).decode()
-        action.pieces.append(spelled)
-        out.append(ToolArgs(action.id, spelled))
-        out.extend(self.end_tool(action))
 
 
 def unescaped(text: str) -> tuple[str, str, bool]:
@@ -173,8 +165,7 @@ def read_action(text: str, shape: ActionFormat) -> dict[str, Any]:
 
 
 def _as_edit(named: dict[str, str]) -> dict[str, str]:
-    """Pieces of lines, without their last newline: it may be missing at the end of a file. Where nothing takes the
-    place of a piece, the newline goes, too."""
+    """Removes the last newline of the pieces, which a file may lack. If one is empty, its whole line is removed."""
     if any(not text for text in named.values()):
         return named
     return {name: text.removesuffix("\n") for name, text in named.items()}

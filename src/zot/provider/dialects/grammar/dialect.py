@@ -1,5 +1,4 @@
-"""Chat completions of a llama.cpp server whose model cannot call tools by itself: no ``tools`` are sent, but a grammar
-that leaves the model only the actions they allow."""
+"""Chat completions of a llama.cpp server whose model cannot call tools: sends a grammar instead of ``tools``."""
 
 from __future__ import annotations
 
@@ -13,13 +12,12 @@ from zot.provider.dialects.grammar.turn_advice import Advice, Advisor, cut
 from zot.provider.dialects.request_parts import address, bearer, get, joined, post, repaired
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.sse import SseParser
-from zot.provider.messages import ImageBlock, Message, ToolCallBlock, ToolResultBlock
+from zot.provider.messages import ImageBlock, Message, ToolResultBlock
 from zot.provider.model_call import Request, ToolSpec
 
 
 class GrammarDialect:
-    """Speaks ``/v1/chat/completions`` with ``grammar``, which only llama.cpp knows. ``advisor`` says what the model may
-    do in each turn."""
+    """``/v1/chat/completions`` with llama.cpp's ``grammar``; ``advisor`` limits each turn."""
 
     levels: Mapping[str, str] = {}
     frames = SseParser
@@ -32,7 +30,6 @@ class GrammarDialect:
         return post(url, endpoint, bearer(endpoint), self.body(request))
 
     def body(self, request: Request) -> dict[str, Any]:
-        """The JSON of the request."""
         advice = self._advice(request)
         prompt = advice.prompt
         window = request.model.context_window or DEFAULT_WINDOW
@@ -115,65 +112,52 @@ _SHOWN_TOOLS = {"glob", "read"}
 
 
 def wire_messages(request: Request, advice: Advice) -> list[dict[str, Any]]:
-    """Everything but the grammar."""
     system = _with_tools(request.system.strip(), request.tools) if request.tools else request.system
-    said = _said(request, advice)
-    first = [{"role": "system", "content": system}] if system else []
-    return [*first, *_fitted(said, _budget(request) - len(system))]
-
-
-def _with_tools(system: str, tools: Sequence[ToolSpec]) -> str:
-    """Who it is, what it can do, the rest of the prompt, an example: as such models follow it best. It would follow an
-    example with tools it does not have, too."""
-    first, _, rest = system.partition("\n\n")
-    example = _EXAMPLE if {tool.name for tool in tools} >= _SHOWN_TOOLS else ""
-    return "\n\n".join(part for part in (first, told(tools), rest, example) if part)
-
-
-def told(tools: Sequence[ToolSpec]) -> str:
-    """The tools and the format."""
-    lines = [shape_of(tool).told(tool.description) for tool in in_order(tools)]
-    return "\n".join([_FORMAT, *lines, _FINAL_TOLD])
-
-
-def _budget(request: Request) -> int:
-    """How many characters the prompt may have."""
-    window = request.model.context_window or DEFAULT_WINDOW
-    return max(window - min(LONGEST_ANSWER, window // 4), window // 2) * _CHARACTERS
-
-
-def _said(request: Request, advice: Advice) -> list[dict[str, Any]]:
     shapes = {tool.name: shape_of(tool) for tool in request.tools}
     messages = repaired(request.messages)
     # what is said behind each result; the notes belong to the last ones
     count = sum(len(message.tool_results()) for message in messages)
     notes = iter([*[""] * (count - len(advice.notes)), *advice.notes][-count:] if count else [])
     limit = max(_LEAST_RESULT, _budget(request) // _RESULT_SHARE)
-    out: list[dict[str, Any]] = []
+    said: list[dict[str, Any]] = []
     for message in messages:
         match message.role:
             case "user":
-                out.append({"role": "user", "content": message.text() or "(nothing)"})
+                said.append({"role": "user", "content": message.text() or "(nothing)"})
             case "assistant" if message.text() or message.tool_calls():
-                out.append({"role": "assistant", "content": _assistant(message, shapes, bool(request.tools))})
+                said.append({"role": "assistant", "content": _assistant(message, shapes, bool(request.tools))})
             case "tool":
                 texts = [_result(result, limit, next(notes)) for result in message.tool_results()]
-                out.append({"role": "user", "content": "\n\n".join(texts)})
+                said.append({"role": "user", "content": "\n\n".join(texts)})
             case _:
                 pass  # an answer of nothing but thoughts
-    return out
+    first = [{"role": "system", "content": system}] if system else []
+    return [*first, *_fitted(said, _budget(request) - len(system))]
+
+
+def _with_tools(system: str, tools: Sequence[ToolSpec]) -> str:
+    """Identity, tools, the rest of the prompt, an example: the order small models follow best. The example needs its
+    tools."""
+    first, _, rest = system.partition("\n\n")
+    example = _EXAMPLE if {tool.name for tool in tools} >= _SHOWN_TOOLS else ""
+    return "\n\n".join(part for part in (first, told(tools), rest, example) if part)
+
+
+def told(tools: Sequence[ToolSpec]) -> str:
+    lines = [shape_of(tool).told(tool.description) for tool in in_order(tools)]
+    return "\n".join([_FORMAT, *lines, _FINAL_TOLD])
+
+
+def _budget(request: Request) -> int:
+    window = request.model.context_window or DEFAULT_WINDOW
+    return max(window - min(LONGEST_ANSWER, window // 4), window // 2) * _CHARACTERS
 
 
 def _assistant(message: Message, shapes: dict[str, ActionFormat], acts: bool) -> str:
     calls = message.tool_calls()
     if not calls:
         return final_said(message.text()) if acts else message.text()
-    return "\n".join(_written(call, shapes) for call in calls)
-
-
-def _written(call: ToolCallBlock, shapes: dict[str, ActionFormat]) -> str:
-    shape = shapes.get(call.name) or ActionFormat(call.name, {}, ())
-    return shape.written(call)
+    return "\n".join((shapes.get(call.name) or ActionFormat(call.name, {}, ())).written(call) for call in calls)
 
 
 def _result(result: ToolResultBlock, limit: int, note: str) -> str:

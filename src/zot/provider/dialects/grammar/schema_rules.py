@@ -1,8 +1,5 @@
-"""A JSON schema becomes rules of a grammar: what they let a model write is JSON the schema describes.
-
-The reader is lenient and bounded: what it does not know, what refers to itself and what is too large or too deep lets
-any JSON value through, and the tool itself has the last word on its arguments.
-"""
+"""Converts a JSON schema to grammar rules. Unknown, recursive, too large or too deep parts accept any JSON value; the
+tool checks its arguments itself."""
 
 from __future__ import annotations
 
@@ -60,7 +57,13 @@ class SchemaRules:
             case str() if kind in _SCALARS:
                 return _SCALARS[kind]
             case "array":
-                return self._array(node, depth)
+                item = self.value(node.get("items"), depth=depth + 1)
+                least = node.get("minItems")
+                several = f'{item} (", " {item})*'
+                filled = isinstance(least, int) and least > 0
+                return self._grammar.add(
+                    self._rule("list"), f'"[" {several} "]"' if filled else f'"[" ({several})? "]"'
+                )
             case "object":
                 return self._object(node, depth)
             case None if isinstance(node.get("properties"), dict):
@@ -78,13 +81,6 @@ class SchemaRules:
         found = [self.value(option, depth=depth + 1) for option in options[:MOST_CHOICES]]
         return "value" if "value" in found else f"({alternatives(found)})"
 
-    def _array(self, node: dict[str, Any], depth: int) -> str:
-        item = self.value(node.get("items"), depth=depth + 1)
-        least = node.get("minItems")
-        several = f'{item} (", " {item})*'
-        filled = isinstance(least, int) and least > 0
-        return self._grammar.add(self._rule("list"), f'"[" {several} "]"' if filled else f'"[" ({several})? "]"')
-
     def _object(self, node: dict[str, Any], depth: int) -> str:
         properties = properties_of(node)
         if not properties:
@@ -95,9 +91,7 @@ class SchemaRules:
     def members(
         self, properties: Mapping[str, Any], required: tuple[str, ...], *, depth: int = 0, leading: str = ""
     ) -> str:
-        """What stands between the braces: the required ones in their order, then any of the others, in theirs.
-
-        ``leading`` is an expression that comes first, if there is one."""
+        """Members of an object: ``leading`` if given, the required ones in order, then any of the others in order."""
         pairs = {
             name: f"{literal(json_key(name))} {self.value(schema, depth=depth + 1)}"
             for name, schema in properties.items()
@@ -106,13 +100,10 @@ class SchemaRules:
         others = [pairs[name] for name in properties if name not in required]
         if first:
             return ' ", " '.join(first) + "".join(f' (", " {pair})?' for pair in others)
-        return self._some_of(others)
-
-    def _some_of(self, pairs: list[str]) -> str:
-        """Any of these, each at most once and in order, perhaps none; as many rules as pairs."""
+        # any of these, each at most once and in order; as many rules as pairs
         starts: list[str] = []
         rest = ""
-        for pair in reversed(pairs):
+        for pair in reversed(others):
             starts.insert(0, f"{pair}{rest}")
             rest = " " + self._grammar.add(self._rule("rest"), f'(", " {pair})?{rest}')
         return f"({alternatives(starts)})?"
@@ -171,7 +162,6 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def literal(text: str) -> str:
-    """The text as it stands, for a grammar."""
     return '"' + "".join(_ESCAPES.get(c) or (c if c >= " " and c != "\x7f" else f"\\x{ord(c):02x}") for c in text) + '"'
 
 

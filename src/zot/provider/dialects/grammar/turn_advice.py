@@ -1,8 +1,5 @@
-"""The advice for one turn of a weak model, and the prompt that may replace its transcript.
-
-``GrammarDialect`` gets an ``Advisor``, a pure function of the request, and sends what its advice allows. How the advice
-comes about is not the dialect's concern: see ``local_model/coaching``.
-"""
+"""Advice for one turn of a weak model, and the prompt that may replace its transcript. ``local_model/coaching``
+implements the ``Advisor``."""
 
 from __future__ import annotations
 
@@ -30,9 +27,8 @@ Choices = dict[str, dict[str, tuple[str, ...]]]
 
 
 class FreshPrompt(msgspec.Struct, frozen=True):
-    """One message in place of the transcript. Without a ``tool`` the reply is the answer; with one it is a block whose
-    text becomes the argument ``into``, beside ``args``. ``opening`` begins the answer, or the sentence before the
-    block."""
+    """One message that replaces the transcript. Without ``tool`` the reply is the answer; with it, a block whose text
+    becomes the argument ``into``, beside ``args``. ``opening`` begins the answer or the sentence before the block."""
 
     system: str
     said: str
@@ -82,11 +78,9 @@ class FreshPrompt(msgspec.Struct, frozen=True):
 
 
 class Advice(msgspec.Struct, frozen=True):
-    """For the next turn: ``only`` these tools, if it is not None, but none of those ``withheld``; whether the model may
-    end, or must, and with which words; how freely it chooses. ``choices`` are the values an argument may have;
-    ``files`` those whose lines an edit may replace, but for the ``fixed`` ones, and one at a time with ``single``;
-    ``notes`` follow the results of the last prompt. ``prompt`` replaces the transcript; the ``instructions`` of the
-    user and the project and the ``earlier`` exchange come before it."""
+    """Limits of the next turn: ``only`` these tools without the ``withheld`` ones, whether the model may or must end,
+    allowed ``choices``, ``files`` an edit may change except ``fixed`` lines, ``single`` edits, and ``notes`` after
+    results. ``prompt`` replaces the transcript, after the ``instructions`` and the ``earlier`` exchange."""
 
     only: tuple[str, ...] | None = None
     withheld: frozenset[str] = frozenset()

@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.features.extensions.loader.places import Places, extension
 from zot.errors import ConfigError, ExtensionError
-from zot.features.extensions.loader import fingerprint as content
+from zot.features.extensions.loader import trusted_copy as content
 from zot.features.extensions.loader.extension_trust import ExtensionTrust, untrusted_extensions
 
 

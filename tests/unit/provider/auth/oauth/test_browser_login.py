@@ -18,8 +18,8 @@ from tests.fakes.oauth_server import CLIENT, OAuthServer, fetch
 from zot.errors import LoginFailed
 from zot.provider.auth.auth_store import OAuthToken
 from zot.provider.auth.oauth.browser_login import login_in_browser
-from zot.provider.auth.oauth.login_progress import LoginStep
 from zot.provider.auth.oauth.settings import OAuthSettings, read_settings
+from zot.provider.auth.oauth.token_endpoint import LoginStep
 from zot.provider.providers import builtin_providers
 
 Visit = Callable[[LoginStep], Any]

@@ -11,7 +11,7 @@ from tests.fakes.oauth_server import OAuthServer
 from zot.errors import LoginFailed
 from zot.provider.auth.auth_store import OAuthToken
 from zot.provider.auth.oauth.device_login import login_by_device
-from zot.provider.auth.oauth.login_progress import LoginStep
+from zot.provider.auth.oauth.token_endpoint import LoginStep
 
 
 class Clock:

@@ -10,8 +10,8 @@ from tests.fakes.oauth_server import OAuthServer
 from tests.unit.provider.auth.oauth.test_refresh import log_in, provider, stored
 from zot.errors import AuthFailed
 from zot.provider.auth.credential_lookup import find_credential
-from zot.provider.auth.oauth import token_signer
-from zot.provider.auth.oauth.token_signer import LoginSigner, sign
+from zot.provider.auth.oauth import refresh
+from zot.provider.auth.oauth.refresh import LoginSigner, sign
 from zot.provider.dialects.dialect import Endpoint
 
 
@@ -36,7 +36,7 @@ async def test_a_refresh_that_failed_is_tried_again_later(
     assert str(second) == str(first)
     assert len(server.requests("/token")) == asked, "not so soon"
     server.knobs(token_answer="")
-    monkeypatch.setattr(token_signer, "_TRY_AGAIN_S", 0.0)
+    monkeypatch.setattr(refresh, "_TRY_AGAIN_S", 0.0)
     again = await login.renewed(endpoint, refusal())
     assert again is not None
     assert again.api_key == stored(store).access_token != credential.key
