@@ -24,10 +24,10 @@ from zot.provider.model import REASONING_LEVELS, Model
 from zot.provider.model_call import Client
 
 if TYPE_CHECKING:
+    from zot.agent.op_handlers import Op
     from zot.agent.snapshot import Present
     from zot.core.permission_gate import ConfirmGate
     from zot.core.tool import Tool
-    from zot.wire.ops import Op
 
 _T = TypeVar("_T")
 _F = TypeVar("_F", bound=Feature)

@@ -9,6 +9,7 @@ from zot.errors import AgentBusy, UsageError
 from zot.provider.images import sniff
 from zot.provider.messages import ImageBlock
 from zot.wire import ops
+from zot.wire.ops import Op as Op
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
@@ -19,7 +20,7 @@ _RECORDED = frozenset(("compact", "rewind", "clear", "set_model", "set_reasoning
 _NEED_IDLE = frozenset(("clear", "set_reasoning"))
 
 
-def handle(conversation: Conversation, op: ops.Op) -> Any:
+def handle(conversation: Conversation, op: Op) -> Any:
     tag = str(type(op).__struct_config__.tag)
     if tag in _RECORDED:
         record_op(conversation, op)
@@ -32,7 +33,7 @@ def handle(conversation: Conversation, op: ops.Op) -> Any:
     raise UsageError(f"a conversation cannot carry out the op {tag}")
 
 
-def record_op(conversation: Conversation, op: ops.Op) -> None:
+def record_op(conversation: Conversation, op: Op) -> None:
     """Add it to a recording, without ids and defaults."""
     fields = {name: value for name in op.__struct_fields__ if name != "id" and (value := getattr(op, name))}
     conversation.note_command(str(type(op).__struct_config__.tag), **fields)
