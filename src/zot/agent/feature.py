@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from zot.agent.system_prompt import SystemPrompt
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from zot.agent.config import RunConfig
     from zot.agent.services import Services
     from zot.agent.tools.workspace import ChangeRecorder
@@ -158,8 +160,18 @@ class Feature:
         self.conversation.notify(text, self.name, level)
 
     def problems(self) -> list[str]:
-        """What ``zot doctor`` should list."""
+        """What ``/doctor`` should list about this conversation."""
         return []
+
+    @classmethod
+    def setup_problems(cls, home: Path, cwd: Path) -> Iterable[str]:
+        """What ``zot doctor`` should list about its files, where no conversation runs."""
+        return ()
+
+    @classmethod
+    def setup_facts(cls, home: Path, cwd: Path) -> Iterable[tuple[str, str]]:
+        """Its lines in ``zot doctor``: a label of one word, and what is set up."""
+        return ()
 
     def spent(self) -> float:
         """In USD, by agents that work for this conversation and count for themselves."""

@@ -14,6 +14,7 @@ import msgspec
 
 from zot import __version__
 from zot.agent import context_files
+from zot.agent.features import FEATURES
 from zot.agent.settings import Settings
 from zot.agent.tools.registry import unknown_extras
 from zot.agent.tools.workspace import Workspace
@@ -26,16 +27,13 @@ from zot.features.extensions.extension_check import (
     running_findings,
 )
 from zot.features.extensions.registry import ExtensionStatus
-from zot.features.hooks.feature import guest_facts, guest_problems
-from zot.features.mcp.feature import mcp_problems, mcp_words
-from zot.features.skills.discovery import discover
 from zot.frontends.console import run_loop
 from zot.frontends.docs_index import check_index, index_path
 from zot.frontends.terminal.themes import theme_problems
 from zot.provider.auth.auth_store import AuthStore
 from zot.provider.catalog import Catalog
 from zot.provider.providers import Provider, credential_variables
-from zot.system.files import find_program, user_home
+from zot.system.files import find_program
 from zot.system.installation import installation
 
 _WRITTEN = ("sessions", "logs", "history", "extensions")
@@ -86,9 +84,8 @@ def _facts(home: Path, *, usable: bool) -> Iterator[tuple[str, str]]:
     catalog = Catalog(home)
     yield "models", f"{len(catalog.rows())} known, {len(catalog.providers())} providers"
     yield "credentials", ", ".join(_credentials(catalog, AuthStore(home))) or "none"
-    if servers := mcp_words(home, Path.cwd()):
-        yield "mcp", servers
-    yield from guest_facts(home, Path.cwd())
+    for row in FEATURES:
+        yield from row.load().setup_facts(home, Path.cwd())
     if withheld := _withheld(home, catalog):
         names = ", ".join(withheld)
         yield (
@@ -141,10 +138,9 @@ def _problems(home: Path, cwd: Path) -> Iterator[str]:
     except ZotError as error:
         yield str(error)
     yield from store.notices
-    yield from discover(cwd, home, user_home()).problems
     yield from context_files.load(cwd, home).problems
-    yield from mcp_problems(home, cwd)
-    yield from guest_problems(home, cwd)
+    for row in FEATURES:
+        yield from row.load().setup_problems(home, cwd)
     yield from theme_problems(home, Settings(home).values.theme)
     yield from (f"documentation: {problem}" for problem in check_index())
     yield from (f"set aside: {path}" for path in _set_aside(home))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,8 +10,6 @@ from zot.agent.feature import Feature, PromptDraft
 from zot.errors import ZotError
 from zot.features.hooks.config import HookSource, load
 from zot.features.hooks.host import HookHost
-from zot.features.plugins.components import in_use, load_all
-from zot.features.templates.discovery import all_templates, places_in
 from zot.features.trust import TrustStore
 
 if TYPE_CHECKING:
@@ -24,6 +22,23 @@ class HooksFeature(Feature):
     """``host`` is None if no file has a hook."""
 
     name = "hooks"
+
+    @classmethod
+    def setup_problems(cls, home: Path, cwd: Path) -> Iterable[str]:
+        problems: list[str] = []
+        load(home, cwd, problems)
+        return problems
+
+    @classmethod
+    def setup_facts(cls, home: Path, cwd: Path) -> Iterable[tuple[str, str]]:
+        try:
+            sources = load(home, cwd, [])
+            waiting = untrusted_of(TrustStore(home), sources)
+        except ZotError:
+            return  # the file is listed among the problems
+        if sources:
+            marks = [", not trusted" if source in waiting else "" for source in sources]
+            yield "hooks", ", ".join(f"{s.name} ({len(s.hooks)}{mark})" for s, mark in zip(sources, marks, strict=True))
 
     def __init__(self, conversation: Conversation) -> None:
         super().__init__(conversation)
@@ -93,31 +108,3 @@ def not_trusted(source: HookSource) -> str:
 
 
 # --- zot doctor
-
-
-def guest_facts(home: Path, cwd: Path) -> Iterator[tuple[str, str]]:
-    """One line each, for what there is."""
-    try:
-        sources = load(home, cwd, [])
-        waiting = untrusted_of(TrustStore(home), sources)
-        plugins = load_all(home)
-    except ZotError:
-        return  # the file is told of among the problems
-    if sources:
-        words = [
-            f"{source.name} ({len(source.hooks)}{', not trusted' if source in waiting else ''})" for source in sources
-        ]
-        yield "hooks", ", ".join(words)
-    if plugins:
-        states = {
-            plugin.name: "not used" if plugin.wrong else "on" if plugin.row.enabled else "off" for plugin in plugins
-        }
-        yield "plugins", ", ".join(f"{name} ({state})" for name, state in states.items())
-
-
-def guest_problems(home: Path, cwd: Path) -> Iterator[str]:
-    problems: list[str] = []
-    load(home, cwd, problems)
-    in_use(home, problems)
-    all_templates(places_in(cwd, home), None, problems)
-    yield from problems

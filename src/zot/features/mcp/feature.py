@@ -125,6 +125,15 @@ class McpFeature(Feature):
         rows = self.host.statuses() if self.host is not None else []
         return [f"mcp: {row.name}: {row.error.removeprefix(f'{row.name}: ')}" for row in rows if row.error]
 
+    @classmethod
+    def setup_problems(cls, home: Path, cwd: Path) -> Iterable[str]:
+        return mcp_problems(home, cwd)
+
+    @classmethod
+    def setup_facts(cls, home: Path, cwd: Path) -> Iterable[tuple[str, str]]:
+        if words := mcp_words(home, cwd):
+            yield "mcp", words
+
     async def aclose(self) -> None:
         if self.host is not None:
             await self.host.stop()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
+
 from zot.agent.feature import Feature
-from zot.features.plugins.components import in_use
+from zot.errors import ZotError
+from zot.features.plugins.components import in_use, load_all
 from zot.features.skills.discovery import SkillFile
 
 
@@ -15,6 +19,22 @@ class PluginsFeature(Feature):
         in_use(self.conversation.home, problems)
         for text in problems:
             self.notify(text)
+
+    @classmethod
+    def setup_problems(cls, home: Path, cwd: Path) -> Iterable[str]:
+        problems: list[str] = []
+        in_use(home, problems)
+        return problems
+
+    @classmethod
+    def setup_facts(cls, home: Path, cwd: Path) -> Iterable[tuple[str, str]]:
+        try:
+            plugins = load_all(home)
+        except ZotError:
+            return  # the file is listed among the problems
+        states = {each.name: "not used" if each.wrong else "on" if each.row.enabled else "off" for each in plugins}
+        if states:
+            yield "plugins", ", ".join(f"{name} ({state})" for name, state in states.items())
 
     def skill_files(self) -> list[SkillFile]:
         return [file for parts in in_use(self.conversation.home, []) for file in parts.skills]

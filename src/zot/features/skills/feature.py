@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -97,6 +97,10 @@ class SkillsFeature(Feature):
     def __init__(self, conversation: Conversation) -> None:
         super().__init__(conversation)
         self.skills = Skills()
+
+    @classmethod
+    def setup_problems(cls, home: Path, cwd: Path) -> Iterable[str]:
+        return discover(cwd, home, user_home()).problems
 
     def join(self) -> None:
         self.skills = self.discover()

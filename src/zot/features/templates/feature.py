@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from zot.agent.feature import Feature, PromptDraft
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from zot.agent.conversation import Conversation
     from zot.features.templates.discovery import Template
 
@@ -15,6 +18,14 @@ class TemplatesFeature(Feature):
     """Nothing is read before a text begins with a slash."""
 
     name = "templates"
+
+    @classmethod
+    def setup_problems(cls, home: Path, cwd: Path) -> Iterable[str]:
+        from zot.features.templates.discovery import all_templates, places_in
+
+        problems: list[str] = []
+        all_templates(places_in(cwd, home), None, problems)
+        return problems
 
     async def before_prompt(self, draft: PromptDraft) -> str:
         if draft.text.startswith("/"):
