@@ -9,6 +9,9 @@ import pytest
 
 from tests.e2e.conftest import Zot
 from tests.fakes.model_server import CallTools, Say
+from zot.cli.flags import FLAGS
+from zot.cli.help import COMMANDS
+from zot.cli.verb_table import below
 
 
 def last_line(text: str) -> str:
@@ -31,11 +34,24 @@ def test_help_goes_to_stdout_names_extensions_and_exits_0(zot: Zot, flag: str) -
     ran = zot(flag)
     assert (ran.code, ran.err) == (0, "")
     assert "zot ext install" in ran.out and "--ext PATH" in ran.out and "--max-steps" in ran.out
+    assert ran.out.count("\n") <= 60 and all(len(line) <= 100 for line in ran.out.splitlines())
+
+
+@pytest.mark.parametrize("words", [("--help-all",), ("help", "all")])
+def test_whole_help_names_every_flag_and_command(zot: Zot, words: tuple[str, ...]) -> None:
+    ran = zot(*words)
+    assert (ran.code, ran.err) == (0, "")
+    assert all(flag.label in ran.out and flag.help in ran.out for flag in FLAGS)
+    assert all(verb.usage in ran.out for verb in below(""))
+
+
+def test_short_help_names_every_command() -> None:
+    assert set(COMMANDS) == {verb.path for verb in below("")}
 
 
 def test_help_beats_version_and_version_beats_list_models(zot: Zot) -> None:
     """iface-002: help wins over the version, and the version over the list of models."""
-    assert "Modes" in zot("-h", "--version").out
+    assert "Usage: zot [FLAGS]" in zot("-h", "--version").out
     assert zot("--list-models", "--version").out.startswith("zot ")
 
 

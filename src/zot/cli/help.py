@@ -1,4 +1,7 @@
-"""``zot --help``: made from the flag table, laid out for the width it is read at, coloured on a terminal only."""
+"""``zot --help``: what one types every day, in at most 60 lines; ``--help-all`` lists every flag and verb.
+
+Both are made from the tables of flags and verbs, and coloured on a terminal only.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,9 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 USAGE = (
-    ("zot", "talk to the agent in this terminal"),
-    ('zot -p "PROMPT"', "answer once and exit; also: echo PROMPT | zot"),
-    ('zot --json "PROMPT"', "the same, every event as a JSON line"),
+    ("zot", "chat in this terminal"),
+    ('zot -p "PROMPT"', "answer once and exit; piped input comes before the prompt"),
+    ('zot --json "PROMPT"', "the same, with every event as a JSON line"),
 )
 
 EXTENSIONS = (
@@ -26,11 +29,48 @@ EXTENSIONS = (
 )
 
 FIRST_MINUTE = (
-    ("zot auth login anthropic", "or openai, or any provider: paste a key here or in the browser"),
-    ("export ANTHROPIC_API_KEY=…", "or OPENAI_API_KEY, or the key of any provider in --list-models"),
-    ("zot --provider ollama --model M", "a local server; also lmstudio, llama.cpp, vllm"),
-    ("zot --provider script", "no model at all: a demonstration, or the answers of --script FILE"),
+    ("zot auth login anthropic", "log in (any provider), or set ANTHROPIC_API_KEY, …"),
+    ("zot --provider ollama --model M", "use a local server (also lmstudio, llama.cpp, vllm)"),
+    ("zot --provider script", "a scripted tour: no key, no network"),
 )
+
+# The sections of the short page: flags by name, and rows that are no flags.
+EVERYDAY: tuple[tuple[str, tuple[str | tuple[str, str], ...]], ...] = (
+    ("Start", (*USAGE[:2], *FIRST_MINUTE)),
+    ("Output", ("--print", "--stream", "--json")),
+    (
+        "Model",
+        (
+            *("--provider", "--model", "--reasoning", "--fallback-model"),
+            *("--max-cost", "--api-key", "--base-url", "--list-models"),
+        ),
+    ),
+    ("Session", ("--continue", "--resume", "--session", "--no-session", "--append-system-prompt")),
+    (
+        "Tools and permissions",
+        ("--cwd", "--permission-mode", "--jail", "--approve", "--tools", "--no-tools", "--max-steps"),
+    ),
+    ("Extensions", (EXTENSIONS[0], "--ext", "--mcp-config", "--trust-project")),
+)
+COMMANDS = {
+    "auth": "log in to providers",
+    "sessions": "list, export, fork, rewind, prune",
+    "mcp": "manage MCP servers",
+    "hooks": "review and trust hooks",
+    "ext": "install and write extensions",
+    "plugin": "install plugins",
+    "swarm": "run agents in the background",
+    "local": "run a model on this machine",
+    "jail": "run any command confined",
+    "cost": "show what was spent",
+    "rpc": "drive zot from a program",
+    "docs": "read the manual offline",
+    "replay": "replay a recorded run",
+    "report": "bundle a session for a bug report",
+    "doctor": "check the installation",
+    "update": "check for a newer version",
+    "completions": "complete words in your shell",
+}
 
 
 class _Paint:
@@ -41,15 +81,32 @@ class _Paint:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
 
 
-def write_help(stream: TextIO) -> None:
-    stream.write(render(*_room(stream)))
+def write_help(stream: TextIO, *, all: bool = False) -> None:
+    width, colour = _room(stream)
+    stream.write(render_all(width, colour) if all else render(colour))
 
 
-def render(width: int, colour: bool) -> str:
-    """The whole page for a terminal of ``width`` columns (0: unknown)."""
+def render(colour: bool) -> str:
+    """The short page. A row is one line at any width: it wraps where the terminal is narrow."""
+    paint = _Paint(colour)
+    flags = {name: (flag.label, flag.help) for flag in FLAGS for name in flag.names}
+    lines = [paint("1;36", "zot") + ": a coding agent for the terminal", ""]
+    lines += ["Usage: zot [FLAGS] [PROMPT]        zot COMMAND [ARGUMENTS]", ""]
+    for title, rows in EVERYDAY:
+        pairs = (flags[row] if isinstance(row, str) else row for row in rows)
+        lines += [paint("1", title), *(f"  {label:<32} {paint('2', about)}" for label, about in pairs)]
+    lines += ["", paint("1", "Commands") + " (zot COMMAND --help)"]
+    cells = [f"{name:<12}{about:<34}" for name, about in COMMANDS.items()]
+    lines += [f"  {cells[i]}{''.join(cells[i + 1 : i + 2])}".rstrip() for i in range(0, len(cells), 2)]
+    lines += ["", "All flags: zot --help-all, or zot docs command-line", "  -h, --help    -v, --version"]
+    return "\n".join(lines) + "\n"
+
+
+def render_all(width: int, colour: bool) -> str:
+    """Every flag and verb, for a terminal of ``width`` columns (0: unknown)."""
     paint = _Paint(colour)
     columns = max(40, width or 96)
-    lines = [paint("1;36", "zot") + " — a coding agent for the terminal", paint("2", "─" * columns), ""]
+    lines = [paint("1;36", "zot") + ": a coding agent for the terminal", paint("2", "─" * columns), ""]
     for title, rows in sections():
         lines += [paint("1", title), *_rows(rows, columns, paint), ""]
     return "\n".join(lines).rstrip("\n") + "\n"

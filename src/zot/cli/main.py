@@ -71,6 +71,8 @@ def _dispatch(argv: list[str]) -> int:
         from importlib import import_module
 
         return import_module(VERBS[word]).run(argv[1:])
+    if argv == ["help", "all"]:
+        return _flags(parse(["--help-all"]))
     if word == "help" and (len(argv) == 1 or argv[1] in (*VERBS, "rpc")):  # `zot help me …` is a prompt
         argv = [*argv[1:3], "--help"]
         return _dispatch(argv)
@@ -96,10 +98,10 @@ def _helped(argv: list[str]) -> bool:
 
 
 def _flags(flags: Flags) -> int:
-    if flags.help:
+    if flags.help or flags.help_all:
         from zot.cli.help import write_help
 
-        write_help(sys.stdout)
+        write_help(sys.stdout, all=flags.help_all)
         return 0
     if flags.version:
         from zot import __version__
