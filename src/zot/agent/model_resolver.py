@@ -149,7 +149,11 @@ class _Resolver:
         self.repair_notice = ""
 
     def run(self) -> Resolved:
-        self._check_flags()
+        query = self.query
+        if query.base_url and not is_url(query.base_url):
+            raise UsageError(f'--base-url "{query.base_url}": must begin with http:// or https://')
+        if query.script and query.provider not in ("", "script"):
+            raise UsageError(f"--script goes with --provider script, not with {query.provider}")
         self._read_name()
         provider, origin = self._provider()
         if provider.api == "script":
@@ -168,13 +172,6 @@ class _Resolver:
         if credential is None:
             credential = self._without_key(provider, model)
         return self._resolved(provider, model, credential)
-
-    def _check_flags(self) -> None:
-        query = self.query
-        if query.base_url and not is_url(query.base_url):
-            raise UsageError(f'--base-url "{query.base_url}": must begin with http:// or https://')
-        if query.script and query.provider not in ("", "script"):
-            raise UsageError(f"--script goes with --provider script, not with {query.provider}")
 
     def _read_name(self) -> None:
         """Put the id and the provider that are meant in place of the model's name that was typed."""
@@ -234,16 +231,12 @@ class _Resolver:
             return self.providers[DEFAULT_PROVIDER], "default"
         if named in self.providers:
             return self.providers[named], "config"
-        return self._instead_of(named), "default"
-
-    def _instead_of(self, stale: str) -> Provider:
-        """The first usual provider with a credential takes the place of an unknown one, in the settings too."""
         choices = (self.providers[name] for name in FALLBACKS)
         provider = next((p for p in choices if self._has_credential(p)), self.providers[DEFAULT_PROVIDER])
         self.stored_model = ""  # it belonged to the one that is gone
         self.repair = {"provider": provider.id, "model": ""}
-        self.repair_notice = f'{self.settings.path}: unknown provider "{stale}"; using {provider.id}'
-        return provider
+        self.repair_notice = f'{self.settings.path}: unknown provider "{named}"; using {provider.id}'
+        return provider, "default"
 
     def _provider_of(self, model_id: str, preferred: Provider) -> Provider:
         """Who serves a model named without a provider: the preferred one if it can, else one with a credential."""

@@ -80,19 +80,16 @@ class LoopGuard:
 
     def _alarm(self, _: int, frame: FrameType | None) -> None:
         if self.exit_code:
-            self._look_after_the_end(frame)
+            self._alarms += 1
+            self._strikes = 0 if self._turned else self._strikes + 1
+            if self._strikes >= _STRIKES or self._alarms > _LONGEST_END:
+                self._last_resort(self.exit_code)
+            held = not self._turned
+            self._ask()
+            if held:
+                _interrupt(frame)
         elif self._keys is not None and self._keys.held:
             self._press(frame)
-
-    def _look_after_the_end(self, frame: FrameType | None) -> None:
-        self._alarms += 1
-        self._strikes = 0 if self._turned else self._strikes + 1
-        if self._strikes >= _STRIKES or self._alarms > _LONGEST_END:
-            self._last_resort(self.exit_code)
-        held = not self._turned
-        self._ask()
-        if held:
-            _interrupt(frame)
 
     def _press(self, frame: FrameType | None) -> None:
         """esc and ctrl+c interrupt; ctrl+c when that did not help for long ends the mode."""

@@ -71,7 +71,9 @@ class UpdateCheck:
         release = await fetch_release(pool, f"{self._url}/latest")
         if release is None or not release.tag_name:
             return None
-        self._remember(release)
+        checked = Checked(time.time(), self._version, release.tag_name, release.html_url)
+        with contextlib.suppress(OSError):  # then the feed is asked again next time
+            write_atomic(self._path, msgspec.json.encode(checked))
         return self._newer(release.tag_name, release.html_url)
 
     def _cached(self) -> Update | None:
@@ -82,11 +84,6 @@ class UpdateCheck:
             return None
         fresh = 0 <= time.time() - checked.checked_at < FRESH_S and checked.current_at == self._version
         return self._newer(checked.latest, checked.url) if fresh else None
-
-    def _remember(self, release: Release) -> None:
-        checked = Checked(time.time(), self._version, release.tag_name, release.html_url)
-        with contextlib.suppress(OSError):  # then the feed is asked again next time
-            write_atomic(self._path, msgspec.json.encode(checked))
 
     def _newer(self, latest: str, url: str) -> Update | None:
         return Update(latest.removeprefix("v"), url) if version_key(latest) > version_key(self._version) else None

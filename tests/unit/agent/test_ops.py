@@ -1,4 +1,4 @@
-"""Ops are values: ``Conversation.submit`` carries out each of the union, RPC decodes them, methods are made from them."""
+"""Ops are values: ``Conversation.submit`` carries out each of them, RPC decodes them, methods are made from them."""
 
 from __future__ import annotations
 

@@ -204,7 +204,11 @@ class OutputCapture:
             return
         self._head += data
         if self.bytes_truncated or self.lines_truncated:
-            self._overflow()
+            self.open_spool()
+            self._overflowed = True
+            kept = _first_part(bytes(self._head))
+            self._tail = self._head[len(kept) :]
+            self._head = bytearray(kept)
 
     def open_spool(self) -> Spool:
         """The file with everything so far; what is fed later follows."""
@@ -232,13 +236,6 @@ class OutputCapture:
         notes = f"... [truncated at {MAX_LINES} lines]\n" if self.lines_truncated else ""
         notes += f"... [truncated at {MAX_BYTES} bytes]\n" if self.bytes_truncated else ""
         return _decoded(head) + marker + _decoded(tail) + notes
-
-    def _overflow(self) -> None:
-        self.open_spool()
-        self._overflowed = True
-        kept = _first_part(bytes(self._head))
-        self._tail = self._head[len(kept) :]
-        self._head = bytearray(kept)
 
 
 def _first_part(data: bytes) -> bytes:

@@ -214,11 +214,8 @@ class EditableText:
         near = self.body.find("\n", start)
         if near < 0:
             near = self.body.rfind("\n", 0, start)
-        return new.replace("\n", "\r\n") if self._is_crlf(near) else new
-
-    def _is_crlf(self, position: int) -> bool:
-        index = bisect_left(self._crlf, position)
-        return index < len(self._crlf) and self._crlf[index] == position
+        index = bisect_left(self._crlf, near)
+        return new.replace("\n", "\r\n") if index < len(self._crlf) and self._crlf[index] == near else new
 
     def _at(self, position: int) -> int:
         """Where a position of the plain text lies in the original."""

@@ -168,10 +168,13 @@ class _Collector:
         total = self._newlines + (not self._ends_in_newline)
         wanted = min(limit, MAX_LINES) if limit > 0 else MAX_LINES
         kept = bytes(self._kept)
-        data = _first_lines(kept, wanted)
+        parts = kept.split(b"\n", wanted)
+        data = kept[: len(kept) - len(parts[wanted])] if len(parts) > wanted else kept
         by_bytes = len(data) > MAX_BYTES
         if by_bytes:
-            data = _within_cap(data)
+            # Whole lines, so that the next offset continues exactly; part of a line only when it alone is too long.
+            end = data.rfind(b"\n", 0, MAX_BYTES)
+            data = data[: end + 1] if end >= 0 else whole_characters(data[:MAX_BYTES])
         return Window(
             data,
             lines=data.count(b"\n") + (not data.endswith(b"\n") if data else 0),
@@ -181,14 +184,3 @@ class _Collector:
             cut_inside_line=by_bytes and not data.endswith(b"\n"),
             counted_all=counted_all,
         )
-
-
-def _first_lines(data: bytes, count: int) -> bytes:
-    parts = data.split(b"\n", count)
-    return data[: len(data) - len(parts[count])] if len(parts) > count else data
-
-
-def _within_cap(data: bytes) -> bytes:
-    """Whole lines, so that the next offset continues exactly; part of a line only when it alone is too long."""
-    end = data.rfind(b"\n", 0, MAX_BYTES)
-    return data[: end + 1] if end >= 0 else whole_characters(data[:MAX_BYTES])

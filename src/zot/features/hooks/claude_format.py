@@ -230,13 +230,8 @@ def _from_json(hook: Hook, text: str, *, cut: bool) -> HookDecision:
         updated=updated,
         stop=stop,
         message=(said.systemMessage or "")[:LONGEST],
-        unheeded=_unheeded(text),
+        unheeded=tuple(name for name in UNHEEDED if f'"{name}"' in text),
     )
-
-
-def _unheeded(text: str) -> tuple[str, ...]:
-    """What Claude Code would have done and zot does not, by name."""
-    return tuple(name for name in UNHEEDED if f'"{name}"' in text)
 
 
 def joined_decision(answers: Sequence[HookDecision]) -> HookDecision | None:

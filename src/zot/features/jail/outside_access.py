@@ -180,7 +180,11 @@ class OfferingTool(LazyTool):
             return ended
         finally:
             for path in made if failed else ():
-                _unmade(path)
+                with suppress(OSError):
+                    if os.path.isdir(path):
+                        os.rmdir(path)
+                    elif not os.lstat(path).st_size:
+                        os.unlink(path)
             if jail is not self._workspace.jail:
                 jail.tidy(wish.path for wish in wishes if wish.path)
 
@@ -201,12 +205,3 @@ def _made(wish: Wish) -> bool:
             os.close(create(wish.path, 0o666))
         return True
     return False
-
-
-def _unmade(path: str) -> None:
-    """The call failed all the same: what it left empty is ours."""
-    with suppress(OSError):
-        if os.path.isdir(path):
-            os.rmdir(path)
-        elif not os.lstat(path).st_size:
-            os.unlink(path)

@@ -72,9 +72,23 @@ class Natures:
             case "skill" | "agent_wait" | "agent_list":
                 return Nature("look")
             case "write" | "edit":
-                return Nature("edit" if self._is_ours(args.get("path")) else "act")
+                real = self._real(args.get("path"))
+                return Nature(
+                    "edit"
+                    if real is not None
+                    and self._holds(real)
+                    and not _SPECIAL & set(real.parts[len(self._root().parts) :])
+                    else "act"
+                )
             case "bash":
-                return _running(args.get("command"))
+                command = args.get("command")
+                from zot.features.permissions.command_prefix import (
+                    prefix_of,
+                    words_of,
+                )  # its patterns are not wanted at the start
+
+                words = words_of(command) if isinstance(command, str) else ()
+                return Nature("act", words=words, prefix=prefix_of(words))
             case _:
                 return Nature()
 
@@ -87,10 +101,6 @@ class Natures:
         place = os.path.join("/", *named) if pattern.startswith("/") else os.path.join(path, *named)
         inside = self._is_inside(path) and self._is_inside(place)
         return Nature("look" if inside else "look elsewhere")
-
-    def _is_ours(self, path: object) -> bool:
-        real = self._real(path)
-        return real is not None and self._holds(real) and not _SPECIAL & set(real.parts[len(self._root().parts) :])
 
     def _is_inside(self, path: object) -> bool:
         real = self._real(path)
@@ -108,13 +118,6 @@ class Natures:
             return False
         own = Path(os.path.realpath(self._home))
         return not real.is_relative_to(own) and not own.is_relative_to(real)  # a search above it would find it
-
-
-def _running(command: object) -> Nature:
-    from zot.features.permissions.command_prefix import prefix_of, words_of  # its patterns are not wanted at the start
-
-    words = words_of(command) if isinstance(command, str) else ()
-    return Nature("act", words=words, prefix=prefix_of(words))
 
 
 # --- plan mode

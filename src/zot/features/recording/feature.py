@@ -104,13 +104,15 @@ def _setup(conversation: Conversation, boundary: RecordingBoundary) -> dict[str,
     """What the agent began with: enough to make one like it where none of its files are."""
     services, host, gate = conversation.services, extension_host(conversation), conversation.gate
     agent, system = boundary.agent, boundary.agent.system
+    values = services.settings.values
+    limits = Limits(int(values.bash_timeout_s), int(values.bash_timeout_max_s))
     setup: dict[str, Any] = {
         "provider": conversation.resolved.provider.id,
         "state": boundary.begin(),
         "system": system.parts() if isinstance(system, SystemPrompt) else {"text": system(agent.specs)},
         "tools": own_specs(agent.tools),
         "taken": [tool.name for tool in conversation.toolset.own],
-        "bash": _bash(services),
+        "bash": {"shell": find_program("bash") or "/bin/sh", "limits": limits},
         "chosen": conversation.toolset.choice.names,
         "interceptors": [each.watches_text for each in agent.interceptors],
         "messages": agent.messages,
@@ -128,13 +130,6 @@ def _setup(conversation: Conversation, boundary: RecordingBoundary) -> dict[str,
         setup["interactive"] = host.interactive
         setup["tool_timeout_s"] = host.tool_timeout_s
     return setup
-
-
-def _bash(services: Services) -> dict[str, Any]:
-    """What the description of bash depends on."""
-    values = services.settings.values
-    limits = Limits(int(values.bash_timeout_s), int(values.bash_timeout_max_s))
-    return {"shell": find_program("bash") or "/bin/sh", "limits": limits}
 
 
 def _file(path: str, flag: str, services: Services, told: Callable[[str], None]) -> JournalFile:

@@ -146,7 +146,7 @@ def spellings(secrets: Collection[str]) -> list[bytes]:
         spelt
         for value in secrets
         if len(value) >= _SHORTEST_SECRET
-        for spelt in (value, _in_json(value))
+        for spelt in (value, msgspec.json.encode(value)[1:-1].decode())
         if "\n" not in spelt
     }
     return [value.encode() for value in sorted(found, key=len, reverse=True)]
@@ -166,7 +166,3 @@ def plain(value: Any) -> Any:
 
 
 _encoder = msgspec.json.Encoder(enc_hook=plain)
-
-
-def _in_json(value: str) -> str:
-    return msgspec.json.encode(value)[1:-1].decode()

@@ -17,7 +17,11 @@ def fields_of(error: BaseException) -> dict[str, Any]:
     if isinstance(error, ProviderError):
         return fields | {name: getattr(error, name) for name in _PROVIDER_FIELDS}
     if isinstance(error, OSError):
-        return fields | {"errno": error.errno, "strerror": error.strerror, "filename": _text(error.filename)}
+        return fields | {
+            "errno": error.errno,
+            "strerror": error.strerror,
+            "filename": None if error.filename is None else str(error.filename),
+        }
     return fields
 
 
@@ -32,7 +36,3 @@ def error_of(fields: Mapping[str, Any]) -> Exception:
     if fields.get("errno"):
         return OSError(fields["errno"], fields.get("strerror"), fields.get("filename"))
     return type(kind or "Exception", (Exception,), {})(text)
-
-
-def _text(name: Any) -> str | None:
-    return None if name is None else str(name)

@@ -138,7 +138,12 @@ class _Run:
             wake()
             if self._name == "json":
                 json = cast("JsonMode", self._mode)
-                _begin_json(json, conversation)
+                from zot.features.conversation_state import jail_state
+                from zot.features.lookup import mcp
+
+                json.begin(jail_state(conversation))
+                if (feature := mcp(conversation)) is not None:
+                    feature.on_state(json.tell)
             if self._name == "stream":
                 shown = conversation.settings.values.show_thinking != "off"
                 cast("StreamMode", self._mode).shows_thinking = shown
@@ -196,15 +201,6 @@ class _Run:
         if isinstance(outcome.error, CostLimitReached):
             return "cost_limit", 1
         return "error", 1
-
-
-def _begin_json(json: JsonMode, conversation: Conversation) -> None:
-    from zot.features.conversation_state import jail_state
-    from zot.features.lookup import mcp
-
-    json.begin(jail_state(conversation))
-    if (feature := mcp(conversation)) is not None:
-        feature.on_state(json.tell)
 
 
 def _is_template(conversation: Conversation, text: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 
@@ -90,15 +90,12 @@ class RpcCommands:
         if isinstance(command, AnyOp):
             data = self._conversation.submit(command)
             return msgspec.UNSET if data is None else data
-        return self._do_of_a_swarm(command, reply)
-
-    def _do_of_a_swarm(self, command: Any, reply: Reply) -> Any:
         if self._swarm is None:
             from zot.frontends.rpc.swarm_commands import SwarmCommands  # few have one
 
             self._swarm = SwarmCommands(self._conversation, self._writer, self._queue, self._tasks)
             self._questions.on_close.append(self._swarm.close)
-        self._swarm.do(command, reply)
+        self._swarm.do(cast("SwarmCommand", command), reply)
         return LATER
 
     def stop(self) -> None:
@@ -116,17 +113,7 @@ class RpcCommands:
         self._announced.clear()
         self._announced.update(accepted)
         self._questions.announce(accepted)
-        self._announce_permits("permits" in accepted)
-        present = self._conversation.present
-        return wire.HelloData(
-            protocol_version=wire.PROTOCOL_VERSION,
-            version=__version__,
-            provider=present.provider,
-            model=present.model,
-            capabilities=accepted if command.capabilities else msgspec.UNSET,
-        )
-
-    def _announce_permits(self, can_answer: bool) -> None:
+        can_answer = "permits" in accepted
         if can_answer and self._permits is None:
             from zot.features.budget.spending_limits import cost_is_known
             from zot.frontends.rpc.permits import Permits  # few drive so many agents that they share a budget
@@ -136,6 +123,14 @@ class RpcCommands:
         feature = budget(self._conversation)
         if self._permits is not None and feature is not None:
             feature.set_permit_guard(self._permits.stream if can_answer else None)
+        present = self._conversation.present
+        return wire.HelloData(
+            protocol_version=wire.PROTOCOL_VERSION,
+            version=__version__,
+            provider=present.provider,
+            model=present.model,
+            capabilities=accepted if command.capabilities else msgspec.UNSET,
+        )
 
     def _abort(self, command: wire.Abort, reply: Reply) -> Any:
         self._queue.abort()

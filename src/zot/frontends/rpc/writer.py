@@ -120,7 +120,11 @@ class Writer:
     def emit(self, event: ev.AgentEvent) -> None:
         """An event of the agent."""
         if isinstance(event, _DELTAS) and len(self._buffer) > MERGE_ABOVE:
-            self._join(event)
+            if self._joined is None or not self._joined.takes(event):
+                if self._joined is not None:
+                    self._seal()
+                self._joined = _Joined(event)
+            self._joined.add(event)
         elif (line := encode(event)) is not None:
             self._send(line)
 
@@ -137,13 +141,6 @@ class Writer:
         if not (self._held or self._planned or self._watching):
             self._planned = True
             self._loop.call_soon(self.flush)
-
-    def _join(self, event: _Delta) -> None:
-        if self._joined is None or not self._joined.takes(event):
-            if self._joined is not None:
-                self._seal()
-            self._joined = _Joined(event)
-        self._joined.add(event)
 
     def _seal(self) -> None:
         if self._joined is not None:
@@ -173,16 +170,6 @@ class Writer:
             self._lost(f"cannot write to stdout: {error.strerror or error}")
         else:
             self._watch(False)
-        self._notice_room()
-
-    def _watch(self, wanted: bool) -> None:
-        if wanted and not self._watching:
-            self._loop.add_writer(self._fd, self.flush)
-        elif self._watching and not wanted:
-            self._loop.remove_writer(self._fd)
-        self._watching = wanted
-
-    def _notice_room(self) -> None:
         if len(self._buffer) < ROOM_BELOW:
             if self._unread_responses > RESPONSES_MAX:
                 self._loop.call_soon(self.on_room)
@@ -190,6 +177,13 @@ class Writer:
             self._room.set()
         if not self._buffer:
             self._empty.set()
+
+    def _watch(self, wanted: bool) -> None:
+        if wanted and not self._watching:
+            self._loop.add_writer(self._fd, self.flush)
+        elif self._watching and not wanted:
+            self._loop.remove_writer(self._fd)
+        self._watching = wanted
 
     def _lost(self, failure: str = "") -> None:
         """Nobody reads: forget what waits, and say so once."""
@@ -245,12 +239,9 @@ class _Joined:
         self._size += len(text)
         self._count += 1
         if self._kind is ev.ToolProgress and self._size > 2 * PROGRESS_KEPT:
-            self._forget_the_beginning()
-
-    def _forget_the_beginning(self) -> None:
-        tail = "".join(self._texts)[-PROGRESS_KEPT:]
-        self._dropped += self._size - len(tail)
-        self._texts, self._size = [tail], len(tail)
+            tail = "".join(self._texts)[-PROGRESS_KEPT:]
+            self._dropped += self._size - len(tail)
+            self._texts, self._size = [tail], len(tail)
 
     def line(self) -> bytes:
         text, merged = "".join(self._texts), self._count if self._count > 1 else 0

@@ -181,9 +181,16 @@ class App:
     def arrive(self, conversation: Conversation) -> None:
         """Make what needs the agent, show what was said before, say what was typed meanwhile."""
         # Loaded here, after the first frame and the first keys.
+        from zot.features.lookup import extension_host
         from zot.frontends.terminal.startup_questions import greet
 
-        self._read_settings(conversation)
+        settings = conversation.settings
+        self._around.agent_arrived(conversation)
+        self._panels.owner = lambda: extension_host(conversation) or NoOwner()
+        self.looks.settings_read(conversation)
+        self.desk.spawn(self.looks.watch())
+        self._keymap.custom = CustomKeys(settings.values.keymap)
+        self._keymap.slots = lambda: settings.values.quick_model_shortcuts
         context = self._make_context(conversation)
         self._show(conversation)
         self.turns = self._layout.turns = self._keymap.turns = context.turns
@@ -194,17 +201,6 @@ class App:
         for text, images in self._early.said:
             self.turns.submit(text, images)
         self.desk.redraw()
-
-    def _read_settings(self, conversation: Conversation) -> None:
-        from zot.features.lookup import extension_host
-
-        settings = conversation.settings
-        self._around.agent_arrived(conversation)
-        self._panels.owner = lambda: extension_host(conversation) or NoOwner()
-        self.looks.settings_read(conversation)
-        self.desk.spawn(self.looks.watch())
-        self._keymap.custom = CustomKeys(settings.values.keymap)
-        self._keymap.slots = lambda: settings.values.quick_model_shortcuts
 
     def _make_context(self, conversation: Conversation) -> CommandContext:
         from zot.frontends.terminal.dialogs.call_details import existing_in

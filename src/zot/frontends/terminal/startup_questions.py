@@ -197,7 +197,13 @@ async def show_whats_new(context: CommandContext) -> None:
         desk.settled.add(_banner(desk, update))
         desk.redraw()
     if text:
-        await _changelog(context, text)
+        busy = context.turns.busy or context.dialogs.top is not None
+        if context.editor.empty and not busy and not context.transcript.anything:
+            await context.dialogs.ask(ChangelogView(context.desk, text))
+        else:
+            feed = one_line(context.conversation.settings.values.update_url)
+            context.transcript.remark(f"zot {__version__} is new here; what changed is in {feed}")
+        dismissed(context.conversation.settings, __version__)
 
 
 def _banner(desk: ScreenServices, update: Update) -> list[str]:
@@ -212,17 +218,6 @@ def _banner(desk: ScreenServices, update: Update) -> list[str]:
     ]
     rule = theme.paint("warning", "─" * max(width - 1, 1))
     return [titled_rule(theme, "a new zot", width - 1), *(theme.paint("warning", line) for line in lines), rule]
-
-
-async def _changelog(context: CommandContext, text: str) -> None:
-    """Once for each version: to read where nothing else is going on, else as one line."""
-    busy = context.turns.busy or context.dialogs.top is not None
-    if context.editor.empty and not busy and not context.transcript.anything:
-        await context.dialogs.ask(ChangelogView(context.desk, text))
-    else:
-        feed = one_line(context.conversation.settings.values.update_url)
-        context.transcript.remark(f"zot {__version__} is new here; what changed is in {feed}")
-    dismissed(context.conversation.settings, __version__)
 
 
 class ChangelogView(TextView):

@@ -7,7 +7,7 @@ A command that needs the agent waits until it is there; ``agent_arrived`` releas
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, assert_never
@@ -146,7 +146,9 @@ class CommandRunner:
         from zot.frontends.terminal.editor.slash_popup import SlashCommand
 
         own = [
-            SlashCommand(c.name, c.summary, c.arguments, c.aliases, complete=self._completion(c))
+            SlashCommand(
+                c.name, c.summary, c.arguments, c.aliases, complete=partial(self._complete, c) if c.arguments else None
+            )
             for c in self.offered()
         ]
         others = [SlashCommand(name, text, extension=True) for name, text in self.of_extensions()]
@@ -157,9 +159,6 @@ class CommandRunner:
         taken = {command.name.lower() for command in (*own, *others)}
         unlisted = [SlashCommand(c.name, c.summary, listed=False) for c in registry.COMMANDS if c.name not in taken]
         return [*own, *_aliases(taken), *others, *unlisted]
-
-    def _completion(self, command: Command) -> Callable[[str], Sequence[Choice]] | None:
-        return partial(self._complete, command) if command.arguments else None
 
     def _complete(self, command: Command, typed: str) -> Sequence[Choice]:
         """What a command's module offers for its arguments: ``complete(context, typed)``, if it has one."""

@@ -66,21 +66,17 @@ def find(messages: Sequence[Message], arguments: str) -> CopyMatch:
     if not answers:
         raise ZotError("there is no answer to copy yet")
     if match["code"]:
-        return _code(answers, number)
+        codes = _blocks_of(answers)
+        if not codes:
+            raise ZotError("no answer has a code block; /copy takes the whole of the last one")
+        if number > len(codes):
+            raise ZotError(f"that answer has only {len(codes)} code blocks")
+        language, text = codes[-number]
+        which = "the code block" if len(codes) == 1 else f"code block {len(codes) - number + 1} of {len(codes)}"
+        return CopyMatch(text, f"{which} ({one_line(language)})" if language else which)
     if number > len(answers):
         raise ZotError(f"there are only {len(answers)} answers to copy")
     return CopyMatch(answers[number - 1], "the last answer" if number == 1 else f"answer {number} from the end")
-
-
-def _code(answers: list[str], number: int) -> CopyMatch:
-    codes = _blocks_of(answers)
-    if not codes:
-        raise ZotError("no answer has a code block; /copy takes the whole of the last one")
-    if number > len(codes):
-        raise ZotError(f"that answer has only {len(codes)} code blocks")
-    language, text = codes[-number]
-    which = "the code block" if len(codes) == 1 else f"code block {len(codes) - number + 1} of {len(codes)}"
-    return CopyMatch(text, f"{which} ({one_line(language)})" if language else which)
 
 
 def _answers(messages: Sequence[Message]) -> list[str]:

@@ -84,7 +84,10 @@ async def _what(context: CommandContext, typed: str) -> tuple[str, Provider | No
     providers = providers_with_logins(context.conversation.catalog)
     if typed:
         return "key", _typed(context, typed)
-    known = _logins(context.conversation)
+    conversation = context.conversation
+    values = conversation.settings.values
+    found = all_logins(conversation.catalog, conversation.auth, os.environ, values.api_key_command)
+    known = {login.provider: _words(login) for login in found if login.in_use}
     method = await context.dialogs.ask(_method_picker(known))
     if method is None:
         return "", None
@@ -145,13 +148,6 @@ async def _use(context: CommandContext, provider: Provider, account: str) -> Non
     await context.end_turn("/login")
     context.conversation.auth.use(provider.id, account)
     await _switch(context, provider, account)
-
-
-def _logins(conversation: Conversation) -> dict[str, str]:
-    """How each provider is logged in; providers without a login are left out."""
-    values = conversation.settings.values
-    found = all_logins(conversation.catalog, conversation.auth, os.environ, values.api_key_command)
-    return {login.provider: _words(login) for login in found if login.in_use}
 
 
 def _words(login: LoginRow) -> str:

@@ -103,22 +103,17 @@ async def _ask(context: CommandContext, point: Point, plan: RestorePlan) -> str 
         choices.append(Choice(f"{_FILES} {_ALL}", f"files only, {over}"))
     if not point.number:
         choices = [choice for choice in choices if choice.value.startswith(_FILES)]
-    above = _plan_rows(plan, str(context.conversation.workspace.cwd))
+    from zot.features.checkpoints.restore_plan import plan_lines
+    from zot.system.visible_text import spelled
+
+    lines = [spelled(line) for line in plan_lines(plan, str(context.conversation.workspace.cwd), troubles_first=True)]
+    if len(lines) > _MOST_LINES:
+        lines[_MOST_LINES - 1 :] = [f"… and {len(lines) - _MOST_LINES + 1} more"]
+    above = [*lines, ""] if lines else []
     if not above and point.number:
         return _CONVERSATION
     title = f"rewind to before #{point.number}" if point.number else "undo a rewinding"
     return await context.dialogs.ask(Picker(title, choices, filterable=False, above=above, empty="no file to change"))
-
-
-def _plan_rows(plan: RestorePlan, cwd: str) -> list[str]:
-    """What needs a decision first; the rest is counted when there is too much of it."""
-    from zot.features.checkpoints.restore_plan import plan_lines
-    from zot.system.visible_text import spelled
-
-    lines = [spelled(line) for line in plan_lines(plan, cwd, troubles_first=True)]
-    if len(lines) > _MOST_LINES:
-        lines[_MOST_LINES - 1 :] = [f"… and {len(lines) - _MOST_LINES + 1} more"]
-    return [*lines, ""] if lines else []
 
 
 # --- doing it

@@ -22,7 +22,14 @@ async def run(context: CommandContext, arguments: str) -> None:
         if act.kind == "open":
             await switch_session(context, Path(act.path))
             return
-        await _change(context, act)
+        try:
+            if act.kind == "rename":
+                await _rename(context.conversation, Path(act.path), act.title)
+            elif act.kind == "delete" and await _sure(context, act):
+                await _delete(context.conversation, Path(act.path))
+                context.status.ok("deleted")
+        except ZotError as error:
+            context.status.error(str(error))
         everywhere = dialog.everywhere != (act.kind == "everywhere")
         dialog = await _list(context, everywhere=everywhere, like=dialog)
 
@@ -50,18 +57,6 @@ async def _list(
         filter=like.list.filter if like is not None else filter,
         changed=context.desk.redraw,
     )
-
-
-async def _change(context: CommandContext, act: SessionAction) -> None:
-    """Rename or delete; a failure is said and the list stays."""
-    try:
-        if act.kind == "rename":
-            await _rename(context.conversation, Path(act.path), act.title)
-        elif act.kind == "delete" and await _sure(context, act):
-            await _delete(context.conversation, Path(act.path))
-            context.status.ok("deleted")
-    except ZotError as error:
-        context.status.error(str(error))
 
 
 async def _sure(context: CommandContext, act: SessionAction) -> bool:
@@ -105,7 +100,14 @@ async def switch_session(context: CommandContext, path: Path) -> None:
     try:
         session = await context.conversation.open_session(path)
     except SessionLocked:
-        await _branch_instead(context, path)
+        # Two programs must not write to one file; a branch has everything that was said so far.
+        from zot.core.session.fork import fork_at
+        from zot.frontends.terminal.dialogs.picker import YesNo
+
+        question = "Another zot has this session open.\nContinue in a branch of it? The session itself stays as it is."
+        if await context.dialogs.ask(YesNo("session in use", question, "yes, branch off")) == "yes":
+            branch = await asyncio.to_thread(fork_at, context.conversation.sessions, path)
+            await switch_session(context, branch)
     else:
         await show_session(context, session)
 
@@ -120,17 +122,6 @@ async def show_session(context: CommandContext, session: Session) -> None:
     for repair in session.repairs:
         transcript.diagnose(repair)
     await _restore_model(context, session)
-
-
-async def _branch_instead(context: CommandContext, path: Path) -> None:
-    """Two programs must not write to one file; a branch has everything that was said so far."""
-    from zot.core.session.fork import fork_at
-    from zot.frontends.terminal.dialogs.picker import YesNo
-
-    question = "Another zot has this session open.\nContinue in a branch of it? The session itself stays as it is."
-    if await context.dialogs.ask(YesNo("session in use", question, "yes, branch off")) == "yes":
-        branch = await asyncio.to_thread(fork_at, context.conversation.sessions, path)
-        await switch_session(context, branch)
 
 
 async def _restore_model(context: CommandContext, session: Session) -> None:

@@ -154,7 +154,14 @@ async def _open_row(context: CommandContext, key: str) -> None:
     row = next((row for row in ROWS if row.key == key), None)
     try:
         if row is not None:
-            _turn(context, row)
+            settings = context.conversation.settings
+            now = _value(context, row)
+            place = row.values.index(now) if now in row.values else -1
+            value = row.values[(place + 1) % len(row.values)]
+            settings.save(**{row.key: value})
+            if row.apply is not None:
+                row.apply(context)
+            context.status.ok(f"{row.label}: {_shown_row(row, value)}")
         elif key == "theme":
             await _theme(context)
         elif key == "reasoning":
@@ -165,17 +172,6 @@ async def _open_row(context: CommandContext, key: str) -> None:
             await _shortcuts(context)
     except ZotError as error:
         context.status.error(str(error))
-
-
-def _turn(context: CommandContext, row: SettingRow) -> None:
-    settings = context.conversation.settings
-    now = _value(context, row)
-    place = row.values.index(now) if now in row.values else -1
-    value = row.values[(place + 1) % len(row.values)]
-    settings.save(**{row.key: value})
-    if row.apply is not None:
-        row.apply(context)
-    context.status.ok(f"{row.label}: {_shown_row(row, value)}")
 
 
 def complete(context: CommandContext, typed: str) -> list[Choice]:

@@ -75,7 +75,11 @@ async def _act(context: CommandContext, act: Act) -> None:
         case "resume":
             context.desk.spawn(_resume(context, id))
         case "remove":
-            await _ask_to_remove(context, id)
+            from zot.frontends.terminal.dialogs.picker import YesNo
+
+            name = spelled(_named(context, id).name)
+            if await context.dialogs.ask(YesNo(f"remove {name}?", "what it said is forgotten", "remove it")) == "yes":
+                context.desk.spawn(_remove(context, id))
 
 
 async def _tried(context: CommandContext, work: Awaitable[None]) -> None:
@@ -208,15 +212,6 @@ async def _resume(context: CommandContext, typed: str) -> None:
         return
     info = await context.swarm.resume(_named(context, typed).id)
     context.status.ok(f"{info.name} goes on")
-
-
-async def _ask_to_remove(context: CommandContext, id: str) -> None:
-    """A key is pressed sooner than a name is typed, and what a worker said is gone with it."""
-    from zot.frontends.terminal.dialogs.picker import YesNo
-
-    name = spelled(_named(context, id).name)
-    if await context.dialogs.ask(YesNo(f"remove {name}?", "what it said is forgotten", "remove it")) == "yes":
-        context.desk.spawn(_remove(context, id))
 
 
 async def _remove(context: CommandContext, typed: str) -> None:

@@ -201,7 +201,15 @@ class ConfirmDialog(DigitDialog[Confirmed]):
         if self._is_deaf:
             return True
         if self._reason is not None:
-            return self._reason_key(key)
+            assert self._reason is not None
+            if key.name in ("esc", "ctrl+c"):
+                self._reason, self.cursor = None, None
+            elif key.name == "enter":
+                text = self._reason.text.strip()
+                self.finish(Confirmed(Answer("deny", f"the user refused this tool call: {text}" if text else "")))
+            else:
+                self._reason.key(key)
+            return True
         if key.name in ("left", "right"):
             turn = 1 if key.name == "right" else -1
             self._always = [*self._always[turn:], *self._always[:turn]]
@@ -217,17 +225,6 @@ class ConfirmDialog(DigitDialog[Confirmed]):
 
     def _choose(self, choice: DigitOption) -> None:
         self.finish(Confirmed(Answer(choice.decision), choice.kept))
-
-    def _reason_key(self, key: Key) -> bool:
-        assert self._reason is not None
-        if key.name in ("esc", "ctrl+c"):
-            self._reason, self.cursor = None, None
-        elif key.name == "enter":
-            text = self._reason.text.strip()
-            self.finish(Confirmed(Answer("deny", f"the user refused this tool call: {text}" if text else "")))
-        else:
-            self._reason.key(key)
-        return True
 
 
 def always_choices(tool: str, prefix: Sequence[str], *, of_worker: bool = False) -> list[DigitOption]:

@@ -156,9 +156,23 @@ class Dialogs:
         if dialog is None:
             return False
         if dialog.waits:
-            return self._key_of_waiting(dialog, key)
+            if key.name == "tab":
+                dialog.chosen = True
+            elif key.name in READING and not (
+                self._drafting() and key.name in ("home", "end")
+            ):  # those are the draft's
+                dialog.key(key)
+            else:
+                return False
+            self._changed()
+            return True
         if dialog.unasked and not dialog.chosen and not dialog.takes_text and key.printable:
-            return self._hold(dialog, key)
+            # A letter may be an answer, or the first of many: the next moment tells. Others begin something else.
+            if key.name not in dialog.answers:
+                return False
+            timer = asyncio.get_running_loop().call_later(ALONE_S, self._was_alone)
+            self._held = (dialog, key, timer)
+            return True
         if dialog.unasked and key.name in ("up", "down", "tab"):
             dialog.chosen = True
         self._give(dialog, key)
@@ -168,24 +182,6 @@ class Dialogs:
         if not dialog.key(key) and key.name in ("esc", "ctrl+c"):
             dialog.finish(None)
         self._changed()
-
-    def _key_of_waiting(self, dialog: Dialog[object], key: Key) -> bool:
-        if key.name == "tab":
-            dialog.chosen = True
-        elif key.name in READING and not (self._drafting() and key.name in ("home", "end")):  # those are the draft's
-            dialog.key(key)
-        else:
-            return False
-        self._changed()
-        return True
-
-    def _hold(self, dialog: Dialog[object], key: Key) -> bool:
-        """A letter may be an answer, or the first of many: the next moment tells. Others begin something else."""
-        if key.name not in dialog.answers:
-            return False
-        timer = asyncio.get_running_loop().call_later(ALONE_S, self._was_alone)
-        self._held = (dialog, key, timer)
-        return True
 
     def _was_alone(self) -> None:
         held, self._held = self._held, None

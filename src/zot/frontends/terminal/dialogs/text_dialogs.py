@@ -142,15 +142,15 @@ class Evidence:
         if self._made is None or self._made[:2] != (theme, width):
             self._made = (theme, width, self._make(theme, max(width - 4, 1)))
         shown = self._pages.show(self._made[2], max(height - 1, 1))
-        return [*("  " + row for row in shown), self._caution(theme, width)]
-
-    def _caution(self, theme: Theme, width: int) -> str:
         said: list[str] = []
         if not self._pages.whole:
             said.append(f"rows {self._pages.place} · page up/down shows the rest")
         if self._hidden:
             said.append("⟨…⟩ marks what a terminal would hide")
-        return theme.paint("warning", pad(f"  {' · '.join(said)}", width)) if said else ""
+        return [
+            *("  " + row for row in shown),
+            theme.paint("warning", pad(f"  {' · '.join(said)}", width)) if said else "",
+        ]
 
     def key(self, key: Key) -> bool:
         return self._pages.key(key)

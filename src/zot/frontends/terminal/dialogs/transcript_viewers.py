@@ -86,7 +86,9 @@ class TurnViewer(Dialog[bool]):
             return self._search_key(key)
         self._told = ""
         if key.name in ("left", "right"):
-            self._turn(1 if key.name == "right" else -1)
+            number = min(max(self._number + (1 if key.name == "right" else -1), 0), len(self._turns) - 1)
+            if number != self._number:
+                self._number, self._pages.top = number, 0
         elif key.name == "/":
             self._field = TextField()
         elif key.name in ("n", "N"):
@@ -94,17 +96,17 @@ class TurnViewer(Dialog[bool]):
         elif key.name == "ctrl+o":
             self._expanded = not self._expanded
         elif key.name == "y":
-            self._copy()
+            turn = self._turns[self._number]
+            text = "\n\n".join(
+                filter(None, (message.shown_text() for message in turn.replies if message.role == "assistant"))
+            )
+            self._copied(text)
+            self._told = "the answer is in the clipboard, if the terminal allows it"
         elif key.name == "q":
             self.finish(True)
         else:
             return self._pages.key(key)
         return True
-
-    def _turn(self, step: int) -> None:
-        number = min(max(self._number + step, 0), len(self._turns) - 1)
-        if number != self._number:
-            self._number, self._pages.top = number, 0
 
     def _search_key(self, key: Key) -> bool:
         assert self._field is not None
@@ -137,14 +139,6 @@ class TurnViewer(Dialog[bool]):
             first = 0 if step > 0 else len(self._body(self._page().columns))
         self._number = number
         self._told = f'"{self._sought}" does not occur in this conversation'
-
-    def _copy(self) -> None:
-        turn = self._turns[self._number]
-        text = "\n\n".join(
-            filter(None, (message.shown_text() for message in turn.replies if message.role == "assistant"))
-        )
-        self._copied(text)
-        self._told = "the answer is in the clipboard, if the terminal allows it"
 
 
 class ExpandedViewer(Dialog[bool]):

@@ -11,7 +11,6 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from zot.errors import ZotError
@@ -40,10 +39,18 @@ _FALLBACKS = ("nano", "vim", "vi")
 
 async def edit_outside(editor: Editor) -> None:
     """Raises ZotError, the draft untouched, when there is no editor or it failed."""
-    path = _draft_file(editor.text)
+    directory = zot_home() / "drafts"
+    make_private_dir(directory)
+    remove_older(directory, KEPT_S)  # of a zot that was killed while the editor was open
+    path = directory / f"draft-{os.urandom(4).hex()}.md"
+    with os.fdopen(create(path), "w", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(editor.text)
     try:
         command = editor_command(os.environ)
-        await _run(editor, [*command, str(path)])
+        argv = [*command, str(path)]
+        code = await editor.around.lend_terminal(argv)
+        if code:
+            raise ZotError(f"{os.path.basename(argv[0])} ended with {code}; the draft is as it was")
         text = read_whole(path).decode("utf-8", "replace")
     except OSError as error:
         raise ZotError(f"the draft could not be edited in another program: {error.strerror or error}") from error
@@ -76,23 +83,6 @@ def _words(name: str, value: str) -> list[str]:
         return shlex.split(value)
     except ValueError as error:
         raise ZotError(f"${name} cannot be read: {error}") from error
-
-
-async def _run(editor: Editor, argv: list[str]) -> None:
-    code = await editor.around.lend_terminal(argv)
-    if code:
-        raise ZotError(f"{os.path.basename(argv[0])} ended with {code}; the draft is as it was")
-
-
-def _draft_file(text: str) -> Path:
-    """A private file of our own, markdown so that editors colour it."""
-    directory = zot_home() / "drafts"
-    make_private_dir(directory)
-    remove_older(directory, KEPT_S)  # of a zot that was killed while the editor was open
-    path = directory / f"draft-{os.urandom(4).hex()}.md"
-    with os.fdopen(create(path), "w", encoding="utf-8", errors="surrogateescape") as file:
-        file.write(text)
-    return path
 
 
 __all__ = ["Editor", "EditorView", "Submitted"]

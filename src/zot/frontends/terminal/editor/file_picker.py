@@ -265,7 +265,11 @@ class FilePicker:
         key = (directory, self._ignored_too)
         if key not in self._listings:
             self._listings[key] = []
-            work = self._lister().submit(entries_of, self.root, directory, ignored_too=self._ignored_too)
+            if self._thread is None:
+                from concurrent.futures import ThreadPoolExecutor
+
+                self._thread = ThreadPoolExecutor(1, "zot-files")
+            work = self._thread.submit(entries_of, self.root, directory, ignored_too=self._ignored_too)
             try:
                 self._listings[key] = work.result(_MOMENT_S)
             except TimeoutError:
@@ -280,13 +284,6 @@ class FilePicker:
                 self._look_near(self._typed)
                 self._show()
                 self._actions.changed()
-
-    def _lister(self) -> ThreadPoolExecutor:
-        if self._thread is None:
-            from concurrent.futures import ThreadPoolExecutor
-
-            self._thread = ThreadPoolExecutor(1, "zot-files")
-        return self._thread
 
     def close(self) -> None:
         """The @ is gone; the next one starts over."""
@@ -305,14 +302,21 @@ class FilePicker:
             return False
         match key.name:
             case "enter" | "tab":
-                self._choose(chosen.value)
+                path = chosen.value
+                if self._files_only and path.endswith("/"):
+                    self._actions.retype(path)
+                else:
+                    self._actions.take(path)
             case "right":
                 if chosen.value.endswith("/") and not chosen.value.startswith(RESOURCE):
                     self._actions.retype(chosen.value)
             case "left":
                 self._actions.retype(_parent(self._typed or ""))
             case "alt+i":
-                self._toggle_ignored()
+                self._ignored_too = not self._ignored_too
+                typed = self._typed or ""
+                self.close()
+                self.update(typed, files_only=self._files_only)
             case "up" | "down" | "pageup" | "pagedown" | "ctrl+p" | "ctrl+n":
                 self._moved = True
                 return self._list.key(key)
@@ -322,18 +326,6 @@ class FilePicker:
 
     def escape(self) -> None:
         self._actions.remove()
-
-    def _choose(self, path: str) -> None:
-        if self._files_only and path.endswith("/"):
-            self._actions.retype(path)
-        else:
-            self._actions.take(path)
-
-    def _toggle_ignored(self) -> None:
-        self._ignored_too = not self._ignored_too
-        typed = self._typed or ""
-        self.close()
-        self.update(typed, files_only=self._files_only)
 
     # --- searching below
 

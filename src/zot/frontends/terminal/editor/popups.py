@@ -43,7 +43,10 @@ class HistorySearch:
 
     def key(self, key: Key) -> bool:
         if key.name in ("enter", "tab"):
-            self._finish()
+            chosen = self._list.chosen
+            self._close()
+            if chosen is not None:
+                self._take(self._entries[int(chosen.value)])
         elif key.name in ("esc", "ctrl+c", "ctrl+g"):
             self._close()
         elif key.name in ("ctrl+r", "ctrl+s"):
@@ -56,12 +59,6 @@ class HistorySearch:
 
     def escape(self) -> None:
         self._close()
-
-    def _finish(self) -> None:
-        chosen = self._list.chosen
-        self._close()
-        if chosen is not None:
-            self._take(self._entries[int(chosen.value)])
 
     def _search(self) -> None:
         """Newest first: what contains the words, or else what has their letters in order."""

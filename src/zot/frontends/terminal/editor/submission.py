@@ -71,24 +71,23 @@ def _attachments(chips: Sequence[Chip], beneath: Beneath | None) -> tuple[list[s
     images: list[ImageBlock] = []
     room = MAX_BYTES
     for path, root in paths.items():
-        data = _read(path, room, project_of(root) if root is not None else None, beneath)
+        try:
+            with (
+                reading(path, project_of(root) if root is not None else None)
+                if beneath is None
+                else beneath.reading(path) as file
+            ):
+                data = read_at_most(file, room + 1)
+        except OSError as error:
+            raise ZotError(f"{path}: cannot be attached: {reason_of(error)}") from error
+        if len(data) > room:
+            raise ZotError(f"{path}: attached files may be 1 MiB in total; attach the path with @ instead")
         room -= len(data)
         if mime := sniff(data):
             images.append(ImageBlock(mime, data))
         else:
             texts.append(_file_block(path, data))
     return texts, images
-
-
-def _read(path: Path, room: int, within: Path | None, beneath: Beneath | None) -> bytes:
-    try:
-        with reading(path, within) if beneath is None else beneath.reading(path) as file:
-            data = read_at_most(file, room + 1)
-    except OSError as error:
-        raise ZotError(f"{path}: cannot be attached: {reason_of(error)}") from error
-    if len(data) > room:
-        raise ZotError(f"{path}: attached files may be 1 MiB in total; attach the path with @ instead")
-    return data
 
 
 def _file_block(path: Path, data: bytes) -> str:

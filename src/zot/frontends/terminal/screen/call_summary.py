@@ -102,19 +102,14 @@ def subject(name: str, arguments: dict[str, Any], text: str) -> str:
     if told is None:
         told = "" if text.strip() == "{}" else text
     if name == "bash":
-        return _first_line(told.strip("\n"))
+        first, more, _ = told.strip("\n").partition("\n")
+        return one_line(first[:_GIST]) + (" …" if more else "")
     gist = one_line(told[:_GIST])
     if not _searches(name):
         return gist
     where = arguments.get("path")
     shown = f'"{gist}"' if name == "grep" and gist else gist
     return shown + (f" in {one_line(where[:_GIST])}" if isinstance(where, str) and where != "." else "")
-
-
-def _first_line(command: str) -> str:
-    """A command of several lines says that it goes on."""
-    first, more, _ = command.partition("\n")
-    return one_line(first[:_GIST]) + (" …" if more else "")
 
 
 def _searches(name: str) -> bool:

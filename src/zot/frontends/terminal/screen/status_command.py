@@ -64,17 +64,14 @@ class StatusCommand:
                     self._text = text
                     self._redraw()
                 await asyncio.sleep(_PAUSE_S)
-                await self._something()
+                every = self._conversation.settings.values.status_command_every_s
+                try:
+                    async with asyncio.timeout(every or None):
+                        await self._touched.wait()
+                except TimeoutError:
+                    pass
         finally:
             leave()
-
-    async def _something(self) -> None:
-        every = self._conversation.settings.values.status_command_every_s
-        try:
-            async with asyncio.timeout(every or None):
-                await self._touched.wait()
-        except TimeoutError:
-            pass
 
     async def _printed(self) -> str:
         """The first line with text; a failure is told in its place."""
@@ -92,7 +89,13 @@ class StatusCommand:
         workspace = self._conversation.workspace
         command = self._conversation.settings.values.status_command
         capture = OutputCapture()
-        tree, output = workspace.ask([_shell(), "-c", command], msgspec.json.encode(self._state()), "cannot be run")
+        from zot.system.files import find_program
+
+        tree, output = workspace.ask(
+            [find_program("bash") or find_program("sh") or os.path.join(os.sep, "bin", "sh"), "-c", command],
+            msgspec.json.encode(self._state()),
+            "cannot be run",
+        )
         pipe = OutputPipe(output, capture, lambda text: None)
         try:
             code = await tree.wait()
@@ -145,9 +148,3 @@ class ScriptedBar:
 
     def status(self, theme: Theme, width: int) -> list[str]:
         return self._bar.status(theme, width)
-
-
-def _shell() -> str:
-    from zot.system.files import find_program
-
-    return find_program("bash") or find_program("sh") or os.path.join(os.sep, "bin", "sh")

@@ -86,21 +86,16 @@ def change_of(name: str, arguments: dict[str, Any], result: ToolResultEvent) -> 
     if name == "edit":
         return edit_lines(str(details.get("diff", text)), details)
     if name == "write":
-        return _written(arguments, details, text)
+        if isinstance(changes := details.get("changes"), str) and changes:
+            return diff.hunks(visible(sanitize(changes)))
+        content = details.get("content", arguments.get("content"))
+        if not text.startswith("created ") or not isinstance(content, str) or not content:
+            return []
+        lines = visible(sanitize(content)).removesuffix("\n").split("\n")
+        return [diff.DiffLine("+", number, line) for number, line in enumerate(lines, 1)]
     if name not in ("read", "bash", "grep", "glob"):
         return diff.unified(visible(sanitize(text[:_CHARACTERS])).rstrip("\n")) or []
     return []
-
-
-def _written(arguments: dict[str, Any], details: dict[str, Any], text: str) -> list[diff.DiffLine]:
-    """The difference to what was there, or all of a file that was not."""
-    if isinstance(changes := details.get("changes"), str) and changes:
-        return diff.hunks(visible(sanitize(changes)))
-    content = details.get("content", arguments.get("content"))
-    if not text.startswith("created ") or not isinstance(content, str) or not content:
-        return []
-    lines = visible(sanitize(content)).removesuffix("\n").split("\n")
-    return [diff.DiffLine("+", number, line) for number, line in enumerate(lines, 1)]
 
 
 def edit_lines(changes: str, details: dict[str, Any]) -> list[diff.DiffLine]:

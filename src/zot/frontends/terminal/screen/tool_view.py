@@ -78,7 +78,8 @@ class ToolView:
     def ends(self, result: ToolResultEvent) -> None:
         self.result, self.running = result, False
         self._seconds = time.monotonic() - self._running_since if self._running_since else 0.0
-        if not _stopped(result):
+        # A call that was cancelled has no output in its result: what was on the screen stays there.
+        if not (result.is_error and result.content == STOPPED.content):
             self._output = ""  # the result has it all
 
     # --- rows
@@ -192,11 +193,6 @@ class ToolView:
 def _fits(head: Head, painter: Painter, width: int) -> bool:
     """Whether a head is shown without a cut."""
     return cells(head_row(painter.theme, head, _ENDLESS)) <= width - 2
-
-
-def _stopped(result: ToolResultEvent) -> bool:
-    """A call that was cancelled has no output in its result: what was on the screen stays there."""
-    return result.is_error and result.content == STOPPED.content
 
 
 # Neighbouring reads and searches are one line: `● Read a.py, b.py · searched "total"`. A run is shown once it is

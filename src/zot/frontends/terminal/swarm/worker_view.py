@@ -272,7 +272,13 @@ class WorkerView(Dialog[Act]):
         self._told = ""
         self._desk.status.clear()
         if self._typing and key.name not in ("pageup", "pagedown"):
-            return self._typing_key(key)
+            if self._editor.popup_key(key):
+                return True
+            if key.name in ("esc", "ctrl+c"):
+                if key.name == "ctrl+c" or not self._editor.escape():
+                    self._typing = False
+                return True
+            return self._editor.key(key) or True
         if key.name == "i":
             self._typing = True
         elif key.name == "q":
@@ -290,15 +296,6 @@ class WorkerView(Dialog[Act]):
         else:
             return False
         return True
-
-    def _typing_key(self, key: Key) -> bool:
-        if self._editor.popup_key(key):
-            return True
-        if key.name in ("esc", "ctrl+c"):
-            if key.name == "ctrl+c" or not self._editor.escape():
-                self._typing = False
-            return True
-        return self._editor.key(key) or True
 
     # --- what is done in place
 

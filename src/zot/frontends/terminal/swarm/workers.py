@@ -101,12 +101,13 @@ class Workers:
 
     def tool_ended(self) -> None:
         """The model may have started workers by it."""
-        if self._model_started_some() and (self._service is None or not self._service.is_connected):
-            self._desk.spawn(self._look())
-
-    def _model_started_some(self) -> bool:
         feature = cast("SwarmFeature | None", self._conversation.features.named("swarm"))
-        return feature is not None and feature.agents is not None
+        if (
+            feature is not None
+            and feature.agents is not None
+            and (self._service is None or not self._service.is_connected)
+        ):
+            self._desk.spawn(self._look())
 
     async def _look(self) -> None:
         """Listen, if somebody looks after workers of this conversation."""
@@ -261,7 +262,11 @@ class Workers:
         if not self.is_own(info):
             return
         if before is not None and before.status != info.status and not self.shown:
-            self._tell(before, info)
+            from zot.frontends.terminal.swarm.worker_summary import news
+
+            said = news(before, info)
+            if said is not None:
+                self._notes.add("swarm", *said)
         self._heed_question(info)
 
     def _last_word(self, id: str) -> float:
@@ -270,13 +275,6 @@ class Workers:
             return (self._conversation.home / "swarm" / "agents" / id / "events.jsonl").stat().st_mtime
         except OSError:
             return time.time()
-
-    def _tell(self, before: WorkerInfo, info: WorkerInfo) -> None:
-        from zot.frontends.terminal.swarm.worker_summary import news
-
-        said = news(before, info)
-        if said is not None:
-            self._notes.add("swarm", *said)
 
     def _heed_question(self, info: WorkerInfo) -> None:
         """Somebody has to answer it, here unless it is done elsewhere."""
