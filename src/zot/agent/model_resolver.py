@@ -299,7 +299,10 @@ class _Resolver:
             return self._typed_model(provider)
         if query.remembered_model and provider.id == canonical_id(query.remembered_provider, self.providers):
             return self._known(provider, query.remembered_model) or self._forgotten_model(provider)
-        if self.stored_model and self._setting_applies(provider):
+        stored = canonical_id(self.settings.values.provider, self.providers) or DEFAULT_PROVIDER
+        if self.stored_model and (
+            stored == provider.id or self.catalog.find(self.stored_model, provider.id) is not None
+        ):
             return self._known(provider, self.stored_model) or self._stale_model(provider, origin)
         return self._default_model(provider)
 
@@ -330,11 +333,6 @@ class _Resolver:
         default = self._default_model(provider)
         self.notices.append(f'the session\'s model "{self.query.remembered_model}" is unknown; using {default.id}')
         return default
-
-    def _setting_applies(self, provider: Provider) -> bool:
-        """The stored model goes with the stored provider; with another one only if that one has it."""
-        stored = canonical_id(self.settings.values.provider, self.providers) or DEFAULT_PROVIDER
-        return stored == provider.id or self.catalog.find(self.stored_model, provider.id) is not None
 
     def _stale_model(self, provider: Provider, origin: _Origin) -> Model:
         """The default in place of a stored model the provider does not have."""

@@ -89,19 +89,14 @@ class LoopGuard:
             if held:
                 _interrupt(frame)
         elif self._keys is not None and self._keys.held:
-            self._press(frame)
-
-    def _press(self, frame: FrameType | None) -> None:
-        """esc and ctrl+c interrupt; ctrl+c when that did not help for long ends the mode."""
-        assert self._keys is not None
-        self._keys.held = False
-        names = self._keys.take()
-        if "ctrl+c" not in names and "esc" not in names:
-            return
-        before, self._pressed_at = self._pressed_at, time.monotonic()
-        if "ctrl+c" in names and self._pressed_at - before < _TOGETHER_S:
-            self._end(EXIT_CODES[signal.SIGINT])
-        _interrupt(frame)
+            self._keys.held = False
+            names = self._keys.take()
+            if "ctrl+c" not in names and "esc" not in names:
+                return
+            before, self._pressed_at = self._pressed_at, time.monotonic()
+            if "ctrl+c" in names and self._pressed_at - before < _TOGETHER_S:
+                self._end(EXIT_CODES[signal.SIGINT])
+            _interrupt(frame)
 
 
 def _interrupt(frame: FrameType | None) -> None:

@@ -65,7 +65,10 @@ class Arguments:
         """A required list of objects; a JSON string holding one is taken for it."""
         value: Any = self._values.get(field)
         if isinstance(value, str):
-            value = self._decoded(field, value)
+            try:
+                value = msgspec.json.decode(value)
+            except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+                raise self.error(f"'{field}' must be a list of objects") from error
         items: Any = [value] if isinstance(value, dict) else value
         if not isinstance(items, list) or not items:
             raise self.error(f"'{field}' is required: a list with at least one object")
@@ -78,12 +81,6 @@ class Arguments:
         if not isinstance(item, dict):
             raise self.error(f"'{field}' item {number} must be an object")
         return Arguments(f"{self._tool}: {field} {number}", item)
-
-    def _decoded(self, field: str, value: str) -> Any:
-        try:
-            return msgspec.json.decode(value)
-        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            raise self.error(f"'{field}' must be a list of objects") from error
 
 
 def _integral(value: Any) -> int | None:

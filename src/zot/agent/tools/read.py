@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -51,7 +50,16 @@ class ReadTool(WorkspaceTool):
             window = await _window(fd, first, limit)
         if b"\0" in window.data:
             raise ToolError(f"read: {shown}: holds binary data in these lines and cannot be shown as text")
-        return _text(path, first, window)
+        details = {
+            "path": str(path),
+            "start_line": first,
+            "lines_truncated": window.cut_by_lines,
+            "bytes_truncated": window.cut_by_bytes,
+            "total_lines": window.total_lines,
+        }
+        text = window.data.decode("utf-8", "replace")
+        end = "" if not text or text.endswith("\n") else "\n"
+        return text_result(f"{text}{end}{_notes(first, window)}", details=details)
 
 
 async def _window(fd: int, first: int, limit: int) -> Window:
@@ -77,19 +85,6 @@ def _image(fd: int, kind: str, shown: str) -> ToolResult:
     os.lseek(fd, 0, os.SEEK_SET)
     with os.fdopen(fd, "rb", closefd=False) as file:
         return ToolResult((ImageBlock(kind, file.read(MAX_IMAGE_BYTES)),))
-
-
-def _text(path: Path, first: int, window: Window) -> ToolResult:
-    details = {
-        "path": str(path),
-        "start_line": first,
-        "lines_truncated": window.cut_by_lines,
-        "bytes_truncated": window.cut_by_bytes,
-        "total_lines": window.total_lines,
-    }
-    text = window.data.decode("utf-8", "replace")
-    end = "" if not text or text.endswith("\n") else "\n"
-    return text_result(f"{text}{end}{_notes(first, window)}", details=details)
 
 
 def _notes(first: int, window: Window) -> str:

@@ -147,7 +147,15 @@ class _ConditionReader:
                 self._keep(word)
                 self._at += 1
             elif sign in "<>" and self._text[self._at + 1 : self._at + 2] != "(":
-                self._redirection(word, depth)
+                while word and word[-1].isdigit():
+                    word.pop()
+                while self._text[self._at : self._at + 1] in tuple("<>&|-"):
+                    self._at += 1
+                while self._text[self._at : self._at + 1] in tuple(" \t"):
+                    self._at += 1
+                while self._at < len(self._text) and self._text[self._at] not in " \t\n;|&()<>`":
+                    self._piece(depth)
+                word.append(" ")
             else:
                 word.append(self._piece(depth))
         if end:
@@ -189,18 +197,6 @@ class _ConditionReader:
 
     def _skip(self) -> None:
         self._at += 1
-
-    def _redirection(self, word: list[str], depth: int) -> None:
-        """Where to and from is no part of the command."""
-        while word and word[-1].isdigit():
-            word.pop()
-        while self._text[self._at : self._at + 1] in tuple("<>&|-"):
-            self._at += 1
-        while self._text[self._at : self._at + 1] in tuple(" \t"):
-            self._at += 1
-        while self._at < len(self._text) and self._text[self._at] not in " \t\n;|&()<>`":
-            self._piece(depth)
-        word.append(" ")
 
 
 # --- paths

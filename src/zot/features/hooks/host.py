@@ -200,7 +200,11 @@ class HookHost:
             answer = answer_of(hook, ran)
         if answer.message:
             self._tell(answer.message)
-        self._tell_unheeded(source, answer)
+        new = [name for name in answer.unheeded if name not in self._told]
+        if new:
+            self._told.update(new)
+            which = f"the {answer.hook.event} hook {_short(answer.hook.line())}"
+            self._tell(f"{which} of {source.name}: zot has no {', '.join(new)}")
         if not answer.failure:
             return answer
         what = f"the {hook.event} hook {_short(hook.line())} of {source.name}: {answer.failure}"
@@ -221,13 +225,6 @@ class HookHost:
                 self.conversation.steer(said)
                 return
         self._start_context = "\n\n".join(filter(None, (self._start_context, said)))
-
-    def _tell_unheeded(self, source: HookSource, answer: HookDecision) -> None:
-        new = [name for name in answer.unheeded if name not in self._told]
-        if new:
-            self._told.update(new)
-            hook = answer.hook
-            self._tell(f"the {hook.event} hook {_short(hook.line())} of {source.name}: zot has no {', '.join(new)}")
 
     def _changed(self, source: HookSource, hook: Hook) -> str:
         """A script of the hook that is not what was trusted; empty while all are."""

@@ -110,7 +110,12 @@ class OutsideAccess:
             if self._never.issuperset(offer.wishes):
                 return None, f"[jailed: this wanted {wanted}, outside. The user does not want to be asked. {_NOTHING}]"
             if not self._questions.can_ask(offer.kind):
-                self._mention(offer.wishes)
+                for wish in offer.wishes:
+                    if wish not in self._mentioned:
+                        self._mentioned.add(wish)
+                        self._told(
+                            f"jail: refused: a tool wanted {wish}; nobody can be asked about what is outside here"
+                        )
                 return None, f"[jailed: this wanted {wanted}, outside. Nobody can be asked here. {_NOTHING}]"
             match await self._questions.ask(offer, on_failure=self._report_failure):
                 case "once":
@@ -126,12 +131,6 @@ class OutsideAccess:
 
     def _report_failure(self, reason: str) -> None:
         self._told(f"jail: asking about what is outside failed: {reason}")
-
-    def _mention(self, wishes: Sequence[Wish]) -> None:
-        for wish in wishes:
-            if wish not in self._mentioned:
-                self._mentioned.add(wish)
-                self._told(f"jail: refused: a tool wanted {wish}; nobody can be asked about what is outside here")
 
 
 class OfferingTool(LazyTool):

@@ -72,7 +72,18 @@ class RecordingFeature(Feature):
 def _recording_boundary(services: Services) -> Boundary:
     file = _file(services.config.record, "--record", services, lambda text: None)
     recorder = Recorder(Journal(file))
-    recorder.put("header", **_header(services, file.started))
+    environ = {name: value for name in _SURROUNDINGS if (value := os.environ.get(name))}
+    recorder.put(
+        "header",
+        format=FORMAT,
+        **versions(),
+        argv=public_argv(services.config.argv),
+        cwd=str(services.workspace.cwd),
+        home=str(services.home),
+        environ=environ,
+        # Recorded times are seconds since the start; the clock gives the date.
+        clock={"wall": time.time(), "monotonic": file.started, "zone": time.strftime("%z")},
+    )
     return RecordingBoundary(recorder)
 
 
@@ -83,20 +94,6 @@ def versions() -> dict[str, str]:
         "zot": __version__,
         "python": sys.version.split()[0],
         "platform": f"{system.sysname} {system.release} {system.machine}",
-    }
-
-
-def _header(services: Services, started: float) -> dict[str, Any]:
-    """What ran, where and when; the clock lets times be told apart from seconds since the beginning."""
-    environ = {name: value for name in _SURROUNDINGS if (value := os.environ.get(name))}
-    return {
-        "format": FORMAT,
-        **versions(),
-        "argv": public_argv(services.config.argv),
-        "cwd": str(services.workspace.cwd),
-        "home": str(services.home),
-        "environ": environ,
-        "clock": {"wall": time.time(), "monotonic": started, "zone": time.strftime("%z")},
     }
 
 

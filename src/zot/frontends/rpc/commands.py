@@ -26,7 +26,6 @@ from zot.wire import rpc_frames as wire
 from zot.wire.ops import AnyOp
 
 if TYPE_CHECKING:
-    from zot.frontends.rpc.extension_commands import ExtensionCommands
     from zot.frontends.rpc.permits import Permits
     from zot.frontends.rpc.swarm_commands import SwarmCommands
     from zot.frontends.rpc.writer import Writer
@@ -59,7 +58,13 @@ class RpcCommands:
         self._writer = writer
         self._permits: Permits | None = None
         self._swarm: SwarmCommands | None = None
-        self._extensions = _extension_commands(conversation, queue, surface, tasks)
+        host = extension_host(conversation)
+        if host is None:
+            self._extensions = None
+        else:
+            from zot.frontends.rpc.extension_commands import ExtensionCommands
+
+            self._extensions = ExtensionCommands(host, queue, surface, tasks)
         self._doers: dict[type, Callable[[Any, Reply], Any]] = {
             wire.Ping: self._ping,
             wire.Hello: self._hello,
@@ -257,18 +262,6 @@ class RpcCommands:
     ) -> None:
         if capability not in self._announced:
             raise UsageError(f'announce the capability "{capability}" in hello first')
-
-
-def _extension_commands(
-    conversation: Conversation, queue: WorkQueue, surface: RpcSurface, tasks: asyncio.TaskGroup
-) -> ExtensionCommands | None:
-    """Imported only where extensions run: most servers have none."""
-    host = extension_host(conversation)
-    if host is None:
-        return None
-    from zot.frontends.rpc.extension_commands import ExtensionCommands
-
-    return ExtensionCommands(host, queue, surface, tasks)
 
 
 _PONG = wire.Pong()

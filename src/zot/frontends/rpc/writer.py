@@ -79,20 +79,18 @@ class Writer:
         self._unblocked = (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and os.get_blocking(fd)
         if self._unblocked:
             os.set_blocking(fd, False)
-        self._hang_up = self._watch_for_hang_up()
-
-    def _watch_for_hang_up(self) -> select.epoll | None:
-        """A reader that goes away is noticed at once, not at the next write: nothing is asked but that it is there."""
         if not hasattr(select, "epoll"):
-            return None
-        epoll = select.epoll()
-        try:
-            epoll.register(self._fd, 0)
-            self._loop.add_reader(epoll.fileno(), self._hung_up)
-        except OSError:  # a file or a device: nobody can go away
-            epoll.close()
-            return None
-        return epoll
+            self._hang_up = None
+        else:
+            epoll = select.epoll()
+            try:
+                epoll.register(self._fd, 0)
+                self._loop.add_reader(epoll.fileno(), self._hung_up)
+            except OSError:  # a file or a device: nobody can go away
+                epoll.close()
+                self._hang_up = None
+            else:
+                self._hang_up = epoll
 
     def _hung_up(self) -> None:
         self._stop_watching_for_hang_up()

@@ -211,7 +211,9 @@ def panel_rows(theme: Theme, lines: tuple[str, ...], width: int) -> tuple[list[s
         marker = _SELECTED.match(visible(clean))
         if marker:
             selected = len(rows)
-            rows += _selected_rows(theme, visible(clean), width)
+            text = visible(clean)
+            made = wrap(text, width, _indent(text) + "  ")  # the marker stands on the first row alone
+            rows += [theme.selected(row.replace("\u200b", ""), width) for row in made]
         else:
             rows += [
                 _ticks(theme, row)
@@ -222,12 +224,6 @@ def panel_rows(theme: Theme, lines: tuple[str, ...], width: int) -> tuple[list[s
                 )
             ]
     return rows, selected
-
-
-def _selected_rows(theme: Theme, line: str, width: int) -> list[str]:
-    """Full-width; the marker stands on the first row alone."""
-    rows = wrap(line, width, _indent(line) + "  ")
-    return [theme.selected(row.replace("\u200b", ""), width) for row in rows]
 
 
 def _indent(line: str) -> str:

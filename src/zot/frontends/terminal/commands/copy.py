@@ -38,7 +38,9 @@ async def run(context: CommandContext, arguments: str) -> None:
     if not how:
         raise ZotError("nothing here takes a text into the clipboard; install wl-clipboard, xclip or xsel")
     doubt = "" if how.startswith("by ") else ", if it allows that"
-    context.status.ok(f"copied {found.name} {how}{doubt}: {_size(text)}")
+    lines = text.count("\n") + 1
+    size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
+    context.status.ok(f"copied {found.name} {how}{doubt}: {size}")
 
 
 async def copied(context: CommandContext, text: str) -> tuple[str, str]:
@@ -95,8 +97,3 @@ def _blocks_of(answers: list[str]) -> list[tuple[str, str]]:
             if found:
                 return found
     return []
-
-
-def _size(text: str) -> str:
-    lines = text.count("\n") + 1
-    return f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"

@@ -28,7 +28,14 @@ _NONE = "nothing runs in the background; !command & starts something"
 async def run(context: CommandContext, arguments: str) -> None:
     """``stop N`` and ``stop all`` need no list."""
     if arguments:
-        await _stop_named(context, arguments)
+        verb, _, which = arguments.partition(" ")
+        if verb.lower() not in ("stop", "kill") or not (which.strip() == "all" or which.strip().isdecimal()):
+            raise UsageError("/jobs shows what runs in the background; /jobs stop N and /jobs stop all end it")
+        living = context.conversation.workspace.jobs.living()
+        chosen = [job for job in living if which.strip() in ("all", str(job.number))]
+        if not chosen:
+            raise ZotError(f"there is no job {which.strip()}" if living else _NONE)
+        await _stop(context, chosen)
         return
 
     number = 0
@@ -50,17 +57,6 @@ def complete(context: CommandContext, typed: str) -> list[Choice]:
     living = context.conversation.workspace.jobs.living()
     rows = [Choice(f"stop {job.number}", f"stop {job.number}", one_line(job.command)) for job in living]
     return [*rows, Choice("stop all", "stop all", "end everything in the background")] if rows else []
-
-
-async def _stop_named(context: CommandContext, arguments: str) -> None:
-    verb, _, which = arguments.partition(" ")
-    if verb.lower() not in ("stop", "kill") or not (which.strip() == "all" or which.strip().isdecimal()):
-        raise UsageError("/jobs shows what runs in the background; /jobs stop N and /jobs stop all end it")
-    living = context.conversation.workspace.jobs.living()
-    chosen = [job for job in living if which.strip() in ("all", str(job.number))]
-    if not chosen:
-        raise ZotError(f"there is no job {which.strip()}" if living else _NONE)
-    await _stop(context, chosen)
 
 
 async def _stop(context: CommandContext, chosen: list[Job]) -> None:

@@ -21,7 +21,7 @@ from zot.features.login.key_login import (
     providers_with_logins,
     try_key,
 )
-from zot.features.login.login_list import KINDS, LoginRow, all_logins
+from zot.features.login.login_list import KINDS, all_logins
 from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.dialogs.dialog import Dialog, Dialogs
 from zot.tui.keys import Key
@@ -83,11 +83,25 @@ async def _what(context: CommandContext, typed: str) -> tuple[str, Provider | No
     """What was typed, or what is chosen: method first, then provider."""
     providers = providers_with_logins(context.conversation.catalog)
     if typed:
-        return "key", _typed(context, typed)
+        from zot.features.login.key_login import named_provider
+
+        try:
+            provider = named_provider(context.conversation.catalog, typed)
+        except NotThere as error:
+            raise ZotError(str(error)) from error
+        return "key", provider
     conversation = context.conversation
     values = conversation.settings.values
     found = all_logins(conversation.catalog, conversation.auth, os.environ, values.api_key_command)
-    known = {login.provider: _words(login) for login in found if login.in_use}
+    known = {
+        login.provider: (
+            login.where
+            if login.source == "env"
+            else KINDS[login.kind] + (f" ({login.account})" if login.account not in ("", "default") else "")
+        )
+        for login in found
+        if login.in_use
+    }
     method = await context.dialogs.ask(_method_picker(known))
     if method is None:
         return "", None
@@ -99,15 +113,6 @@ async def _what(context: CommandContext, typed: str) -> tuple[str, Provider | No
     if method == "subscription" and not _has_client(providers[chosen]):
         return "key", providers[chosen] if await _rather_a_key(context, providers[chosen]) else None
     return method, providers[chosen]
-
-
-def _typed(context: CommandContext, typed: str) -> Provider:
-    from zot.features.login.key_login import named_provider
-
-    try:
-        return named_provider(context.conversation.catalog, typed)
-    except NotThere as error:
-        raise ZotError(str(error)) from error
 
 
 def _has_client(provider: Provider) -> bool:
@@ -148,12 +153,6 @@ async def _use(context: CommandContext, provider: Provider, account: str) -> Non
     await context.end_turn("/login")
     context.conversation.auth.use(provider.id, account)
     await _switch(context, provider, account)
-
-
-def _words(login: LoginRow) -> str:
-    if login.source == "env":
-        return login.where
-    return KINDS[login.kind] + (f" ({login.account})" if login.account not in ("", "default") else "")
 
 
 def _method_picker(known: dict[str, str]) -> Picker:

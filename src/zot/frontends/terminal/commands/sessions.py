@@ -26,7 +26,16 @@ async def run(context: CommandContext, arguments: str) -> None:
             if act.kind == "rename":
                 await _rename(context.conversation, Path(act.path), act.title)
             elif act.kind == "delete" and await _sure(context, act):
-                await _delete(context.conversation, Path(act.path))
+                conversation = context.conversation
+                path = Path(act.path)
+                if conversation.present.session_file == str(path):
+                    raise ZotError("you are in this session; begin another one with /new, then it can be deleted")
+                session = await conversation.sessions.load(path)
+                try:
+                    session.delete()
+                except OSError as error:
+                    session.close()
+                    raise ZotError(f"cannot delete {path}: {error.strerror}") from error
                 context.status.ok("deleted")
         except ZotError as error:
             context.status.error(str(error))
@@ -79,18 +88,6 @@ async def _rename(conversation: Conversation, path: Path, title: str) -> None:
         session.close()
 
 
-async def _delete(conversation: Conversation, path: Path) -> None:
-    """Under its lock, so that nobody loses what they are writing."""
-    if conversation.present.session_file == str(path):
-        raise ZotError("you are in this session; begin another one with /new, then it can be deleted")
-    session = await conversation.sessions.load(path)
-    try:
-        session.delete()
-    except OSError as error:
-        session.close()
-        raise ZotError(f"cannot delete {path}: {error.strerror}") from error
-
-
 async def switch_session(context: CommandContext, path: Path) -> None:
     """Continue a stored conversation: it is shown, and its own model is used where possible."""
     if context.conversation.present.session_file == str(path):
@@ -121,10 +118,6 @@ async def show_session(context: CommandContext, session: Session) -> None:
     context.status.ok(f"resumed: {len(session.messages)} messages")
     for repair in session.repairs:
         transcript.diagnose(repair)
-    await _restore_model(context, session)
-
-
-async def _restore_model(context: CommandContext, session: Session) -> None:
     conversation, present = context.conversation, context.conversation.present
     wanted = (session.meta.provider, session.meta.model)
     if not all(wanted) or wanted == (present.provider, present.model):

@@ -65,7 +65,16 @@ async def _act(context: CommandContext, act: Act) -> None:
         case "read":
             await _read(context, id)
         case "prompt":
-            await _prompt(context, id)
+            from zot.frontends.terminal.swarm.message_editor import Composer
+            from zot.wire.rpc_frames import Image
+
+            name = _named(context, id).name
+            title, told = f"more for {spelled(name)}", "what the worker is to do next"
+            typed = await context.dialogs.ask(Composer(title, context.editor.around, told))
+            if typed is not None:
+                images = tuple(Image(mime_type=image.mime_type, data=image.data) for image in typed.images)
+                await context.swarm.service.send(id, typed.text, images)
+                context.status.ok(f"sent to {name}")
         case "diff":
             await _diff(context, id)
         case "merge":
@@ -168,19 +177,6 @@ async def _read(context: CommandContext, typed: str, *, typing: bool = False) ->
 
 async def _attach(context: CommandContext, typed: str) -> None:
     await _read(context, typed, typing=True)
-
-
-async def _prompt(context: CommandContext, id: str) -> None:
-    from zot.frontends.terminal.swarm.message_editor import Composer
-    from zot.wire.rpc_frames import Image
-
-    name = _named(context, id).name
-    title, told = f"more for {spelled(name)}", "what the worker is to do next"
-    typed = await context.dialogs.ask(Composer(title, context.editor.around, told))
-    if typed is not None:
-        images = tuple(Image(mime_type=image.mime_type, data=image.data) for image in typed.images)
-        await context.swarm.service.send(id, typed.text, images)
-        context.status.ok(f"sent to {name}")
 
 
 async def _send(context: CommandContext, rest: str) -> None:
@@ -309,7 +305,15 @@ async def _merge_as(context: CommandContext, command: SwarmMerge, name: str) -> 
         mending = merged.mending or await _offer_repair(context, merged, command, name)
         context.status.ok(f"{name} mends {', '.join(mending)} in its own tree; merge it again when it is done")
         return
-    context.status.ok(_merged_words(merged, command, name))
+    if command.how == "patch":
+        words = f"wrote {merged.patch}" if merged.patch else f"{name} has changed nothing"
+    elif not merged.files:
+        words = f"{name} has nothing that {merged.into} does not have"
+    else:
+        count = f"{len(merged.files)} file{'s' * (len(merged.files) != 1)}"
+        how = "with a merge commit" if command.how == "no-ff" else "not committed"
+        words = f"merged {name} into {merged.into}: {count}, {how}"
+    context.status.ok(words)
 
 
 async def _offer_repair(
@@ -326,16 +330,6 @@ async def _offer_repair(
     mending = await context.swarm.service.repair(command.worker, command.into)
     await context.swarm.watch()
     return mending
-
-
-def _merged_words(merged: SwarmMerged, command: SwarmMerge, name: str) -> str:
-    if command.how == "patch":
-        return f"wrote {merged.patch}" if merged.patch else f"{name} has changed nothing"
-    if not merged.files:
-        return f"{name} has nothing that {merged.into} does not have"
-    count = f"{len(merged.files)} file{'s' * (len(merged.files) != 1)}"
-    how = "with a merge commit" if command.how == "no-ff" else "not committed"
-    return f"merged {name} into {merged.into}: {count}, {how}"
 
 
 # --- who is meant

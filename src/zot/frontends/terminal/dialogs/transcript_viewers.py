@@ -54,7 +54,14 @@ class TurnViewer(Dialog[bool]):
         body = self.rows(theme, width, max(height - 2, 1))
         body += [""] * (max(height - 2, 1) - len(body))
         title = f"turn {self._number + 1} of {len(self._turns)} · {self._pages.place}"
-        return [titled_rule(theme, title, width), *body, self._foot(theme, width, height)]
+        if self._field is None:
+            self.cursor = None
+            foot = theme.paint("muted", cut(f"  {self._told or _TURN_KEYS}", width))
+        else:
+            line, column = self._field.line(theme, max(width - 4, 1))
+            self.cursor = (height - 1, column + 4)
+            foot = f"  {theme.paint('prompt', '/')} {line}"
+        return [titled_rule(theme, title, width), *body, foot]
 
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
         shown = self._pages.show(self._body(width), height)
@@ -63,14 +70,6 @@ class TurnViewer(Dialog[bool]):
     def _marked(self, theme: Theme, row: str, width: int) -> str:
         found = self._sought and self._sought in visible(row).lower()
         return theme.selected(visible(row), width) if found else cut(row, width)
-
-    def _foot(self, theme: Theme, width: int, height: int) -> str:
-        if self._field is None:
-            self.cursor = None
-            return theme.paint("muted", cut(f"  {self._told or _TURN_KEYS}", width))
-        line, column = self._field.line(theme, max(width - 4, 1))
-        self.cursor = (height - 1, column + 4)
-        return f"  {theme.paint('prompt', '/')} {line}"
 
     def _body(self, width: int) -> list[str]:
         page, turn = self._page(), self._turns[self._number]

@@ -65,7 +65,10 @@ async def edit_outside(editor: Editor) -> None:
 def editor_command(environ: Mapping[str, str]) -> list[str]:
     """``$VISUAL``, ``$EDITOR``, or an editor that is installed; the first word is an absolute path."""
     for name in ("VISUAL", "EDITOR"):
-        words = _words(name, environ.get(name, ""))
+        try:
+            words = shlex.split(environ.get(name, ""))
+        except ValueError as error:
+            raise ZotError(f"${name} cannot be read: {error}") from error
         if not words:
             continue
         program = words[0] if os.path.isabs(words[0]) else find_program(words[0])
@@ -76,13 +79,6 @@ def editor_command(environ: Mapping[str, str]) -> list[str]:
     if found is None:
         raise ZotError("there is no editor: set $VISUAL or $EDITOR to one")
     return [found]
-
-
-def _words(name: str, value: str) -> list[str]:
-    try:
-        return shlex.split(value)
-    except ValueError as error:
-        raise ZotError(f"${name} cannot be read: {error}") from error
 
 
 __all__ = ["Editor", "EditorView", "Submitted"]
@@ -329,17 +325,12 @@ class Editor:
     def popup(self, theme: Theme, width: int, height: int) -> list[str]:
         return self._popups.lines(theme, width, height)
 
-    def _mark(self) -> str:
-        """What stands before the text; it tells vi's mode."""
-        if self.vi is None or not self.vi.normal:
-            return "▌ "
-        return f"{self.vi.selecting or ':'} "
-
     def view(self, theme: Theme, width: int, height: int, *, placeholder: str = "") -> EditorView:
         """At most ``height`` rows around the cursor; ``placeholder`` stands where there is no text yet."""
         self.editing.width = max(width - 3, 1)
         window = self._scroll.window(self.buffer, self.editing.width, max(height, 1))
-        prompt = theme.paint("prompt", self._mark())
+        mark = "▌ " if self.vi is None or not self.vi.normal else f"{self.vi.selecting or ':'} "
+        prompt = theme.paint("prompt", mark)
         selected = self.vi.selection if self.vi is not None else None
         lines: list[str] = []
         for number, first, last in window.rows:

@@ -143,22 +143,19 @@ class _Listing:
         *whole, self._rest = (self._rest + chunk).split(b"\0")
         for raw in whole:
             path = os.fsdecode(raw.removeprefix(b"./"))
-            self._add_directories(path.rpartition("/")[0])
+            directory = path.rpartition("/")[0]
+            missing: list[str] = []
+            while directory not in self._directories:
+                missing.append(directory)
+                directory = directory.rpartition("/")[0]
+            for above in reversed(missing):  # a tree may be a thousand deep
+                self._directories.add(above)
+                self._append(f"{above}/")
             self._append(path)
 
     def _append(self, path: str) -> None:
         self.paths.append(path)
         self.lower.append(path.lower())
-
-    def _add_directories(self, directory: str) -> None:
-        """Those above it too, the outermost first; a tree may be a thousand deep."""
-        missing: list[str] = []
-        while directory not in self._directories:
-            missing.append(directory)
-            directory = directory.rpartition("/")[0]
-        for path in reversed(missing):
-            self._directories.add(path)
-            self._append(f"{path}/")
 
 
 class PathMatcher:

@@ -81,33 +81,20 @@ def _in_place(
 
 def _existing(word: str) -> str:
     """The path a word means, if it looks like one and exists; otherwise an empty string."""
-    path = _unescaped(word)
+    path = word[1:-1] if len(word) > 1 and word[0] == word[-1] and word[0] in "'\"" else re.sub(r"\\(.)", r"\1", word)
     if path.startswith("file://"):
-        path = _of_address(path)
-    elif not _looks_absolute(path) or _SHELL & set(path):
+        from urllib.parse import unquote, urlsplit  # only a dropped address needs it
+
+        try:
+            parts = urlsplit(path)
+        except ValueError:
+            path = ""
+        else:
+            path = unquote(parts.path) if parts.netloc in ("", "localhost") else ""
+    elif not (path[:1] in ("/", "~") and any(c in "/." for c in path[1:])) or _SHELL & set(path):
         return ""
     path = os.path.expanduser(path)
     try:
         return path if path.startswith("/") and os.path.lexists(path) else ""
     except ValueError:
         return ""
-
-
-def _looks_absolute(path: str) -> bool:
-    return path[:1] in ("/", "~") and any(c in "/." for c in path[1:])
-
-
-def _unescaped(word: str) -> str:
-    if len(word) > 1 and word[0] == word[-1] and word[0] in "'\"":
-        return word[1:-1]
-    return re.sub(r"\\(.)", r"\1", word)
-
-
-def _of_address(address: str) -> str:
-    from urllib.parse import unquote, urlsplit  # only a dropped address needs it
-
-    try:
-        parts = urlsplit(address)
-    except ValueError:
-        return ""
-    return unquote(parts.path) if parts.netloc in ("", "localhost") else ""

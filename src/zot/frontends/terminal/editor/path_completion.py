@@ -115,7 +115,12 @@ def completions(root: Path, buffer: TextBuffer, typed: str) -> list[str]:
     directory, name = parted(typed.removeprefix("!").replace("\\ ", " ") if _is_shell(buffer) else typed)
     if name in ("~", ".."):
         return [f"{typed}/"]
-    found = without_hidden(_entries(root, directory), name)
+    work = _lister().submit(entries_of, root, directory, ignored_too=True)
+    try:
+        entries = work.result(_MOMENT_S)
+    except TimeoutError:  # pressing tab again asks again
+        entries = []
+    found = without_hidden(entries, name)
     exact = [path for path in found if name_of(path).startswith(name)]
     loose = [path for path in found if name_of(path).lower().startswith(name.lower())]
     return [path.replace(" ", "\\ ") for path in exact or loose] if _is_shell(buffer) else exact or loose
@@ -130,14 +135,6 @@ def common(paths: Sequence[str]) -> str:
 
 def _is_shell(buffer: TextBuffer) -> bool:
     return buffer.lines[0][:1] == ["!"]
-
-
-def _entries(root: Path, directory: str) -> list[str]:
-    work = _lister().submit(entries_of, root, directory, ignored_too=True)
-    try:
-        return work.result(_MOMENT_S)
-    except TimeoutError:  # pressing tab again asks again
-        return []
 
 
 @cache

@@ -188,16 +188,13 @@ class Popups:
                 self._picker.close()
             return None
         if self._picker is None or self._picker.root != self._editor.around.cwd:
-            self._picker = self._new_picker()
+            from zot.frontends.terminal.editor.file_picker import FilePicker, PickerActions
+
+            around = self._editor.around
+            actions = PickerActions(self._retype, self._take, lambda: self._put([]), around.changed, around.spawn)
+            self._picker = FilePicker(around.cwd, actions, around.resources)
         self._picker.update(self._mention.typed, files_only=self._mention.content)
         return self._picker
-
-    def _new_picker(self) -> FilePicker:
-        from zot.frontends.terminal.editor.file_picker import FilePicker, PickerActions
-
-        around = self._editor.around
-        actions = PickerActions(self._retype, self._take, lambda: self._put([]), around.changed, around.spawn)
-        return FilePicker(around.cwd, actions, around.resources)
 
     def _retype(self, typed: str) -> None:
         mark = "!@" if self._mention is not None and self._mention.content else "@"

@@ -103,18 +103,15 @@ class SlashPopup:
         self._actions.clear()
 
     def lines(self, theme: Theme, width: int, height: int) -> list[str]:
-        hint = self._hint()
+        if self._guessed and not self._moved:
+            hint = "↑↓ choose · tab or enter completes · esc clears"
+        elif self._completing is not None and not self._moved:
+            hint = "↑↓ choose · tab completes · esc clears"
+        else:
+            hint = "↑↓ choose · tab completes · enter runs · esc clears"
         if height < _WITH_HINT or cells(hint) > width - 2:
             return self._list.lines(theme, width, min(height, ROWS))
         return [*self._list.lines(theme, width, min(height - 1, ROWS)), theme.paint("muted", f"  {hint}")]
-
-    def _hint(self) -> str:
-        """What enter does depends on what is known of the choice."""
-        if self._guessed and not self._moved:
-            return "↑↓ choose · tab or enter completes · esc clears"
-        if self._completing is not None and not self._moved:
-            return "↑↓ choose · tab completes · esc clears"
-        return "↑↓ choose · tab completes · enter runs · esc clears"
 
 
 def _named(commands: Sequence[SlashCommand], name: str) -> SlashCommand | None:

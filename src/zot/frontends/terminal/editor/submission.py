@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -86,17 +85,13 @@ def _attachments(chips: Sequence[Chip], beneath: Beneath | None) -> tuple[list[s
         if mime := sniff(data):
             images.append(ImageBlock(mime, data))
         else:
-            texts.append(_file_block(path, data))
+            try:
+                text = data.decode("utf-8-sig")
+            except UnicodeDecodeError as error:
+                raise ZotError(f"{path}: neither UTF-8 text nor an image; attach the path with @ instead") from error
+            name = str(path).replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+            texts.append(f'<file path="{name}">\n{text}{"" if text.endswith(chr(10)) else chr(10)}</file>')
     return texts, images
-
-
-def _file_block(path: Path, data: bytes) -> str:
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ZotError(f"{path}: neither UTF-8 text nor an image; attach the path with @ instead") from error
-    name = str(path).replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
-    return f'<file path="{name}">\n{text}{"" if text.endswith(chr(10)) else chr(10)}</file>'
 
 
 def image_file(path: str, beneath: Beneath | None = None) -> ImageBlock | None:

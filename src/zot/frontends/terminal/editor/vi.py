@@ -347,7 +347,14 @@ class ViKeys:
             case "v" | "V":
                 self.selecting, self._anchor = name, cursor
             case ".":
-                self._again()
+                count = self._counts[0]
+                self._forget()
+                with self._repeat.replaying(count) as keys:
+                    for key in keys:
+                        if key.name == "esc":
+                            self.escape()
+                        else:
+                            self._editor.key(key)
             case "~":
                 self._swap_case(cursor, Position(cursor.line, min(cursor.column + self._count, len(buffer.line))))
             case "J":
@@ -380,16 +387,6 @@ class ViKeys:
             case _:
                 pass
         self.normal = False
-
-    def _again(self) -> None:
-        count = self._counts[0]
-        self._forget()
-        with self._repeat.replaying(count) as keys:
-            for key in keys:
-                if key.name == "esc":
-                    self.escape()
-                else:
-                    self._editor.key(key)
 
     def _swap_case(self, start: Position, end: Position) -> None:
         units = self._buffer.units(start, end)

@@ -156,23 +156,19 @@ def outcome(
         return (("interrupted", "muted"),)
     text = text_of(result)
     if name == "bash" and state != "refused":
-        return _of_bash(text, arguments, state, asked=asked)
+        told = read_bash(text, str(arguments.get("command", "")))
+        parts: list[Words] = []
+        if told.timed_out:
+            return ((f"timed out after {told.timed_out.removesuffix('s')} s", "error"),)
+        if told.exit_code:
+            parts.append((f"exit {told.exit_code}", "error" if state == "failed" else "muted"))
+        if took := duration_of(told.took):
+            parts.append((took, "muted"))
+        if state == "done" and not asked:
+            parts += _gist_of(told.output)
+        return tuple(parts)
     took = [(spelled, "muted")] if (spelled := duration(seconds)) else []
     return (*(_of_success(name, text, result.details or {}) if state == "done" else ()), *took)
-
-
-def _of_bash(text: str, arguments: dict[str, Any], state: str, *, asked: bool) -> tuple[Words, ...]:
-    told = read_bash(text, str(arguments.get("command", "")))
-    parts: list[Words] = []
-    if told.timed_out:
-        return ((f"timed out after {told.timed_out.removesuffix('s')} s", "error"),)
-    if told.exit_code:
-        parts.append((f"exit {told.exit_code}", "error" if state == "failed" else "muted"))
-    if took := duration_of(told.took):
-        parts.append((took, "muted"))
-    if state == "done" and not asked:
-        parts += _gist_of(told.output)
-    return tuple(parts)
 
 
 def _of_success(name: str, text: str, details: dict[str, Any]) -> list[Words]:

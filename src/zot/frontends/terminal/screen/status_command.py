@@ -59,7 +59,13 @@ class StatusCommand:
         try:
             while True:
                 self._touched.clear()
-                text = await self._printed()
+                try:
+                    async with asyncio.timeout(LIMIT_S):
+                        text = await self._output()
+                except TimeoutError:
+                    text = f"status_command: no answer within {LIMIT_S:g} s"
+                except ToolError as error:
+                    text = f"status_command: {error}"
                 if text != self._text:
                     self._text = text
                     self._redraw()
@@ -72,16 +78,6 @@ class StatusCommand:
                     pass
         finally:
             leave()
-
-    async def _printed(self) -> str:
-        """The first line with text; a failure is told in its place."""
-        try:
-            async with asyncio.timeout(LIMIT_S):
-                return await self._output()
-        except TimeoutError:
-            return f"status_command: no answer within {LIMIT_S:g} s"
-        except ToolError as error:
-            return f"status_command: {error}"
 
     async def _output(self) -> str:
         from zot.agent.tools.bash_output import OutputCapture, OutputPipe

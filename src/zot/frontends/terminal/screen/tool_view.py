@@ -148,9 +148,26 @@ class ToolView:
         self, result: ToolResultEvent, arguments: dict[str, Any], painter: Painter, width: int, *, expanded: bool
     ) -> list[str]:
         theme, inner = painter.theme, body_width(width)
-        head = self._ended_head(result, arguments)
-        body = self._kept_rows(painter, inner)
-        line = self._failure(result, arguments)
+        outcome = call_summary.outcome(self.name, arguments, result, self._seconds, asked=self.asked_for)
+        head = self._head(
+            self.state,
+            "Created"
+            if self.name == "write" and call_summary.text_of(result).startswith("created ")
+            else call_summary.verb(self.name, self.state),
+            arguments,
+            outcome,
+        )
+        changes = tool_output.change_of(self.name, arguments, result)
+        head = msgspec.structs.replace(head, changed=counted(changes)) if changes else head
+        if not self._output:
+            body = []
+        else:
+            rows = tool_output.output_rows(self._output, painter.theme, inner)
+            body = tool_output.folded(painter.theme, rows, tool_output.FAILED_ROWS, tail=True)
+        if self.state not in ("failed", "refused") or (self.name == "bash" and self.state == "failed"):
+            line = ""
+        else:
+            line = call_summary.failure_line(self.name, arguments, call_summary.text_of(result))
         if line and _fits(told := self._with_failure(head, line), painter, width):
             head = told
         elif expanded:
@@ -161,33 +178,9 @@ class ToolView:
             body = [*tool_output.argument_rows(self._text, theme, inner), *body]
         return call_rows(theme, head, body, width)
 
-    def _ended_head(self, result: ToolResultEvent, arguments: dict[str, Any]) -> Head:
-        outcome = call_summary.outcome(self.name, arguments, result, self._seconds, asked=self.asked_for)
-        head = self._head(self.state, self._verb(result), arguments, outcome)
-        changes = tool_output.change_of(self.name, arguments, result)
-        return msgspec.structs.replace(head, changed=counted(changes)) if changes else head
-
-    def _verb(self, result: ToolResultEvent) -> str:
-        if self.name == "write" and call_summary.text_of(result).startswith("created "):
-            return "Created"
-        return call_summary.verb(self.name, self.state)
-
-    def _failure(self, result: ToolResultEvent, arguments: dict[str, Any]) -> str:
-        """Why it failed or was refused, where one line tells it; a command's output says that itself."""
-        if self.state not in ("failed", "refused") or (self.name == "bash" and self.state == "failed"):
-            return ""
-        return call_summary.failure_line(self.name, arguments, call_summary.text_of(result))
-
     def _with_failure(self, head: Head, line: str) -> Head:
         role = "error" if self.state == "failed" else "warning"
         return msgspec.structs.replace(head, outcome=((line, role), *head.outcome))
-
-    def _kept_rows(self, painter: Painter, inner: int) -> list[str]:
-        """What a call that was cancelled had shown: its result does not have it."""
-        if not self._output:
-            return []
-        rows = tool_output.output_rows(self._output, painter.theme, inner)
-        return tool_output.folded(painter.theme, rows, tool_output.FAILED_ROWS, tail=True)
 
 
 def _fits(head: Head, painter: Painter, width: int) -> bool:

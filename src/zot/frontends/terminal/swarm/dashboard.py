@@ -91,7 +91,17 @@ class SwarmList(Dialog[Act]):
 
     def lines(self, theme: Theme, width: int, height: int) -> list[str]:
         listed = self._workers.listed()
-        self.title = _title(listed, len(self._workers.known) - len(listed), everyone=self._workers.everyone)
+        others = len(self._workers.known) - len(listed)
+        everyone = self._workers.everyone
+        at_work = sum(info.status in ("queued", "running") for info in listed)
+        waiting = sum(info.status == "waiting" for info in listed)
+        spent = sum(info.usage.cost_usd for info in listed)
+        living = sum(info.status in LIVE for info in listed)
+        parts = [f"{at_work} of {len(listed)} at work" if living else f"{len(listed)} ended"] if listed else []
+        parts += [f"{waiting} wait{'s' * (waiting == 1)} for you"] if waiting else []
+        parts += [worker_summary.money(spent)] if spent else []
+        parts += [f"a: {others} of other conversations"] if others else ["a: only these"] if everyone else []
+        self.title = " · ".join(["swarm, all of it" if everyone else "swarm", *parts])
         self.hint = _HINT if cells(_HINT) <= width - 4 else _SHORT
         lines = super().lines(theme, width, height)
         if self._status.text and self.body_at > 1:
@@ -104,7 +114,12 @@ class SwarmList(Dialog[Act]):
         if not listed:
             return [theme.paint("muted", cut(f"  {self._none()}", width))]
         place = self._place(listed)
-        about = self._about(theme, listed[place], width)
+        info = listed[place]
+        facts = worker_summary.facts(info, self._workers.stats.get(info.id), self._workers.rested.get(info.id, 0.0))
+        task = cut(f"  › {one_line(info.task[:1000])}", width)
+        notes = [cut(f"    note: {one_line('; '.join(info.notes))}", width)] if info.notes else []
+        about = ["", theme.paint("fg", task), theme.paint("muted", cut(f"    {facts}", width))]
+        about = [*about, *(theme.paint("warning", note) for note in notes)]
         about = about if height > len(about) + 2 else []
         room = max(min(height - len(about), _MOST), 1)
         first, last = window(len(listed), place, room)
@@ -134,14 +149,6 @@ class SwarmList(Dialog[Act]):
             worker_summary.doing(info),
         )
 
-    def _about(self, theme: Theme, info: WorkerInfo, width: int) -> list[str]:
-        """The task, every figure, and what its tree does not have."""
-        facts = worker_summary.facts(info, self._workers.stats.get(info.id), self._workers.rested.get(info.id, 0.0))
-        task = cut(f"  › {one_line(info.task[:1000])}", width)
-        notes = [cut(f"    note: {one_line('; '.join(info.notes))}", width)] if info.notes else []
-        about = ["", theme.paint("fg", task), theme.paint("muted", cut(f"    {facts}", width))]
-        return [*about, *(theme.paint("warning", note) for note in notes)]
-
     # --- keys
 
     def key(self, key: Key) -> bool:
@@ -162,19 +169,6 @@ class SwarmList(Dialog[Act]):
         else:
             return False
         return True
-
-
-def _title(listed: Sequence[WorkerInfo], others: int, *, everyone: bool) -> str:
-    """Who is at work, what all of them cost, and that there are others."""
-    at_work = sum(info.status in ("queued", "running") for info in listed)
-    waiting = sum(info.status == "waiting" for info in listed)
-    spent = sum(info.usage.cost_usd for info in listed)
-    living = sum(info.status in LIVE for info in listed)
-    parts = [f"{at_work} of {len(listed)} at work" if living else f"{len(listed)} ended"] if listed else []
-    parts += [f"{waiting} wait{'s' * (waiting == 1)} for you"] if waiting else []
-    parts += [worker_summary.money(spent)] if spent else []
-    parts += [f"a: {others} of other conversations"] if others else ["a: only these"] if everyone else []
-    return " · ".join(["swarm, all of it" if everyone else "swarm", *parts])
 
 
 def _painted(shown: Sequence[_Cells], theme: Theme, width: int, selected: int) -> list[str]:

@@ -54,18 +54,16 @@ class Questions:
             new = [request for request in asked if request.request_id not in self._answered]
             if not new:
                 return
-            await self._ask(new[0])
-
-    async def _ask(self, request: ApprovalRequest) -> None:
-        self._answered.add(request.request_id)
-        decision, reason = await self._decision(request)
-        self._answering = True
-        try:
-            approval = SwarmApprove(worker=self.worker.id, request_id=request.request_id, decision=decision)
-            with suppress(ZotError):  # it was answered elsewhere, or the worker has ended: the next one tells
-                await self._service.approve(msgspec.structs.replace(approval, reason=reason))
-        finally:
-            self._answering = False
+            request = new[0]
+            self._answered.add(request.request_id)
+            decision, reason = await self._decision(request)
+            self._answering = True
+            try:
+                approval = SwarmApprove(worker=self.worker.id, request_id=request.request_id, decision=decision)
+                with suppress(ZotError):  # it was answered elsewhere, or the worker has ended: the next one tells
+                    await self._service.approve(msgspec.structs.replace(approval, reason=reason))
+            finally:
+                self._answering = False
 
     async def _decision(self, request: ApprovalRequest) -> tuple[Any, str]:
         arguments = msgspec.json.encode(request.args).decode()

@@ -267,17 +267,6 @@ class Workers:
             said = news(before, info)
             if said is not None:
                 self._notes.add("swarm", *said)
-        self._heed_question(info)
-
-    def _last_word(self, id: str) -> float:
-        """When one that nobody here has watched said the last thing."""
-        try:
-            return (self._conversation.home / "swarm" / "agents" / id / "events.jsonl").stat().st_mtime
-        except OSError:
-            return time.time()
-
-    def _heed_question(self, info: WorkerInfo) -> None:
-        """Somebody has to answer it, here unless it is done elsewhere."""
         from zot.features.questions import question_queue
         from zot.frontends.terminal.swarm.worker_questions import Questions
 
@@ -288,6 +277,13 @@ class Workers:
             questions.task = self._desk.spawn(self._ask(questions))
         elif info.status != "waiting" and asked is not None:
             asked.withdraw()
+
+    def _last_word(self, id: str) -> float:
+        """When one that nobody here has watched said the last thing."""
+        try:
+            return (self._conversation.home / "swarm" / "agents" / id / "events.jsonl").stat().st_mtime
+        except OSError:
+            return time.time()
 
     async def _ask(self, questions: Any) -> None:
         id = questions.worker.id
