@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from zot.agent.extension_ui import Surface
+from zot.agent.config import Surface
 from zot.features.extensions.child import ExtensionChild
 from zot.features.extensions.nested_calls import NestedCalls
 from zot.features.extensions.registry import NameRegistry

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
@@ -16,7 +16,8 @@ from typing import Any
 
 import msgspec
 
-from zot.errors import UsageError
+from zot import errors
+from zot.errors import ProviderError, UsageError, ZotError
 from zot.system.checksummed_lines import seal_all
 from zot.system.safe_open import open_to_replace
 
@@ -159,10 +160,40 @@ def encoded(type: str, t: float, fields: dict[str, Any]) -> bytes:
 def plain(value: Any) -> Any:
     """What msgspec does not know: errors, paths, and whatever a tool put into its details."""
     if isinstance(value, BaseException):
-        from zot.features.recording.told_errors import fields_of  # few runs have one
-
         return fields_of(value)
     return str(value)
 
 
 _encoder = msgspec.json.Encoder(enc_hook=plain)
+
+
+# --- errors as data and back: a replay depends on an error's class and fields
+
+_PROVIDER_FIELDS = ("provider", "status", "code", "body", "retryable")
+
+
+def fields_of(error: BaseException) -> dict[str, Any]:
+    """Its class by name, its text, and what somebody may branch on."""
+    fields: dict[str, Any] = {"kind": type(error).__name__, "text": str(error)}
+    if isinstance(error, ProviderError):
+        return fields | {name: getattr(error, name) for name in _PROVIDER_FIELDS}
+    if isinstance(error, OSError):
+        return fields | {
+            "errno": error.errno,
+            "strerror": error.strerror,
+            "filename": None if error.filename is None else str(error.filename),
+        }
+    return fields
+
+
+def error_of(fields: Mapping[str, Any]) -> Exception:
+    """An error of the same class, or of one with the same name where it is not zot's own."""
+    kind, text = str(fields.get("kind", "")), str(fields.get("text", ""))
+    known = getattr(errors, kind, None)
+    if isinstance(known, type) and issubclass(known, ProviderError):
+        return known(text, **{name: fields[name] for name in _PROVIDER_FIELDS if name in fields})
+    if isinstance(known, type) and issubclass(known, ZotError):
+        return known(text)
+    if fields.get("errno"):
+        return OSError(fields["errno"], fields.get("strerror"), fields.get("filename"))
+    return type(kind or "Exception", (Exception,), {})(text)

@@ -20,7 +20,7 @@ from zot.features.conversation_state import conversation_state
 from zot.features.lookup import budget, extension_host, mcp_host
 from zot.frontends.pending_questions import ClientPermissions, PendingQuestions
 from zot.frontends.prompt_queue import Work, WorkQueue
-from zot.frontends.rpc.extension_ui import RpcSurface
+from zot.frontends.rpc.extension_ui import ExtensionCommands, RpcSurface
 from zot.frontends.rpc.writer import Reply, answer
 from zot.wire import rpc_frames as wire
 from zot.wire.ops import AnyOp
@@ -59,12 +59,7 @@ class RpcCommands:
         self._permits: Permits | None = None
         self._swarm: SwarmCommands | None = None
         host = extension_host(conversation)
-        if host is None:
-            self._extensions = None
-        else:
-            from zot.frontends.rpc.extension_commands import ExtensionCommands
-
-            self._extensions = ExtensionCommands(host, queue, surface, tasks)
+        self._extensions = None if host is None else ExtensionCommands(host, queue, surface, tasks)
         self._doers: dict[type, Callable[[Any, Reply], Any]] = {
             wire.Ping: self._ping,
             wire.Hello: self._hello,

@@ -52,7 +52,7 @@ class QuestionHost:
         return question.denial() if answer is None else answer
 
     async def _outside(self, question: OutsideRequest) -> str | None:
-        from zot.frontends.terminal.dialogs.outside_access import OutsideDialog
+        from zot.frontends.terminal.dialogs.confirm import OutsideDialog
 
         return await self._dialogs.ask(OutsideDialog(question, self._desk.painter, self._confirmations))
 

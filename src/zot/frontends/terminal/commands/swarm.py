@@ -65,7 +65,7 @@ async def _act(context: CommandContext, act: Act) -> None:
         case "read":
             await _read(context, id)
         case "prompt":
-            from zot.frontends.terminal.swarm.message_editor import Composer
+            from zot.frontends.terminal.swarm.worker_view import Composer
             from zot.wire.rpc_frames import Image
 
             name = _named(context, id).name
@@ -117,7 +117,7 @@ async def _start(context: CommandContext, order: SwarmStart) -> None:
 
 
 async def _compose(context: CommandContext) -> None:
-    from zot.frontends.terminal.swarm.message_editor import Composer
+    from zot.frontends.terminal.swarm.worker_view import Composer
 
     told = "what a worker is to do; --model M before it chooses the model"
     typed = await context.dialogs.ask(Composer("a new worker", context.editor.around, told))

@@ -17,9 +17,8 @@ from zot.errors import ZotError
 from zot.frontends.terminal.editor.chips import Chip, ChipMaker, expanded, paste_spans, recognised
 from zot.frontends.terminal.editor.edit_keys import BINDINGS, Editing
 from zot.frontends.terminal.editor.editor_host import Surroundings
-from zot.frontends.terminal.editor.paste import clean, pasted
 from zot.frontends.terminal.editor.popups import Popups
-from zot.frontends.terminal.editor.submission import Submitted, image_file, submission
+from zot.frontends.terminal.editor.submission import Submitted, clean, image_file, pasted, submission
 from zot.provider.messages import ImageBlock
 from zot.system.files import find_program, make_private_dir, zot_home
 from zot.system.safe_open import create, read_whole
