@@ -1,8 +1,5 @@
-"""What a run was asked to be: one frozen configuration, built by the command line and by the SDK alike.
-
-``RunConfig`` is data and never changes; ``FrontEnd`` is what lives outside the agent and works with it. Nothing here
-reads a file or the environment: ``build`` does.
-"""
+"""The frozen configuration of a run (``RunConfig``), created by the command line and the SDK, and the front end's
+part of a conversation (``FrontEnd``). Nothing here reads a file or the environment."""
 
 from __future__ import annotations
 

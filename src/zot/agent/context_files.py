@@ -1,10 +1,5 @@
-"""AGENTS.md: what a person or a project wants every agent to know.
-
-The global file comes first, then one per directory from the root of the file system down to the working directory,
-so that the nearest speaks last. CLAUDE.md is read only in a directory without AGENTS.md. It is text, not code:
-nobody is asked, but a file that is cut, damaged, unreadable, planted by a stranger or a link out of its project is
-reported once.
-"""
+"""Loads AGENTS.md: the global file first, then one per directory from the root to the working directory; CLAUDE.md
+only where AGENTS.md is missing. Truncated, damaged, unreadable or foreign files are reported once."""
 
 from __future__ import annotations
 

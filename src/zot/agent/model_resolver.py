@@ -1,10 +1,5 @@
-"""Which provider, model, address and credential a run uses; decided here and nowhere else.
-
-What was typed wins over what a resumed session remembers, that over the settings, those over the defaults. Something
-typed wrong is an error. Something stale in a session or in the settings falls back, and each fallback is exactly
-one notice; a default nobody asked for gives way without one. ``resolve`` reads files, may run a key command and may
-repair a stale setting; it opens no connection.
-"""
+"""Resolves provider, model, address and credential of a run: typed values, then the resumed session, settings,
+defaults. Wrong typed values are errors; stale ones fall back with one notice. It opens no connection."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""What the conversations of one run share: configuration, home, settings, models, credentials, connections, workspace.
-
-``build`` creates it once; a side conversation uses the same object, so pool, limits and policy are the same for every
-agent of the run. It knows no feature.
-"""
+"""What the conversations of one run share: configuration, settings, models, credentials, connections, workspace. It
+knows no feature."""
 
 from __future__ import annotations
 

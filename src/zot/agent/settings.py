@@ -1,9 +1,5 @@
-"""``config.json``: every setting zot knows, with its type, default and meaning in one table (``Values``).
-
-A wrong value costs that key alone and one line in ``problems``; of a guard it is the strict one. Saving changes only
-the named keys, keeps unknown ones, and never overwrites a file that could not be parsed: the first save moves it to
-``config.json.bad``.
-"""
+"""``config.json``: every setting with its type, default and meaning (``Values``). A wrong value costs only its key (a
+guard becomes strict); saving keeps unknown keys and moves an unparsable file to ``config.json.bad``."""
 
 from __future__ import annotations
 

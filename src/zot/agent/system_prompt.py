@@ -1,10 +1,5 @@
-"""The system prompt of a session, built once and byte-identical while the tool set stays the same; a deferred tool that
-is activated joins the tools of a request, not this text.
-
-Order: identity (or the custom text in its place), tool summary, appended texts, context files, the sections of features
-(skills, then the jail), footer; one blank line between them. The date is that of the session's start, so that providers
-can cache the text. A feature may put a short prompt in its place, for small models.
-"""
+"""The system prompt of a session, byte-identical while the tool set stays the same, so that providers can cache it.
+Order: identity or custom text, tool summary, appended texts, context files, sections of features, footer."""
 
 from __future__ import annotations
 

@@ -1,10 +1,6 @@
-"""What a headless run has to do with the world: piped input, ``zot:`` lines on stderr, answers on stdout, and signals.
-
-Every line is made safe for a terminal. A reader that went away ends the process quietly (exit 141); a reader that is
-slow blocks a write, and a signal that arrives meanwhile still ends the run: the first one aborts it, a second one ends
-the process at once. A signal also ends a run whose event loop is held by something: that is interrupted, and if it goes
-on, the process ends all the same.
-"""
+"""The process around a headless run: piped input, ``zot:`` lines on stderr, answers on stdout, signals. The first
+signal aborts the run, the second ends the process, also while a slow reader blocks a write or a callback blocks the
+loop."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""The index of the documentation that ships inside the package.
-
-``index.md`` has one line per page, ``- [topic](file): what it is about``. ``check_index`` compares it with the pages.
-Decision records are for contributors and are not topics.
-"""
+"""The index of the packaged documentation: ``index.md`` has one line per page, ``- [topic](file): what it is
+about``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""The report of ``zot doctor``, ``/doctor`` and ``zot report``: this installation, its settings, and all problems.
-
-It opens no connection, runs no key command and no untrusted program, and changes no setting.
-"""
+"""The report of ``zot doctor``, ``/doctor`` and ``zot report``. It opens no connection, runs no key command and no
+untrusted program, and changes no setting."""
 
 from __future__ import annotations
 

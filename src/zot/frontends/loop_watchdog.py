@@ -1,9 +1,5 @@
-"""Signals, esc and ctrl+c reach an event loop that something holds: what holds it is interrupted, or the process ends.
-
-A signal is heard between two instructions, wherever they are. If the loop does not turn within a moment, ``LoopHeld``
-is raised in the callback that holds it; if that does not help either, the last resort ends the process. Keys that wait
-while the loop does not turn are noticed by a thread that sleeps as long as nothing is typed.
-"""
+"""Interrupts callbacks that block the event loop, so that signals, esc and ctrl+c work. Signals raise ``LoopHeld`` in
+the blocking callback, or end the process; a thread watches for keys that wait."""
 
 from __future__ import annotations
 

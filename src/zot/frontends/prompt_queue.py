@@ -1,8 +1,5 @@
-"""Prompts and compactions, one at a time, in the order they came; each is answered when its turn comes.
-
-``busy`` is true from the moment a command is taken until its last event is written; that event is held back until
-the agent is idle, so that a client that has seen it may clear or switch at once.
-"""
+"""Runs prompts and compactions one at a time, in order. The last event of each is sent when the agent is idle, so
+that a client that has seen it can clear or switch at once."""
 
 from __future__ import annotations
 

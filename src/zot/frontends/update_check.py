@@ -1,9 +1,5 @@
-"""Is there a newer zot, and what is new in this one? Asked only of a release feed the user configured, never otherwise.
-
-A request takes four seconds at most and fails in silence: a missing feed (``update_url``) must never be in anybody's
-way. A newer version that was found is remembered for twelve hours. What is new is shown once after an upgrade: the
-first launch ever only records the version, and a text that cannot be fetched is tried again at the next launch.
-"""
+"""Looks for a newer zot and for the changes of this one, only if the user configured a release feed (``update_url``).
+Requests take at most four seconds and fail silently; a found version is cached for twelve hours."""
 
 from __future__ import annotations
 

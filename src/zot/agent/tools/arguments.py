@@ -1,8 +1,5 @@
-"""The arguments of a call as models really send them: read leniently where the meaning is plain.
-
-Integers may come as integral floats or numeric strings, booleans as words, null means absent. Everything else that
-does not fit raises ToolError naming the field, which the model can act on.
-"""
+"""Reads the arguments of a call leniently: numeric strings, integral floats, booleans as words, null as absent.
+Anything else that does not fit raises ToolError with the field's name."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""The bash tool: one command in a shell of its own, which never outlives its limits.
-
-The command runs in its own session with empty input. A timeout or a cancelled call ends its whole process tree.
-Children it leaves in the background do not hold up the result; they are named, live on, and die with the agent.
-"""
+"""The bash tool: one command in its own session with empty input. A timeout or a cancelled call ends its process
+tree; background children are named in the result and end with the agent."""
 
 from __future__ import annotations
 

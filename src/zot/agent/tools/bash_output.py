@@ -1,12 +1,5 @@
-"""A command's output: read as it comes, its head and tail kept, and all of it in a private file once that is not all.
-
-A line that is drawn again and again (a progress bar) is kept as it was last, as a terminal would show it; the file has
-it all.
-
-Memory stays within a few times the cap however much a command writes; the file is opened only when the cap is
-passed (or when a background child goes on writing) and is bounded too. It has a name once somebody is told of it, and
-is then kept for a week.
-"""
+"""Captures a command's output in bounded memory: head and tail, and a private file with everything once the cap is
+passed. A redrawn line (a progress bar) is stored as it was last; a named file lives for a week."""
 
 from __future__ import annotations
 

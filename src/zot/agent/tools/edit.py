@@ -1,8 +1,5 @@
-"""The edit tool: replaces exact pieces of a text file, all of them or none.
-
-Every edit must match the file as it was exactly once, so edits never see each other's output; all their faults are
-told at once, with what helps to get them right. What was not named stays as it is, byte for byte.
-"""
+"""The edit tool: replaces exact pieces of a text file, all of them or none. Each edit must match the original file
+exactly once; all mistakes are reported together."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""The difference an edit made, built from the spans that are known to have changed: linear in the file.
-
-Rows are `` line`` for context, ``-line`` and ``+line`` for changes and ``...`` for skipped runs, three lines of
-context around each change. ``Hunk`` carries the true line numbers for a screen.
-"""
+"""The diff of an edit, built from its known spans: `` line``, ``-line``, ``+line`` and ``...`` rows with three lines
+of context; ``Hunk`` has the line numbers."""
 
 from __future__ import annotations
 

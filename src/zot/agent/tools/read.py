@@ -1,8 +1,4 @@
-"""The read tool: a window of a text file as it is, or an image.
-
-The caps apply to the window, not to the file, so that every line of a file of any size can be reached; it is read in
-one pass and constant memory.
-"""
+"""The read tool: a window of a text file of any size, in one pass and constant memory, or an image."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
-"""The search of a machine without ripgrep: run as a program of its own, it says what ``rg`` would say.
-
-A process, because a hostile regular expression can only be stopped by killing it, and because a large tree must
-not slow the agent. Standard library only, started with ``-I -S``: a few milliseconds. Rows are
-``path NUL line : text`` (``-`` for context), ``--`` between groups; with ``files`` just paths and NULs.
-"""
+"""The search without ripgrep, with ``rg``'s output: ``path NUL line : text`` (``-`` for context), ``--`` between
+groups. A process of standard library only, since a hostile regular expression can only be stopped by killing it."""
 
 from __future__ import annotations
 

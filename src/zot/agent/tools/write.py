@@ -1,7 +1,4 @@
-"""The write tool: a file gets exactly the bytes given, all at once; missing directories are made.
-
-What it replaces is told to screens as a difference; the model knows what it wrote.
-"""
+"""The write tool: writes a file atomically and creates missing directories; screens get the diff."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Calls as Claude Code's hooks know them, and what a hook makes of one in zot's words: both ways, nothing lost.
-
-An ``edit`` with several replacements is one ``Edit`` whose texts are joined, so that whoever looks for something in
-them finds it; its ``edits`` has each. What a hook changed and zot cannot express is refused, not guessed.
-"""
+"""Converts tool calls and hook decisions between zot's and Claude Code's formats. An ``edit`` with several
+replacements is one ``Edit`` with joined texts; a change that zot cannot express is refused."""
 
 from __future__ import annotations
 

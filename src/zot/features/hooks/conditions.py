@@ -1,8 +1,5 @@
-"""Whether a call fits the ``if`` of a hook: one permission rule in Claude Code's words, such as ``Bash(git *)``.
-
-A condition saves processes and guards nothing, so whatever cannot be told for certain fits: a rule that is none, a
-command no reader can take apart, a part of it that only a shell could know.
-"""
+"""Matches a call with the ``if`` of a hook, one permission rule such as ``Bash(git *)``. A condition only saves
+processes, so everything uncertain matches."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""One hook's process: given a JSON object, heard up to a limit, ended with all it started when its time is over.
-
-What it writes beyond the limit is read and dropped, so that it neither blocks nor fills the memory. What it leaves in
-the background lives on until zot ends, and holds nothing up.
-"""
+"""One hook's process: JSON on stdin, output up to a limit, killed with its children after its timeout. Background
+children live until zot ends."""
 
 from __future__ import annotations
 

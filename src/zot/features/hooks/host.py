@@ -1,8 +1,5 @@
-"""Who runs a conversation's hooks: finds those an event is for, asks them side by side, and tells what went wrong.
-
-Only trusted ones are here. A script that changed since it was trusted does not run, and a call it would have seen is
-refused: otherwise whoever may write a file could switch a guard off. With the jail, hooks run in it.
-"""
+"""Runs a conversation's hooks: selects those of an event, asks them in parallel, reports failures. Only trusted hooks
+run; if a script changed since then, it does not run and its call is denied."""
 
 from __future__ import annotations
 

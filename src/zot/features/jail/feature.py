@@ -1,8 +1,6 @@
-"""The jail of a conversation: set up by flags and settings, entered and left by the user, and what may leave it.
-
-Only the launcher's flags, the user's own settings and the keyboard reach this: no project file, model, extension or
-program that drives zot. When the jail changes, every feature restarts what it runs, or the change is refused.
-"""
+"""The jail of a conversation: set by flags and settings, entered and left by the user. No project file, model,
+extension or controlling program reaches it; when it changes, every feature restarts its processes, or the change is
+refused."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
-"""``--approve outside``: a call that failed because of the jail is put to a person, with exactly what it wanted.
-
-*once* runs that one call again with it, *session* keeps it, *never* stops the asking; whatever else happens, or nobody
-there to ask, leaves the call refused and says so. Nothing but the answer widens a jail: no text of a command does, and
-what is shown is what is allowed.
-"""
+"""``--approve outside``: asks the user about a path or host that a jailed call needs. *once* runs the call again with
+it, *session* remembers it, *never* stops the questions; without an answer the call stays denied."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Private files of JSON lines that grow while zot runs: traces, line by line, and recordings, some lines at a time.
-
-Mode 0600; a full disk ends the file, never the run, and is reported once. What zot knows to be a secret is taken out of
-every line before it is written.
-"""
+"""Private files (0600) of JSON lines that grow while zot runs: traces and recordings. Known secrets are removed from
+every line; a full disk ends the file, never the run."""
 
 from __future__ import annotations
 

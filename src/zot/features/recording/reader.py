@@ -1,8 +1,5 @@
-"""A recording read again: its lines, and what is wrong with the file, by line.
-
-Whatever the file is, the answer is a recording that may end early, or one ConfigError: a newer format, something that
-is no recording, or more than anybody records.
-"""
+"""Reads a recording: its lines, and by line what is wrong. A damaged file is a recording that ends early; a newer
+format, another kind of file or too large a file is a ConfigError."""
 
 from __future__ import annotations
 
@@ -65,11 +62,6 @@ def read_recording(path: str | os.PathLike[str]) -> Recording:
             return _read(os.fspath(path), read_sealed(file))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from error
-
-
-def is_recording(beginning: bytes) -> bool:
-    """Whether a file that begins like this is meant to be one."""
-    return beginning.startswith(b'{"type":"header"')
 
 
 def _read(path: str, found: Iterator[SealedLine]) -> Recording:

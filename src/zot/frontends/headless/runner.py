@@ -1,7 +1,4 @@
-"""One prompt without a screen: what ``-p``, ``--json`` and ``--stream`` share.
-
-Set up, run, close: the session is on disk and every child process gone before the exit code is returned.
-"""
+"""Runs one prompt without a screen, for ``-p``, ``--json`` and ``--stream``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""What each command does: one method per command, returning the response's data.
-
-Prompts, compactions and extension commands answer later, when their turn comes or the extension has answered; all
-others are done when the method returns. A command that cannot be done raises ZotError or ValueError with the reason.
-"""
+"""Carries out RPC commands: one method per command, which returns the response's data or ``LATER``. A command that
+cannot be carried out raises ZotError or ValueError with the reason."""
 
 from __future__ import annotations
 

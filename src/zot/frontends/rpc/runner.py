@@ -1,7 +1,4 @@
-"""``zot rpc``: build the agent, serve one client on stdin and stdout, leave nothing behind.
-
-The early door answers pings until the server is ready to read, extensions included.
-"""
+"""``zot rpc``: builds the agent and serves one client on stdin and stdout."""
 
 from __future__ import annotations
 

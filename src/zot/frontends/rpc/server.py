@@ -1,9 +1,5 @@
-"""The conversation with one client: reading, authentication, answers, and how it ends.
-
-Reading never waits for work, and a line is handled before the next. Input that ends lets all work finish, unless
-``ends_with_input``; a signal or a reader that went away ends it. Until a token has been shown, nothing is said but a
-refusal.
-"""
+"""Serves one client: reads lines, authenticates, dispatches commands, ends. Until the token was shown, every line is
+refused; the end of input lets all work finish, unless ``ends_with_input``."""
 
 from __future__ import annotations
 

@@ -1,10 +1,5 @@
-"""The way out: whole lines in order, and no more memory than a slow reader deserves.
-
-A reader that keeps up gets every line as it happens. When more than MERGE_ABOVE bytes wait, neighbouring deltas are
-joined into one line that says so (``merged``); nothing else is ever joined or left out, except the beginning of a
-tool's live output (``dropped``), which its result has anyway. ``room`` lets the agent wait where it can: before a
-turn and before a tool.
-"""
+"""Writes whole lines in order with bounded memory. When more than MERGE_ABOVE bytes wait, neighbouring deltas become
+one line (``merged``), and long live output loses its beginning (``dropped``); ``room`` lets the agent wait."""
 
 from __future__ import annotations
 

@@ -1,10 +1,5 @@
-"""The interactive mode: a table of contents. Who does what is in the module named after it.
-
-keys → ``keymap`` → ``editor`` → ``Submitted`` → ``turns`` → agent → events → ``screen.transcript`` → ``screen.screen``.
-
-There are two phases. ``App`` makes what needs no agent, so that typing works at once; ``arrive`` makes the rest, once
-the agent is built. Parts take what they use as parameters; none of them knows the app.
-"""
+"""Creates the parts of the interactive mode: ``App`` those that need no agent, ``arrive`` the others. keys →
+``keymap`` → ``editor`` → ``Submitted`` → ``turns`` → agent → events → ``screen.transcript`` → ``screen.screen``."""
 
 from __future__ import annotations
 

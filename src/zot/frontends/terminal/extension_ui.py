@@ -1,9 +1,5 @@
-"""What extensions may do to the screen: notes, prompts and commands as if typed, and a panel of their own.
-
-A panel shows its lines in a frame and passes every key to the extension; esc and ctrl+c close it. There is one at a
-time, below any confirmation or dialog. The extension never learns the width: long lines are wrapped here, and a panel
-taller than the room is shown through a window that follows the selected line.
-"""
+"""What extensions do on the screen: notes, prompts and commands as if typed, and one panel at a time. A panel passes
+every key to its extension; esc and ctrl+c close it. Long lines are wrapped here."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""A turn failed: go on from what is kept, log in, try again, or continue elsewhere with the same prompt.
-
-What went wrong stands in the transcript, once; here are only ways out of it, and only those that lead somewhere. The
-prompt is in the transcript and is not said twice; when no way is taken it returns to the editor.
-"""
+"""Offers ways out of a failed turn: continue, log in, retry, or send the same prompt to another model. If none is
+taken, the prompt returns to the editor."""
 
 from __future__ import annotations
 

@@ -1,12 +1,6 @@
-"""What is where: the conversation on top, then asides, a dialog or popup, what is queued, what goes on, the editor
-between two rules, the status bar.
-
-When it is all taller than the screen, the live area gives way first, then the dialog's rows, never the editor.
-
-A terminal that breaks rows anew in a narrower window pushes as many rows out of its top as that makes, blank rows at
-its bottom or not, and what is pushed out can never be repainted. So the region leaves room to be broken, begins with
-blank rows while nothing is above it, and its rules do not grow at once with a window that is being resized.
-"""
+"""Places the rows of a frame: conversation, notices, dialog or popup, queue, activity, editor, status bar. If there
+is no room, the live area shrinks first, then the dialog, never the editor. Rows that a narrower window would push out
+of the screen cannot be repainted, so the region leaves room for them to wrap."""
 
 from __future__ import annotations
 

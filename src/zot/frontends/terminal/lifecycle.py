@@ -1,8 +1,5 @@
-"""From the first byte on the terminal to the last: entering, building the agent, signals, leaving.
-
-However zot ends (a command, an exception, SIGTERM, SIGHUP, a closed terminal), the turn is cancelled, the session is on
-disk, children are gone and the terminal is as it was.
-"""
+"""Enters the terminal, builds the agent, handles signals and leaves. However zot ends, the turn is cancelled, the
+session saved, children ended and the terminal restored."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""The questions a run may begin with, one after the other: trust, which session, and without a credential, with whom.
-
-A server found on this machine needs no credential, and neither does the model zot brings; a key is a paste away.
-"""
+"""The questions at the start of a run, in order: trust, session, and the login or local model if no credential is
+found."""
 
 from __future__ import annotations
 

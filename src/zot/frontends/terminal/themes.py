@@ -1,8 +1,5 @@
-"""Which themes there are and which one a run uses: built-in, those that come with zot, the user's files, extensions'.
-
-Order of choice: ``--theme``, ``ZOT_THEME``, ``config.json``, detection. A theme can never stop zot from starting: what
-cannot be used is one line in ``problems`` and in ``logs/themes.log``, and the detected palette is used.
-"""
+"""Finds themes (built-in, packaged, the user's, extensions') and selects one: ``--theme``, ``ZOT_THEME``,
+``config.json``, detection. An unusable theme is a line in ``problems`` and ``logs/themes.log``, never an error."""
 
 from __future__ import annotations
 

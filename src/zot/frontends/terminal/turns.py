@@ -1,9 +1,5 @@
-"""One thing at a time: a turn, a compaction or a shell command runs; what is typed meanwhile waits in the queue.
-
-Enter queues, ``steer`` joins the running turn. Cancelling gives queued texts back to the editor; a failure keeps the
-queue, and a failed prompt that went back to the editor is replaced by what is said next. Nothing that was typed is
-ever lost. Until the agent is there, ``EarlyTurns`` keeps what is said to it.
-"""
+"""Runs one turn, compaction or shell command at a time and queues what is typed meanwhile; ``steer`` adds to the
+running turn. Cancelling returns queued texts to the editor. ``EarlyTurns`` stores prompts until the agent is built."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""From what was typed to the command that does it: built-ins first, then extensions, then prompt templates; what is
-none of these is an error.
-
-A command that needs the agent waits until it is there; ``agent_arrived`` releases those that were typed early.
-"""
+"""Finds and runs a typed command: built-ins first, then extensions, then prompt templates. A command that needs the
+agent waits until it is built."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
-"""``/copy [n|code]``: an answer, or a code block of one, goes into the clipboard without the terminal's wrapping.
-
-``n`` counts answers from the newest, which is 1; ``code`` is the last code block of the newest answer that has one, and
-``code n`` counts blocks of that answer from its end. What is copied ends without a newline, so that pasting a command
-into a shell does not run it.
-"""
+"""``/copy [n|code [n]]``: copies an answer, or a code block of one, counted from the newest. The copied text ends
+without a newline, so that pasting a command into a shell does not run it."""
 
 from __future__ import annotations
 

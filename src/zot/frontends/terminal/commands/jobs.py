@@ -1,5 +1,4 @@
-"""``/jobs``: what runs in the background, to look at and to stop. ``!npm run dev &`` starts something, and so may the
-agent; all of it ends with zot."""
+"""``/jobs``: shows and stops background commands, started by ``!npm run dev &`` or by the agent; all end with zot."""
 
 from __future__ import annotations
 

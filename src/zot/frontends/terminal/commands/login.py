@@ -1,8 +1,5 @@
-"""``/login``: an API key, pasted here or on a page in the browser, or a subscription by OAuth. A key is tried once,
-where requests will go, and stored only if it is taken there; a refused one is still there to be mended.
-
-The conversation and its cost continue with the provider just logged in to.
-"""
+"""``/login``: an API key, pasted here or on a page in the browser, or a subscription by OAuth. A key is tried once
+and stored only if the provider accepts it."""
 
 from __future__ import annotations
 

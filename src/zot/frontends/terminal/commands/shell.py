@@ -1,8 +1,5 @@
-"""``!command``: run it in the bash tool's shell without asking the model, who sees it with the next prompt; with
-``!!command`` the model never hears of it, and it is in no session.
-
-It occupies the busy state like a turn, and esc ends it with all it started.
-"""
+"""``!command`` runs in the bash tool's shell, and the model reads it with the next prompt; ``!!command`` stays out of
+the model's messages and the session."""
 
 from __future__ import annotations
 

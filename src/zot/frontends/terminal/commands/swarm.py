@@ -1,8 +1,5 @@
-"""``/swarm``: workers beside the conversation. Alone it shows them; with a task it starts one; a verb acts on one.
-
-What is no verb is a task, and only flags before it are flags: ``/swarm new do --model x`` has one with that text. Each
-thing that is done ends in one line.
-"""
+"""``/swarm``: shows workers, starts one with a task, or acts on one with a verb. Flags are read only before the
+task."""
 
 from __future__ import annotations
 

@@ -1,11 +1,5 @@
-"""The contract of a dialog, and the one stack that decides both what is drawn and who gets the keys.
-
-A dialog is drawn inline above the editor. It ends by ``finish(value)``; esc and ctrl+c end it with None unless it takes
-those keys itself. The stack shows the dialog with the highest ``rank`` (of equals, the newest), so that a confirmation
-is never hidden: confirmations are drawn and focused above everything, panels below everything. One that opens by itself
-takes nothing that was typed for something else: it waits, visibly, while somebody types, and a letter answers it only
-when no other follows.
-"""
+"""Base class of dialogs, and the stack that decides which one is drawn and gets the keys: the highest ``rank``, of
+equals the newest. A dialog that opens without a key of the user waits while the user types."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""The stored conversations of this directory, newest first: a look into each, and a search through all that was said.
-
-Every letter belongs to the search; what can be done has ctrl with a letter. Titles are searched at once, and what was
-said by ``SessionReader``, whose finds join the list as they come.
-"""
+"""Lists the stored conversations of a directory with a preview, and searches them: titles at once, messages by
+``SessionReader``. Letters are the search; actions are ctrl with a letter."""
 
 from __future__ import annotations
 

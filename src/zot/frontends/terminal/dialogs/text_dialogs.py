@@ -1,7 +1,5 @@
-"""A text to read, as tall as there is room, and one line to type: a title, a name, a key.
-
-``Pages`` is the window on rows that are longer than the room for them, and the keys that move it.
-"""
+"""A text to read, and one line to type: a title, a name, a key. ``Pages`` scrolls rows that are taller than the
+room."""
 
 from __future__ import annotations
 

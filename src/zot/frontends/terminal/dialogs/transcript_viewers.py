@@ -1,8 +1,4 @@
-"""The conversation on a screen of its own, to read: one turn with search (``/jump``), or all that is folded (ctrl+o).
-
-What is in the terminal's scrollback is never painted twice: this is a second look, and what was on the terminal is back
-when it closes.
-"""
+"""The conversation on the alternate screen: one turn with search (``/jump``), or everything unfolded (ctrl+o)."""
 
 from __future__ import annotations
 

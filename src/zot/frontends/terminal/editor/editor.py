@@ -1,9 +1,6 @@
-"""The prompt's editor: multi-line text with a cursor. It knows keys and rows, and nothing of the agent.
-
-``key`` edits and says whether it used the key; ``view`` is what to draw. On enter the text goes to ``on_submit`` and
-the editor is empty. ``popup`` are the rows of an open completion, drawn above the status bar; while it is open,
-``popup_key`` gets keys before anyone else, and ``escape`` closes it.
-"""
+"""The prompt's editor: multi-line text with a cursor; it knows no agent. ``key`` edits and returns whether it used
+the key, ``view`` is what to draw, enter passes the text to ``on_submit``. While a popup is open, ``popup_key`` gets
+keys first."""
 
 from __future__ import annotations
 

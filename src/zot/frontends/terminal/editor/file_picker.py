@@ -1,9 +1,5 @@
-"""``@`` picks a file or directory. What stands after it is all there is to know: ``@`` lists the working directory,
-``@src/`` what is in ``src``, ``@src/ed`` and ``@ed`` filter that and search below it. ``@/``, ``@~/`` and ``@../`` list
-what is outside, one directory at a time. What MCP servers have to read is among it, as far as that is known.
-
-``!@`` does the same and attaches the file's content.
-"""
+"""``@`` picks a file, directory or MCP resource: ``@src/`` lists ``src``, ``@ed`` and ``@src/ed`` filter and search
+below; ``@/``, ``@~/`` and ``@../`` list outside directories. ``!@`` attaches the file's content."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""What opens above the editor while typing: completions of commands, files, the search of the history.
-
-At most one popup is open, decided by the text after every key: a command being named, or an ``@``.
-"""
+"""The popups above the editor: completions of commands and files, search of the history. At most one is open, decided
+by the text after every key."""
 
 from __future__ import annotations
 

@@ -1,10 +1,5 @@
-"""Typing ``/`` lists the commands: built-ins in their order, then a divider and those of extensions by name.
-
-An exact name is selected first, so that ``/session`` never runs ``/sessions``; else what answers the typed letters
-best. Enter runs what is selected through the same path as if it had been typed, but what was only guessed from letters
-here and there, or from what a command does, is written out first; tab writes out anything. After the name, a command's
-own completions are offered.
-"""
+"""Lists commands while ``/`` is typed: built-ins in their order, then those of extensions. An exact name is selected
+first, so that ``/session`` never runs ``/sessions``; a fuzzy match is written out before it runs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Text that enters and leaves the editor: pastes become text, chips or paths; a submission expands chips.
-
-Files are read first, so that queued ones do not change later; an unreadable file, or a link to one outside the project,
-is an error that names it, and nothing is sent.
-"""
+"""Pastes become text, chips or paths; a submission expands chips and reads the files of ``!@``. An unreadable file,
+or a link to one outside the project, is an error that names it, and nothing is sent."""
 
 from __future__ import annotations
 

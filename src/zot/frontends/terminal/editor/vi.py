@@ -1,9 +1,5 @@
-"""vi keys, for those who switched them on: insert mode types, normal mode moves and edits with single letters.
-
-Motions ``h j k l w b e W B E 0 ^ $ gg G f F t T ; ,``, operators ``d c y`` with them, with text objects (``iw`` or
-``a"``) or doubled for lines, ``x X D C s S r ~ J p P u .``, ctrl+r, counts, ``v V`` to select, and ``i a I A o O`` back
-to typing. Keys with modifiers, arrows and enter keep their usual meaning; a command nobody knows does nothing.
-"""
+"""vi keys: motions ``h j k l w b e W B E 0 ^ $ gg G f F t T ; ,``, operators ``d c y``, text objects (``iw``,
+``a"``), ``x X D C s S r ~ J p P u .``, ctrl+r, counts, ``v V``, and ``i a I A o O`` to insert."""
 
 from __future__ import annotations
 

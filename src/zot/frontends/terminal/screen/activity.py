@@ -1,7 +1,4 @@
-"""What zot is waiting for, in words that are true: the model's first word, its thoughts, a tool, another attempt.
-
-It hears the events of the agent, and ``row`` is the status row of this moment. Each wait counts its own seconds.
-"""
+"""The status row: the model's first word, its thoughts, a tool or a retry that zot waits for, each with its seconds."""
 
 from __future__ import annotations
 

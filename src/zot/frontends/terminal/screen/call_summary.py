@@ -1,8 +1,5 @@
-"""What a call's one line says: the verb for what it did, what it did it to, and how it went.
-
-Built-in tools have words of their own, any other tool is called by its name. Everything here comes from outside and is
-made safe and short before it is measured.
-"""
+"""The one-line summary of a tool call: verb, subject, outcome. Texts are sanitized and shortened before they are
+measured."""
 
 from __future__ import annotations
 

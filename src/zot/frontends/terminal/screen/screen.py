@@ -1,8 +1,4 @@
-"""When the screen is painted: settled rows above, the live region below, at most 30 frames a second for what moves.
-
-A key does not wait for those frames: it is painted at once, and only keys that come faster than a person types share
-a frame. What is painted is the scene's business.
-"""
+"""Decides when to paint: keys at once, everything else at most 30 frames a second."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What zot says about itself: how the last thing ended, the status bar, and, outside its rows, the window's title and a
-bell after a long turn.
-"""
+"""The last result, the status bar, the window's title, and the bell after a long turn."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
-"""A row under the status bar that a program of the user's own writes: ``status_command`` of the settings.
-
-It gets the state as JSON on its standard input and has two seconds; the first line it prints is shown, with its colours
-and nothing else a terminal would obey. It runs beside everything, one at a time, when something has happened or after
-``status_command_every_s``, and it ends with zot. Only the user's own settings can name it, never a project.
-"""
+"""The row that the setting ``status_command`` prints: it gets the state as JSON on stdin and has two seconds; its
+first line is shown with its colours. It runs on events or every ``status_command_every_s``; projects cannot set it."""
 
 from __future__ import annotations
 

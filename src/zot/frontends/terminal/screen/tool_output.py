@@ -1,6 +1,4 @@
-"""What stands under a call: the difference it made, the end of what failed, what somebody asked for; all of it in full
-views. What the call's line says already is not said again.
-"""
+"""The rows under a tool call: its diff, the end of a failure, requested output; everything in full views."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
-"""One tool call on the screen, from its first argument byte to the line it leaves behind.
-
-While arguments stream the call shows them; while the tool runs, the time and the last rows of its output; then how it
-went, and under it only what is worth seeing. What a call says comes from outside and is made safe before it is
-measured.
-"""
+"""One tool call on the screen: its arguments while they stream, the last rows of output while it runs, then its
+summary."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""The agent's events become rows: finished blocks are settled, what still changes is drawn live.
-
-``hear`` reads the event stream and does little; ``advance`` is called once per frame and settles what is finished. A
-block keeps its place: text before the tools it called, results in the order of their calls.
-"""
+"""Turns the agent's events into rows: finished blocks are settled, the others drawn live. ``hear`` reads events;
+``advance`` settles finished blocks once per frame, in the order of the conversation."""
 
 from __future__ import annotations
 

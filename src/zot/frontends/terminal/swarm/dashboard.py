@@ -1,8 +1,4 @@
-"""The swarm at a glance: a row for each worker, what is known of the selected one below, a key for all one can do.
-
-Rows stand in the order the workers were started and never jump; which columns there are depends on the width, and what
-has no room is in the lines about the selected one.
-"""
+"""The list of workers: one row each in start order, details of the selected one below, one key per action."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Questions of a worker to the user: in the queue of the conversation, under the worker's name.
-
-The request is read from the worker's log, which has it before anybody is told that the worker waits. Answered elsewhere
-meanwhile, it goes away; nobody answers it by leaving.
-"""
+"""Passes a worker's questions from its log to the conversation's queue, and withdraws those answered elsewhere."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""What a worker says, on a screen of its own: it reads like the conversation, goes on as the worker does, and follows
-its end. ``i`` opens an editor below it; what is typed there goes to the worker.
-
-The rows are made by a transcript like the conversation's own. Of a long log the last events are shown.
-"""
+"""A worker's transcript on its own screen, followed as it grows; ``i`` opens an editor for messages to the worker."""
 
 from __future__ import annotations
 

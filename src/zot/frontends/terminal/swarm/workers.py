@@ -1,8 +1,5 @@
-"""What the terminal knows of the workers of this conversation, and the one place where it deals with them.
-
-Opening zot starts nothing and asks nobody: a supervisor is listened to where workers of this conversation live, or once
-somebody wants to see or start one. What is needed for that is loaded then.
-"""
+"""The workers of this conversation, and the terminal's connection to their supervisor. The connection is made only if
+workers exist or the user wants to see or start one."""
 
 from __future__ import annotations
 
