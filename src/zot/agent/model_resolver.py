@@ -165,7 +165,10 @@ class _Resolver:
         else:
             model = self._model(provider, origin)
         if credential is None:
-            credential = self._without_key(provider, model)
+            own_server = model.source == "user" and is_loopback(model.base_url)
+            if own_server or not provider.needs_key:  # a server on this machine, or ``auth: none``
+                self.missing = ""
+                credential = Credential(_LOCAL_KEY if provider.local or own_server else "")
         return self._resolved(provider, model, credential)
 
     def _read_name(self) -> None:
@@ -278,20 +281,26 @@ class _Resolver:
         others = (self.providers[name] for name in FALLBACKS if name != provider.id)
         return next((other for other in others if self._has_credential(other)), None)
 
-    def _without_key(self, provider: Provider, model: Model) -> Credential | None:
-        """What stands in for a key where none is needed: on this machine by the user's word, or ``auth: none``."""
-        own_server = model.source == "user" and is_loopback(model.base_url)
-        if provider.needs_key and not own_server:
-            return None
-        self.missing = ""
-        return Credential(_LOCAL_KEY if provider.local or own_server else "")
-
     # -- model --------------------------------------------------------------------------------------------------
 
     def _model(self, provider: Provider, origin: _Origin) -> Model:
         query = self.query
         if query.model:
-            return self._typed_model(provider)
+            wanted = query.model
+            if model := self._known(provider, wanted):
+                return model
+            if query.base_url:  # an address of one's own may serve anything
+                return self._ad_hoc(provider, wanted)
+            elsewhere = self.catalog.find(wanted)
+            if elsewhere is not None:
+                raise UsageError(
+                    f'model "{wanted}" belongs to {elsewhere.provider}, not to {provider.id}; leave out --provider or'
+                    f" use --provider {elsewhere.provider}"
+                )
+            raise UsageError(
+                f'unknown model "{wanted}" (provider="{provider.id}"){self._closest(provider, wanted)};'
+                " zot --list-models shows the known ones, models.json adds others"
+            )
         if query.remembered_model and provider.id == canonical_id(query.remembered_provider, self.providers):
             return self._known(provider, query.remembered_model) or self._forgotten_model(provider)
         stored = canonical_id(self.settings.values.provider, self.providers) or DEFAULT_PROVIDER
@@ -300,23 +309,6 @@ class _Resolver:
         ):
             return self._known(provider, self.stored_model) or self._stale_model(provider, origin)
         return self._default_model(provider)
-
-    def _typed_model(self, provider: Provider) -> Model:
-        wanted = self.query.model
-        if model := self._known(provider, wanted):
-            return model
-        if self.query.base_url:  # an address of one's own may serve anything
-            return self._ad_hoc(provider, wanted)
-        elsewhere = self.catalog.find(wanted)
-        if elsewhere is not None:
-            raise UsageError(
-                f'model "{wanted}" belongs to {elsewhere.provider}, not to {provider.id}; leave out --provider or'
-                f" use --provider {elsewhere.provider}"
-            )
-        raise UsageError(
-            f'unknown model "{wanted}" (provider="{provider.id}"){self._closest(provider, wanted)};'
-            " zot --list-models shows the known ones, models.json adds others"
-        )
 
     def _closest(self, provider: Provider, wanted: str) -> str:
         from zot.agent.model_lookup import unlike
@@ -376,7 +368,12 @@ class _Resolver:
             )
             if self.query.insecure and not endpoint.insecure:
                 self.notices.append(f"--insecure has no effect on the built-in address of {provider.id}")
-        self._repair_settings()
+        if self.repair:  # reported in one line, whether it can be saved or not
+            try:
+                self.settings.save(**self.repair)
+            except ConfigError:
+                self.repair_notice += " (the setting could not be changed)"
+            self.notices.append(self.repair_notice)
         self.notices += self.store.notices
         self.store.notices.clear()
         if (api := api_for(provider, model, credential)) == "grammar":
@@ -436,13 +433,3 @@ class _Resolver:
             missing=found.missing,
             notices=[*self.notices, *([found.notice] if found.notice else [])],
         )
-
-    def _repair_settings(self) -> None:
-        """Store what replaced a stale setting; said in one line whether that worked or not."""
-        if not self.repair:
-            return
-        try:
-            self.settings.save(**self.repair)
-        except ConfigError:
-            self.repair_notice += " (the setting could not be changed)"
-        self.notices.append(self.repair_notice)

@@ -40,7 +40,15 @@ class ReadTool(WorkspaceTool):
             head = file.read(_BINARY_TEST_BYTES)
             # The name must say image and the first bytes must agree: a text file named .png is text.
             if path.suffix.lower() in _IMAGE_SUFFIXES and (kind := sniff(head)):
-                return _image(fd, kind, shown)
+                size = os.fstat(fd).st_size
+                if size > MAX_IMAGE_BYTES:
+                    most = MAX_IMAGE_BYTES // (1024 * 1024)
+                    raise ToolError(
+                        f"read: {shown}: the image has {size} bytes; at most {most} MiB can be sent. Shrink it first"
+                    )
+                os.lseek(fd, 0, os.SEEK_SET)
+                with os.fdopen(fd, "rb", closefd=False) as image:
+                    return ToolResult((ImageBlock(kind, image.read(MAX_IMAGE_BYTES)),))
             if b"\0" in head:
                 raise ToolError(f"read: {shown}: is a binary file and cannot be shown as text")
             window = await _window(fd, first, limit)
@@ -71,16 +79,6 @@ async def _window(fd: int, first: int, limit: int) -> Window:
             os.close(own)
 
     return await asyncio.to_thread(read_and_close)
-
-
-def _image(fd: int, kind: str, shown: str) -> ToolResult:
-    size = os.fstat(fd).st_size
-    if size > MAX_IMAGE_BYTES:
-        limit = MAX_IMAGE_BYTES // (1024 * 1024)
-        raise ToolError(f"read: {shown}: the image has {size} bytes; at most {limit} MiB can be sent. Shrink it first")
-    os.lseek(fd, 0, os.SEEK_SET)
-    with os.fdopen(fd, "rb", closefd=False) as file:
-        return ToolResult((ImageBlock(kind, file.read(MAX_IMAGE_BYTES)),))
 
 
 def _notes(first: int, window: Window) -> str:

@@ -99,7 +99,14 @@ class Journal:
 
     def flush(self) -> None:
         if self._waiting:
-            data, self._sum = seal_all(self._bodies(), self._sum)
+            waiting, started = self._waiting[:], self.file.started
+            del self._waiting[: len(waiting)]
+            lines = [{"type": type, "t": round(at - started, 6), **fields} for type, at, fields in waiting]
+            try:
+                encoded = _encoder.encode_lines(lines)
+            except Exception:
+                encoded = b"".join(map(_encoded_or_named, lines))
+            data, self._sum = seal_all(self.file.without_secrets(encoded).split(b"\n")[:-1], self._sum)
             self.file.write_data(data)
 
     def close(self) -> None:
@@ -117,17 +124,6 @@ class Journal:
         if self._waiting:
             self.flush()
             self._plan()
-
-    def _bodies(self) -> list[bytes]:
-        """Of all that waits, which then waits no longer; another thread may put a line meanwhile."""
-        waiting, started = self._waiting[:], self.file.started
-        del self._waiting[: len(waiting)]
-        lines = [{"type": type, "t": round(at - started, 6), **fields} for type, at, fields in waiting]
-        try:
-            data = _encoder.encode_lines(lines)
-        except Exception:
-            data = b"".join(map(_encoded_or_named, lines))
-        return self.file.without_secrets(data).split(b"\n")[:-1]
 
 
 def _encoded_or_named(line: dict[str, Any]) -> bytes:

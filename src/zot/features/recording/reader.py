@@ -79,10 +79,7 @@ def _read(path: str, found: Iterator[SealedLine]) -> Recording:
         raise ConfigError(
             f"{path}: is a recording of format {format}, made by zot {made_by}; this zot reads up to {FORMAT}"
         )
-    return _rest(path, header, first, found, checked=format > 1)
-
-
-def _rest(path: str, header: Line, first: SealedLine, found: Iterator[SealedLine], *, checked: bool) -> Recording:
+    checked = format > 1
     lines, ended = [header], False
     damage = f"line 1 {first.fault}" if checked and first.fault else ""
     for sealed in found:

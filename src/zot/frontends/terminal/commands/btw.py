@@ -126,14 +126,14 @@ class SideChat(Dialog[bool]):
 def plain_history(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The conversation as text: a model without tools must not be shown calls it could be asked to answer."""
     told = [
-        Message("user" if message.role == "tool" else message.role, _texts(message), message.time)
+        Message(
+            "user" if message.role == "tool" else message.role,
+            tuple(filter(None, map(_told, message.content))),
+            message.time,
+        )
         for message in messages
     ]
     return tuple(message for message in told if message.content)
-
-
-def _texts(message: Message) -> tuple[Block, ...]:
-    return tuple(told for block in message.content if (told := _told(block)) is not None)
 
 
 def _told(block: Block) -> Block | None:

@@ -4,7 +4,7 @@ agent waits until it is built."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, assert_never
@@ -155,22 +155,17 @@ class CommandRunner:
         ]
         taken = {command.name.lower() for command in (*own, *others)}
         unlisted = [SlashCommand(c.name, c.summary, listed=False) for c in registry.COMMANDS if c.name not in taken]
-        return [*own, *_aliases(taken), *others, *unlisted]
+        aliases = [
+            SlashCommand(name, f"runs /{target}", alias=True)
+            for name, target in registry.ALIASES.items()
+            if name not in taken
+        ]
+        return [*own, *aliases, *others, *unlisted]
 
     def _complete(self, command: Command, typed: str) -> Sequence[Choice]:
         """What a command's module offers for its arguments: ``complete(context, typed)``, if it has one."""
         offer = getattr(import_module(command.module), "complete", None)
         return offer(self._arrived.result(), typed) if offer is not None and self._arrived.done() else ()
-
-
-def _aliases(taken: Collection[str]) -> list[SlashCommand]:
-    from zot.frontends.terminal.editor.slash_popup import SlashCommand
-
-    return [
-        SlashCommand(name, f"runs /{target}", alias=True)
-        for name, target in registry.ALIASES.items()
-        if name not in taken
-    ]
 
 
 def _heed(context: CommandContext, answer: CommandAnswer) -> None:

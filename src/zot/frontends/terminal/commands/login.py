@@ -55,7 +55,26 @@ async def run(context: CommandContext, arguments: str) -> None:
     if name.startswith("use\n"):
         await _use(context, provider, name.removeprefix("use\n"))
     elif method == "subscription":
-        await _subscribe(context, provider, name)
+        from zot.features.login.browser import has_browser, open_in_browser
+
+        conversation = context.conversation
+        settings = provider.oauth
+        assert settings is not None
+        visible = has_browser(os.environ)
+
+        def open_page(url: str) -> None:
+            if visible:
+                open_in_browser(url, conversation.workspace.free_environment())
+
+        device = settings.has_device_login and not (settings.has_browser_login and (visible or settings.authorize_url))
+        token = await subscribe(
+            context.dialogs, provider.name, settings, conversation.pool, open_page, context.desk.redraw, device=device
+        )
+        if token is None:
+            return
+        await context.end_turn("/login")
+        conversation.auth.set_oauth(provider.id, token, name)
+        await _switch(context, provider, name)
     else:
         await log_in(context, provider, name)
 
@@ -279,29 +298,6 @@ async def _switch(context: CommandContext, provider: Provider, account: str) -> 
 
 
 # --- a subscription
-
-
-async def _subscribe(context: CommandContext, provider: Provider, account: str) -> None:
-    from zot.features.login.browser import has_browser, open_in_browser
-
-    conversation = context.conversation
-    settings = provider.oauth
-    assert settings is not None
-    visible = has_browser(os.environ)
-
-    def open_page(url: str) -> None:
-        if visible:
-            open_in_browser(url, conversation.workspace.free_environment())
-
-    device = settings.has_device_login and not (settings.has_browser_login and (visible or settings.authorize_url))
-    token = await subscribe(
-        context.dialogs, provider.name, settings, conversation.pool, open_page, context.desk.redraw, device=device
-    )
-    if token is None:
-        return
-    await context.end_turn("/login")
-    conversation.auth.set_oauth(provider.id, token, account)
-    await _switch(context, provider, account)
 
 
 # The OAuth dialog: where to go, the code to compare or type, and a field for the answer when the browser is on another

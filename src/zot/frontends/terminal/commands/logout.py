@@ -78,7 +78,12 @@ async def _forget(context: CommandContext, logins: list[LoginRow]) -> None:
         present = conversation.present
         await conversation.use_model(present.model, present.provider, logged_out=True)
     providers = list(dict.fromkeys(login.provider for login in logins))
-    left = [*filter(None, said), *_still_stored(conversation, providers), *_still_set(conversation, providers)]
+    remaining = [_name(login) for login in _stored(conversation) if login.provider in providers]
+    stored = [f"{', '.join(remaining)} is still stored"] if remaining else []
+    table = conversation.catalog.providers()
+    set_names = [name for p in providers if p in table for name in table[p].env if os.environ.get(name)]
+    variables = [f"{', '.join(set_names)} in the environment still provides a key"] if set_names else []
+    left = [*filter(None, said), *stored, *variables]
     context.status.ok("; ".join([text, *left]))
 
 
@@ -89,14 +94,3 @@ async def _revoked(conversation: Conversation, login: LoginRow) -> str:
     from zot.provider.auth.oauth.token_endpoint import revoked
 
     return await revoked(conversation.auth, provider, account=login.account, pool=conversation.pool)
-
-
-def _still_stored(conversation: Conversation, providers: list[str]) -> list[str]:
-    left = [_name(login) for login in _stored(conversation) if login.provider in providers]
-    return [f"{', '.join(left)} is still stored"] if left else []
-
-
-def _still_set(conversation: Conversation, providers: list[str]) -> list[str]:
-    table = conversation.catalog.providers()
-    names = [name for p in providers if p in table for name in table[p].env if os.environ.get(name)]
-    return [f"{', '.join(names)} in the environment still provides a key"] if names else []

@@ -78,7 +78,17 @@ class TurnViewer(Dialog[bool]):
 
     def key(self, key: Key) -> bool:
         if self._field is not None:
-            return self._search_key(key)
+            if key.name in ("esc", "ctrl+c"):
+                self._field, self._sought = None, ""
+            elif key.name == "enter":
+                self._sought = self._field.text.strip().lower()
+                self._field = None
+                if self._sought:
+                    self._pages.top -= 1  # a hit on the first row counts as well
+                    self._find(1)
+            else:
+                self._field.key(key)
+            return True
         self._told = ""
         if key.name in ("left", "right"):
             number = min(max(self._number + (1 if key.name == "right" else -1), 0), len(self._turns) - 1)
@@ -101,20 +111,6 @@ class TurnViewer(Dialog[bool]):
             self.finish(True)
         else:
             return self._pages.key(key)
-        return True
-
-    def _search_key(self, key: Key) -> bool:
-        assert self._field is not None
-        if key.name in ("esc", "ctrl+c"):
-            self._field, self._sought = None, ""
-        elif key.name == "enter":
-            self._sought = self._field.text.strip().lower()
-            self._field = None
-            if self._sought:
-                self._pages.top -= 1  # a hit on the first row counts as well
-                self._find(1)
-        else:
-            self._field.key(key)
         return True
 
     def _find(self, step: int) -> None:
@@ -179,19 +175,14 @@ class ExpandedViewer(Dialog[bool]):
         if key.name in ("ctrl+o", "q"):
             self.finish(True)
             return True
-        if key.name in _UPWARDS and self._first and not self._pages.top:
-            self._more()
+        if key.name in _UPWARDS and self._first and not self._pages.top and self._made is not None:
+            # Add those before the first; the visible rows stay where they are.
+            made, rows = self._made
+            self._first = max(self._first - _AT_ONCE, 0)
+            self._made = (made, self._shown(self._page()))
+            self._pages.count = len(self._made[1])
+            self._pages.go(len(self._made[1]) - len(rows))
         return self._pages.key(key)
-
-    def _more(self) -> None:
-        """Those before the first one shown; what stands on the screen stays where it is."""
-        if self._made is None:
-            return
-        key, rows = self._made
-        self._first = max(self._first - _AT_ONCE, 0)
-        self._made = (key, self._shown(self._page()))
-        self._pages.count = len(self._made[1])
-        self._pages.go(len(self._made[1]) - len(rows))
 
 
 def _rendered(messages: Sequence[Message], page: Page, *, expanded: bool) -> list[str]:

@@ -162,20 +162,15 @@ class Editor:
     # --- keys
 
     def key(self, key: Key) -> bool:
-        used = self._key(key)
+        if (self.vi is not None and self.vi.key(key)) or self._history_key(key.name):
+            used = True
+        else:
+            before = self.buffer.revision
+            used = self._edit(key)
+            if self._walk is not None and self.buffer.revision != before:
+                self._walk.leave()
         if used:
             self._popups.refresh()
-        return used
-
-    def _key(self, key: Key) -> bool:
-        if self.vi is not None and self.vi.key(key):
-            return True
-        if self._history_key(key.name):
-            return True
-        before = self.buffer.revision
-        used = self._edit(key)
-        if self._walk is not None and self.buffer.revision != before:
-            self._walk.leave()
         return used
 
     def _edit(self, key: Key) -> bool:

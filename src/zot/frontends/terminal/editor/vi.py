@@ -153,7 +153,22 @@ class ViKeys:
         self._repeat.command(key)
         if key.printable:
             if self._pending:
-                self._second_letter(key)
+                first, self._pending = self._pending, ""
+                if first == "r":
+                    self._replace(key.text)
+                elif first in ("i", "a"):
+                    span = text_object(self._buffer, self._buffer.cursor, first + key.text, self._count)
+                    if span is not None and self.selecting:
+                        self.selecting, self._anchor = "v", span[0]
+                        self._buffer.move(to.left(self._buffer, span[1]) if span[0] < span[1] else span[1])
+                    elif span is not None:
+                        self._span(*span)
+                    self._forget()
+                elif first == "g":
+                    self._run("gg") if key.name == "g" else self._forget()
+                else:
+                    self._find = Find(first, key.text)
+                    self._go_find(self._find)
             elif key.name in _TWO_LETTERS or (key.name in ("i", "a") and (self._operator or self.selecting)):
                 self._pending = key.name
             elif key.name.isdigit() and (key.name != "0" or self._counts[bool(self._operator)]):
@@ -165,24 +180,6 @@ class ViKeys:
         if not (self._operator or self._pending or self.selecting or any(self._counts)):
             changed = self._buffer.revision != before and key.name not in ("u", "ctrl+r")
             self._repeat.over(changed=changed or not self.normal, inserting=not self.normal)
-
-    def _second_letter(self, key: Key) -> None:
-        first, self._pending = self._pending, ""
-        if first == "r":
-            self._replace(key.text)
-        elif first in ("i", "a"):
-            span = text_object(self._buffer, self._buffer.cursor, first + key.text, self._count)
-            if span is not None and self.selecting:
-                self.selecting, self._anchor = "v", span[0]
-                self._buffer.move(to.left(self._buffer, span[1]) if span[0] < span[1] else span[1])
-            elif span is not None:
-                self._span(*span)
-            self._forget()
-        elif first == "g":
-            self._run("gg") if key.name == "g" else self._forget()
-        else:
-            self._find = Find(first, key.text)
-            self._go_find(self._find)
 
     @property
     def _count(self) -> int:

@@ -38,7 +38,16 @@ def composing_rows(name: str, text: str, arguments: dict[str, Any], painter: Pai
         content = arguments.get("content")
         return _growing(content, arguments, painter, width) if isinstance(content, str) and content else []
     if name == "edit":
-        return _edit_rows(text, arguments, painter, width)
+        fields = list(string_fields(text))
+        number = sum(field.key == "oldText" for field in fields)
+        if not number:
+            return []
+        rows = [painter.theme.paint("muted", f"edit {number}")]
+        latest = next((field.value for field in reversed(fields) if field.key in ("newText", "oldText")), "")
+        if fields and fields[-1].key == "newText" and latest:
+            lines = "\n".join(line[-4 * width :] for line in latest.split("\n")[-8:])
+            rows += code_rows(lines, str(arguments.get("path", "")), 0, painter, width, moving=True)
+        return rows
     return []
 
 
@@ -48,19 +57,6 @@ def _growing(content: str, arguments: dict[str, Any], painter: Painter, width: i
     first = max(len(lines) - 10, 0)
     shown = "\n".join(line[-4 * width :] for line in lines[first:])
     return code_rows(shown, str(arguments.get("path", "")), first + 1, painter, width, moving=True)
-
-
-def _edit_rows(text: str, arguments: dict[str, Any], painter: Painter, width: int) -> list[str]:
-    fields = list(string_fields(text))
-    number = sum(field.key == "oldText" for field in fields)
-    if not number:
-        return []
-    rows = [painter.theme.paint("muted", f"edit {number}")]
-    latest = next((field.value for field in reversed(fields) if field.key in ("newText", "oldText")), "")
-    if fields and fields[-1].key == "newText" and latest:
-        lines = "\n".join(line[-4 * width :] for line in latest.split("\n")[-8:])
-        rows += code_rows(lines, str(arguments.get("path", "")), 0, painter, width, moving=True)
-    return rows
 
 
 def output_rows(text: str, theme: Theme, width: int) -> list[str]:

@@ -108,7 +108,9 @@ class SwarmList(Dialog[Act]):
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
         listed = self._workers.listed()
         if not listed:
-            return [theme.paint("muted", cut(f"  {self._none()}", width))]
+            return [
+                theme.paint("muted", cut("  no workers yet: n starts one, as does /swarm followed by a task", width))
+            ]
         place = self._place(listed)
         info = listed[place]
         facts = worker_summary.facts(info, self._workers.stats.get(info.id), self._workers.rested.get(info.id, 0.0))
@@ -126,9 +128,6 @@ class SwarmList(Dialog[Act]):
         if last < len(listed) and room > 2:
             rows[-1] = theme.paint("muted", cut(f"  ↓ {len(listed) - last + 1} more", width))
         return [*rows, *about]
-
-    def _none(self) -> str:
-        return "no workers yet: n starts one, as does /swarm followed by a task"
 
     def _place(self, listed: Sequence[WorkerInfo]) -> int:
         return next((i for i, info in enumerate(listed) if info.id == self._selected), len(listed) - 1)

@@ -135,7 +135,21 @@ class Hearing:
         try:
             for event in self._events(str(raw.get("type")), raw):
                 self._transcript.hear(event)
-            self._mark(raw)
+            match raw.get("type"):
+                case "agent_ready" if int(raw.get("attempt") or 1) > 1:
+                    self._transcript.mark("◇", "begins again")
+                case "agent_note":
+                    self._transcript.mark("◇", str(raw.get("text", "")))
+                case "agent_stopped":
+                    reason = f": {raw['reason']}" if raw.get("reason") else ""
+                    self._transcript.hear(events.Done())
+                    self._transcript.mark("◇", f"{raw.get('status')}{reason}")
+                case "approval_request":
+                    self._transcript.mark("?", f"asks: {raw.get('preview')}")
+                case "elicitation_request":
+                    self._transcript.mark("?", f"asks: {raw.get('message')}")
+                case _:
+                    pass
         except _STRANGE:
             return
 
@@ -163,24 +177,6 @@ class Hearing:
                 yield events.TurnEnd(stop, str(raw.get("error", "")))
             case "compact_done":
                 yield events.CompactDone(str(raw["summary"]))
-            case _:
-                pass
-
-    def _mark(self, raw: dict[str, Any]) -> None:
-        """What happened to it and nobody said."""
-        match raw.get("type"):
-            case "agent_ready" if int(raw.get("attempt") or 1) > 1:
-                self._transcript.mark("◇", "begins again")
-            case "agent_note":
-                self._transcript.mark("◇", str(raw.get("text", "")))
-            case "agent_stopped":
-                reason = f": {raw['reason']}" if raw.get("reason") else ""
-                self._transcript.hear(events.Done())
-                self._transcript.mark("◇", f"{raw.get('status')}{reason}")
-            case "approval_request":
-                self._transcript.mark("?", f"asks: {raw.get('preview')}")
-            case "elicitation_request":
-                self._transcript.mark("?", f"asks: {raw.get('message')}")
             case _:
                 pass
 
