@@ -19,7 +19,7 @@ ZOT = f"{sys.prefix}/bin/zot"
 COMMANDS = """
 import asyncio, json, sys, time
 from pathlib import Path
-from zot.features.jail.setup import JailOptions, machine_at
+from zot.features.jail.feature import JailOptions, machine_at
 from zot.agent.tools.bash import BashTool
 from zot.agent.tools.read import ReadTool
 from zot.agent.tools.registry import Limits

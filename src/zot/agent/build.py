@@ -8,12 +8,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import cast
 
+import msgspec
+
 from zot import __version__
 from zot.agent import context_files
 from zot.agent.config import NOBODY, FrontEnd, RunConfig
 from zot.agent.conversation import Conversation
 from zot.agent.features import prepare_features
-from zot.agent.model_resolver import Query, Resolved, require_credential
+from zot.agent.model_resolver import ANY_SERVER, Query, Resolved, require_credential
 from zot.agent.services import Services
 from zot.agent.settings import Settings
 from zot.agent.system_prompt import SystemPrompt, docs_root, load_custom
@@ -22,7 +24,7 @@ from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent
 from zot.core.events import ToolUseStart
 from zot.core.session.session import Session
-from zot.core.session.store import SessionStore, new_id
+from zot.core.session.store import SessionStore, find_session, new_id
 from zot.errors import UsageError
 from zot.provider.auth.auth_store import AuthStore
 from zot.provider.catalog import Catalog
@@ -87,7 +89,7 @@ def working_directory(typed: str) -> Path:
 async def _session_and_model(services: Services) -> tuple[Session | None, Resolved]:
     """The session to continue, if one was named and exists, and the model that answers; else a new session."""
     config, sessions = services.config, services.sessions
-    path = _named_session(sessions, config.session) if config.session and config.keep_session else None
+    path = find_session(sessions, config.session) if config.session and config.keep_session else None
     own = Path(os.path.abspath(os.path.expanduser(config.session_file))) if config.session_file else None
     if own is not None and not is_missing(own):
         path = own
@@ -108,9 +110,7 @@ async def _session_and_model(services: Services) -> tuple[Session | None, Resolv
             )
         )
         if not services.front_end.may_log_in and resolved.missing:
-            from zot.agent.keyless import with_what_answers  # a run that cannot work
-
-            require_credential(await with_what_answers(resolved, services))
+            require_credential(await _suggest_local_server(resolved, services))
     except Exception:
         if session is not None:
             session.close()
@@ -120,10 +120,27 @@ async def _session_and_model(services: Services) -> tuple[Session | None, Resolv
     return session, resolved
 
 
-def _named_session(sessions: SessionStore, typed: str) -> Path:
-    from zot.core.session.store import find_session  # only a resumed run needs the list
+async def _suggest_local_server(resolved: Resolved, services: Services) -> Resolved:
+    """Name a model server that answers on this machine in the message about the missing key."""
+    if ANY_SERVER not in resolved.missing:
+        return resolved
+    import shlex
 
-    return find_session(sessions, typed)
+    from zot.provider.discovery import find_local_servers
+    from zot.provider.http.pool import HttpPool
+
+    pool = HttpPool()
+    try:
+        providers = services.catalog.providers().values()
+        found = await find_local_servers(pool, providers=providers, environ=services.environ)
+    finally:
+        await pool.aclose()
+    if not found:
+        return resolved
+    way = f"--provider {found[0].provider} --model {shlex.quote(found[0].models[0])} (it answers on this machine)"
+    before, needed, after = resolved.missing.partition("no key needed: ")
+    missing = f"{before}{needed}{way}, {after.replace(f'{ANY_SERVER}, ', '')}"
+    return msgspec.structs.replace(resolved, missing=missing)
 
 
 def _converse(services: Services, session: Session | None, problems: list[str]) -> Conversation:

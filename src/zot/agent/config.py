@@ -1,14 +1,11 @@
-"""What a run was asked to be: one frozen configuration, built by the command line and by the SDK alike.
-
-``RunConfig`` is data and never changes; ``FrontEnd`` is what lives outside the agent and works with it. Nothing here
-reads a file or the environment: ``build`` does.
-"""
+"""The frozen configuration of a run (``RunConfig``), created by the command line and the SDK, and the front end's
+part of a conversation (``FrontEnd``). Nothing here reads a file or the environment."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -17,8 +14,40 @@ from zot.core.events import SHOWN, AgentEvent
 from zot.core.tool import Tool
 
 if TYPE_CHECKING:
-    from zot.agent.extension_ui import Surface
     from zot.core.interceptors import Interceptor
+    from zot.wire.extension_frames import Panel
+
+
+class Surface(Protocol):
+    """What an extension may show or do through the front end. Calls are quick and never raise; a front end that cannot
+    show a thing ignores it (protocol reference, "Modes")."""
+
+    @property
+    def interactive(self) -> bool:
+        """Whether a person is there: tools that wait for one may run, panels may open."""
+        ...
+
+    def notify(self, extension: str, level: str, message: str) -> None:
+        """A one-shot note; an unknown level is shown as info."""
+        ...
+
+    def clear_notes(self, extension: str) -> None: ...
+
+    def submit(self, extension: str, text: str) -> None:
+        """As if typed: starts a turn, or queues behind the running one."""
+        ...
+
+    def submit_slash(self, extension: str, text: str) -> None:
+        """Run a slash command; the text begins with a slash."""
+        ...
+
+    def open_panel(self, extension: str, panel: Panel) -> None: ...
+
+    def render_panel(self, extension: str, panel: Panel) -> None:
+        """Redraw: an empty title keeps the old one, lines and footer replace."""
+        ...
+
+    def close_panel(self, extension: str, panel_id: str) -> None: ...
 
 
 class RunConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -1,10 +1,5 @@
-"""AGENTS.md: what a person or a project wants every agent to know.
-
-The global file comes first, then one per directory from the root of the file system down to the working directory,
-so that the nearest speaks last. CLAUDE.md is read only in a directory without AGENTS.md. It is text, not code:
-nobody is asked, but a file that is cut, damaged, unreadable, planted by a stranger or a link out of its project is
-reported once.
-"""
+"""Loads AGENTS.md: the global file first, then one per directory from the root to the working directory; CLAUDE.md
+only where AGENTS.md is missing. Truncated, damaged, unreadable or foreign files are reported once."""
 
 from __future__ import annotations
 
@@ -16,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from zot.system.text_files import TextFile, project_of, read_text, reason_of
+from zot.system.text_files import project_of, read_text, reason_of
 
 if TYPE_CHECKING:
     from zot.system.jail.jailed_files import Beneath
@@ -50,10 +45,20 @@ def load(cwd: Path, home: Path, beneath: Beneath | None = None) -> ContextFiles:
         # The user's own file may be a link to anywhere; one that came with a project must not bring what did not.
         within = None if path.parent == home else project_of(path.parent)
         try:
-            if _planted(path, info):
+            # In a directory like /tmp anybody may leave a file for everybody working below it.
+            shared = S_ISVTX | S_IWOTH
+            owners = {info.st_uid, os.lstat(path).st_uid}  # of the file, and of a link to it
+            if not owners <= {0, os.geteuid()} and os.stat(path.parent).st_mode & shared == shared:
                 loaded.problems.append(f"{path}: ignored: another user put it where everybody can write")
             else:
-                _add(loaded, path, read_text(path, LIMIT, within, beneath))
+                file = read_text(path, LIMIT, within, beneath)
+                cut = f"only the first {LIMIT >> 10} KiB of {file.size >> 10} KiB are used" if file.cut else ""
+                damaged = "not valid UTF-8, the bad bytes are replaced" if file.damaged else ""
+                if complaint := "; ".join(filter(None, (cut, damaged))):
+                    loaded.problems.append(f"{path}: {complaint}")
+                if text := file.text.strip():
+                    mark = f"\n\n[cut: the first {LIMIT >> 10} KiB of {path.name}]" if file.cut else ""
+                    loaded.parts.append(ContextFile(path, text + mark))
         except OSError as error:
             loaded.problems.append(_left_out(path, error))
     return loaded
@@ -89,24 +94,3 @@ def _file_in(directory: Path, problems: list[str]) -> tuple[Path, os.stat_result
         if not S_ISDIR(info.st_mode):
             return directory / name, info
     return None
-
-
-def _planted(path: Path, info: os.stat_result) -> bool:
-    """In a directory like /tmp anybody may leave a file for everybody working below it."""
-    shared = S_ISVTX | S_IWOTH
-    owners = {info.st_uid, os.lstat(path).st_uid}  # of the file, and of a link to it
-    return not owners <= {0, os.geteuid()} and os.stat(path.parent).st_mode & shared == shared
-
-
-def _add(loaded: ContextFiles, path: Path, file: TextFile) -> None:
-    if complaint := _complaint(file):
-        loaded.problems.append(f"{path}: {complaint}")
-    if text := file.text.strip():
-        mark = f"\n\n[cut: the first {LIMIT >> 10} KiB of {path.name}]" if file.cut else ""
-        loaded.parts.append(ContextFile(path, text + mark))
-
-
-def _complaint(file: TextFile) -> str:
-    cut = f"only the first {LIMIT >> 10} KiB of {file.size >> 10} KiB are used" if file.cut else ""
-    damaged = "not valid UTF-8, the bad bytes are replaced" if file.damaged else ""
-    return "; ".join(filter(None, (cut, damaged)))

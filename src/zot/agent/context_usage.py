@@ -1,8 +1,5 @@
-"""What fills a model's window, by part. Only the provider can count tokens, and it counts the prompt as a whole: the
-parts are estimated from their length and fitted to that figure, where there is one.
-
-Four bytes of UTF-8 count as a token, which is near the truth for English and code, and not far from it elsewhere.
-"""
+"""What fills a model's window, by part: estimated at four bytes per token and fitted to the provider's count of the
+whole."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Where requests go and how they are signed, once provider, model and credential are known; or that nobody is there
-to answer them yet."""
+"""Where requests go and how they are signed, or a client that reports the missing login."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
-"""Base class of everything that joins a conversation: MCP, hooks, extensions, jail, budget, checkpoints and so on.
-
-A feature is one package and one row of ``agent/features.py``. Every method has a default that does nothing, so that a
-feature implements only what it needs. ``join`` is called once, in the order of the table; there it adds interceptors,
-subscribes to events and adds sections to the system prompt. ``start`` follows when all features have joined.
-"""
+"""Base class of everything that joins a conversation. Each method has a default that does nothing; ``join`` is called
+once in the order of the table in ``agent/features.py``, ``start`` when all features have joined."""
 
 from __future__ import annotations
 

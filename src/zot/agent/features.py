@@ -1,10 +1,6 @@
-"""The features of a conversation, in one ordered table: name, class, and a cheap test whether a run needs it.
-
-The order is the order in which features join, so it is also the order of their interceptors and subscribers and of
-``before_prompt``: MCP prompts and templates are expanded before hooks review the text, hooks are asked before the front
-end's interceptors, and those before extensions. Features are closed in reverse. A test reads flags and settings or
-checks whether a file exists; the module of a feature is imported only if its test is true.
-"""
+"""The ordered table of features: name, class, and a cheap test of flags, settings or files whether a run needs it.
+Features join in this order, so their interceptors and subscribers have it too; they are closed in reverse. The module
+of a feature is imported only if its test is true."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""What a person means by the name of a model: a name of their own, an id, ``provider/id``, or a part of one id.
-
-Whatever was not an id is said in a notice, and what fits several models is never guessed at. Only typed names come
-through here; what a session or the settings remember are ids.
-"""
+"""Finds the model a typed name means: an alias, an id, ``provider/id``, or part of one id. Ambiguous names are
+errors; anything but an id is reported in a notice."""
 
 from __future__ import annotations
 

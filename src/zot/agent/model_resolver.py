@@ -1,10 +1,5 @@
-"""Which provider, model, address and credential a run uses; decided here and nowhere else.
-
-What was typed wins over what a resumed session remembers, that over the settings, those over the defaults. Something
-typed wrong is an error. Something stale in a session or in the settings falls back, and each fallback is exactly
-one notice; a default nobody asked for gives way without one. ``resolve`` reads files, may run a key command and may
-repair a stale setting; it opens no connection.
-"""
+"""Resolves provider, model, address and credential of a run: typed values, then the resumed session, settings,
+defaults. Wrong typed values are errors; stale ones fall back with one notice. It opens no connection."""
 
 from __future__ import annotations
 
@@ -149,7 +144,11 @@ class _Resolver:
         self.repair_notice = ""
 
     def run(self) -> Resolved:
-        self._check_flags()
+        query = self.query
+        if query.base_url and not is_url(query.base_url):
+            raise UsageError(f'--base-url "{query.base_url}": must begin with http:// or https://')
+        if query.script and query.provider not in ("", "script"):
+            raise UsageError(f"--script goes with --provider script, not with {query.provider}")
         self._read_name()
         provider, origin = self._provider()
         if provider.api == "script":
@@ -166,15 +165,11 @@ class _Resolver:
         else:
             model = self._model(provider, origin)
         if credential is None:
-            credential = self._without_key(provider, model)
+            own_server = model.source == "user" and is_loopback(model.base_url)
+            if own_server or not provider.needs_key:  # a server on this machine, or ``auth: none``
+                self.missing = ""
+                credential = Credential(_LOCAL_KEY if provider.local or own_server else "")
         return self._resolved(provider, model, credential)
-
-    def _check_flags(self) -> None:
-        query = self.query
-        if query.base_url and not is_url(query.base_url):
-            raise UsageError(f'--base-url "{query.base_url}": must begin with http:// or https://')
-        if query.script and query.provider not in ("", "script"):
-            raise UsageError(f"--script goes with --provider script, not with {query.provider}")
 
     def _read_name(self) -> None:
         """Put the id and the provider that are meant in place of the model's name that was typed."""
@@ -234,16 +229,12 @@ class _Resolver:
             return self.providers[DEFAULT_PROVIDER], "default"
         if named in self.providers:
             return self.providers[named], "config"
-        return self._instead_of(named), "default"
-
-    def _instead_of(self, stale: str) -> Provider:
-        """The first usual provider with a credential takes the place of an unknown one, in the settings too."""
         choices = (self.providers[name] for name in FALLBACKS)
         provider = next((p for p in choices if self._has_credential(p)), self.providers[DEFAULT_PROVIDER])
         self.stored_model = ""  # it belonged to the one that is gone
         self.repair = {"provider": provider.id, "model": ""}
-        self.repair_notice = f'{self.settings.path}: unknown provider "{stale}"; using {provider.id}'
-        return provider
+        self.repair_notice = f'{self.settings.path}: unknown provider "{named}"; using {provider.id}'
+        return provider, "default"
 
     def _provider_of(self, model_id: str, preferred: Provider) -> Provider:
         """Who serves a model named without a provider: the preferred one if it can, else one with a credential."""
@@ -290,42 +281,34 @@ class _Resolver:
         others = (self.providers[name] for name in FALLBACKS if name != provider.id)
         return next((other for other in others if self._has_credential(other)), None)
 
-    def _without_key(self, provider: Provider, model: Model) -> Credential | None:
-        """What stands in for a key where none is needed: on this machine by the user's word, or ``auth: none``."""
-        own_server = model.source == "user" and is_loopback(model.base_url)
-        if provider.needs_key and not own_server:
-            return None
-        self.missing = ""
-        return Credential(_LOCAL_KEY if provider.local or own_server else "")
-
     # -- model --------------------------------------------------------------------------------------------------
 
     def _model(self, provider: Provider, origin: _Origin) -> Model:
         query = self.query
         if query.model:
-            return self._typed_model(provider)
+            wanted = query.model
+            if model := self._known(provider, wanted):
+                return model
+            if query.base_url:  # an address of one's own may serve anything
+                return self._ad_hoc(provider, wanted)
+            elsewhere = self.catalog.find(wanted)
+            if elsewhere is not None:
+                raise UsageError(
+                    f'model "{wanted}" belongs to {elsewhere.provider}, not to {provider.id}; leave out --provider or'
+                    f" use --provider {elsewhere.provider}"
+                )
+            raise UsageError(
+                f'unknown model "{wanted}" (provider="{provider.id}"){self._closest(provider, wanted)};'
+                " zot --list-models shows the known ones, models.json adds others"
+            )
         if query.remembered_model and provider.id == canonical_id(query.remembered_provider, self.providers):
             return self._known(provider, query.remembered_model) or self._forgotten_model(provider)
-        if self.stored_model and self._setting_applies(provider):
+        stored = canonical_id(self.settings.values.provider, self.providers) or DEFAULT_PROVIDER
+        if self.stored_model and (
+            stored == provider.id or self.catalog.find(self.stored_model, provider.id) is not None
+        ):
             return self._known(provider, self.stored_model) or self._stale_model(provider, origin)
         return self._default_model(provider)
-
-    def _typed_model(self, provider: Provider) -> Model:
-        wanted = self.query.model
-        if model := self._known(provider, wanted):
-            return model
-        if self.query.base_url:  # an address of one's own may serve anything
-            return self._ad_hoc(provider, wanted)
-        elsewhere = self.catalog.find(wanted)
-        if elsewhere is not None:
-            raise UsageError(
-                f'model "{wanted}" belongs to {elsewhere.provider}, not to {provider.id}; leave out --provider or'
-                f" use --provider {elsewhere.provider}"
-            )
-        raise UsageError(
-            f'unknown model "{wanted}" (provider="{provider.id}"){self._closest(provider, wanted)};'
-            " zot --list-models shows the known ones, models.json adds others"
-        )
 
     def _closest(self, provider: Provider, wanted: str) -> str:
         from zot.agent.model_lookup import unlike
@@ -337,11 +320,6 @@ class _Resolver:
         default = self._default_model(provider)
         self.notices.append(f'the session\'s model "{self.query.remembered_model}" is unknown; using {default.id}')
         return default
-
-    def _setting_applies(self, provider: Provider) -> bool:
-        """The stored model goes with the stored provider; with another one only if that one has it."""
-        stored = canonical_id(self.settings.values.provider, self.providers) or DEFAULT_PROVIDER
-        return stored == provider.id or self.catalog.find(self.stored_model, provider.id) is not None
 
     def _stale_model(self, provider: Provider, origin: _Origin) -> Model:
         """The default in place of a stored model the provider does not have."""
@@ -390,7 +368,12 @@ class _Resolver:
             )
             if self.query.insecure and not endpoint.insecure:
                 self.notices.append(f"--insecure has no effect on the built-in address of {provider.id}")
-        self._repair_settings()
+        if self.repair:  # reported in one line, whether it can be saved or not
+            try:
+                self.settings.save(**self.repair)
+            except ConfigError:
+                self.repair_notice += " (the setting could not be changed)"
+            self.notices.append(self.repair_notice)
         self.notices += self.store.notices
         self.store.notices.clear()
         if (api := api_for(provider, model, credential)) == "grammar":
@@ -450,13 +433,3 @@ class _Resolver:
             missing=found.missing,
             notices=[*self.notices, *([found.notice] if found.notice else [])],
         )
-
-    def _repair_settings(self) -> None:
-        """Store what replaced a stale setting; said in one line whether that worked or not."""
-        if not self.repair:
-            return
-        try:
-            self.settings.save(**self.repair)
-        except ConfigError:
-            self.repair_notice += " (the setting could not be changed)"
-        self.notices.append(self.repair_notice)

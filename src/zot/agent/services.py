@@ -1,8 +1,5 @@
-"""What the conversations of one run share: configuration, home, settings, models, credentials, connections, workspace.
-
-``build`` creates it once; a side conversation uses the same object, so pool, limits and policy are the same for every
-agent of the run. It knows no feature.
-"""
+"""What the conversations of one run share: configuration, settings, models, credentials, connections, workspace. It
+knows no feature."""
 
 from __future__ import annotations
 
@@ -117,23 +114,32 @@ class Services:
         if resolved.endpoint is None:
             return LoggedOut(resolved.provider.id, resolved.missing)
         if resolved.provider.api in CLIENTS:
-            return self._other_client(resolved)
-        endpoint = msgspec.structs.replace(resolved.endpoint, retries=self._retries(resolved))
+            api = resolved.provider.api
+            if api not in self._clients:
+                module, _, name = CLIENTS[api].partition(":")
+                self._clients[api] = getattr(import_module(module), name)(self.pool)
+            return self._clients[api].client_for(resolved)
+        values, flag = self.settings.values, self.config.retries
+        retries = values.retries if flag is None else flag
+        waits = self.waiting_model is not None and self.waiting_model != (resolved.provider.id, resolved.model.id)
+        endpoint = msgspec.structs.replace(
+            resolved.endpoint, retries=min(retries, TRIES_BEFORE_FALLBACK - 1) if waits else retries
+        )
         return connect(endpoint, resolved.api, self.pool, renewal=self._renewal(resolved))
-
-    def _other_client(self, resolved: Resolved) -> Client:
-        api = resolved.provider.api
-        if api not in self._clients:
-            module, _, name = CLIENTS[api].partition(":")
-            self._clients[api] = getattr(import_module(module), name)(self.pool)
-        return self._clients[api].client_for(resolved)
 
     def _renewal(self, resolved: Resolved) -> Renewal | None:
         """Keeps a stored login fresh, or looks up a key again that another program stores."""
         credential = resolved.credential
         stored_elsewhere = ("command", "file") if resolved.provider.cloud else ("command",)
         if credential is not None and credential.method == "apikey" and credential.source in stored_elsewhere:
-            return self._looked_up(resolved.provider)
+            provider = resolved.provider
+            from zot.provider.auth.credential_lookup import (
+                LookedUpKey,  # few have such a key
+                find_credential,
+            )
+
+            commands = self.settings.values.api_key_command
+            return LookedUpKey(lambda: find_credential(provider, self.auth, self.environ, commands=commands))
         if credential is None or not credential.account or credential.method != "oauth":
             return None
         if not resolved.provider.oauth_row:
@@ -141,22 +147,6 @@ class Services:
         from zot.provider.auth.oauth.refresh import LoginSigner
 
         return LoginSigner(self.auth, resolved.provider, credential, proxy=self.settings.values.http_proxy)
-
-    def _looked_up(self, provider: Provider) -> Renewal:
-        from zot.provider.auth.credential_lookup import (
-            LookedUpKey,  # few have such a key
-            find_credential,
-        )
-
-        commands = self.settings.values.api_key_command
-        return LookedUpKey(lambda: find_credential(provider, self.auth, self.environ, commands=commands))
-
-    def _retries(self, resolved: Resolved) -> int:
-        """How often a call is retried; few times while another model waits to take over."""
-        values, flag = self.settings.values, self.config.retries
-        retries = values.retries if flag is None else flag
-        waits = self.waiting_model is not None and self.waiting_model != (resolved.provider.id, resolved.model.id)
-        return min(retries, TRIES_BEFORE_FALLBACK - 1) if waits else retries
 
     async def stop_jobs(self) -> None:
         """Stop what commands left in the background."""

@@ -1,9 +1,5 @@
-"""``config.json``: every setting zot knows, with its type, default and meaning in one table (``Values``).
-
-A wrong value costs that key alone and one line in ``problems``; of a guard it is the strict one. Saving changes only
-the named keys, keeps unknown ones, and never overwrites a file that could not be parsed: the first save moves it to
-``config.json.bad``.
-"""
+"""``config.json``: every setting with its type, default and meaning (``Values``). A wrong value costs only its key (a
+guard becomes strict); saving keeps unknown keys and moves an unparsable file to ``config.json.bad``."""
 
 from __future__ import annotations
 
@@ -279,7 +275,12 @@ class Settings:
 
     def save(self, **changes: Any) -> None:
         """Write the named keys; None removes one. ConfigError for an unknown key, a bad value, a failed write."""
-        _check(self.path, changes)
+        for key, value in changes.items():
+            if key not in Values.__struct_fields__:
+                raise ConfigError(f'{self.path}: there is no setting "{key}"')
+            problems: list[str] = []
+            if value is not None and not _sound(self.path, key, value, problems):
+                raise ConfigError(problems[0].rpartition("; ")[0])
         with self._file.edit() as raw:
             raw.update(changes)
             for key in [key for key, value in raw.items() if value is None]:
@@ -371,22 +372,10 @@ def _sound(path: Path, key: str, value: Any, problems: list[str]) -> bool:
         _checked({key: value})
     except msgspec.ValidationError as error:
         then = "nothing that costs money is asked" if key in _LIMITS else "the key is ignored"
-        problems.append(f"{path}: {key}: {_reason(error)}; {then} until it is fixed")
+        text = str(error).partition(" - at ")[0]
+        for name, word in _WORDS.items():
+            text = text.replace(f"`{name}`", word)
+        reason = text[0].lower() + text[1:]
+        problems.append(f"{path}: {key}: {reason}; {then} until it is fixed")
         return False
     return True
-
-
-def _check(path: Path, changes: dict[str, Any]) -> None:
-    for key, value in changes.items():
-        if key not in Values.__struct_fields__:
-            raise ConfigError(f'{path}: there is no setting "{key}"')
-        problems: list[str] = []
-        if value is not None and not _sound(path, key, value, problems):
-            raise ConfigError(problems[0].rpartition("; ")[0])
-
-
-def _reason(error: msgspec.ValidationError) -> str:
-    text = str(error).partition(" - at ")[0]
-    for name, word in _WORDS.items():
-        text = text.replace(f"`{name}`", word)
-    return text[0].lower() + text[1:]

@@ -1,7 +1,5 @@
-"""What is true of a conversation at one moment, as extensions, commands and pages are told it.
-
-Apart from ``conversation``, which says it: those who only ask need not load a whole conversation.
-"""
+"""The state of a conversation at one moment, for extensions, commands and pages; importable without
+``conversation``."""
 
 from __future__ import annotations
 

@@ -1,10 +1,5 @@
-"""The system prompt of a session, built once and byte-identical while the tool set stays the same; a deferred tool that
-is activated joins the tools of a request, not this text.
-
-Order: identity (or the custom text in its place), tool summary, appended texts, context files, the sections of features
-(skills, then the jail), footer; one blank line between them. The date is that of the session's start, so that providers
-can cache the text. A feature may put a short prompt in its place, for small models.
-"""
+"""The system prompt of a session, byte-identical while the tool set stays the same, so that providers can cache it.
+Order: identity or custom text, tool summary, appended texts, context files, sections of features, footer."""
 
 from __future__ import annotations
 
@@ -115,7 +110,12 @@ class SystemPrompt:
         short = self.short is not None and self.short.is_active()
         state = (specs, short, *(section.text() for section in self._sections))
         if state != self._built:
-            self._built, self._text = state, self._build(specs)
+            text = self._short_text()
+            if not text:
+                own = (_shown(section, specs) for section in self._sections)
+                parts = [self._first, tool_summary(specs), *self._middle, *own, self._footer]
+                text = "\n\n".join(part for part in parts if part)
+            self._built, self._text = state, text
         return self._text
 
     def section(self, kind: str) -> str:
@@ -151,13 +151,6 @@ class SystemPrompt:
 
     def _short_text(self) -> str:
         return self.short.text() if self.short is not None and self.short.is_active() else ""
-
-    def _build(self, specs: tuple[ToolSpec, ...]) -> str:
-        if short := self._short_text():
-            return short
-        own = (_shown(section, specs) for section in self._sections)
-        parts = [self._first, tool_summary(specs), *self._middle, *own, self._footer]
-        return "\n\n".join(part for part in parts if part)
 
 
 def _shown(section: Section, specs: tuple[ToolSpec, ...]) -> str:

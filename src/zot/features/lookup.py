@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from zot.features.jail.feature import JailFeature
     from zot.features.mcp.feature import McpFeature
     from zot.features.mcp.host import McpHost
-    from zot.features.permissions.feature import PermissionsFeature
-    from zot.features.permissions.saved_rules import KeptRules
+    from zot.features.permissions.feature import KeptRules, PermissionsFeature
     from zot.features.skills.feature import SkillsFeature
 
 

@@ -1,10 +1,6 @@
-"""What a headless run has to do with the world: piped input, ``zot:`` lines on stderr, answers on stdout, and signals.
-
-Every line is made safe for a terminal. A reader that went away ends the process quietly (exit 141); a reader that is
-slow blocks a write, and a signal that arrives meanwhile still ends the run: the first one aborts it, a second one ends
-the process at once. A signal also ends a run whose event loop is held by something: that is interrupted, and if it goes
-on, the process ends all the same.
-"""
+"""The process around a headless run: piped input, ``zot:`` lines on stderr, answers on stdout, signals. The first
+signal aborts the run, the second ends the process, also while a slow reader blocks a write or a callback blocks the
+loop."""
 
 from __future__ import annotations
 
@@ -179,7 +175,10 @@ def is_piped() -> bool:
 def read_piped() -> str:
     """All of stdin, trimmed; says so when it waits, because a pipe left open looks like a hang."""
     chunks: list[bytes] = []
-    _mention_waiting()
+    import select  # only piped runs need it
+
+    if not select.select([0], [], [], _MENTION_S)[0]:
+        say("waiting for stdin to close (use </dev/null if nothing is piped in)")
     size = 0
     while chunk := os.read(0, 1 << 16):
         chunks.append(chunk)
@@ -191,13 +190,6 @@ def read_piped() -> str:
     if "\ufffd" in text and b"\xef\xbf\xbd" not in data:
         say("stdin is not UTF-8; bytes that could not be read were replaced")
     return text.strip()
-
-
-def _mention_waiting() -> None:
-    import select  # only piped runs need it
-
-    if not select.select([0], [], [], _MENTION_S)[0]:
-        say("waiting for stdin to close (use </dev/null if nothing is piped in)")
 
 
 def join_prompt(piped: str, argument: str) -> str:
@@ -250,18 +242,16 @@ class Signals:
             raise Interrupted(self.exit_code)
         self._watch_for_a_stuck_write()
         if self.loop is not None and not self.loop.is_closed():
-            self._look_at_the_loop(self.loop, frame)
-
-    def _look_at_the_loop(self, loop: AbstractEventLoop, frame: FrameType | None) -> None:
-        self._held = 0 if self._turned else self._held + 1
-        self._turned = False
-        loop.call_soon_threadsafe(self._turn)
-        if self._held >= _GIVE_UP_AT:
-            say("something took too long and could not be interrupted; zot ends at once")
-            end_at_once(self.exit_code)
-        if self._held and self._held % _INTERRUPT_AT == 0 and _in_a_callback(frame):
-            loop.set_exception_handler(lambda _loop, _context: None)  # it is what we raise here
-            raise sys.modules["asyncio"].CancelledError("it held the event loop for too long")
+            loop = self.loop
+            self._held = 0 if self._turned else self._held + 1
+            self._turned = False
+            loop.call_soon_threadsafe(self._turn)
+            if self._held >= _GIVE_UP_AT:
+                say("something took too long and could not be interrupted; zot ends at once")
+                end_at_once(self.exit_code)
+            if self._held and self._held % _INTERRUPT_AT == 0 and _in_a_callback(frame):
+                loop.set_exception_handler(lambda _loop, _context: None)  # it is what we raise here
+                raise sys.modules["asyncio"].CancelledError("it held the event loop for too long")
 
     def _turn(self) -> None:
         self._turned = True

@@ -1,8 +1,5 @@
-"""The index of the documentation that ships inside the package.
-
-``index.md`` has one line per page, ``- [topic](file): what it is about``. ``check_index`` compares it with the pages.
-Decision records are for contributors and are not topics.
-"""
+"""The index of the packaged documentation: ``index.md`` has one line per page, ``- [topic](file): what it is
+about``."""
 
 from __future__ import annotations
 
@@ -35,17 +32,14 @@ def check_index() -> list[str]:
     """What is wrong between the index and the pages; empty when each names the other exactly once."""
     listed = [page.file for page in pages()]
     topics = [page.topic for page in pages()]
-    standing = {path for path in _page_files() if path.split("/")[0] not in _NOT_TOPICS}
+    top = root()
+    files = {str(path.relative_to(top)) for path in top.rglob("*.md")} - {"index.md"}
+    standing = {path for path in files if path.split("/")[0] not in _NOT_TOPICS}
     return [
         *(f"docs/{path} is not in docs/index.md" for path in sorted(standing - set(listed))),
         *(f"docs/index.md names {path}, which does not exist" for path in sorted(set(listed) - standing)),
         *(f"docs/index.md lists {item} twice" for item in sorted(_repeated(listed) | _repeated(topics))),
     ]
-
-
-def _page_files() -> set[str]:
-    top = root()
-    return {str(path.relative_to(top)) for path in top.rglob("*.md")} - {"index.md"}
 
 
 def _repeated(items: list[str]) -> set[str]:

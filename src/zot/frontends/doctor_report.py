@@ -1,7 +1,5 @@
-"""The report of ``zot doctor``, ``/doctor`` and ``zot report``: this installation, its settings, and all problems.
-
-It opens no connection, runs no key command and no untrusted program, and changes no setting.
-"""
+"""The report of ``zot doctor``, ``/doctor`` and ``zot report``. It opens no connection, runs no key command and no
+untrusted program, and changes no setting."""
 
 from __future__ import annotations
 
@@ -77,7 +75,11 @@ def _facts(home: Path, *, usable: bool) -> Iterator[tuple[str, str]]:
     yield "home", f"{home}{' (not created yet)' if usable and not home.is_dir() else ''}"
     yield "docs", str(index_path())
     yield "shell", find_program("bash") or find_program("sh") or "none: the bash tool cannot work"
-    yield "jail", _jail()
+    from zot.system.jail.jail import look
+
+    machine = look(find_program)
+    what = {"full": "full (bubblewrap)", "reduced": "reduced (Landlock)", "": "none"}[machine.level]
+    yield "jail", f"{what}{f': {machine.why}' if machine.why else ''}"
     yield "search", find_program("rg") or "built-in (ripgrep is not on PATH)"
     if not usable:
         return
@@ -86,21 +88,15 @@ def _facts(home: Path, *, usable: bool) -> Iterator[tuple[str, str]]:
     yield "credentials", ", ".join(_credentials(catalog, AuthStore(home))) or "none"
     for row in FEATURES:
         yield from row.load().setup_facts(home, Path.cwd())
-    if withheld := _withheld(home, catalog):
+    credentials = credential_variables(catalog.providers().values())
+    if withheld := Workspace(
+        Path.cwd(), credentials=credentials, passthrough=Settings(home).values.env_passthrough
+    ).removed_credentials():
         names = ", ".join(withheld)
         yield (
             "withheld",
             f"{names}: commands and extensions do not get them, unless named in env_passthrough",
         )
-
-
-def _jail() -> str:
-    """What this machine can hold, tried out now."""
-    from zot.system.jail.jail import look
-
-    machine = look(find_program)
-    what = {"full": "full (bubblewrap)", "reduced": "reduced (Landlock)", "": "none"}[machine.level]
-    return f"{what}{f': {machine.why}' if machine.why else ''}"
 
 
 def _credentials(catalog: Catalog, store: AuthStore) -> Iterator[str]:
@@ -110,13 +106,6 @@ def _credentials(catalog: Catalog, store: AuthStore) -> Iterator[str]:
             yield f"{provider.id} ({variable})"
         elif _stored(provider, store):
             yield f"{provider.id} (auth.json)"
-
-
-def _withheld(home: Path, catalog: Catalog) -> list[str]:
-    credentials = credential_variables(catalog.providers().values())
-    return Workspace(
-        Path.cwd(), credentials=credentials, passthrough=Settings(home).values.env_passthrough
-    ).removed_credentials()
 
 
 def _stored(provider: Provider, store: AuthStore) -> bool:
@@ -143,12 +132,7 @@ def _problems(home: Path, cwd: Path) -> Iterator[str]:
         yield from row.load().setup_problems(home, cwd)
     yield from theme_problems(home, Settings(home).values.theme)
     yield from (f"documentation: {problem}" for problem in check_index())
-    yield from (f"set aside: {path}" for path in _set_aside(home))
-
-
-def _set_aside(home: Path) -> list[Path]:
-    """Files that could not be read once and were kept: nothing is lost, but somebody should look."""
-    return sorted([*home.glob("*.bad*"), *home.glob("sessions/*/*.bad")])
+    yield from (f"set aside: {path}" for path in sorted([*home.glob("*.bad*"), *home.glob("sessions/*/*.bad")]))
 
 
 # --- the home directory

@@ -1,9 +1,5 @@
-"""Signals, esc and ctrl+c reach an event loop that something holds: what holds it is interrupted, or the process ends.
-
-A signal is heard between two instructions, wherever they are. If the loop does not turn within a moment, ``LoopHeld``
-is raised in the callback that holds it; if that does not help either, the last resort ends the process. Keys that wait
-while the loop does not turn are noticed by a thread that sleeps as long as nothing is typed.
-"""
+"""Interrupts callbacks that block the event loop, so that signals, esc and ctrl+c work. Signals raise ``LoopHeld`` in
+the blocking callback, or end the process; a thread watches for keys that wait."""
 
 from __future__ import annotations
 
@@ -80,31 +76,23 @@ class LoopGuard:
 
     def _alarm(self, _: int, frame: FrameType | None) -> None:
         if self.exit_code:
-            self._look_after_the_end(frame)
+            self._alarms += 1
+            self._strikes = 0 if self._turned else self._strikes + 1
+            if self._strikes >= _STRIKES or self._alarms > _LONGEST_END:
+                self._last_resort(self.exit_code)
+            held = not self._turned
+            self._ask()
+            if held:
+                _interrupt(frame)
         elif self._keys is not None and self._keys.held:
-            self._press(frame)
-
-    def _look_after_the_end(self, frame: FrameType | None) -> None:
-        self._alarms += 1
-        self._strikes = 0 if self._turned else self._strikes + 1
-        if self._strikes >= _STRIKES or self._alarms > _LONGEST_END:
-            self._last_resort(self.exit_code)
-        held = not self._turned
-        self._ask()
-        if held:
+            self._keys.held = False
+            names = self._keys.take()
+            if "ctrl+c" not in names and "esc" not in names:
+                return
+            before, self._pressed_at = self._pressed_at, time.monotonic()
+            if "ctrl+c" in names and self._pressed_at - before < _TOGETHER_S:
+                self._end(EXIT_CODES[signal.SIGINT])
             _interrupt(frame)
-
-    def _press(self, frame: FrameType | None) -> None:
-        """esc and ctrl+c interrupt; ctrl+c when that did not help for long ends the mode."""
-        assert self._keys is not None
-        self._keys.held = False
-        names = self._keys.take()
-        if "ctrl+c" not in names and "esc" not in names:
-            return
-        before, self._pressed_at = self._pressed_at, time.monotonic()
-        if "ctrl+c" in names and self._pressed_at - before < _TOGETHER_S:
-            self._end(EXIT_CODES[signal.SIGINT])
-        _interrupt(frame)
 
 
 def _interrupt(frame: FrameType | None) -> None:

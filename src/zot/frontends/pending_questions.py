@@ -1,8 +1,5 @@
-"""Questions that a client answers later, by request id: approvals, access outside the jail, questions of MCP servers.
-
-``send`` delivers the request frames of ``zot rpc``. A client is asked only what it announced; when it has gone,
-everything that is asked is denied. Access outside a jail is asked only if zot was started with that flag.
-"""
+"""Questions that a client answers later, by request id: approvals, outside access, questions of MCP servers. A client
+is asked only what it announced; when it disconnects, every open question is denied."""
 
 from __future__ import annotations
 

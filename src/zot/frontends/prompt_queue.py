@@ -1,8 +1,5 @@
-"""Prompts and compactions, one at a time, in the order they came; each is answered when its turn comes.
-
-``busy`` is true from the moment a command is taken until its last event is written; that event is held back until
-the agent is idle, so that a client that has seen it may clear or switch at once.
-"""
+"""Runs prompts and compactions one at a time, in order. The last event of each is sent when the agent is idle, so
+that a client that has seen it can clear or switch at once."""
 
 from __future__ import annotations
 
@@ -108,7 +105,18 @@ class WorkQueue:
     async def run(self) -> None:
         while True:
             while self._running is not None:
-                await self._perform(self._running)
+                work = self._running
+                try:
+                    if work.errand is not None:
+                        await work.errand()
+                    elif work.compact:
+                        await self.conversation.compact(work.text)
+                    else:
+                        await self.conversation.say(work.text, work.images, first_call=work.first_call)
+                except ZotError:
+                    pass  # the events have told it
+                except Exception as error:  # a bug; the events have told it, and the process stays usable
+                    say(f"internal error: {type(error).__name__}: {error}")
                 self._finish()
             if self._closed and not self._announced:
                 return
@@ -122,19 +130,6 @@ class WorkQueue:
             self._abort_at_start = False
             self._running.started()
             self._wake.set()
-
-    async def _perform(self, work: Work) -> None:
-        try:
-            if work.errand is not None:
-                await work.errand()
-            elif work.compact:
-                await self.conversation.compact(work.text)
-            else:
-                await self.conversation.say(work.text, work.images, first_call=work.first_call)
-        except ZotError:
-            pass  # the events have told it
-        except Exception as error:  # a bug; the events have told it, and the process stays usable
-            say(f"internal error: {type(error).__name__}: {error}")
 
     def hear(self, event: AgentEvent) -> None:
         if self._abort_at_start and self.conversation.busy:

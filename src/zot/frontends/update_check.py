@@ -1,9 +1,5 @@
-"""Is there a newer zot, and what is new in this one? Asked only of a release feed the user configured, never otherwise.
-
-A request takes four seconds at most and fails in silence: a missing feed (``update_url``) must never be in anybody's
-way. A newer version that was found is remembered for twelve hours. What is new is shown once after an upgrade: the
-first launch ever only records the version, and a text that cannot be fetched is tried again at the next launch.
-"""
+"""Looks for a newer zot and for the changes of this one, only if the user configured a release feed (``update_url``).
+Requests take at most four seconds and fail silently; a found version is cached for twelve hours."""
 
 from __future__ import annotations
 
@@ -71,7 +67,9 @@ class UpdateCheck:
         release = await fetch_release(pool, f"{self._url}/latest")
         if release is None or not release.tag_name:
             return None
-        self._remember(release)
+        checked = Checked(time.time(), self._version, release.tag_name, release.html_url)
+        with contextlib.suppress(OSError):  # then the feed is asked again next time
+            write_atomic(self._path, msgspec.json.encode(checked))
         return self._newer(release.tag_name, release.html_url)
 
     def _cached(self) -> Update | None:
@@ -82,11 +80,6 @@ class UpdateCheck:
             return None
         fresh = 0 <= time.time() - checked.checked_at < FRESH_S and checked.current_at == self._version
         return self._newer(checked.latest, checked.url) if fresh else None
-
-    def _remember(self, release: Release) -> None:
-        checked = Checked(time.time(), self._version, release.tag_name, release.html_url)
-        with contextlib.suppress(OSError):  # then the feed is asked again next time
-            write_atomic(self._path, msgspec.json.encode(checked))
 
     def _newer(self, latest: str, url: str) -> Update | None:
         return Update(latest.removeprefix("v"), url) if version_key(latest) > version_key(self._version) else None

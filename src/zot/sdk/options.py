@@ -11,8 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
-from zot.agent.config import FrontEnd, RunConfig
-from zot.agent.extension_ui import Surface
+from zot.agent.config import FrontEnd, RunConfig, Surface
 from zot.core.event_bus import Reader
 from zot.core.events import Diagnostic, SessionFault
 from zot.core.interceptors import Interceptor

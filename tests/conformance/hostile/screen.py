@@ -10,8 +10,8 @@ from unittest.mock import patch
 from tests.conformance.hostile.row import ROWS, WIDTH, Row, fresh, rows
 from zot.features.export.export import Redaction
 from zot.features.export.html_page import rendered
-from zot.frontends.terminal.editor.paste import clean
 from zot.frontends.terminal.editor.popups import file_mention
+from zot.frontends.terminal.editor.submission import clean
 from zot.system.visible_text import has_hidden, spelled_lines, spelled_start
 from zot.tui import inline, markdown
 from zot.tui.decision_text import decision_rows

@@ -29,7 +29,6 @@ DECIDING = {
     "frontends/terminal/dialogs/call_details.py",
     "frontends/terminal/dialogs/confirm.py",
     "frontends/terminal/dialogs/text_dialogs.py",
-    "frontends/terminal/dialogs/outside_access.py",
     "frontends/terminal/question_host.py",
     "frontends/terminal/trust_dialogs.py",
     "core/permission_gate.py",

@@ -1,8 +1,5 @@
-"""The arguments of a call as models really send them: read leniently where the meaning is plain.
-
-Integers may come as integral floats or numeric strings, booleans as words, null means absent. Everything else that
-does not fit raises ToolError naming the field, which the model can act on.
-"""
+"""Reads the arguments of a call leniently: numeric strings, integral floats, booleans as words, null as absent.
+Anything else that does not fit raises ToolError with the field's name."""
 
 from __future__ import annotations
 
@@ -65,7 +62,10 @@ class Arguments:
         """A required list of objects; a JSON string holding one is taken for it."""
         value: Any = self._values.get(field)
         if isinstance(value, str):
-            value = self._decoded(field, value)
+            try:
+                value = msgspec.json.decode(value)
+            except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+                raise self.error(f"'{field}' must be a list of objects") from error
         items: Any = [value] if isinstance(value, dict) else value
         if not isinstance(items, list) or not items:
             raise self.error(f"'{field}' is required: a list with at least one object")
@@ -78,12 +78,6 @@ class Arguments:
         if not isinstance(item, dict):
             raise self.error(f"'{field}' item {number} must be an object")
         return Arguments(f"{self._tool}: {field} {number}", item)
-
-    def _decoded(self, field: str, value: str) -> Any:
-        try:
-            return msgspec.json.decode(value)
-        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            raise self.error(f"'{field}' must be a list of objects") from error
 
 
 def _integral(value: Any) -> int | None:

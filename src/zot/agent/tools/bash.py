@@ -1,8 +1,5 @@
-"""The bash tool: one command in a shell of its own, which never outlives its limits.
-
-The command runs in its own session with empty input. A timeout or a cancelled call ends its whole process tree.
-Children it leaves in the background do not hold up the result; they are named, live on, and die with the agent.
-"""
+"""The bash tool: one command in its own session with empty input. A timeout or a cancelled call ends its process
+tree; background children are named in the result and end with the agent."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from zot.agent.tools.workspace import Workspace, WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
 from zot.system.files import find_program
-from zot.system.process_table import Process, command_of
+from zot.system.process_table import command_of
 from zot.system.processes import ProcessTree
 
 _MOST = 4
@@ -84,19 +81,15 @@ class BashTool(WorkspaceTool):
                     self._workspace.jobs.add(command, tree, started, ending.output)
                 for remark in tree.remarks:
                     self._workspace.tell(remark)
-                ending = self._explained(command, capture, ending, tree.remarks)
+                notes = [f"[jail: {text}]" for text in tree.remarks]
+                if names := self._workspace.kept_from_commands():
+                    failed = ending.exit_code != 0
+                    if note := withheld_note(command, capture.text() if failed else "", failed=failed, names=names):
+                        notes.append(note)
+                ending = msgspec.structs.replace(ending, notes=(*ending.notes, *notes)) if notes else ending
                 return _result(command, capture, ending, time.monotonic() - started)
             finally:
                 capture.let_go()
-
-    def _explained(self, command: str, capture: OutputCapture, ending: Ending, remarks: list[str]) -> Ending:
-        """With what the jail remarked, and a line about a variable that it may have wanted and did not get."""
-        notes = [f"[jail: {text}]" for text in remarks]
-        if names := self._workspace.kept_from_commands():
-            failed = ending.exit_code != 0
-            if note := withheld_note(command, capture.text() if failed else "", failed=failed, names=names):
-                notes.append(note)
-        return msgspec.structs.replace(ending, notes=(*ending.notes, *notes)) if notes else ending
 
     def _timeout(self, asked: int) -> int:
         return min(asked if asked > 0 else self._limits.bash_timeout_s, self._limits.bash_max_timeout_s)
@@ -130,7 +123,12 @@ async def _run(tree: ProcessTree, pipe: OutputPipe, capture: OutputCapture, seco
         return Ending(code)
     output = None if pipe.ended else capture.open_spool().named()
     pipe.detach()
-    return Ending(code, (_named(left, output),), left=True, output=output)
+    names = [f"{process.pid} ({command_of(process)})" for process in left[:_MOST_NAMED]]
+    more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+    later = "" if output is None else f"; output goes on to {output}"
+    return Ending(
+        code, (f"[still running in the background: {', '.join(names)}{more}{later}]",), left=True, output=output
+    )
 
 
 async def _stop(tree: ProcessTree, pipe: OutputPipe) -> None:
@@ -138,13 +136,6 @@ async def _stop(tree: ProcessTree, pipe: OutputPipe) -> None:
         await tree.stop()
     finally:
         pipe.close()
-
-
-def _named(left: list[Process], output: Path | None) -> str:
-    names = [f"{process.pid} ({command_of(process)})" for process in left[:_MOST_NAMED]]
-    more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
-    later = "" if output is None else f"; output goes on to {output}"
-    return f"[still running in the background: {', '.join(names)}{more}{later}]"
 
 
 def _result(command: str, capture: OutputCapture, ending: Ending, seconds: float) -> ToolResult:

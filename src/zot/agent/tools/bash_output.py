@@ -1,12 +1,5 @@
-"""A command's output: read as it comes, its head and tail kept, and all of it in a private file once that is not all.
-
-A line that is drawn again and again (a progress bar) is kept as it was last, as a terminal would show it; the file has
-it all.
-
-Memory stays within a few times the cap however much a command writes; the file is opened only when the cap is
-passed (or when a background child goes on writing) and is bounded too. It has a name once somebody is told of it, and
-is then kept for a week.
-"""
+"""Captures a command's output in bounded memory: head and tail, and a private file with everything once the cap is
+passed. A redrawn line (a progress bar) is stored as it was last; a named file lives for a week."""
 
 from __future__ import annotations
 
@@ -204,7 +197,11 @@ class OutputCapture:
             return
         self._head += data
         if self.bytes_truncated or self.lines_truncated:
-            self._overflow()
+            self.open_spool()
+            self._overflowed = True
+            kept = _first_part(bytes(self._head))
+            self._tail = self._head[len(kept) :]
+            self._head = bytearray(kept)
 
     def open_spool(self) -> Spool:
         """The file with everything so far; what is fed later follows."""
@@ -232,13 +229,6 @@ class OutputCapture:
         notes = f"... [truncated at {MAX_LINES} lines]\n" if self.lines_truncated else ""
         notes += f"... [truncated at {MAX_BYTES} bytes]\n" if self.bytes_truncated else ""
         return _decoded(head) + marker + _decoded(tail) + notes
-
-    def _overflow(self) -> None:
-        self.open_spool()
-        self._overflowed = True
-        kept = _first_part(bytes(self._head))
-        self._tail = self._head[len(kept) :]
-        self._head = bytearray(kept)
 
 
 def _first_part(data: bytes) -> bytes:

@@ -1,8 +1,5 @@
-"""The edit tool: replaces exact pieces of a text file, all of them or none.
-
-Every edit must match the file as it was exactly once, so edits never see each other's output; all their faults are
-told at once, with what helps to get them right. What was not named stays as it is, byte for byte.
-"""
+"""The edit tool: replaces exact pieces of a text file, all of them or none. Each edit must match the original file
+exactly once; all mistakes are reported together."""
 
 from __future__ import annotations
 
@@ -98,25 +95,20 @@ def _find(body: str, number: int, old: str, new: str) -> Span | str:
     if first < 0:
         return f"oldText was not found. {_not_found_hint(body, old)}"
     if body.find(old, first + 1) >= 0:
-        return _ambiguous(body, old)
+        count, position, line, counted_to = 0, body.find(old), 1, 0
+        lines: list[str] = []
+        while position >= 0 and count < _MOST_COUNTED:
+            count += 1
+            if len(lines) < _MOST_LINES_NAMED:
+                line += body.count("\n", counted_to, position)
+                counted_to = position
+                lines.append(str(line))
+            position = body.find(old, position + 1)
+        times = f"{count}" if position < 0 else f"more than {_MOST_COUNTED}"
+        more = ", …" if count > len(lines) else ""
+        where = f"lines {', '.join(lines)}{more}"
+        return f"oldText was found {times} times ({where}); add surrounding lines so that it is unique"
     return Span(first, first + len(old), number, new)
-
-
-def _ambiguous(body: str, old: str) -> str:
-    """Overlapping matches count too: ``aa`` stands twice in ``aaa``."""
-    count, position, line, counted_to = 0, body.find(old), 1, 0
-    lines: list[str] = []
-    while position >= 0 and count < _MOST_COUNTED:
-        count += 1
-        if len(lines) < _MOST_LINES_NAMED:
-            line += body.count("\n", counted_to, position)
-            counted_to = position
-            lines.append(str(line))
-        position = body.find(old, position + 1)
-    times = f"{count}" if position < 0 else f"more than {_MOST_COUNTED}"
-    more = ", …" if count > len(lines) else ""
-    where = f"lines {', '.join(lines)}{more}"
-    return f"oldText was found {times} times ({where}); add surrounding lines so that it is unique"
 
 
 def _not_found_hint(body: str, old: str) -> str:
@@ -194,19 +186,15 @@ class EditableText:
         pieces = [self._bom]
         position = 0
         for span in spans:
-            start, end, new = self._changed_lines(span)
+            old, new = self.body[span.start : span.end], span.new
+            before = _common_lines(old, new)
+            old, new = old[before:], new[before:]
+            after = _common_lines(old, new, from_end=True)
+            start, end, new = span.start + before, span.end - after, new[: len(new) - after]
             pieces += [self._original[position : self._at(start)], self._with_line_ends(new, start)]
             position = self._at(end)
         pieces.append(self._original[position:])
         return "".join(pieces).encode("utf-8", "surrogateescape")
-
-    def _changed_lines(self, span: Span) -> tuple[int, int, str]:
-        """The span without the lines it shares with its replacement, so that those keep their own line ends."""
-        old, new = self.body[span.start : span.end], span.new
-        before = _common_lines(old, new)
-        old, new = old[before:], new[before:]
-        after = _common_lines(old, new, from_end=True)
-        return span.start + before, span.end - after, new[: len(new) - after]
 
     def _with_line_ends(self, new: str, start: int) -> str:
         if "\n" not in new or not self._crlf:
@@ -214,11 +202,8 @@ class EditableText:
         near = self.body.find("\n", start)
         if near < 0:
             near = self.body.rfind("\n", 0, start)
-        return new.replace("\n", "\r\n") if self._is_crlf(near) else new
-
-    def _is_crlf(self, position: int) -> bool:
-        index = bisect_left(self._crlf, position)
-        return index < len(self._crlf) and self._crlf[index] == position
+        index = bisect_left(self._crlf, near)
+        return new.replace("\n", "\r\n") if index < len(self._crlf) and self._crlf[index] == near else new
 
     def _at(self, position: int) -> int:
         """Where a position of the plain text lies in the original."""

@@ -1,8 +1,5 @@
-"""The difference an edit made, built from the spans that are known to have changed: linear in the file.
-
-Rows are `` line`` for context, ``-line`` and ``+line`` for changes and ``...`` for skipped runs, three lines of
-context around each change. ``Hunk`` carries the true line numbers for a screen.
-"""
+"""The diff of an edit, built from its known spans: `` line``, ``-line``, ``+line`` and ``...`` rows with three lines
+of context; ``Hunk`` has the line numbers."""
 
 from __future__ import annotations
 
@@ -136,7 +133,11 @@ def _applied(body: str, spans: list[Span], start: int, end: int) -> str:
 
 def _refined(old: list[str], new: list[str], offset: int) -> list[Change]:
     """The lines that really differ; an edit often quotes unchanged ones to be unique."""
-    whole = _trimmed(old, new, offset)
+    shortest = min(len(old), len(new))
+    before = next((i for i in range(shortest) if old[i] != new[i]), shortest)
+    rest = shortest - before
+    after = next((i for i in range(rest) if old[-1 - i] != new[-1 - i]), rest)
+    whole = Change(offset + before, offset + len(old) - after, new[before : len(new) - after])
     old = old[whole.start - offset : whole.end - offset]
     if not old or not whole.new or len(old) * len(whole.new) > _MOST_COMPARED:
         return [whole] if old or whole.new else []
@@ -145,11 +146,3 @@ def _refined(old: list[str], new: list[str], offset: int) -> list[Change]:
     offset, new = whole.start, whole.new
     matcher = SequenceMatcher(a=old, b=new, autojunk=False)
     return [Change(offset + a, offset + b, new[c:d]) for kind, a, b, c, d in matcher.get_opcodes() if kind != "equal"]
-
-
-def _trimmed(old: list[str], new: list[str], offset: int) -> Change:
-    shortest = min(len(old), len(new))
-    before = next((i for i in range(shortest) if old[i] != new[i]), shortest)
-    rest = shortest - before
-    after = next((i for i in range(rest) if old[-1 - i] != new[-1 - i]), rest)
-    return Change(offset + before, offset + len(old) - after, new[before : len(new) - after])

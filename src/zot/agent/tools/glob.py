@@ -31,7 +31,13 @@ class GlobTool(WorkspaceTool):
         self._workspace.check_place(root)
         if not root.is_dir():
             raise ToolError(f"glob: {self._workspace.shown(root)}: no such directory")
-        fixed, pattern = _split(pattern)
+        named: list[str] = []  # directories the pattern names outright: the search begins there
+        *parts, last = pattern.split("/")
+        while parts and not any(character in parts[0] for character in "*?[{\\"):
+            named.append(parts.pop(0))
+        if pattern.startswith("/"):
+            named[0] = "/"
+        fixed, pattern = os.path.join("", *named), "/".join([*parts, last])
         base = self._workspace.resolve(os.path.join(root, fixed))
         self._workspace.check_place(base)
         try:
@@ -64,17 +70,6 @@ class _Matcher:
         names = (os.fsdecode(path).removeprefix("./") for path in paths)
         self.found += [name for name in names if self._regex.fullmatch(name)]
         return len(self.found) < _MOST_FILES
-
-
-def _split(pattern: str) -> tuple[str, str]:
-    """The directories a pattern names outright, where the search may begin, and the rest of it."""
-    fixed: list[str] = []
-    *parts, last = pattern.split("/")
-    while parts and not any(character in parts[0] for character in "*?[{\\"):
-        fixed.append(parts.pop(0))
-    if pattern.startswith("/"):
-        fixed[0] = "/"
-    return os.path.join("", *fixed), "/".join([*parts, last])
 
 
 def _newest_first(base: Path, paths: list[str]) -> list[str]:

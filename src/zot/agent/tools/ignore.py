@@ -1,10 +1,6 @@
-"""Walking a tree as ripgrep does: in name order, without ``.git``, without what ignore files exclude.
-
-``.rgignore`` beats ``.ignore``, which beats ``.gitignore``, which beats ``.git/info/exclude``; within one kind the
-nearest directory decides, and the last matching line of a file. Files of parent directories count too, git's only
-up to the repository. Path patterns are read here too, for ignore files as for the tools. Standard library only: the
-search worker runs it without anything else.
-"""
+"""Walks a tree as ripgrep does: in name order, without ``.git`` and ignored files. ``.rgignore`` beats ``.ignore``,
+``.gitignore`` and ``.git/info/exclude``; the nearest directory and the last line decide. Standard library only, for
+the search worker."""
 
 from __future__ import annotations
 

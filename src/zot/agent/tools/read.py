@@ -1,14 +1,9 @@
-"""The read tool: a window of a text file as it is, or an image.
-
-The caps apply to the window, not to the file, so that every line of a file of any size can be reached; it is read in
-one pass and constant memory.
-"""
+"""The read tool: a window of a text file of any size, in one pass and constant memory, or an image."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -45,13 +40,30 @@ class ReadTool(WorkspaceTool):
             head = file.read(_BINARY_TEST_BYTES)
             # The name must say image and the first bytes must agree: a text file named .png is text.
             if path.suffix.lower() in _IMAGE_SUFFIXES and (kind := sniff(head)):
-                return _image(fd, kind, shown)
+                size = os.fstat(fd).st_size
+                if size > MAX_IMAGE_BYTES:
+                    most = MAX_IMAGE_BYTES // (1024 * 1024)
+                    raise ToolError(
+                        f"read: {shown}: the image has {size} bytes; at most {most} MiB can be sent. Shrink it first"
+                    )
+                os.lseek(fd, 0, os.SEEK_SET)
+                with os.fdopen(fd, "rb", closefd=False) as image:
+                    return ToolResult((ImageBlock(kind, image.read(MAX_IMAGE_BYTES)),))
             if b"\0" in head:
                 raise ToolError(f"read: {shown}: is a binary file and cannot be shown as text")
             window = await _window(fd, first, limit)
         if b"\0" in window.data:
             raise ToolError(f"read: {shown}: holds binary data in these lines and cannot be shown as text")
-        return _text(path, first, window)
+        details = {
+            "path": str(path),
+            "start_line": first,
+            "lines_truncated": window.cut_by_lines,
+            "bytes_truncated": window.cut_by_bytes,
+            "total_lines": window.total_lines,
+        }
+        text = window.data.decode("utf-8", "replace")
+        end = "" if not text or text.endswith("\n") else "\n"
+        return text_result(f"{text}{end}{_notes(first, window)}", details=details)
 
 
 async def _window(fd: int, first: int, limit: int) -> Window:
@@ -67,29 +79,6 @@ async def _window(fd: int, first: int, limit: int) -> Window:
             os.close(own)
 
     return await asyncio.to_thread(read_and_close)
-
-
-def _image(fd: int, kind: str, shown: str) -> ToolResult:
-    size = os.fstat(fd).st_size
-    if size > MAX_IMAGE_BYTES:
-        limit = MAX_IMAGE_BYTES // (1024 * 1024)
-        raise ToolError(f"read: {shown}: the image has {size} bytes; at most {limit} MiB can be sent. Shrink it first")
-    os.lseek(fd, 0, os.SEEK_SET)
-    with os.fdopen(fd, "rb", closefd=False) as file:
-        return ToolResult((ImageBlock(kind, file.read(MAX_IMAGE_BYTES)),))
-
-
-def _text(path: Path, first: int, window: Window) -> ToolResult:
-    details = {
-        "path": str(path),
-        "start_line": first,
-        "lines_truncated": window.cut_by_lines,
-        "bytes_truncated": window.cut_by_bytes,
-        "total_lines": window.total_lines,
-    }
-    text = window.data.decode("utf-8", "replace")
-    end = "" if not text or text.endswith("\n") else "\n"
-    return text_result(f"{text}{end}{_notes(first, window)}", details=details)
 
 
 def _notes(first: int, window: Window) -> str:
@@ -168,10 +157,13 @@ class _Collector:
         total = self._newlines + (not self._ends_in_newline)
         wanted = min(limit, MAX_LINES) if limit > 0 else MAX_LINES
         kept = bytes(self._kept)
-        data = _first_lines(kept, wanted)
+        parts = kept.split(b"\n", wanted)
+        data = kept[: len(kept) - len(parts[wanted])] if len(parts) > wanted else kept
         by_bytes = len(data) > MAX_BYTES
         if by_bytes:
-            data = _within_cap(data)
+            # Whole lines, so that the next offset continues exactly; part of a line only when it alone is too long.
+            end = data.rfind(b"\n", 0, MAX_BYTES)
+            data = data[: end + 1] if end >= 0 else whole_characters(data[:MAX_BYTES])
         return Window(
             data,
             lines=data.count(b"\n") + (not data.endswith(b"\n") if data else 0),
@@ -181,14 +173,3 @@ class _Collector:
             cut_inside_line=by_bytes and not data.endswith(b"\n"),
             counted_all=counted_all,
         )
-
-
-def _first_lines(data: bytes, count: int) -> bytes:
-    parts = data.split(b"\n", count)
-    return data[: len(data) - len(parts[count])] if len(parts) > count else data
-
-
-def _within_cap(data: bytes) -> bytes:
-    """Whole lines, so that the next offset continues exactly; part of a line only when it alone is too long."""
-    end = data.rfind(b"\n", 0, MAX_BYTES)
-    return data[: end + 1] if end >= 0 else whole_characters(data[:MAX_BYTES])

@@ -1,8 +1,5 @@
-"""The built-in tools by name: what a model is told about each is known at once, its code is imported when it is
-called for, or a little earlier, while the model still writes the arguments.
-
-To add one: write its module, describe it here, and add one line to ``offered_tools``.
-"""
+"""The built-in tools by name; their code is imported when called, or while the model still writes the arguments. To
+add one: write its module, describe it here, and add one line to ``offered_tools``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Searching in a child process: ``rg`` when it is on PATH, else our own worker, which answers the same way.
-
-Both respect ignore files and hide ``.git``; both are killed when enough was found, when it takes too long or when
-the call is cancelled.
-"""
+"""Searches in a child process: ``rg`` if it is on PATH, else the search worker with the same output. Both are killed
+when enough was found, after a timeout or when the call is cancelled."""
 
 from __future__ import annotations
 

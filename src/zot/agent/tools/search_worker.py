@@ -1,9 +1,5 @@
-"""The search of a machine without ripgrep: run as a program of its own, it says what ``rg`` would say.
-
-A process, because a hostile regular expression can only be stopped by killing it, and because a large tree must
-not slow the agent. Standard library only, started with ``-I -S``: a few milliseconds. Rows are
-``path NUL line : text`` (``-`` for context), ``--`` between groups; with ``files`` just paths and NULs.
-"""
+"""The search without ripgrep, with ``rg``'s output: ``path NUL line : text`` (``-`` for context), ``--`` between
+groups. A process of standard library only, since a hostile regular expression can only be stopped by killing it."""
 
 from __future__ import annotations
 
@@ -27,7 +23,11 @@ def main(arguments: list[str]) -> int:
     write = sys.stdout.buffer.write
     match arguments:
         case ["files", root, *globs]:
-            return _list(root, "".join(globs), write)
+            found = 1
+            for path in walk(root, "".join(globs)):
+                write(os.fsencode(path) + b"\0")
+                found = 0
+            return found
         case ["grep", root, file, pattern, glob, ignore_case, context]:
             try:
                 regex = re.compile(pattern, re.IGNORECASE if ignore_case else 0)
@@ -37,14 +37,6 @@ def main(arguments: list[str]) -> int:
             return _grep(root, [file] if file else walk(root, glob), regex, int(context), write)
         case _:
             return 2
-
-
-def _list(root: str, only: str, write: Callable[[bytes], int]) -> int:
-    found = 1
-    for path in walk(root, only):
-        write(os.fsencode(path) + b"\0")
-        found = 0
-    return found
 
 
 def _grep(root: str, paths: Iterable[str], regex: re.Pattern[str], context: int, write: Callable[[bytes], int]) -> int:

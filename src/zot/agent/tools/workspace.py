@@ -1,8 +1,5 @@
-"""Where the tools work: the one seam through which every path and every child process goes.
-
-Paths are relative to the session's directory. Children inherit zot's environment minus the credentials it knows and
-what looks like a secret of another service, plus the variables that tell a program it runs under an agent.
-"""
+"""Every path and every child process of the tools goes through here. Children inherit zot's environment without
+credentials and variables that look secret, plus those that name the agent."""
 
 from __future__ import annotations
 

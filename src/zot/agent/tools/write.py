@@ -1,11 +1,7 @@
-"""The write tool: a file gets exactly the bytes given, all at once; missing directories are made.
-
-What it replaces is told to screens as a difference; the model knows what it wrote.
-"""
+"""The write tool: writes a file atomically and creates missing directories; screens get the diff."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from zot.agent.tools.arguments import Arguments
@@ -33,7 +29,10 @@ class WriteTool(WorkspaceTool):
             data = content.encode()
         except UnicodeEncodeError as error:
             raise ToolError(f"write: 'content' holds a lone surrogate at character {error.start}") from error
-        before = self._content(path)
+        try:
+            before = self._workspace.read_whole(path, LARGEST_COMPARED)
+        except (OSError, TooLarge):
+            before = None
         try:
             with self._workspace.changing(path, data, self.name, before):
                 created = self._workspace.replace(path, data)
@@ -52,13 +51,6 @@ class WriteTool(WorkspaceTool):
         verb = "created" if created else "overwrote"
         size = f"{_counted(lines, 'line')}, {_counted(len(data), 'byte')}"
         return text_result(f"{verb} {shown}: {size}", details=details)
-
-    def _content(self, path: Path) -> bytes | None:
-        """What is there now; None when that is nothing, or nothing one could compare."""
-        try:
-            return self._workspace.read_whole(path, LARGEST_COMPARED)
-        except (OSError, TooLarge):
-            return None
 
 
 def changes_between(before: bytes, content: str) -> str | None:

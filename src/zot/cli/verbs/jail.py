@@ -11,7 +11,7 @@ from zot.cli.arguments import parse
 from zot.cli.output import show
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError
-from zot.features.jail.setup import JailOptions, confine, machine_at
+from zot.features.jail.feature import JailOptions, confine, machine_at
 from zot.frontends.console import run_loop, say
 from zot.system.files import find_program, zot_home
 from zot.system.processes import spawn

@@ -15,8 +15,8 @@ from zot.core.tool import Tool, ToolContext, ToolResult
 from zot.devkit.replay.comparison import Comparison
 from zot.devkit.replay.driver import Conductor
 from zot.errors import ConfigError, ProviderError
+from zot.features.recording.journal_file import error_of
 from zot.features.recording.reader import Line
-from zot.features.recording.told_errors import error_of
 from zot.provider import model_call
 from zot.provider.messages import ToolCallBlock
 from zot.provider.model_call import Request, StreamEvent

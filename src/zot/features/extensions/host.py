@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from zot.agent.extension_ui import Surface
+from zot.agent.config import Surface
 from zot.core.tool import Tool
 from zot.errors import ConfigError, ExtensionError, in_words
 from zot.features.child_process import start_process

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import msgspec
 
-from zot.agent.extension_ui import Surface
+from zot.agent.config import Surface
 from zot.core.tool import ToolResult, text_result
 from zot.errors import ToolError
 from zot.features.extensions.child import ExtensionChild

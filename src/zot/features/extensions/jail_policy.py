@@ -12,7 +12,7 @@ import msgspec
 from zot.errors import ExtensionError, ZotError
 from zot.features.extensions.loader.declared_permissions import DATA, PROJECT, Permissions
 from zot.features.extensions.loader.manifest import Manifest
-from zot.features.jail.setup import machine_at, own_program
+from zot.features.jail.feature import machine_at, own_program
 from zot.system.jail.jail import Jail
 from zot.system.jail.policy import Policy, jailed_environment
 from zot.system.jail.system_paths import chosen_programs, interpreters

@@ -1,8 +1,5 @@
-"""Calls as Claude Code's hooks know them, and what a hook makes of one in zot's words: both ways, nothing lost.
-
-An ``edit`` with several replacements is one ``Edit`` whose texts are joined, so that whoever looks for something in
-them finds it; its ``edits`` has each. What a hook changed and zot cannot express is refused, not guessed.
-"""
+"""Converts tool calls and hook decisions between zot's and Claude Code's formats. An ``edit`` with several
+replacements is one ``Edit`` with joined texts; a change that zot cannot express is refused."""
 
 from __future__ import annotations
 
@@ -230,13 +227,8 @@ def _from_json(hook: Hook, text: str, *, cut: bool) -> HookDecision:
         updated=updated,
         stop=stop,
         message=(said.systemMessage or "")[:LONGEST],
-        unheeded=_unheeded(text),
+        unheeded=tuple(name for name in UNHEEDED if f'"{name}"' in text),
     )
-
-
-def _unheeded(text: str) -> tuple[str, ...]:
-    """What Claude Code would have done and zot does not, by name."""
-    return tuple(name for name in UNHEEDED if f'"{name}"' in text)
 
 
 def joined_decision(answers: Sequence[HookDecision]) -> HookDecision | None:

@@ -1,8 +1,5 @@
-"""Whether a call fits the ``if`` of a hook: one permission rule in Claude Code's words, such as ``Bash(git *)``.
-
-A condition saves processes and guards nothing, so whatever cannot be told for certain fits: a rule that is none, a
-command no reader can take apart, a part of it that only a shell could know.
-"""
+"""Matches a call with the ``if`` of a hook, one permission rule such as ``Bash(git *)``. A condition only saves
+processes, so everything uncertain matches."""
 
 from __future__ import annotations
 
@@ -147,7 +144,15 @@ class _ConditionReader:
                 self._keep(word)
                 self._at += 1
             elif sign in "<>" and self._text[self._at + 1 : self._at + 2] != "(":
-                self._redirection(word, depth)
+                while word and word[-1].isdigit():
+                    word.pop()
+                while self._text[self._at : self._at + 1] in tuple("<>&|-"):
+                    self._at += 1
+                while self._text[self._at : self._at + 1] in tuple(" \t"):
+                    self._at += 1
+                while self._at < len(self._text) and self._text[self._at] not in " \t\n;|&()<>`":
+                    self._piece(depth)
+                word.append(" ")
             else:
                 word.append(self._piece(depth))
         if end:
@@ -189,18 +194,6 @@ class _ConditionReader:
 
     def _skip(self) -> None:
         self._at += 1
-
-    def _redirection(self, word: list[str], depth: int) -> None:
-        """Where to and from is no part of the command."""
-        while word and word[-1].isdigit():
-            word.pop()
-        while self._text[self._at : self._at + 1] in tuple("<>&|-"):
-            self._at += 1
-        while self._text[self._at : self._at + 1] in tuple(" \t"):
-            self._at += 1
-        while self._at < len(self._text) and self._text[self._at] not in " \t\n;|&()<>`":
-            self._piece(depth)
-        word.append(" ")
 
 
 # --- paths

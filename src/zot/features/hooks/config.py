@@ -1,8 +1,5 @@
-"""Which hooks there are: those of Claude Code's settings files, of ``hooks.json`` for zot alone, and of plugins.
-
-Reading starts nothing. A file that cannot be used costs its own hooks and one line, and so does what zot has not: an
-event, a kind of hook. What a person trusts is a file's hooks as they are shown, with the scripts they name.
-"""
+"""Finds hooks: Claude Code's settings files, zot's ``hooks.json``, plugins. Reading starts nothing; an unusable file
+or an unknown event costs only its hooks and one line. Trust covers a file's hooks and the scripts they name."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""One hook's process: given a JSON object, heard up to a limit, ended with all it started when its time is over.
-
-What it writes beyond the limit is read and dropped, so that it neither blocks nor fills the memory. What it leaves in
-the background lives on until zot ends, and holds nothing up.
-"""
+"""One hook's process: JSON on stdin, output up to a limit, killed with its children after its timeout. Background
+children live until zot ends."""
 
 from __future__ import annotations
 
@@ -39,7 +36,17 @@ async def run_hook(
     pipes = (_Pipe(), _Pipe())
     stdin = -1
     try:
-        stdin = _file_of(given)
+        if hasattr(os, "memfd_create"):
+            stdin = os.memfd_create("hook")
+        else:
+            import tempfile
+
+            with tempfile.TemporaryFile() as file:
+                stdin = os.dup(file.fileno())
+        left = memoryview(given)
+        while left:
+            left = left[os.write(stdin, left) :]
+        os.lseek(stdin, 0, os.SEEK_SET)
         out, err = pipes[0].for_child, pipes[1].for_child
         tree = spawn(argv, cwd=cwd, env=env, stdin=stdin, stdout=out, stderr=err, jail=jail)
     except (OSError, RuntimeError, ValueError) as error:
@@ -74,22 +81,6 @@ async def _finished(tree: ProcessTree, out: _Pipe, err: _Pipe, timeout_s: float)
         return Ran(failure=f"its jail could not be built: {err.text().strip()[:200]}")
     failure = f"was ended by signal {-code}" if code < 0 else ""
     return Ran(code, out.text(), err.text(), failure, out.cut)
-
-
-def _file_of(given: bytes) -> int:
-    """A nameless file to read from: however long it is, nobody waits to write it."""
-    if hasattr(os, "memfd_create"):
-        fd = os.memfd_create("hook")
-    else:
-        import tempfile
-
-        with tempfile.TemporaryFile() as file:
-            fd = os.dup(file.fileno())
-    left = memoryview(given)
-    while left:
-        left = left[os.write(fd, left) :]
-    os.lseek(fd, 0, os.SEEK_SET)
-    return fd
 
 
 class _Pipe(ChildPipe):

@@ -1,8 +1,5 @@
-"""Who runs a conversation's hooks: finds those an event is for, asks them side by side, and tells what went wrong.
-
-Only trusted ones are here. A script that changed since it was trusted does not run, and a call it would have seen is
-refused: otherwise whoever may write a file could switch a guard off. With the jail, hooks run in it.
-"""
+"""Runs a conversation's hooks: selects those of an event, asks them in parallel, reports failures. Only trusted hooks
+run; if a script changed since then, it does not run and its call is denied."""
 
 from __future__ import annotations
 
@@ -200,7 +197,11 @@ class HookHost:
             answer = answer_of(hook, ran)
         if answer.message:
             self._tell(answer.message)
-        self._tell_unheeded(source, answer)
+        new = [name for name in answer.unheeded if name not in self._told]
+        if new:
+            self._told.update(new)
+            which = f"the {answer.hook.event} hook {_short(answer.hook.line())}"
+            self._tell(f"{which} of {source.name}: zot has no {', '.join(new)}")
         if not answer.failure:
             return answer
         what = f"the {hook.event} hook {_short(hook.line())} of {source.name}: {answer.failure}"
@@ -221,13 +222,6 @@ class HookHost:
                 self.conversation.steer(said)
                 return
         self._start_context = "\n\n".join(filter(None, (self._start_context, said)))
-
-    def _tell_unheeded(self, source: HookSource, answer: HookDecision) -> None:
-        new = [name for name in answer.unheeded if name not in self._told]
-        if new:
-            self._told.update(new)
-            hook = answer.hook
-            self._tell(f"the {hook.event} hook {_short(hook.line())} of {source.name}: zot has no {', '.join(new)}")
 
     def _changed(self, source: HookSource, hook: Hook) -> str:
         """A script of the hook that is not what was trusted; empty while all are."""

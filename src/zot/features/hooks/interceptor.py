@@ -1,8 +1,5 @@
-"""Hooks at the door of every tool call, whoever makes it: the model, a side chat, a sub-agent, an extension.
-
-Before a call they may refuse it, change its input or have a person asked; after it they may add to its result; at the
-end of the work they may ask for more. A permission of theirs answers the gate's question in a person's place.
-"""
+"""Applies hooks to every tool call: before it they may deny it, change its input, approve it or require a question;
+after it they may add to its result; at the end of a run they may ask for more work."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
-"""``--approve outside``: a call that failed because of the jail is put to a person, with exactly what it wanted.
-
-*once* runs that one call again with it, *session* keeps it, *never* stops the asking; whatever else happens, or nobody
-there to ask, leaves the call refused and says so. Nothing but the answer widens a jail: no text of a command does, and
-what is shown is what is allowed.
-"""
+"""``--approve outside``: asks the user about a path or host that a jailed call needs. *once* runs the call again with
+it, *session* remembers it, *never* stops the questions; without an answer the call stays denied."""
 
 from __future__ import annotations
 
@@ -110,7 +106,12 @@ class OutsideAccess:
             if self._never.issuperset(offer.wishes):
                 return None, f"[jailed: this wanted {wanted}, outside. The user does not want to be asked. {_NOTHING}]"
             if not self._questions.can_ask(offer.kind):
-                self._mention(offer.wishes)
+                for wish in offer.wishes:
+                    if wish not in self._mentioned:
+                        self._mentioned.add(wish)
+                        self._told(
+                            f"jail: refused: a tool wanted {wish}; nobody can be asked about what is outside here"
+                        )
                 return None, f"[jailed: this wanted {wanted}, outside. Nobody can be asked here. {_NOTHING}]"
             match await self._questions.ask(offer, on_failure=self._report_failure):
                 case "once":
@@ -126,12 +127,6 @@ class OutsideAccess:
 
     def _report_failure(self, reason: str) -> None:
         self._told(f"jail: asking about what is outside failed: {reason}")
-
-    def _mention(self, wishes: Sequence[Wish]) -> None:
-        for wish in wishes:
-            if wish not in self._mentioned:
-                self._mentioned.add(wish)
-                self._told(f"jail: refused: a tool wanted {wish}; nobody can be asked about what is outside here")
 
 
 class OfferingTool(LazyTool):
@@ -180,7 +175,11 @@ class OfferingTool(LazyTool):
             return ended
         finally:
             for path in made if failed else ():
-                _unmade(path)
+                with suppress(OSError):
+                    if os.path.isdir(path):
+                        os.rmdir(path)
+                    elif not os.lstat(path).st_size:
+                        os.unlink(path)
             if jail is not self._workspace.jail:
                 jail.tidy(wish.path for wish in wishes if wish.path)
 
@@ -201,12 +200,3 @@ def _made(wish: Wish) -> bool:
             os.close(create(wish.path, 0o666))
         return True
     return False
-
-
-def _unmade(path: str) -> None:
-    """The call failed all the same: what it left empty is ours."""
-    with suppress(OSError):
-        if os.path.isdir(path):
-            os.rmdir(path)
-        elif not os.lstat(path).st_size:
-            os.unlink(path)

@@ -1,9 +1,5 @@
-"""The words of a command that runs one program and nothing else, and the beginning of it that may be allowed for good.
-
-Only what no shell could read differently has words: letters, digits, a few harmless signs, and quoted text without
-expansions. Joined commands, pipes, redirections, substitutions, variables, patterns and line breaks have none, so no
-rule about a beginning ever covers them.
-"""
+"""The words of a command that runs exactly one program, and the prefix that may be allowed for good. Joined commands,
+pipes, redirections, substitutions, variables, patterns and line breaks have no words, so no rule covers them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,12 @@
-"""Permissions in a conversation: the gate that decides which tool calls run, are asked about or denied."""
+"""Permissions in a conversation: the gate that runs, asks about or denies tool calls, and the answers saved for a
+project (``$ZOT_HOME/permissions.json``, by the project's real path)."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+import stat
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,19 +16,79 @@ import msgspec
 from zot.agent.feature import Feature, PromptDraft
 from zot.core.events import PERMISSION_MODE
 from zot.core.permission_gate import Answer, ConfirmGate
-from zot.core.permission_modes import MODES, Mode, Nature, parse_mode
-from zot.errors import UsageError
+from zot.core.permission_modes import MODES, Mode, Nature, Rule, parse_mode
+from zot.errors import ConfigError, UsageError, in_words
 from zot.features.lookup import asks_outside
-from zot.features.permissions.saved_rules import KeptRules
 from zot.features.questions import Approval, question_queue
+from zot.features.trust import project_key
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, utc_now
 from zot.system.files import user_home
+from zot.system.json_store import JsonStore
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.agent.tools.workspace import Workspace
     from zot.core.permission_gate import ApprovalQuestion
     from zot.core.tool import Tool
+
+# --- answers saved for a project
+
+_MOST = 1_000  # rules of one project; beyond that something else wrote them
+
+
+class _RulesFields(msgspec.Struct):
+    version: int = 1
+    projects: dict[str, list[Rule]] = {}
+
+
+class KeptRules:
+    """Those of one project. They are read once, when something would have to be asked; ``told`` hears what is wrong."""
+
+    def __init__(self, home: Path, cwd: Path, told: Callable[[str], None]) -> None:
+        self._file = _RulesFile(home / "permissions.json", _RulesFields, "fix the file or delete it")
+        self.path = self._file.path
+        self._project = project_key(cwd)
+        self._told = told
+        self._read: list[Rule] | None = None
+
+    def __call__(self) -> list[Rule]:
+        if self._read is None:
+            self._read = []  # whatever happens now, it is not tried again
+            try:
+                self._read = self._file.load().projects.get(self._project, [])[:_MOST]
+            except (ConfigError, OSError) as error:
+                self._told(f"{in_words(error)}; no kept permission holds until it is fixed")
+        return self._read
+
+    def keep(self, rule: Rule) -> None:
+        """From now on, in later sessions too. ConfigError or OSError: nothing was kept."""
+        with self._edit() as rules:
+            if rule not in rules:
+                rules.append(rule)
+
+    def forget(self, rule: Rule) -> None:
+        """The same errors; harmless for a rule that is not kept."""
+        with self._edit() as rules:
+            if rule in rules:
+                rules.remove(rule)
+
+    @contextmanager
+    def _edit(self) -> Generator[list[Rule]]:
+        """The rules as they are on disk, under the lock; written back when the block ends without an error."""
+        with self._file.edit() as content:
+            rules = content.projects.setdefault(self._project, [])
+            yield rules
+            content.projects = {project: rules for project, rules in content.projects.items() if rules}
+        self._read = rules
+
+
+class _RulesFile(JsonStore[_RulesFields]):
+    def decode(self, data: bytes) -> _RulesFields:
+        about = os.stat(self.path)
+        if about.st_uid not in (os.getuid(), 0) or about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise ConfigError(f"{self.path}: others can write to it; make it yours alone with chmod 600")
+        return super().decode(data)
+
 
 _SPECIAL = frozenset({".git", ".hg", ".svn", ".zot", ".husky", ".vscode", ".idea"})  # what lies there may run by itself
 _WILD = frozenset("*?[{\\")
@@ -72,9 +135,23 @@ class Natures:
             case "skill" | "agent_wait" | "agent_list":
                 return Nature("look")
             case "write" | "edit":
-                return Nature("edit" if self._is_ours(args.get("path")) else "act")
+                real = self._real(args.get("path"))
+                return Nature(
+                    "edit"
+                    if real is not None
+                    and self._holds(real)
+                    and not _SPECIAL & set(real.parts[len(self._root().parts) :])
+                    else "act"
+                )
             case "bash":
-                return _running(args.get("command"))
+                command = args.get("command")
+                from zot.features.permissions.command_prefix import (
+                    prefix_of,
+                    words_of,
+                )  # its patterns are not wanted at the start
+
+                words = words_of(command) if isinstance(command, str) else ()
+                return Nature("act", words=words, prefix=prefix_of(words))
             case _:
                 return Nature()
 
@@ -87,10 +164,6 @@ class Natures:
         place = os.path.join("/", *named) if pattern.startswith("/") else os.path.join(path, *named)
         inside = self._is_inside(path) and self._is_inside(place)
         return Nature("look" if inside else "look elsewhere")
-
-    def _is_ours(self, path: object) -> bool:
-        real = self._real(path)
-        return real is not None and self._holds(real) and not _SPECIAL & set(real.parts[len(self._root().parts) :])
 
     def _is_inside(self, path: object) -> bool:
         real = self._real(path)
@@ -108,13 +181,6 @@ class Natures:
             return False
         own = Path(os.path.realpath(self._home))
         return not real.is_relative_to(own) and not own.is_relative_to(real)  # a search above it would find it
-
-
-def _running(command: object) -> Nature:
-    from zot.features.permissions.command_prefix import prefix_of, words_of  # its patterns are not wanted at the start
-
-    words = words_of(command) if isinstance(command, str) else ()
-    return Nature("act", words=words, prefix=prefix_of(words))
 
 
 # --- plan mode

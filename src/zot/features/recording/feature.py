@@ -72,7 +72,18 @@ class RecordingFeature(Feature):
 def _recording_boundary(services: Services) -> Boundary:
     file = _file(services.config.record, "--record", services, lambda text: None)
     recorder = Recorder(Journal(file))
-    recorder.put("header", **_header(services, file.started))
+    environ = {name: value for name in _SURROUNDINGS if (value := os.environ.get(name))}
+    recorder.put(
+        "header",
+        format=FORMAT,
+        **versions(),
+        argv=public_argv(services.config.argv),
+        cwd=str(services.workspace.cwd),
+        home=str(services.home),
+        environ=environ,
+        # Recorded times are seconds since the start; the clock gives the date.
+        clock={"wall": time.time(), "monotonic": file.started, "zone": time.strftime("%z")},
+    )
     return RecordingBoundary(recorder)
 
 
@@ -86,31 +97,19 @@ def versions() -> dict[str, str]:
     }
 
 
-def _header(services: Services, started: float) -> dict[str, Any]:
-    """What ran, where and when; the clock lets times be told apart from seconds since the beginning."""
-    environ = {name: value for name in _SURROUNDINGS if (value := os.environ.get(name))}
-    return {
-        "format": FORMAT,
-        **versions(),
-        "argv": public_argv(services.config.argv),
-        "cwd": str(services.workspace.cwd),
-        "home": str(services.home),
-        "environ": environ,
-        "clock": {"wall": time.time(), "monotonic": started, "zone": time.strftime("%z")},
-    }
-
-
 def _setup(conversation: Conversation, boundary: RecordingBoundary) -> dict[str, Any]:
     """What the agent began with: enough to make one like it where none of its files are."""
     services, host, gate = conversation.services, extension_host(conversation), conversation.gate
     agent, system = boundary.agent, boundary.agent.system
+    values = services.settings.values
+    limits = Limits(int(values.bash_timeout_s), int(values.bash_timeout_max_s))
     setup: dict[str, Any] = {
         "provider": conversation.resolved.provider.id,
         "state": boundary.begin(),
         "system": system.parts() if isinstance(system, SystemPrompt) else {"text": system(agent.specs)},
         "tools": own_specs(agent.tools),
         "taken": [tool.name for tool in conversation.toolset.own],
-        "bash": _bash(services),
+        "bash": {"shell": find_program("bash") or "/bin/sh", "limits": limits},
         "chosen": conversation.toolset.choice.names,
         "interceptors": [each.watches_text for each in agent.interceptors],
         "messages": agent.messages,
@@ -128,13 +127,6 @@ def _setup(conversation: Conversation, boundary: RecordingBoundary) -> dict[str,
         setup["interactive"] = host.interactive
         setup["tool_timeout_s"] = host.tool_timeout_s
     return setup
-
-
-def _bash(services: Services) -> dict[str, Any]:
-    """What the description of bash depends on."""
-    values = services.settings.values
-    limits = Limits(int(values.bash_timeout_s), int(values.bash_timeout_max_s))
-    return {"shell": find_program("bash") or "/bin/sh", "limits": limits}
 
 
 def _file(path: str, flag: str, services: Services, told: Callable[[str], None]) -> JournalFile:

@@ -1,8 +1,4 @@
-"""Every frame between the host and its extensions, with time, open questions and latency: one JSON line each.
-
-A trace is a ``FrameTap``: the host calls it with the exact line each time one passes. Latency is the time from a
-question to its answer, both ways: commands, tools and interceptions of ours, ``call_tool`` of theirs.
-"""
+"""Traces every frame between host and extensions as a JSON line with time, pending requests and latency."""
 
 from __future__ import annotations
 

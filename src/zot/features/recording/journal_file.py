@@ -1,14 +1,11 @@
-"""Private files of JSON lines that grow while zot runs: traces, line by line, and recordings, some lines at a time.
-
-Mode 0600; a full disk ends the file, never the run, and is reported once. What zot knows to be a secret is taken out of
-every line before it is written.
-"""
+"""Private files (0600) of JSON lines that grow while zot runs: traces and recordings. Known secrets are removed from
+every line; a full disk ends the file, never the run."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
@@ -16,7 +13,8 @@ from typing import Any
 
 import msgspec
 
-from zot.errors import UsageError
+from zot import errors
+from zot.errors import ProviderError, UsageError, ZotError
 from zot.system.checksummed_lines import seal_all
 from zot.system.safe_open import open_to_replace
 
@@ -101,7 +99,14 @@ class Journal:
 
     def flush(self) -> None:
         if self._waiting:
-            data, self._sum = seal_all(self._bodies(), self._sum)
+            waiting, started = self._waiting[:], self.file.started
+            del self._waiting[: len(waiting)]
+            lines = [{"type": type, "t": round(at - started, 6), **fields} for type, at, fields in waiting]
+            try:
+                encoded = _encoder.encode_lines(lines)
+            except Exception:
+                encoded = b"".join(map(_encoded_or_named, lines))
+            data, self._sum = seal_all(self.file.without_secrets(encoded).split(b"\n")[:-1], self._sum)
             self.file.write_data(data)
 
     def close(self) -> None:
@@ -120,17 +125,6 @@ class Journal:
             self.flush()
             self._plan()
 
-    def _bodies(self) -> list[bytes]:
-        """Of all that waits, which then waits no longer; another thread may put a line meanwhile."""
-        waiting, started = self._waiting[:], self.file.started
-        del self._waiting[: len(waiting)]
-        lines = [{"type": type, "t": round(at - started, 6), **fields} for type, at, fields in waiting]
-        try:
-            data = _encoder.encode_lines(lines)
-        except Exception:
-            data = b"".join(map(_encoded_or_named, lines))
-        return self.file.without_secrets(data).split(b"\n")[:-1]
-
 
 def _encoded_or_named(line: dict[str, Any]) -> bytes:
     """One that cannot be written in JSON is named, so that no other is lost with it."""
@@ -146,7 +140,7 @@ def spellings(secrets: Collection[str]) -> list[bytes]:
         spelt
         for value in secrets
         if len(value) >= _SHORTEST_SECRET
-        for spelt in (value, _in_json(value))
+        for spelt in (value, msgspec.json.encode(value)[1:-1].decode())
         if "\n" not in spelt
     }
     return [value.encode() for value in sorted(found, key=len, reverse=True)]
@@ -159,8 +153,6 @@ def encoded(type: str, t: float, fields: dict[str, Any]) -> bytes:
 def plain(value: Any) -> Any:
     """What msgspec does not know: errors, paths, and whatever a tool put into its details."""
     if isinstance(value, BaseException):
-        from zot.features.recording.told_errors import fields_of  # few runs have one
-
         return fields_of(value)
     return str(value)
 
@@ -168,5 +160,33 @@ def plain(value: Any) -> Any:
 _encoder = msgspec.json.Encoder(enc_hook=plain)
 
 
-def _in_json(value: str) -> str:
-    return msgspec.json.encode(value)[1:-1].decode()
+# --- errors as data and back: a replay depends on an error's class and fields
+
+_PROVIDER_FIELDS = ("provider", "status", "code", "body", "retryable")
+
+
+def fields_of(error: BaseException) -> dict[str, Any]:
+    """Its class by name, its text, and what somebody may branch on."""
+    fields: dict[str, Any] = {"kind": type(error).__name__, "text": str(error)}
+    if isinstance(error, ProviderError):
+        return fields | {name: getattr(error, name) for name in _PROVIDER_FIELDS}
+    if isinstance(error, OSError):
+        return fields | {
+            "errno": error.errno,
+            "strerror": error.strerror,
+            "filename": None if error.filename is None else str(error.filename),
+        }
+    return fields
+
+
+def error_of(fields: Mapping[str, Any]) -> Exception:
+    """An error of the same class, or of one with the same name where it is not zot's own."""
+    kind, text = str(fields.get("kind", "")), str(fields.get("text", ""))
+    known = getattr(errors, kind, None)
+    if isinstance(known, type) and issubclass(known, ProviderError):
+        return known(text, **{name: fields[name] for name in _PROVIDER_FIELDS if name in fields})
+    if isinstance(known, type) and issubclass(known, ZotError):
+        return known(text)
+    if fields.get("errno"):
+        return OSError(fields["errno"], fields.get("strerror"), fields.get("filename"))
+    return type(kind or "Exception", (Exception,), {})(text)

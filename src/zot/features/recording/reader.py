@@ -1,8 +1,5 @@
-"""A recording read again: its lines, and what is wrong with the file, by line.
-
-Whatever the file is, the answer is a recording that may end early, or one ConfigError: a newer format, something that
-is no recording, or more than anybody records.
-"""
+"""Reads a recording: its lines, and by line what is wrong. A damaged file is a recording that ends early; a newer
+format, another kind of file or too large a file is a ConfigError."""
 
 from __future__ import annotations
 
@@ -67,11 +64,6 @@ def read_recording(path: str | os.PathLike[str]) -> Recording:
         raise ConfigError(f"{path}: {error.strerror or error}") from error
 
 
-def is_recording(beginning: bytes) -> bool:
-    """Whether a file that begins like this is meant to be one."""
-    return beginning.startswith(b'{"type":"header"')
-
-
 def _read(path: str, found: Iterator[SealedLine]) -> Recording:
     first = next(found, None)
     if first is None:
@@ -87,10 +79,7 @@ def _read(path: str, found: Iterator[SealedLine]) -> Recording:
         raise ConfigError(
             f"{path}: is a recording of format {format}, made by zot {made_by}; this zot reads up to {FORMAT}"
         )
-    return _rest(path, header, first, found, checked=format > 1)
-
-
-def _rest(path: str, header: Line, first: SealedLine, found: Iterator[SealedLine], *, checked: bool) -> Recording:
+    checked = format > 1
     lines, ended = [header], False
     damage = f"line 1 {first.fault}" if checked and first.fault else ""
     for sealed in found:

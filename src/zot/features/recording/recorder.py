@@ -1,18 +1,12 @@
-"""``--record FILE``: one journal of a run, from which it can be shown, re-run and compared.
-
-It has every input of the agent (what was typed and when, what models streamed, what tools and extensions answered, what
-people decided) and what the agent made of them (requests, calls, frames, events), in the one order in which they
-happened. ``docs/reference/recordings.md`` describes each line. Keys and tokens zot knows are taken out; what a tool or
-a person wrote may still hold others. A request repeats only what changed since the one before it.
-"""
+"""``--record FILE``: a journal of every input of a run and of what the agent did with it, in order
+(``docs/reference/recordings.md``). Known keys are removed; other secrets in texts may remain. A request repeats only
+what changed."""
 
 from __future__ import annotations
 
 from contextvars import ContextVar
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
-
-import msgspec
 
 from zot.core.events import AgentEvent, CompactStart, ConfirmationRequested, Error, PermissionDecided, TurnStart
 from zot.core.permission_gate import Answer, ApprovalQuestion, ConfirmGate
@@ -196,10 +190,3 @@ def _shared(before: Request | None, request: Request) -> int:
         return len(old)
     shorter = min(len(old), len(new))
     return next((n for n in range(shorter) if old[n] is not new[n] and old[n] != new[n]), shorter)
-
-
-def as_plain(value: Any) -> Any:
-    """A value as it will be read back."""
-    from zot.features.recording.journal_file import plain
-
-    return msgspec.to_builtins(value, enc_hook=plain)

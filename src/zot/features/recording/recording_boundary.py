@@ -1,8 +1,5 @@
-"""Records one agent: what comes in from outside, and what the agent makes of it.
-
-Inputs are recorded when they are given, model calls and tools where they pass the agent's boundary, and changes of its
-state (its model, its limits, the mode of its gate) before the next thing that happens.
-"""
+"""Records one agent: inputs when they arrive, model calls and tools at the agent's boundary, and state changes before
+the next event."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""``zot --json``: every event of one prompt as one JSON line, flushed as it happens; ``done`` is the last.
-
-The final line also says why the run ended and the exit code, so that a program need not guess.
-"""
+"""``zot --json``: one JSON line per event; the last, ``done``, also has the reason the run ended and the exit code."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""One prompt without a screen: what ``-p``, ``--json`` and ``--stream`` share.
-
-Set up, run, close: the session is on disk and every child process gone before the exit code is returned.
-"""
+"""Runs one prompt without a screen, for ``-p``, ``--json`` and ``--stream``."""
 
 from __future__ import annotations
 
@@ -46,7 +43,15 @@ def run_headless(config: RunConfig, name: str, argument: str, *, stats: str = ""
     """``name``: print, json or stream; ``argument``: the prompt of the command line. With ``resume`` the user chooses
     the session. The exit code: 0, 1, 130 (SIGINT), 143 (SIGTERM), 129 (SIGHUP) or 141 (stdout closed)."""
     if resume and config.keep_session and not (config.session or config.continue_session):
-        config = msgspec.structs.replace(config, session=_choose_session(config))
+        import sys
+
+        from zot.core.session.store import SessionStore
+        from zot.frontends.session_picker import choose
+        from zot.system.files import zot_home
+
+        store = SessionStore(zot_home(), working_directory(config.cwd), __version__)
+        path = choose(store, _read_line, sys.stderr.write)
+        config = msgspec.structs.replace(config, session=str(path) if path is not None else "")
     piped = read_piped() if is_piped() else ""
     prompt = join_prompt(piped, argument)
     if not prompt:
@@ -138,7 +143,12 @@ class _Run:
             wake()
             if self._name == "json":
                 json = cast("JsonMode", self._mode)
-                _begin_json(json, conversation)
+                from zot.features.conversation_state import jail_state
+                from zot.features.lookup import mcp
+
+                json.begin(jail_state(conversation))
+                if (feature := mcp(conversation)) is not None:
+                    feature.on_state(json.tell)
             if self._name == "stream":
                 shown = conversation.settings.values.show_thinking != "off"
                 cast("StreamMode", self._mode).shows_thinking = shown
@@ -198,15 +208,6 @@ class _Run:
         return "error", 1
 
 
-def _begin_json(json: JsonMode, conversation: Conversation) -> None:
-    from zot.features.conversation_state import jail_state
-    from zot.features.lookup import mcp
-
-    json.begin(jail_state(conversation))
-    if (feature := mcp(conversation)) is not None:
-        feature.on_state(json.tell)
-
-
 def _is_template(conversation: Conversation, text: str) -> bool:
     from zot.features.templates.feature import is_template
 
@@ -247,19 +248,6 @@ def write_stats(path: str, conversation: Conversation, elapsed_ms: int) -> bool:
         say(f"--stats {path}: {error.strerror or error}")
         return False
     return True
-
-
-def _choose_session(config: RunConfig) -> str:
-    """``--resume`` without a screen: ask on stderr, read a number from stdin; the session to continue."""
-    import sys
-
-    from zot.core.session.store import SessionStore
-    from zot.frontends.session_picker import choose
-    from zot.system.files import zot_home
-
-    store = SessionStore(zot_home(), working_directory(config.cwd), __version__)
-    path = choose(store, _read_line, sys.stderr.write)
-    return str(path) if path is not None else ""
 
 
 def _read_line() -> str:

@@ -37,7 +37,10 @@ class StreamMode:
                 self._output.write(delta)
                 self._open_line = not delta.endswith("\n") if delta else self._open_line
             case ThinkingDelta(delta) if self.shows_thinking and delta:
-                self._think(delta)
+                if self._thoughts is None:
+                    self._thoughts = ThinkingOutput()
+                self._end_line()
+                self._thoughts.add(delta)
             case ThinkingEnd():
                 self._end_thought()
             case AssistantMessage():
@@ -50,12 +53,6 @@ class StreamMode:
                 say(f"[{self._names.get(id, id)}] failed")
             case _:
                 pass
-
-    def _think(self, delta: str) -> None:
-        if self._thoughts is None:
-            self._thoughts = ThinkingOutput()
-        self._end_line()
-        self._thoughts.add(delta)
 
     def _end_thought(self) -> None:
         if self._thoughts is not None:

@@ -1,14 +1,11 @@
-"""What each command does: one method per command, returning the response's data.
-
-Prompts, compactions and extension commands answer later, when their turn comes or the extension has answered; all
-others are done when the method returns. A command that cannot be done raises ZotError or ValueError with the reason.
-"""
+"""Carries out RPC commands: one method per command, which returns the response's data or ``LATER``. A command that
+cannot be carried out raises ZotError or ValueError with the reason."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 
@@ -20,13 +17,12 @@ from zot.features.conversation_state import conversation_state
 from zot.features.lookup import budget, extension_host, mcp_host
 from zot.frontends.pending_questions import ClientPermissions, PendingQuestions
 from zot.frontends.prompt_queue import Work, WorkQueue
-from zot.frontends.rpc.extension_ui import RpcSurface
+from zot.frontends.rpc.extension_ui import ExtensionCommands, RpcSurface
 from zot.frontends.rpc.writer import Reply, answer
 from zot.wire import rpc_frames as wire
 from zot.wire.ops import AnyOp
 
 if TYPE_CHECKING:
-    from zot.frontends.rpc.extension_commands import ExtensionCommands
     from zot.frontends.rpc.permits import Permits
     from zot.frontends.rpc.swarm_commands import SwarmCommands
     from zot.frontends.rpc.writer import Writer
@@ -59,7 +55,8 @@ class RpcCommands:
         self._writer = writer
         self._permits: Permits | None = None
         self._swarm: SwarmCommands | None = None
-        self._extensions = _extension_commands(conversation, queue, surface, tasks)
+        host = extension_host(conversation)
+        self._extensions = None if host is None else ExtensionCommands(host, queue, surface, tasks)
         self._doers: dict[type, Callable[[Any, Reply], Any]] = {
             wire.Ping: self._ping,
             wire.Hello: self._hello,
@@ -90,15 +87,12 @@ class RpcCommands:
         if isinstance(command, AnyOp):
             data = self._conversation.submit(command)
             return msgspec.UNSET if data is None else data
-        return self._do_of_a_swarm(command, reply)
-
-    def _do_of_a_swarm(self, command: Any, reply: Reply) -> Any:
         if self._swarm is None:
             from zot.frontends.rpc.swarm_commands import SwarmCommands  # few have one
 
             self._swarm = SwarmCommands(self._conversation, self._writer, self._queue, self._tasks)
             self._questions.on_close.append(self._swarm.close)
-        self._swarm.do(command, reply)
+        self._swarm.do(cast("SwarmCommand", command), reply)
         return LATER
 
     def stop(self) -> None:
@@ -116,17 +110,7 @@ class RpcCommands:
         self._announced.clear()
         self._announced.update(accepted)
         self._questions.announce(accepted)
-        self._announce_permits("permits" in accepted)
-        present = self._conversation.present
-        return wire.HelloData(
-            protocol_version=wire.PROTOCOL_VERSION,
-            version=__version__,
-            provider=present.provider,
-            model=present.model,
-            capabilities=accepted if command.capabilities else msgspec.UNSET,
-        )
-
-    def _announce_permits(self, can_answer: bool) -> None:
+        can_answer = "permits" in accepted
         if can_answer and self._permits is None:
             from zot.features.budget.spending_limits import cost_is_known
             from zot.frontends.rpc.permits import Permits  # few drive so many agents that they share a budget
@@ -136,6 +120,14 @@ class RpcCommands:
         feature = budget(self._conversation)
         if self._permits is not None and feature is not None:
             feature.set_permit_guard(self._permits.stream if can_answer else None)
+        present = self._conversation.present
+        return wire.HelloData(
+            protocol_version=wire.PROTOCOL_VERSION,
+            version=__version__,
+            provider=present.provider,
+            model=present.model,
+            capabilities=accepted if command.capabilities else msgspec.UNSET,
+        )
 
     def _abort(self, command: wire.Abort, reply: Reply) -> Any:
         self._queue.abort()
@@ -262,18 +254,6 @@ class RpcCommands:
     ) -> None:
         if capability not in self._announced:
             raise UsageError(f'announce the capability "{capability}" in hello first')
-
-
-def _extension_commands(
-    conversation: Conversation, queue: WorkQueue, surface: RpcSurface, tasks: asyncio.TaskGroup
-) -> ExtensionCommands | None:
-    """Imported only where extensions run: most servers have none."""
-    host = extension_host(conversation)
-    if host is None:
-        return None
-    from zot.frontends.rpc.extension_commands import ExtensionCommands
-
-    return ExtensionCommands(host, queue, surface, tasks)
 
 
 _PONG = wire.Pong()

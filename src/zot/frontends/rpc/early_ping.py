@@ -1,8 +1,5 @@
-"""Useful before awake: leading ``ping``s are answered while the rest of zot is still being imported.
-
-Only what is certainly a plain ping is answered here, and only without a token; the first other line ends the
-phase. It and everything after it wait, in order, for the server. Nothing but small built-in modules is imported.
-"""
+"""Answers leading plain pings while the rest of zot is imported; all other lines wait for the server. Imports only
+small built-in modules."""
 
 from __future__ import annotations
 

@@ -1,22 +1,31 @@
-"""What extensions may show over RPC: notes for every client; panels for one that announced them.
-
-Nothing is written before the client spoke (and proved itself): until ``open`` the events wait. Requests to submit text
-are not for programs and are refused aloud, once for each extension.
-"""
+"""Extensions over RPC: their notes and panels as events, and their commands run for a client."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection
+from typing import TYPE_CHECKING, assert_never
 
+from zot.errors import UsageError
 from zot.features.extensions.ui import SilentSurface
 from zot.frontends.console import say
-from zot.frontends.rpc.writer import Writer
+from zot.frontends.prompt_queue import MOST_WAITING, Work, WorkQueue
+from zot.frontends.rpc.writer import Reply, Writer
+from zot.system.background_tasks import BackgroundTasks
+from zot.wire import rpc_frames as wire
 from zot.wire.extension_frames import Panel
 from zot.wire.rpc_frames import ExtClearNotes, ExtDisplay, ExtensionEvent, ExtNotify, ExtPanel, ExtPanelClose
 
+if TYPE_CHECKING:
+    from zot.features.extensions.host import ExtensionHost
+
 
 class RpcSurface(SilentSurface):
-    """``announced`` are the client's capabilities, which it may state at any time."""
+    """Notes for every client, panels for one that announced them; both wait until the client has sent something.
+
+    ``announced`` are the client's capabilities, which it may state at any time. Requests to submit text are ignored,
+    with one notice for each extension.
+    """
 
     def __init__(self, writer: Writer, announced: Collection[str]) -> None:
         self._writer = writer
@@ -76,3 +85,74 @@ class RpcSurface(SilentSurface):
         if extension not in self._refused:
             self._refused.add(extension)
             say(f"extension {extension}: {what} is ignored in RPC mode")
+
+
+class ExtensionCommands:
+    """Runs extensions' commands: text to insert is returned, text to display is an event, a prompt joins the queue."""
+
+    def __init__(self, host: ExtensionHost, queue: WorkQueue, surface: RpcSurface, tasks: asyncio.TaskGroup) -> None:
+        self.host = host
+        self._surface = surface
+        self._queue = queue
+        self._tasks = tasks
+        self._running = BackgroundTasks()
+
+    def all(self) -> tuple[wire.CommandInfo, ...]:
+        return tuple(
+            wire.CommandInfo(name=info.name, description=info.description, extension=info.extension)
+            for info in self.host.commands()
+        )
+
+    def has(self, name: str) -> bool:
+        return any(info.name == name for info in self.host.commands())
+
+    def start(self, command: wire.RunCommand, reply: Reply) -> None:
+        """Run it beside everything else; the queue stays open for the work it may bring. UsageError when many run."""
+        if len(self._running) >= MOST_WAITING:
+            raise UsageError(f"{MOST_WAITING} commands of extensions are running already; wait for their answers")
+        self._queue.announce()
+        task = self._running.add(self._tasks.create_task(self._run(command, reply)))
+        task.add_done_callback(lambda _: self._queue.withdraw())
+
+    def stop(self) -> None:
+        self._running.cancel()
+
+    def _submit(self, work: Work, reply: Reply) -> None:
+        try:
+            self._queue.submit(work)
+        except UsageError as error:
+            reply.fail(str(error))
+
+    async def _run(self, command: wire.RunCommand, reply: Reply) -> None:
+        # Imported here: most servers run no extension.
+        from zot.features.extensions.commands import (
+            Display,
+            FailedCommand,
+            Insert,
+            Noop,
+            PanelAnswer,
+            PromptAnswer,
+            ToolPrompt,
+        )
+
+        answer = await self.host.run_command(command.name.removeprefix("/"), command.args)
+        match answer:
+            case FailedCommand(error):
+                reply.fail(error)
+            case PromptAnswer(_, text):
+                self._submit(Work(lambda: reply(wire.CommandRun(action="prompt", started=True)), text), reply)
+            case ToolPrompt(_, text, first_call):
+                started = wire.CommandRun(action="tool_prompt", started=True)
+                self._submit(Work(lambda: reply(started), text, first_call=first_call), reply)
+            case Insert(_, text):
+                reply(wire.CommandRun(action="insert", insert=text))
+            case Display(extension, text):
+                self._surface.display(extension, text)
+                reply(wire.CommandRun(action="display"))
+            case PanelAnswer(extension, panel):
+                self._surface.open_panel(extension, panel)
+                reply(wire.CommandRun(action="open_panel"))
+            case Noop():
+                reply(wire.CommandRun(action="noop"))
+            case _:
+                assert_never(answer)

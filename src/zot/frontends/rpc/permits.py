@@ -1,9 +1,5 @@
-"""Permits over RPC: a client that announced ``permits`` is asked before each model call, and told what it came to.
-
-What it may spend, and when, is held for many agents together by whoever drives them; the limits of this run hold
-before it is asked. Nobody to answer means no: closing stdin refuses what is asked and all that follows, an abort ends
-the wait.
-"""
+"""Permits over RPC: asks a client that announced ``permits`` before each model call and reports the cost after it.
+Closing stdin denies open and later requests."""
 
 from __future__ import annotations
 

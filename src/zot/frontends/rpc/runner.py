@@ -1,7 +1,4 @@
-"""``zot rpc``: build the agent, serve one client on stdin and stdout, leave nothing behind.
-
-The early door answers pings until the server is ready to read, extensions included.
-"""
+"""``zot rpc``: builds the agent and serves one client on stdin and stdout."""
 
 from __future__ import annotations
 
@@ -47,7 +44,12 @@ async def _run(config: RunConfig, door: EarlyDoor) -> int:
     writer = Writer()
     try:
         code = await _serve(config, door, writer, stopped)
-        await _say_last_words(writer, code)
+        # Everything is written before the process ends; after a signal a slow reader is not waited for.
+        try:
+            async with asyncio.timeout(_LAST_WORDS_S if code > 1 else None):
+                await writer.written()
+        except TimeoutError:
+            pass
         return code
     except asyncio.CancelledError:
         if stopped.code:  # while extensions were starting
@@ -87,15 +89,6 @@ async def _serve(config: RunConfig, door: EarlyDoor, writer: Writer, stopped: _S
         wake()
         stopped.watch(server)
         return await server.run(door.unread, door.at_end, spoken_to=door.answered > 0)
-
-
-async def _say_last_words(writer: Writer, code: int) -> None:
-    """Everything is written before the process ends; after a signal a slow reader is not waited for."""
-    try:
-        async with asyncio.timeout(_LAST_WORDS_S if code > 1 else None):
-            await writer.written()
-    except TimeoutError:
-        pass
 
 
 class _Stopped:

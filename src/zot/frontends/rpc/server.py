@@ -1,15 +1,10 @@
-"""The conversation with one client: reading, authentication, answers, and how it ends.
-
-Reading never waits for work, and a line is handled before the next. Input that ends lets all work finish, unless
-``ends_with_input``; a signal or a reader that went away ends it. Until a token has been shown, nothing is said but a
-refusal.
-"""
+"""Serves one client: reads lines, authenticates, dispatches commands, ends. Until the token was shown, every line is
+refused; the end of input lets all work finish, unless ``ends_with_input``."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING
 
 from zot.errors import ZotError
 from zot.frontends.console import say
@@ -21,9 +16,6 @@ from zot.frontends.rpc.writer import Reply, Writer
 from zot.wire import rpc_frames as wire
 from zot.wire.line_splitter import Lines
 from zot.wire.rpc_codec import BadCommand, decode_command
-
-if TYPE_CHECKING:
-    from zot.wire.swarm_frames import SwarmCommand
 
 _READ = 64 * 1024
 _TOO_LONG = f"a line longer than {wire.MAX_LINE // 1024**2} MiB"
@@ -153,21 +145,14 @@ class Server:
         try:
             command = decode_command(line)
         except BadCommand as bad:
-            self._refuse(bad)
+            if self._token:
+                self._shut_out(bad.id, bad.command, _HELLO_FIRST)
+            else:
+                self._deny(bad.id, bad.command, str(bad))
             return
         if self._token and not self._authenticated(command):
             return
         self._listen()
-        self._do(command)
-
-    def _listen(self) -> None:
-        """The client has spoken: from now on events may be written."""
-        if not self._spoken_to:
-            self._spoken_to = True
-            self._surface.open()
-            self._queue.open()
-
-    def _do(self, command: wire.AnyCommand | SwarmCommand) -> None:
         reply = Reply(self._writer, command)
         try:
             data = self._commands.do(command, reply)
@@ -177,14 +162,15 @@ class Server:
         if data is not LATER:
             reply(data)
 
+    def _listen(self) -> None:
+        """The client has spoken: from now on events may be written."""
+        if not self._spoken_to:
+            self._spoken_to = True
+            self._surface.open()
+            self._queue.open()
+
     def _deny(self, id: str, command: str, error: str) -> None:
         self._writer.respond(wire.Response(id=id, command=command, success=False, error=error))
-
-    def _refuse(self, bad: BadCommand) -> None:
-        if self._token:
-            self._shut_out(bad.id, bad.command, _HELLO_FIRST)
-        else:
-            self._deny(bad.id, bad.command, str(bad))
 
     # --- authentication
 

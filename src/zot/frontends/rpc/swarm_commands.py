@@ -1,7 +1,4 @@
-"""The swarm over RPC: each command is done by an service, and what was subscribed to is written as it comes.
-
-Answers come when they are there, also out of order. Workers go on when the client leaves.
-"""
+"""The swarm over RPC: a service carries out each command; responses may come out of order."""
 
 from __future__ import annotations
 

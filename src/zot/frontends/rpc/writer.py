@@ -1,10 +1,5 @@
-"""The way out: whole lines in order, and no more memory than a slow reader deserves.
-
-A reader that keeps up gets every line as it happens. When more than MERGE_ABOVE bytes wait, neighbouring deltas are
-joined into one line that says so (``merged``); nothing else is ever joined or left out, except the beginning of a
-tool's live output (``dropped``), which its result has anyway. ``room`` lets the agent wait where it can: before a
-turn and before a tool.
-"""
+"""Writes whole lines in order with bounded memory. When more than MERGE_ABOVE bytes wait, neighbouring deltas become
+one line (``merged``), and long live output loses its beginning (``dropped``); ``room`` lets the agent wait."""
 
 from __future__ import annotations
 
@@ -79,20 +74,18 @@ class Writer:
         self._unblocked = (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)) and os.get_blocking(fd)
         if self._unblocked:
             os.set_blocking(fd, False)
-        self._hang_up = self._watch_for_hang_up()
-
-    def _watch_for_hang_up(self) -> select.epoll | None:
-        """A reader that goes away is noticed at once, not at the next write: nothing is asked but that it is there."""
         if not hasattr(select, "epoll"):
-            return None
-        epoll = select.epoll()
-        try:
-            epoll.register(self._fd, 0)
-            self._loop.add_reader(epoll.fileno(), self._hung_up)
-        except OSError:  # a file or a device: nobody can go away
-            epoll.close()
-            return None
-        return epoll
+            self._hang_up = None
+        else:
+            epoll = select.epoll()
+            try:
+                epoll.register(self._fd, 0)
+                self._loop.add_reader(epoll.fileno(), self._hung_up)
+            except OSError:  # a file or a device: nobody can go away
+                epoll.close()
+                self._hang_up = None
+            else:
+                self._hang_up = epoll
 
     def _hung_up(self) -> None:
         self._stop_watching_for_hang_up()
@@ -120,7 +113,11 @@ class Writer:
     def emit(self, event: ev.AgentEvent) -> None:
         """An event of the agent."""
         if isinstance(event, _DELTAS) and len(self._buffer) > MERGE_ABOVE:
-            self._join(event)
+            if self._joined is None or not self._joined.takes(event):
+                if self._joined is not None:
+                    self._seal()
+                self._joined = _Joined(event)
+            self._joined.add(event)
         elif (line := encode(event)) is not None:
             self._send(line)
 
@@ -137,13 +134,6 @@ class Writer:
         if not (self._held or self._planned or self._watching):
             self._planned = True
             self._loop.call_soon(self.flush)
-
-    def _join(self, event: _Delta) -> None:
-        if self._joined is None or not self._joined.takes(event):
-            if self._joined is not None:
-                self._seal()
-            self._joined = _Joined(event)
-        self._joined.add(event)
 
     def _seal(self) -> None:
         if self._joined is not None:
@@ -173,16 +163,6 @@ class Writer:
             self._lost(f"cannot write to stdout: {error.strerror or error}")
         else:
             self._watch(False)
-        self._notice_room()
-
-    def _watch(self, wanted: bool) -> None:
-        if wanted and not self._watching:
-            self._loop.add_writer(self._fd, self.flush)
-        elif self._watching and not wanted:
-            self._loop.remove_writer(self._fd)
-        self._watching = wanted
-
-    def _notice_room(self) -> None:
         if len(self._buffer) < ROOM_BELOW:
             if self._unread_responses > RESPONSES_MAX:
                 self._loop.call_soon(self.on_room)
@@ -190,6 +170,13 @@ class Writer:
             self._room.set()
         if not self._buffer:
             self._empty.set()
+
+    def _watch(self, wanted: bool) -> None:
+        if wanted and not self._watching:
+            self._loop.add_writer(self._fd, self.flush)
+        elif self._watching and not wanted:
+            self._loop.remove_writer(self._fd)
+        self._watching = wanted
 
     def _lost(self, failure: str = "") -> None:
         """Nobody reads: forget what waits, and say so once."""
@@ -245,12 +232,9 @@ class _Joined:
         self._size += len(text)
         self._count += 1
         if self._kind is ev.ToolProgress and self._size > 2 * PROGRESS_KEPT:
-            self._forget_the_beginning()
-
-    def _forget_the_beginning(self) -> None:
-        tail = "".join(self._texts)[-PROGRESS_KEPT:]
-        self._dropped += self._size - len(tail)
-        self._texts, self._size = [tail], len(tail)
+            tail = "".join(self._texts)[-PROGRESS_KEPT:]
+            self._dropped += self._size - len(tail)
+            self._texts, self._size = [tail], len(tail)
 
     def line(self) -> bytes:
         text, merged = "".join(self._texts), self._count if self._count > 1 else 0

@@ -1,10 +1,5 @@
-"""The interactive mode: a table of contents. Who does what is in the module named after it.
-
-keys → ``keymap`` → ``editor`` → ``Submitted`` → ``turns`` → agent → events → ``screen.transcript`` → ``screen.screen``.
-
-There are two phases. ``App`` makes what needs no agent, so that typing works at once; ``arrive`` makes the rest, once
-the agent is built. Parts take what they use as parameters; none of them knows the app.
-"""
+"""Creates the parts of the interactive mode: ``App`` those that need no agent, ``arrive`` the others. keys →
+``keymap`` → ``editor`` → ``Submitted`` → ``turns`` → agent → events → ``screen.transcript`` → ``screen.screen``."""
 
 from __future__ import annotations
 
@@ -181,9 +176,16 @@ class App:
     def arrive(self, conversation: Conversation) -> None:
         """Make what needs the agent, show what was said before, say what was typed meanwhile."""
         # Loaded here, after the first frame and the first keys.
+        from zot.features.lookup import extension_host
         from zot.frontends.terminal.startup_questions import greet
 
-        self._read_settings(conversation)
+        settings = conversation.settings
+        self._around.agent_arrived(conversation)
+        self._panels.owner = lambda: extension_host(conversation) or NoOwner()
+        self.looks.settings_read(conversation)
+        self.desk.spawn(self.looks.watch())
+        self._keymap.custom = CustomKeys(settings.values.keymap)
+        self._keymap.slots = lambda: settings.values.quick_model_shortcuts
         context = self._make_context(conversation)
         self._show(conversation)
         self.turns = self._layout.turns = self._keymap.turns = context.turns
@@ -194,17 +196,6 @@ class App:
         for text, images in self._early.said:
             self.turns.submit(text, images)
         self.desk.redraw()
-
-    def _read_settings(self, conversation: Conversation) -> None:
-        from zot.features.lookup import extension_host
-
-        settings = conversation.settings
-        self._around.agent_arrived(conversation)
-        self._panels.owner = lambda: extension_host(conversation) or NoOwner()
-        self.looks.settings_read(conversation)
-        self.desk.spawn(self.looks.watch())
-        self._keymap.custom = CustomKeys(settings.values.keymap)
-        self._keymap.slots = lambda: settings.values.quick_model_shortcuts
 
     def _make_context(self, conversation: Conversation) -> CommandContext:
         from zot.frontends.terminal.dialogs.call_details import existing_in

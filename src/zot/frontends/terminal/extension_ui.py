@@ -1,9 +1,5 @@
-"""What extensions may do to the screen: notes, prompts and commands as if typed, and a panel of their own.
-
-A panel shows its lines in a frame and passes every key to the extension; esc and ctrl+c close it. There is one at a
-time, below any confirmation or dialog. The extension never learns the width: long lines are wrapped here, and a panel
-taller than the room is shown through a window that follows the selected line.
-"""
+"""What extensions do on the screen: notes, prompts and commands as if typed, and one panel at a time. A panel passes
+every key to its extension; esc and ctrl+c close it. Long lines are wrapped here."""
 
 from __future__ import annotations
 
@@ -185,7 +181,14 @@ def shown_lines(lines: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     """The lines to lay out, of a huge panel those around the selected one, and what to say about the rest."""
     if len(lines) <= _LINES and sum(map(len, lines)) <= _CHARACTERS:
         return lines, ""
-    selected = next((n for n, line in enumerate(lines[:_SEARCHED]) if _is_selected(line)), 0)
+    selected = next(
+        (
+            n
+            for n, line in enumerate(lines[:_SEARCHED])
+            if _SELECTED.match(visible(sanitize(line[:_TITLE]))) is not None
+        ),
+        0,
+    )
     first = max(0, min(selected - _LINES // 2, len(lines) - _LINES))
     kept = lines[first : first + _LINES]
     longest = _CHARACTERS // len(kept)
@@ -193,10 +196,6 @@ def shown_lines(lines: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
     if len(kept) == len(lines):
         remark = f"… this panel is too large: of each line {longest:,} characters are shown"
     return tuple(line[:longest] for line in kept), remark
-
-
-def _is_selected(line: str) -> bool:
-    return _SELECTED.match(visible(sanitize(line[:_TITLE]))) is not None
 
 
 def panel_rows(theme: Theme, lines: tuple[str, ...], width: int) -> tuple[list[str], int]:
@@ -208,20 +207,19 @@ def panel_rows(theme: Theme, lines: tuple[str, ...], width: int) -> tuple[list[s
         marker = _SELECTED.match(visible(clean))
         if marker:
             selected = len(rows)
-            rows += _selected_rows(theme, visible(clean), width)
+            text = visible(clean)
+            made = wrap(text, width, _indent(text) + "  ")  # the marker stands on the first row alone
+            rows += [theme.selected(row.replace("\u200b", ""), width) for row in made]
         else:
-            rows += [_ticks(theme, row) for row in wrap(_styled(theme, clean), width, _indent(visible(clean)))]
+            rows += [
+                _ticks(theme, row)
+                for row in wrap(
+                    f"{clean}{RESET}" if "\x1b" in clean else theme.paint("muted", clean),
+                    width,
+                    _indent(visible(clean)),
+                )
+            ]
     return rows, selected
-
-
-def _styled(theme: Theme, line: str) -> str:
-    return f"{line}{RESET}" if "\x1b" in line else theme.paint("muted", line)
-
-
-def _selected_rows(theme: Theme, line: str, width: int) -> list[str]:
-    """Full-width; the marker stands on the first row alone."""
-    rows = wrap(line, width, _indent(line) + "  ")
-    return [theme.selected(row.replace("\u200b", ""), width) for row in rows]
 
 
 def _indent(line: str) -> str:

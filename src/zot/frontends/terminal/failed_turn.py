@@ -1,19 +1,15 @@
-"""A turn failed: go on from what is kept, log in, try again, or continue elsewhere with the same prompt.
-
-What went wrong stands in the transcript, once; here are only ways out of it, and only those that lead somewhere. The
-prompt is in the transcript and is not said twice; when no way is taken it returns to the editor.
-"""
+"""Offers ways out of a failed turn: continue, log in, retry, or send the same prompt to another model. If none is
+taken, the prompt returns to the editor."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zot.agent.conversation import Conversation
 from zot.core.agent import Outcome
 from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.commands.model import use_model
 from zot.frontends.terminal.dialogs.picker import Picker, model_row, reachable_models, value_of
-from zot.provider.error_mapping import RescueCategory, rescue_category
+from zot.provider.error_mapping import rescue_category
 from zot.provider.model import Model
 from zot.tui.sanitize import one_line
 from zot.tui.widgets import Choice
@@ -31,9 +27,12 @@ async def rescue(context: CommandContext, outcome: Outcome) -> None:
     if category in ("", "too_large"):
         turns.give_failed_back()
         return
+    # The models that may do better: those of a provider that refused the key would refuse it, too.
+    failed = conversation.model
+    found = [model for model in reachable_models(conversation) if value_of(model) != value_of(failed)]
     picker = RescuePicker(
         conversation.model,
-        _others(conversation, category),
+        [m for m in found if m.provider != failed.provider] if category == "authentication" else found,
         broke_off=conversation.is_answer_cut_off,
         gives_back=conversation.unanswered is not None,
         may_log_in=category == "authentication" and conversation.resolved.provider.needs_key,
@@ -68,13 +67,6 @@ async def _elsewhere(context: CommandContext, provider: str, model: str) -> None
     await use_model(context, provider, model)
     if dropped:
         context.transcript.remark(f"continuing with {provider}/{model}, without {dropped}")
-
-
-def _others(conversation: Conversation, category: RescueCategory) -> list[Model]:
-    """The models that may do better: those of a provider that refused the key would refuse it, too."""
-    failed = conversation.model
-    found = [model for model in reachable_models(conversation) if value_of(model) != value_of(failed)]
-    return [m for m in found if m.provider != failed.provider] if category == "authentication" else found
 
 
 class RescuePicker(Picker):

@@ -1,12 +1,5 @@
-"""Which key does what: one table for what acts, one for what help shows, and they are the same.
-
-Order of a key: replies of the terminal; the dialog on top; an open popup of the editor; keys of the user's own; the
-slots for models; this table; the editor.
-
-Keys of the user's own (``keymap`` in config.json) run a slash command in the main input, nowhere else. A chord has a
-modifier and one key. What leaves or cancels cannot be bound, nor can a bare key; an entry that is not used is
-reported with the reason.
-"""
+"""The table of keys, for dispatch and for help. Order: replies of the terminal, the top dialog, an open popup, the
+user's keys (``keymap`` in config.json), model slots, this table, the editor."""
 
 from __future__ import annotations
 

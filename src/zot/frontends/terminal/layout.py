@@ -1,12 +1,6 @@
-"""What is where: the conversation on top, then asides, a dialog or popup, what is queued, what goes on, the editor
-between two rules, the status bar.
-
-When it is all taller than the screen, the live area gives way first, then the dialog's rows, never the editor.
-
-A terminal that breaks rows anew in a narrower window pushes as many rows out of its top as that makes, blank rows at
-its bottom or not, and what is pushed out can never be repainted. So the region leaves room to be broken, begins with
-blank rows while nothing is above it, and its rules do not grow at once with a window that is being resized.
-"""
+"""Places the rows of a frame: conversation, notices, dialog or popup, queue, activity, editor, status bar. If there
+is no room, the live area shrinks first, then the dialog, never the editor. Rows that a narrower window would push out
+of the screen cannot be repainted, so the region leaves room for them to wrap."""
 
 from __future__ import annotations
 
@@ -134,18 +128,18 @@ class Layout:
         for section in reversed(sections):
             rows += ["", *section] if rows or begun else section
             if dialog is not None and place is None:
-                place = _dialog_cursor(len(rows) - len(section), len(section), dialog)
+                if dialog.cursor is None or dialog.body_at + dialog.cursor[0] >= len(section):
+                    place = None
+                else:
+                    place = FramePosition(
+                        (len(rows) - len(section)) + dialog.body_at + dialog.cursor[0], dialog.cursor[1]
+                    )
         if spaced and (rows or begun):
             rows.append("")
         if typing:
             place = FramePosition(len(rows) + editor_at + view.row, min(view.column, columns - 1))
         rows += foot
-        return self._finished(rows, place, size, resting=resting)
-
-    def _finished(
-        self, rows: list[str], cursor: FramePosition | None, size: Size, *, resting: bool
-    ) -> tuple[list[str], FramePosition | None]:
-        """As they are written, the cursor drawn where the terminal's own may not stand."""
+        cursor = place
         if cursor is not None and not resting:
             rows[cursor.row] = with_cursor(rows[cursor.row], cursor.column)
             cursor = None
@@ -229,13 +223,6 @@ def _fit(rows: list[str], room: int, sections: list[list[str]]) -> int:
     kept = rows if len(rows) < room else [*rows[: max(room - 2, 0)], rows[-1]]
     sections.append(kept)
     return len(kept) + 1
-
-
-def _dialog_cursor(start: int, height: int, dialog: Dialog[object]) -> FramePosition | None:
-    """Where a dialog wants the cursor, if what it drew there is on the screen."""
-    if dialog.cursor is None or dialog.body_at + dialog.cursor[0] >= height:
-        return None
-    return FramePosition(start + dialog.body_at + dialog.cursor[0], dialog.cursor[1])
 
 
 def _broken(row: str, columns: int) -> int:

@@ -1,8 +1,5 @@
-"""From the first byte on the terminal to the last: entering, building the agent, signals, leaving.
-
-However zot ends (a command, an exception, SIGTERM, SIGHUP, a closed terminal), the turn is cancelled, the session is on
-disk, children are gone and the terminal is as it was.
-"""
+"""Enters the terminal, builds the agent, handles signals and leaves. However zot ends, the turn is cancelled, the
+session saved, children ended and the terminal restored."""
 
 from __future__ import annotations
 
@@ -98,19 +95,17 @@ async def _main(
     app.screen.paint()
     try:
         session = await _live(app, options, guard)
-        return app.exit_code, session, app.lost, _left_at_work(app)
+        if app.swarm is None or not app.swarm.known:
+            at_work = ""
+        else:
+            from zot.frontends.terminal.swarm.dashboard import left_at_work
+
+            at_work = left_at_work(app.swarm.at_work())
+        return app.exit_code, session, app.lost, at_work
     finally:
         app.keyboard.detach()
         await app.tasks.end()
         app.screen.close()
-
-
-def _left_at_work(app: App) -> str:
-    if app.swarm is None or not app.swarm.known:
-        return ""
-    from zot.frontends.terminal.swarm.dashboard import left_at_work
-
-    return left_at_work(app.swarm.at_work())
 
 
 def _report(app: App, context: dict[str, Any]) -> None:

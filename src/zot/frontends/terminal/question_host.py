@@ -1,8 +1,4 @@
-"""Shows questions to the user: the presenter of the terminal, with one rendering per kind of question.
-
-Every question of the conversation and of its workers comes here, one at a time, in the order they were asked. The
-modules of a kind are loaded when it is first asked.
-"""
+"""Shows questions to the user, one at a time and in order: one rendering per kind, imported when first asked."""
 
 from __future__ import annotations
 
@@ -52,7 +48,7 @@ class QuestionHost:
         return question.denial() if answer is None else answer
 
     async def _outside(self, question: OutsideRequest) -> str | None:
-        from zot.frontends.terminal.dialogs.outside_access import OutsideDialog
+        from zot.frontends.terminal.dialogs.confirm import OutsideDialog
 
         return await self._dialogs.ask(OutsideDialog(question, self._desk.painter, self._confirmations))
 

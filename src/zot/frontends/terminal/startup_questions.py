@@ -1,7 +1,5 @@
-"""The questions a run may begin with, one after the other: trust, which session, and without a credential, with whom.
-
-A server found on this machine needs no credential, and neither does the model zot brings; a key is a paste away.
-"""
+"""The questions at the start of a run, in order: trust, session, and the login or local model if no credential is
+found."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from zot.frontends.terminal.dialogs.dialog import Dialog, Dialogs, titled_rule
 from zot.frontends.terminal.dialogs.picker import Picker
 from zot.frontends.terminal.dialogs.text_dialogs import TextView
 from zot.frontends.terminal.screen.ui_services import ScreenServices
-from zot.frontends.update_check import Update, UpdateCheck, dismissed, whats_new
+from zot.frontends.update_check import UpdateCheck, dismissed, whats_new
 from zot.tui import markdown
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line, sanitize
@@ -61,23 +59,17 @@ async def _first_launch(context: CommandContext) -> None:
     if chosen == LOGIN:
         context.commands.run("/login")
     elif chosen == INSTALL:
-        await _install(context, embedded)
+        proxy = context.conversation.settings.values.http_proxy
+        try:
+            done = await install(context.dialogs, embedded, context.desk.redraw, proxy)
+        except ZotError as error:
+            context.status.error(f"{error}; /login takes a key instead")
+            return
+        if done:
+            await use_model(context, "local", embedded.model)
     elif chosen not in (None, LATER):
         provider, _, model = chosen.partition("\n")
         await use_model(context, provider, model)
-
-
-async def _install(context: CommandContext, embedded: InstallOffer) -> None:
-    from zot.frontends.terminal.commands.model import use_model
-
-    proxy = context.conversation.settings.values.http_proxy
-    try:
-        done = await install(context.dialogs, embedded, context.desk.redraw, proxy)
-    except ZotError as error:
-        context.status.error(f"{error}; /login takes a key instead")
-        return
-    if done:
-        await use_model(context, "local", embedded.model)
 
 
 class FirstLaunch(Picker):
@@ -194,35 +186,27 @@ async def show_whats_new(context: CommandContext) -> None:
         whats_new(conversation.settings, __version__, conversation.pool), check.find(conversation.pool)
     )
     if update is not None:
-        desk.settled.add(_banner(desk, update))
+        from zot.system.installation import installation  # only for those whose feed knows something newer
+
+        theme, width = desk.theme, desk.columns
+        lines = [
+            f"  {one_line(update.latest)} is out; you have {__version__}",
+            f"  {installation().advice}",
+            *([f"  {one_line(update.url)}"] if update.url else []),
+        ]
+        rule = theme.paint("warning", "─" * max(width - 1, 1))
+        desk.settled.add(
+            [titled_rule(theme, "a new zot", width - 1), *(theme.paint("warning", line) for line in lines), rule]
+        )
         desk.redraw()
     if text:
-        await _changelog(context, text)
-
-
-def _banner(desk: ScreenServices, update: Update) -> list[str]:
-    """Printed once, above everything that is said."""
-    from zot.system.installation import installation  # only for those whose feed knows something newer
-
-    theme, width = desk.theme, desk.columns
-    lines = [
-        f"  {one_line(update.latest)} is out; you have {__version__}",
-        f"  {installation().advice}",
-        *([f"  {one_line(update.url)}"] if update.url else []),
-    ]
-    rule = theme.paint("warning", "─" * max(width - 1, 1))
-    return [titled_rule(theme, "a new zot", width - 1), *(theme.paint("warning", line) for line in lines), rule]
-
-
-async def _changelog(context: CommandContext, text: str) -> None:
-    """Once for each version: to read where nothing else is going on, else as one line."""
-    busy = context.turns.busy or context.dialogs.top is not None
-    if context.editor.empty and not busy and not context.transcript.anything:
-        await context.dialogs.ask(ChangelogView(context.desk, text))
-    else:
-        feed = one_line(context.conversation.settings.values.update_url)
-        context.transcript.remark(f"zot {__version__} is new here; what changed is in {feed}")
-    dismissed(context.conversation.settings, __version__)
+        busy = context.turns.busy or context.dialogs.top is not None
+        if context.editor.empty and not busy and not context.transcript.anything:
+            await context.dialogs.ask(ChangelogView(context.desk, text))
+        else:
+            feed = one_line(context.conversation.settings.values.update_url)
+            context.transcript.remark(f"zot {__version__} is new here; what changed is in {feed}")
+        dismissed(context.conversation.settings, __version__)
 
 
 class ChangelogView(TextView):

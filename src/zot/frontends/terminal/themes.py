@@ -1,8 +1,5 @@
-"""Which themes there are and which one a run uses: built-in, those that come with zot, the user's files, extensions'.
-
-Order of choice: ``--theme``, ``ZOT_THEME``, ``config.json``, detection. A theme can never stop zot from starting: what
-cannot be used is one line in ``problems`` and in ``logs/themes.log``, and the detected palette is used.
-"""
+"""Finds themes (built-in, packaged, the user's, extensions') and selects one: ``--theme``, ``ZOT_THEME``,
+``config.json``, detection. An unusable theme is a line in ``problems`` and ``logs/themes.log``, never an error."""
 
 from __future__ import annotations
 
@@ -132,21 +129,18 @@ class Themes:
         fresh = tuple(problem for problem in problems if problem not in self._told)
         self._told.update(fresh)
         if fresh:
-            self._log(fresh)
+            import contextlib
+            import time
+
+            from zot.system.files import make_private_dir
+            from zot.system.safe_open import open_to_append
+
+            with contextlib.suppress(OSError):  # a log that cannot be written stops nothing
+                make_private_dir(self._home / "logs")
+                stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+                with os.fdopen(open_to_append(self._home / "logs" / "themes.log"), "w", encoding="utf-8") as log:
+                    log.writelines(f"{stamp} {line}\n" for line in fresh)
         return fresh
-
-    def _log(self, lines: Sequence[str]) -> None:
-        import contextlib
-        import time
-
-        from zot.system.files import make_private_dir
-        from zot.system.safe_open import open_to_append
-
-        with contextlib.suppress(OSError):  # a log that cannot be written stops nothing
-            make_private_dir(self._home / "logs")
-            stamp = time.strftime("%Y-%m-%d %H:%M:%S")
-            with os.fdopen(open_to_append(self._home / "logs" / "themes.log"), "w", encoding="utf-8") as log:
-                log.writelines(f"{stamp} {line}\n" for line in lines)
 
 
 def theme_problems(home: Path, value: str) -> list[str]:

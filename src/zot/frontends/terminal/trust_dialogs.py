@@ -1,7 +1,5 @@
-"""The dialogs about trust: whether programs of a project may run, and whether own extensions get more rights.
-
-They show everything the answer is about; names, commands and files are spelled out, hidden characters too.
-"""
+"""Dialogs about trust: may a project's programs run, may the user's extensions get more rights. Names, commands and
+files are shown in full, hidden characters spelled out."""
 
 from __future__ import annotations
 

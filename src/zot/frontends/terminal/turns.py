@@ -1,9 +1,5 @@
-"""One thing at a time: a turn, a compaction or a shell command runs; what is typed meanwhile waits in the queue.
-
-Enter queues, ``steer`` joins the running turn. Cancelling gives queued texts back to the editor; a failure keeps the
-queue, and a failed prompt that went back to the editor is replaced by what is said next. Nothing that was typed is
-ever lost. Until the agent is there, ``EarlyTurns`` keeps what is said to it.
-"""
+"""Runs one turn, compaction or shell command at a time and queues what is typed meanwhile; ``steer`` adds to the
+running turn. Cancelling returns queued texts to the editor. ``EarlyTurns`` stores prompts until the agent is built."""
 
 from __future__ import annotations
 
@@ -21,7 +17,6 @@ from zot.tui.width import cut, visible
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.core.agent import FirstCall, Outcome
-    from zot.features.checkpoints.change_log import Event
     from zot.frontends.terminal.editor.editor import Editor
     from zot.frontends.terminal.screen.activity import Activity
     from zot.frontends.terminal.screen.notice_area import Asides
@@ -47,22 +42,20 @@ class TurnMark:
     async def line(self) -> str:
         """``3 files changed +41 −7 · worked for 2m13s · $0.04``; empty when there is nothing to tell."""
         seconds = time.monotonic() - self._began
-        changed = await self._changed(self._changes)
+        events = self._changes
+        keeping = change_recorder(self._conversation) if events else None
+        if keeping is None:
+            changed = ""
+        else:
+            from zot.features.checkpoints.diff import counted, differences, figures
+
+            objects = keeping.place.objects
+            changed = figures(await asyncio.to_thread(lambda: [counted(one, objects) for one in differences(events)]))
         if not changed and seconds < LONG_S:
             return ""
         dollars = self._conversation.cost.cost_usd - self._cost
         cost = "" if dollars < 0.0005 else f"${dollars:.2f}" if dollars >= 0.01 else f"${dollars:.3f}"
         return " · ".join(filter(None, (changed, f"worked for {duration(max(seconds, 0.1))}", cost)))
-
-    async def _changed(self, events: list[Event]) -> str:
-        """In a thread: comparing long files takes a moment, and keys are not to wait for it."""
-        keeping = change_recorder(self._conversation) if events else None
-        if keeping is None:
-            return ""
-        from zot.features.checkpoints.diff import counted, differences, figures
-
-        objects = keeping.place.objects
-        return figures(await asyncio.to_thread(lambda: [counted(one, objects) for one in differences(events)]))
 
 
 STOP_S = 2.0
@@ -181,7 +174,8 @@ class Turns:
             conversation.queue(text, images)
         else:
             self._asides.turn_begins()
-            again = first_call is None and self._unanswered(text, images)
+            last = self._conversation.unanswered
+            again = first_call is None and last is not None and last.text() == text and _images_of(last) == list(images)
             instead = not again and self._given_back is not None and self._given_back is conversation.unanswered
             self._given_back = None
             if again or instead:
@@ -189,11 +183,6 @@ class Turns:
             said = None if again else text
             self._start(lambda: self._converse(said, tuple(images), first_call, instead=instead))
         self._desk.redraw()
-
-    def _unanswered(self, text: str, images: Sequence[ImageBlock]) -> bool:
-        """Whether exactly this is the last word of the transcript: its turn failed, and it is not to be said twice."""
-        last = self._conversation.unanswered
-        return last is not None and last.text() == text and _images_of(last) == list(images)
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         if self.busy:

@@ -9,7 +9,7 @@ import pytest
 
 from zot.core.permission_modes import Rule
 from zot.errors import ConfigError
-from zot.features.permissions.saved_rules import KeptRules
+from zot.features.permissions.feature import KeptRules
 
 STATUS, EDIT = Rule("bash", "", ("git", "status")), Rule("edit")
 

@@ -13,7 +13,7 @@ from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.dialogs.dialog import Dialog
 from zot.frontends.terminal.dialogs.text_dialogs import Pages
 from zot.frontends.terminal.screen import message_blocks
-from zot.provider.messages import Block, Message, Role, TextBlock, ToolCallBlock, ToolResultBlock
+from zot.provider.messages import Block, Message, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.tui.keys import Key
 from zot.tui.theme import Theme
 from zot.tui.widgets import TextField
@@ -109,7 +109,9 @@ class SideChat(Dialog[bool]):
         if key.name == "esc" and self._asking is not None:
             self._chat.abort()
         elif key.name in ("esc", "ctrl+c"):
-            self._close()
+            if self._asking is not None:
+                self._chat.abort()
+            self.finish(True)
         elif key.name == "enter":
             if self._asking is None and (text := self._field.text.strip()):
                 self._field = TextField()
@@ -120,24 +122,18 @@ class SideChat(Dialog[bool]):
             self._field.key(key)
         return True
 
-    def _close(self) -> None:
-        if self._asking is not None:
-            self._chat.abort()
-        self.finish(True)
-
 
 def plain_history(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The conversation as text: a model without tools must not be shown calls it could be asked to answer."""
-    told = [Message(_role(message), _texts(message), message.time) for message in messages]
+    told = [
+        Message(
+            "user" if message.role == "tool" else message.role,
+            tuple(filter(None, map(_told, message.content))),
+            message.time,
+        )
+        for message in messages
+    ]
     return tuple(message for message in told if message.content)
-
-
-def _role(message: Message) -> Role:
-    return "user" if message.role == "tool" else message.role
-
-
-def _texts(message: Message) -> tuple[Block, ...]:
-    return tuple(told for block in message.content if (told := _told(block)) is not None)
 
 
 def _told(block: Block) -> Block | None:

@@ -1,7 +1,4 @@
-"""What a slash command is given: the screen's services at once, the conversation once there is one.
-
-A command takes what it needs from here and nothing from anywhere else; only the runner keeps a context.
-"""
+"""Everything a slash command may use: the screen's services, and the conversation when it is built."""
 
 from __future__ import annotations
 

@@ -1,13 +1,10 @@
-"""From what was typed to the command that does it: built-ins first, then extensions, then prompt templates; what is
-none of these is an error.
-
-A command that needs the agent waits until it is there; ``agent_arrived`` releases those that were typed early.
-"""
+"""Finds and runs a typed command: built-ins first, then extensions, then prompt templates. A command that needs the
+agent waits until it is built."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, assert_never
@@ -146,7 +143,9 @@ class CommandRunner:
         from zot.frontends.terminal.editor.slash_popup import SlashCommand
 
         own = [
-            SlashCommand(c.name, c.summary, c.arguments, c.aliases, complete=self._completion(c))
+            SlashCommand(
+                c.name, c.summary, c.arguments, c.aliases, complete=partial(self._complete, c) if c.arguments else None
+            )
             for c in self.offered()
         ]
         others = [SlashCommand(name, text, extension=True) for name, text in self.of_extensions()]
@@ -156,25 +155,17 @@ class CommandRunner:
         ]
         taken = {command.name.lower() for command in (*own, *others)}
         unlisted = [SlashCommand(c.name, c.summary, listed=False) for c in registry.COMMANDS if c.name not in taken]
-        return [*own, *_aliases(taken), *others, *unlisted]
-
-    def _completion(self, command: Command) -> Callable[[str], Sequence[Choice]] | None:
-        return partial(self._complete, command) if command.arguments else None
+        aliases = [
+            SlashCommand(name, f"runs /{target}", alias=True)
+            for name, target in registry.ALIASES.items()
+            if name not in taken
+        ]
+        return [*own, *aliases, *others, *unlisted]
 
     def _complete(self, command: Command, typed: str) -> Sequence[Choice]:
         """What a command's module offers for its arguments: ``complete(context, typed)``, if it has one."""
         offer = getattr(import_module(command.module), "complete", None)
         return offer(self._arrived.result(), typed) if offer is not None and self._arrived.done() else ()
-
-
-def _aliases(taken: Collection[str]) -> list[SlashCommand]:
-    from zot.frontends.terminal.editor.slash_popup import SlashCommand
-
-    return [
-        SlashCommand(name, f"runs /{target}", alias=True)
-        for name, target in registry.ALIASES.items()
-        if name not in taken
-    ]
 
 
 def _heed(context: CommandContext, answer: CommandAnswer) -> None:

@@ -1,7 +1,5 @@
-"""``/compact [FOCUS]``: the whole conversation becomes one message that ends with the last instruction word for word.
-
-The focus is what the summary should keep above all.
-"""
+"""``/compact [FOCUS]``: replaces the conversation with one message that ends with the last instruction word for
+word."""
 
 from __future__ import annotations
 

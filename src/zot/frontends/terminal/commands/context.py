@@ -38,7 +38,13 @@ def context_rows(use: WindowUse, theme: Theme, width: int) -> list[str]:
             rows += _section(f"{mark} {title}", role, parts, use, theme, width)
     if use.window:
         rows.append(_row("░ free", use.free, use, theme, width, role="muted"))
-    return [*rows, "", *_notes(use, theme, width)]
+    fitted = f"fitted to the {tokens(use.counted)} the provider counted with the last prompt" if use.counted else ""
+    notes = [one_line(home_as_tilde(use.left_out))] if use.left_out else []
+    notes.append(f"estimated from lengths{', ' if fitted else ''}{fitted}")
+    if use.window and use.compact_at:
+        at = tokens(use.window * use.compact_at // 100)
+        notes.append(f"compacted automatically at {use.compact_at}% ({at}); /compact does it now")
+    return [*rows, "", *[theme.paint("muted", row) for note in notes for row in wrap(f"  {note}", width, "  ")]]
 
 
 def _headline(use: WindowUse) -> str:
@@ -82,13 +88,3 @@ def _row(
 
 def _percent(used: int, use: WindowUse) -> str:
     return f"{used * 100 / use.window:.1f}%"
-
-
-def _notes(use: WindowUse, theme: Theme, width: int) -> list[str]:
-    fitted = f"fitted to the {tokens(use.counted)} the provider counted with the last prompt" if use.counted else ""
-    notes = [one_line(home_as_tilde(use.left_out))] if use.left_out else []
-    notes.append(f"estimated from lengths{', ' if fitted else ''}{fitted}")
-    if use.window and use.compact_at:
-        at = tokens(use.window * use.compact_at // 100)
-        notes.append(f"compacted automatically at {use.compact_at}% ({at}); /compact does it now")
-    return [theme.paint("muted", row) for note in notes for row in wrap(f"  {note}", width, "  ")]

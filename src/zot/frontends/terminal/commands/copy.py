@@ -1,9 +1,5 @@
-"""``/copy [n|code]``: an answer, or a code block of one, goes into the clipboard without the terminal's wrapping.
-
-``n`` counts answers from the newest, which is 1; ``code`` is the last code block of the newest answer that has one, and
-``code n`` counts blocks of that answer from its end. What is copied ends without a newline, so that pasting a command
-into a shell does not run it.
-"""
+"""``/copy [n|code [n]]``: copies an answer, or a code block of one, counted from the newest. The copied text ends
+without a newline, so that pasting a command into a shell does not run it."""
 
 from __future__ import annotations
 
@@ -38,7 +34,9 @@ async def run(context: CommandContext, arguments: str) -> None:
     if not how:
         raise ZotError("nothing here takes a text into the clipboard; install wl-clipboard, xclip or xsel")
     doubt = "" if how.startswith("by ") else ", if it allows that"
-    context.status.ok(f"copied {found.name} {how}{doubt}: {_size(text)}")
+    lines = text.count("\n") + 1
+    size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
+    context.status.ok(f"copied {found.name} {how}{doubt}: {size}")
 
 
 async def copied(context: CommandContext, text: str) -> tuple[str, str]:
@@ -66,21 +64,17 @@ def find(messages: Sequence[Message], arguments: str) -> CopyMatch:
     if not answers:
         raise ZotError("there is no answer to copy yet")
     if match["code"]:
-        return _code(answers, number)
+        codes = _blocks_of(answers)
+        if not codes:
+            raise ZotError("no answer has a code block; /copy takes the whole of the last one")
+        if number > len(codes):
+            raise ZotError(f"that answer has only {len(codes)} code blocks")
+        language, text = codes[-number]
+        which = "the code block" if len(codes) == 1 else f"code block {len(codes) - number + 1} of {len(codes)}"
+        return CopyMatch(text, f"{which} ({one_line(language)})" if language else which)
     if number > len(answers):
         raise ZotError(f"there are only {len(answers)} answers to copy")
     return CopyMatch(answers[number - 1], "the last answer" if number == 1 else f"answer {number} from the end")
-
-
-def _code(answers: list[str], number: int) -> CopyMatch:
-    codes = _blocks_of(answers)
-    if not codes:
-        raise ZotError("no answer has a code block; /copy takes the whole of the last one")
-    if number > len(codes):
-        raise ZotError(f"that answer has only {len(codes)} code blocks")
-    language, text = codes[-number]
-    which = "the code block" if len(codes) == 1 else f"code block {len(codes) - number + 1} of {len(codes)}"
-    return CopyMatch(text, f"{which} ({one_line(language)})" if language else which)
 
 
 def _answers(messages: Sequence[Message]) -> list[str]:
@@ -99,8 +93,3 @@ def _blocks_of(answers: list[str]) -> list[tuple[str, str]]:
             if found:
                 return found
     return []
-
-
-def _size(text: str) -> str:
-    lines = text.count("\n") + 1
-    return f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"

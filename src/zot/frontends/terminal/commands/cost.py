@@ -55,13 +55,10 @@ def _section(title: str, spent: tuple[UsageTotal, ...], theme: Theme, width: int
 
 
 def _row(theme: Theme, spent: UsageTotal, width: int, role: str = "fg") -> str:
-    figures = f"{_dollars(spent.usage.cost_usd):>9}  {used(spent.usage)}"
+    dollars = f"${spent.usage.cost_usd:.4f}"
+    figures = f"{dollars:>9}  {used(spent.usage)}"
     room = max(width - len(figures) - 4, 8)
     return f"  {theme.paint(role, pad(cut(one_line(spent.label), room), room))}  {theme.paint('muted', figures)}"
-
-
-def _dollars(amount: float) -> str:
-    return f"${amount:.4f}"
 
 
 def used(usage: Usage) -> str:

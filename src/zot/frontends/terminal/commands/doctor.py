@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
 
 async def run(context: CommandContext, arguments: str) -> None:
+    from zot.features.lookup import extension_host
     from zot.frontends.doctor_report import report
     from zot.frontends.terminal.dialogs.text_dialogs import TextView
 
-    conversation, running = context.conversation, _extensions(context)
+    host = extension_host(context.conversation)
+    conversation, running = context.conversation, (host.statuses() if host is not None else [])
     # In a thread: it looks at every file zot reads. Extensions run already; none is started for it.
     found = await asyncio.to_thread(report, conversation.home, Path(conversation.present.directory), running)
     described = [_described(status) for status in running]
@@ -37,13 +39,6 @@ async def run(context: CommandContext, arguments: str) -> None:
         return [*lines, "", *(theme.paint("warning", row) for row in problems), *([ending] if ending else [])]
 
     await context.dialogs.ask(TextView("doctor", render))
-
-
-def _extensions(context: CommandContext) -> list[ExtensionStatus]:
-    from zot.features.lookup import extension_host
-
-    host = extension_host(context.conversation)
-    return host.statuses() if host is not None else []
 
 
 def _described(status: ExtensionStatus) -> str:

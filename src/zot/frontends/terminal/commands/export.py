@@ -1,7 +1,4 @@
-"""``/export [md|html] [path] [--redact]``: the conversation as a page to read, or to give to somebody.
-
-The format is what was named, else what the path ends in, else Markdown; without a path it goes to ``~/Downloads``.
-"""
+"""``/export [md|html] [path] [--redact]``: writes the conversation as a page, by default to ``~/Downloads``."""
 
 from __future__ import annotations
 

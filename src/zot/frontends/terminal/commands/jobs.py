@@ -1,5 +1,4 @@
-"""``/jobs``: what runs in the background, to look at and to stop. ``!npm run dev &`` starts something, and so may the
-agent; all of it ends with zot."""
+"""``/jobs``: shows and stops background commands, started by ``!npm run dev &`` or by the agent; all end with zot."""
 
 from __future__ import annotations
 
@@ -28,7 +27,14 @@ _NONE = "nothing runs in the background; !command & starts something"
 async def run(context: CommandContext, arguments: str) -> None:
     """``stop N`` and ``stop all`` need no list."""
     if arguments:
-        await _stop_named(context, arguments)
+        verb, _, which = arguments.partition(" ")
+        if verb.lower() not in ("stop", "kill") or not (which.strip() == "all" or which.strip().isdecimal()):
+            raise UsageError("/jobs shows what runs in the background; /jobs stop N and /jobs stop all end it")
+        living = context.conversation.workspace.jobs.living()
+        chosen = [job for job in living if which.strip() in ("all", str(job.number))]
+        if not chosen:
+            raise ZotError(f"there is no job {which.strip()}" if living else _NONE)
+        await _stop(context, chosen)
         return
 
     number = 0
@@ -50,17 +56,6 @@ def complete(context: CommandContext, typed: str) -> list[Choice]:
     living = context.conversation.workspace.jobs.living()
     rows = [Choice(f"stop {job.number}", f"stop {job.number}", one_line(job.command)) for job in living]
     return [*rows, Choice("stop all", "stop all", "end everything in the background")] if rows else []
-
-
-async def _stop_named(context: CommandContext, arguments: str) -> None:
-    verb, _, which = arguments.partition(" ")
-    if verb.lower() not in ("stop", "kill") or not (which.strip() == "all" or which.strip().isdecimal()):
-        raise UsageError("/jobs shows what runs in the background; /jobs stop N and /jobs stop all end it")
-    living = context.conversation.workspace.jobs.living()
-    chosen = [job for job in living if which.strip() in ("all", str(job.number))]
-    if not chosen:
-        raise ZotError(f"there is no job {which.strip()}" if living else _NONE)
-    await _stop(context, chosen)
 
 
 async def _stop(context: CommandContext, chosen: list[Job]) -> None:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from zot.errors import ZotError
 from zot.frontends.terminal.commands.command_context import CommandContext
 
-if TYPE_CHECKING:
-    from zot.core.session.turn_history import PromptTurn
-
 
 async def run(context: CommandContext, arguments: str) -> None:
+    from zot.core.session.turn_history import turns_in, turns_of
     from zot.frontends.terminal.dialogs.picker import TurnPicker
     from zot.frontends.terminal.dialogs.transcript_viewers import TurnViewer
 
-    turns = await _turns(context)
+    if (path := context.session_file()) is None:
+        turns = turns_in(list(enumerate(context.conversation.messages)))
+    else:
+        turns = await asyncio.to_thread(turns_of, path)
     if not turns:
         raise ZotError("there is nothing to jump to yet")
     found = [i for i, turn in enumerate(turns) if arguments.lower() in turn.prompt.text().lower()]
@@ -37,12 +37,3 @@ def put(context: CommandContext, text: str) -> None:
         await copied(context, text)
 
     context.desk.spawn(copy())
-
-
-async def _turns(context: CommandContext) -> list[PromptTurn]:
-    """From the file, which also knows what compaction and resuming left out; without one, from memory."""
-    from zot.core.session.turn_history import turns_in, turns_of
-
-    if (path := context.session_file()) is None:
-        return turns_in(list(enumerate(context.conversation.messages)))
-    return await asyncio.to_thread(turns_of, path)

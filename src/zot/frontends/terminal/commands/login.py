@@ -1,8 +1,5 @@
-"""``/login``: an API key, pasted here or on a page in the browser, or a subscription by OAuth. A key is tried once,
-where requests will go, and stored only if it is taken there; a refused one is still there to be mended.
-
-The conversation and its cost continue with the provider just logged in to.
-"""
+"""``/login``: an API key, pasted here or on a page in the browser, or a subscription by OAuth. A key is tried once
+and stored only if the provider accepts it."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from zot.features.login.key_login import (
     providers_with_logins,
     try_key,
 )
-from zot.features.login.login_list import KINDS, LoginRow, all_logins
+from zot.features.login.login_list import KINDS, all_logins
 from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.dialogs.dialog import Dialog, Dialogs
 from zot.tui.keys import Key
@@ -58,7 +55,26 @@ async def run(context: CommandContext, arguments: str) -> None:
     if name.startswith("use\n"):
         await _use(context, provider, name.removeprefix("use\n"))
     elif method == "subscription":
-        await _subscribe(context, provider, name)
+        from zot.features.login.browser import has_browser, open_in_browser
+
+        conversation = context.conversation
+        settings = provider.oauth
+        assert settings is not None
+        visible = has_browser(os.environ)
+
+        def open_page(url: str) -> None:
+            if visible:
+                open_in_browser(url, conversation.workspace.free_environment())
+
+        device = settings.has_device_login and not (settings.has_browser_login and (visible or settings.authorize_url))
+        token = await subscribe(
+            context.dialogs, provider.name, settings, conversation.pool, open_page, context.desk.redraw, device=device
+        )
+        if token is None:
+            return
+        await context.end_turn("/login")
+        conversation.auth.set_oauth(provider.id, token, name)
+        await _switch(context, provider, name)
     else:
         await log_in(context, provider, name)
 
@@ -83,8 +99,25 @@ async def _what(context: CommandContext, typed: str) -> tuple[str, Provider | No
     """What was typed, or what is chosen: method first, then provider."""
     providers = providers_with_logins(context.conversation.catalog)
     if typed:
-        return "key", _typed(context, typed)
-    known = _logins(context.conversation)
+        from zot.features.login.key_login import named_provider
+
+        try:
+            provider = named_provider(context.conversation.catalog, typed)
+        except NotThere as error:
+            raise ZotError(str(error)) from error
+        return "key", provider
+    conversation = context.conversation
+    values = conversation.settings.values
+    found = all_logins(conversation.catalog, conversation.auth, os.environ, values.api_key_command)
+    known = {
+        login.provider: (
+            login.where
+            if login.source == "env"
+            else KINDS[login.kind] + (f" ({login.account})" if login.account not in ("", "default") else "")
+        )
+        for login in found
+        if login.in_use
+    }
     method = await context.dialogs.ask(_method_picker(known))
     if method is None:
         return "", None
@@ -96,15 +129,6 @@ async def _what(context: CommandContext, typed: str) -> tuple[str, Provider | No
     if method == "subscription" and not _has_client(providers[chosen]):
         return "key", providers[chosen] if await _rather_a_key(context, providers[chosen]) else None
     return method, providers[chosen]
-
-
-def _typed(context: CommandContext, typed: str) -> Provider:
-    from zot.features.login.key_login import named_provider
-
-    try:
-        return named_provider(context.conversation.catalog, typed)
-    except NotThere as error:
-        raise ZotError(str(error)) from error
 
 
 def _has_client(provider: Provider) -> bool:
@@ -145,19 +169,6 @@ async def _use(context: CommandContext, provider: Provider, account: str) -> Non
     await context.end_turn("/login")
     context.conversation.auth.use(provider.id, account)
     await _switch(context, provider, account)
-
-
-def _logins(conversation: Conversation) -> dict[str, str]:
-    """How each provider is logged in; providers without a login are left out."""
-    values = conversation.settings.values
-    found = all_logins(conversation.catalog, conversation.auth, os.environ, values.api_key_command)
-    return {login.provider: _words(login) for login in found if login.in_use}
-
-
-def _words(login: LoginRow) -> str:
-    if login.source == "env":
-        return login.where
-    return KINDS[login.kind] + (f" ({login.account})" if login.account not in ("", "default") else "")
 
 
 def _method_picker(known: dict[str, str]) -> Picker:
@@ -287,29 +298,6 @@ async def _switch(context: CommandContext, provider: Provider, account: str) -> 
 
 
 # --- a subscription
-
-
-async def _subscribe(context: CommandContext, provider: Provider, account: str) -> None:
-    from zot.features.login.browser import has_browser, open_in_browser
-
-    conversation = context.conversation
-    settings = provider.oauth
-    assert settings is not None
-    visible = has_browser(os.environ)
-
-    def open_page(url: str) -> None:
-        if visible:
-            open_in_browser(url, conversation.workspace.free_environment())
-
-    device = settings.has_device_login and not (settings.has_browser_login and (visible or settings.authorize_url))
-    token = await subscribe(
-        context.dialogs, provider.name, settings, conversation.pool, open_page, context.desk.redraw, device=device
-    )
-    if token is None:
-        return
-    await context.end_turn("/login")
-    conversation.auth.set_oauth(provider.id, token, account)
-    await _switch(context, provider, account)
 
 
 # The OAuth dialog: where to go, the code to compare or type, and a field for the answer when the browser is on another

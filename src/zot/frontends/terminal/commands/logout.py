@@ -22,10 +22,22 @@ async def run(context: CommandContext, arguments: str) -> None:
     if not stored:
         context.status.ok("nothing is stored, so there is nothing to log out of")
         return
-    target = target or await _choose(context) or ""
+    if not target:
+        from zot.frontends.terminal.dialogs.picker import Picker
+        from zot.tui.widgets import Choice
+
+        rows = complete(context, "")
+        if len(rows) > 1:
+            rows.append(Choice("all", "all", "all of them"))
+        target = await context.dialogs.ask(Picker("log out of", rows)) or ""
     if target:
         await context.end_turn("/logout")
-        await _forget(context, _meant(stored, target))
+        if target == "all":
+            meant = stored
+        else:
+            exact = [login for login in stored if _name(login).lower() == target]
+            meant = exact or [login for login in stored if login.provider.lower() == target and login.in_use]
+        await _forget(context, meant)
 
 
 def complete(context: CommandContext, typed: str) -> list[Choice]:
@@ -55,24 +67,6 @@ def _check(stored: list[LoginRow], target: str, typed: str) -> None:
     raise UsageError(f"/logout {typed}: {hint}expected one of {', '.join(known)}")
 
 
-def _meant(stored: list[LoginRow], target: str) -> list[LoginRow]:
-    """A provider alone means the account of it that is in use."""
-    if target == "all":
-        return stored
-    exact = [login for login in stored if _name(login).lower() == target]
-    return exact or [login for login in stored if login.provider.lower() == target and login.in_use]
-
-
-async def _choose(context: CommandContext) -> str | None:
-    from zot.frontends.terminal.dialogs.picker import Picker
-    from zot.tui.widgets import Choice
-
-    rows = complete(context, "")
-    if len(rows) > 1:
-        rows.append(Choice("all", "all", "all of them"))
-    return await context.dialogs.ask(Picker("log out of", rows))
-
-
 async def _forget(context: CommandContext, logins: list[LoginRow]) -> None:
     conversation = context.conversation
     said = [await _revoked(conversation, login) for login in logins if login.kind == "login"]
@@ -81,9 +75,15 @@ async def _forget(context: CommandContext, logins: list[LoginRow]) -> None:
     names = ", ".join(_name(login) for login in logins)
     text = f"logged out of {names}" if names else "nothing is stored there"
     if any(login.provider == conversation.present.provider and login.in_use for login in logins):
-        await _drop_agent(context)
+        present = conversation.present
+        await conversation.use_model(present.model, present.provider, logged_out=True)
     providers = list(dict.fromkeys(login.provider for login in logins))
-    left = [*filter(None, said), *_still_stored(conversation, providers), *_still_set(conversation, providers)]
+    remaining = [_name(login) for login in _stored(conversation) if login.provider in providers]
+    stored = [f"{', '.join(remaining)} is still stored"] if remaining else []
+    table = conversation.catalog.providers()
+    set_names = [name for p in providers if p in table for name in table[p].env if os.environ.get(name)]
+    variables = [f"{', '.join(set_names)} in the environment still provides a key"] if set_names else []
+    left = [*filter(None, said), *stored, *variables]
     context.status.ok("; ".join([text, *left]))
 
 
@@ -94,20 +94,3 @@ async def _revoked(conversation: Conversation, login: LoginRow) -> str:
     from zot.provider.auth.oauth.token_endpoint import revoked
 
     return await revoked(conversation.auth, provider, account=login.account, pool=conversation.pool)
-
-
-async def _drop_agent(context: CommandContext) -> None:
-    """Without a credential nothing can be sent until the next login; with one from elsewhere all goes on."""
-    conversation, present = context.conversation, context.conversation.present
-    await conversation.use_model(present.model, present.provider, logged_out=True)
-
-
-def _still_stored(conversation: Conversation, providers: list[str]) -> list[str]:
-    left = [_name(login) for login in _stored(conversation) if login.provider in providers]
-    return [f"{', '.join(left)} is still stored"] if left else []
-
-
-def _still_set(conversation: Conversation, providers: list[str]) -> list[str]:
-    table = conversation.catalog.providers()
-    names = [name for p in providers if p in table for name in table[p].env if os.environ.get(name)]
-    return [f"{', '.join(names)} in the environment still provides a key"] if names else []

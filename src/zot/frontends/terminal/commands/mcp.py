@@ -125,17 +125,13 @@ async def _act(context: CommandContext, host: McpHost, verb: str, name: str) -> 
         await host.running(name).stop()
         context.status.ok(f"{name} is stopped; it starts again when it is used")
     else:
-        await _log_in(context, host, name)
+        from zot.features.login.browser import open_in_browser
+        from zot.provider.auth.oauth.token_endpoint import LoginStep
 
+        def tell(step: LoginStep) -> None:
+            context.status.ok(f"{name}: {step.text} {step.url}".rstrip())
+            if step.kind == "open":
+                open_in_browser(step.url, context.conversation.workspace.free_environment())
 
-async def _log_in(context: CommandContext, host: McpHost, name: str) -> None:
-    from zot.features.login.browser import open_in_browser
-    from zot.provider.auth.oauth.token_endpoint import LoginStep
-
-    def tell(step: LoginStep) -> None:
-        context.status.ok(f"{name}: {step.text} {step.url}".rstrip())
-        if step.kind == "open":
-            open_in_browser(step.url, context.conversation.workspace.free_environment())
-
-    await host.log_in(name, tell)
-    context.status.ok(f"logged in to {name}")
+        await host.log_in(name, tell)
+        context.status.ok(f"logged in to {name}")

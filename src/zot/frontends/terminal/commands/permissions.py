@@ -23,7 +23,13 @@ async def run(context: CommandContext, arguments: str) -> None:
         if not chosen.startswith(_FORGET):
             context.confirmations.set_mode(chosen)
             return
-        _forget(context, int(chosen.removeprefix(_FORGET)))
+        number = int(chosen.removeprefix(_FORGET))
+        kept = saved_rules(context.conversation)
+        rules = dict(_kept(context))
+        if kept is None or number not in rules:
+            raise UsageError("that answer is not kept any more")
+        kept.forget(rules[number])
+        context.status.ok(f"forgotten: {_named(rules[number])}; what was answered in this session still holds")
 
 
 def complete(context: CommandContext, typed: str) -> Sequence[Choice]:
@@ -56,12 +62,3 @@ def _named(rule: Rule) -> str:
     words = f"`{' '.join(rule.prefix)} …`" if rule.prefix else ""
     owner = f"({rule.extension})" if rule.extension else ""
     return one_line(" ".join(filter(None, ("always", words or rule.tool, owner))))
-
-
-def _forget(context: CommandContext, number: int) -> None:
-    kept = saved_rules(context.conversation)
-    rules = dict(_kept(context))
-    if kept is None or number not in rules:
-        raise UsageError("that answer is not kept any more")
-    kept.forget(rules[number])
-    context.status.ok(f"forgotten: {_named(rules[number])}; what was answered in this session still holds")

@@ -1,8 +1,5 @@
-"""``/reload-ext``: stop every extension, read the manifests again, start them again; the conversation continues.
-
-What changed in a project's extensions since it was trusted is asked about once, before anything is stopped, and only
-when a person typed the command.
-"""
+"""``/reload-ext``: stops all extensions, reads their manifests and starts them again. Changed project extensions are
+confirmed by the user before anything is stopped."""
 
 from __future__ import annotations
 

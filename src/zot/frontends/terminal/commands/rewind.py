@@ -29,26 +29,22 @@ async def run(context: CommandContext, arguments: str) -> None:
     if path is None:
         raise ZotError("/rewind: nothing has been said yet")
     turns, found = await asyncio.to_thread(rewind.places, context.conversation, path)
-    point = await _choose(context, found, arguments)
+    from zot.frontends.terminal.dialogs.picker import Picker
+
+    if arguments:
+        point = next((point for point in found if point.number and str(point.number) == arguments.lstrip("#")), None)
+        if point is None:
+            raise UsageError(f'/rewind {arguments}: there is no prompt "{arguments}"')
+    else:
+        rows = [_row(number, point) for number, point in enumerate(found)]
+        picker = Picker("rewind to before", rows, selected=rows[-1].value if rows else "", empty="nothing was said yet")
+        chosen = await context.dialogs.ask(picker)
+        point = found[int(chosen)] if chosen is not None else None
     if point is not None:
         await _go_back(context, turns, point)
 
 
 # --- where to
-
-
-async def _choose(context: CommandContext, found: list[Point], typed: str) -> Point | None:
-    from zot.frontends.terminal.dialogs.picker import Picker
-
-    if typed:
-        point = next((point for point in found if point.number and str(point.number) == typed.lstrip("#")), None)
-        if point is None:
-            raise UsageError(f'/rewind {typed}: there is no prompt "{typed}"')
-        return point
-    rows = [_row(number, point) for number, point in enumerate(found)]
-    picker = Picker("rewind to before", rows, selected=rows[-1].value if rows else "", empty="nothing was said yet")
-    chosen = await context.dialogs.ask(picker)
-    return found[int(chosen)] if chosen is not None else None
 
 
 def _row(index: int, point: Point) -> Choice:
@@ -74,7 +70,18 @@ async def _go_back(context: CommandContext, turns: list[PromptTurn], point: Poin
     await context.end_turn("/rewind")
     told: list[str] = [f"rewound to before #{point.number}" if point.number else "undid a rewinding"]
     if how != _CONVERSATION:
-        told.append(await _restore(context, point, how))
+        from zot.features.checkpoints.restore_plan import report_line, shown_path
+        from zot.features.checkpoints.rewind import restore_files, tell_model
+
+        conversation = context.conversation
+        cwd, overwrite = str(conversation.workspace.cwd), how.endswith(_ALL)
+        try:
+            report, left = await asyncio.to_thread(restore_files, conversation, point, overwrite=overwrite)
+        except ZotError as error:
+            raise ZotError(f"/rewind: {error}") from error
+        if how.startswith(_FILES):
+            tell_model(conversation, report)
+        told.append(report_line(report, left, lambda path: shown_path(path, cwd)))
     if not how.startswith(_FILES):
         await show_session(context, await context.conversation.fork(point.row))
         prompt = turns[point.number - 1].prompt
@@ -103,38 +110,14 @@ async def _ask(context: CommandContext, point: Point, plan: RestorePlan) -> str 
         choices.append(Choice(f"{_FILES} {_ALL}", f"files only, {over}"))
     if not point.number:
         choices = [choice for choice in choices if choice.value.startswith(_FILES)]
-    above = _plan_rows(plan, str(context.conversation.workspace.cwd))
+    from zot.features.checkpoints.restore_plan import plan_lines
+    from zot.system.visible_text import spelled
+
+    lines = [spelled(line) for line in plan_lines(plan, str(context.conversation.workspace.cwd), troubles_first=True)]
+    if len(lines) > _MOST_LINES:
+        lines[_MOST_LINES - 1 :] = [f"… and {len(lines) - _MOST_LINES + 1} more"]
+    above = [*lines, ""] if lines else []
     if not above and point.number:
         return _CONVERSATION
     title = f"rewind to before #{point.number}" if point.number else "undo a rewinding"
     return await context.dialogs.ask(Picker(title, choices, filterable=False, above=above, empty="no file to change"))
-
-
-def _plan_rows(plan: RestorePlan, cwd: str) -> list[str]:
-    """What needs a decision first; the rest is counted when there is too much of it."""
-    from zot.features.checkpoints.restore_plan import plan_lines
-    from zot.system.visible_text import spelled
-
-    lines = [spelled(line) for line in plan_lines(plan, cwd, troubles_first=True)]
-    if len(lines) > _MOST_LINES:
-        lines[_MOST_LINES - 1 :] = [f"… and {len(lines) - _MOST_LINES + 1} more"]
-    return [*lines, ""] if lines else []
-
-
-# --- doing it
-
-
-async def _restore(context: CommandContext, point: Point, how: str) -> str:
-    """Planned again, for the question may have stood there for a while; what became of it in words."""
-    from zot.features.checkpoints.restore_plan import report_line, shown_path
-    from zot.features.checkpoints.rewind import restore_files, tell_model
-
-    conversation = context.conversation
-    cwd, overwrite = str(conversation.workspace.cwd), how.endswith(_ALL)
-    try:
-        report, left = await asyncio.to_thread(restore_files, conversation, point, overwrite=overwrite)
-    except ZotError as error:
-        raise ZotError(f"/rewind: {error}") from error
-    if how.startswith(_FILES):
-        tell_model(conversation, report)
-    return report_line(report, left, lambda path: shown_path(path, cwd))

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 async def run(context: CommandContext, arguments: str) -> None:
     name, _, rest = arguments.partition(" ")
-    name = name.lower() or await _choose(context) or ""
+    name = name.lower()
+    if not name:
+        from zot.frontends.terminal.dialogs.picker import Picker
+
+        name = await context.dialogs.ask(Picker("session", complete(context, ""))) or ""
     work = {"export": _export, "import": _import, "fork": _fork, "tree": _tree, "rename": _rename}
     if name and name not in work:
         raise UsageError(f"/session {name}: expected one of {', '.join(work)}")
@@ -32,12 +36,6 @@ def complete(context: CommandContext, typed: str) -> list[Choice]:
     from zot.tui.widgets import Choice
 
     return [Choice(name, name, text) for name, text in SESSION_OPERATIONS.items()]
-
-
-async def _choose(context: CommandContext) -> str | None:
-    from zot.frontends.terminal.dialogs.picker import Picker
-
-    return await context.dialogs.ask(Picker("session", complete(context, "")))
 
 
 def _saved(conversation: Conversation, what: str) -> Session:

@@ -22,7 +22,23 @@ async def run(context: CommandContext, arguments: str) -> None:
         if act.kind == "open":
             await switch_session(context, Path(act.path))
             return
-        await _change(context, act)
+        try:
+            if act.kind == "rename":
+                await _rename(context.conversation, Path(act.path), act.title)
+            elif act.kind == "delete" and await _sure(context, act):
+                conversation = context.conversation
+                path = Path(act.path)
+                if conversation.present.session_file == str(path):
+                    raise ZotError("you are in this session; begin another one with /new, then it can be deleted")
+                session = await conversation.sessions.load(path)
+                try:
+                    session.delete()
+                except OSError as error:
+                    session.close()
+                    raise ZotError(f"cannot delete {path}: {error.strerror}") from error
+                context.status.ok("deleted")
+        except ZotError as error:
+            context.status.error(str(error))
         everywhere = dialog.everywhere != (act.kind == "everywhere")
         dialog = await _list(context, everywhere=everywhere, like=dialog)
 
@@ -52,18 +68,6 @@ async def _list(
     )
 
 
-async def _change(context: CommandContext, act: SessionAction) -> None:
-    """Rename or delete; a failure is said and the list stays."""
-    try:
-        if act.kind == "rename":
-            await _rename(context.conversation, Path(act.path), act.title)
-        elif act.kind == "delete" and await _sure(context, act):
-            await _delete(context.conversation, Path(act.path))
-            context.status.ok("deleted")
-    except ZotError as error:
-        context.status.error(str(error))
-
-
 async def _sure(context: CommandContext, act: SessionAction) -> bool:
     from zot.frontends.terminal.dialogs.picker import YesNo
     from zot.system.visible_text import spelled
@@ -84,18 +88,6 @@ async def _rename(conversation: Conversation, path: Path, title: str) -> None:
         session.close()
 
 
-async def _delete(conversation: Conversation, path: Path) -> None:
-    """Under its lock, so that nobody loses what they are writing."""
-    if conversation.present.session_file == str(path):
-        raise ZotError("you are in this session; begin another one with /new, then it can be deleted")
-    session = await conversation.sessions.load(path)
-    try:
-        session.delete()
-    except OSError as error:
-        session.close()
-        raise ZotError(f"cannot delete {path}: {error.strerror}") from error
-
-
 async def switch_session(context: CommandContext, path: Path) -> None:
     """Continue a stored conversation: it is shown, and its own model is used where possible."""
     if context.conversation.present.session_file == str(path):
@@ -105,7 +97,14 @@ async def switch_session(context: CommandContext, path: Path) -> None:
     try:
         session = await context.conversation.open_session(path)
     except SessionLocked:
-        await _branch_instead(context, path)
+        # Two programs must not write to one file; a branch has everything that was said so far.
+        from zot.core.session.fork import fork_at
+        from zot.frontends.terminal.dialogs.picker import YesNo
+
+        question = "Another zot has this session open.\nContinue in a branch of it? The session itself stays as it is."
+        if await context.dialogs.ask(YesNo("session in use", question, "yes, branch off")) == "yes":
+            branch = await asyncio.to_thread(fork_at, context.conversation.sessions, path)
+            await switch_session(context, branch)
     else:
         await show_session(context, session)
 
@@ -119,21 +118,6 @@ async def show_session(context: CommandContext, session: Session) -> None:
     context.status.ok(f"resumed: {len(session.messages)} messages")
     for repair in session.repairs:
         transcript.diagnose(repair)
-    await _restore_model(context, session)
-
-
-async def _branch_instead(context: CommandContext, path: Path) -> None:
-    """Two programs must not write to one file; a branch has everything that was said so far."""
-    from zot.core.session.fork import fork_at
-    from zot.frontends.terminal.dialogs.picker import YesNo
-
-    question = "Another zot has this session open.\nContinue in a branch of it? The session itself stays as it is."
-    if await context.dialogs.ask(YesNo("session in use", question, "yes, branch off")) == "yes":
-        branch = await asyncio.to_thread(fork_at, context.conversation.sessions, path)
-        await switch_session(context, branch)
-
-
-async def _restore_model(context: CommandContext, session: Session) -> None:
     conversation, present = context.conversation, context.conversation.present
     wanted = (session.meta.provider, session.meta.model)
     if not all(wanted) or wanted == (present.provider, present.model):

@@ -27,7 +27,27 @@ async def run(context: CommandContext, arguments: str) -> None:
     selected = ""
     while (key := await context.dialogs.ask(_settings_picker(context, selected))) is not None:
         selected = key
-        await _open_row(context, key)
+        row = next((row for row in ROWS if row.key == key), None)
+        try:
+            if row is not None:
+                settings = context.conversation.settings
+                now = _value(context, row)
+                place = row.values.index(now) if now in row.values else -1
+                value = row.values[(place + 1) % len(row.values)]
+                settings.save(**{row.key: value})
+                if row.apply is not None:
+                    row.apply(context)
+                context.status.ok(f"{row.label}: {_shown_row(row, value)}")
+            elif key == "theme":
+                await _theme(context)
+            elif key == "reasoning":
+                await reasoning.run(context, "")
+            elif key == "mcp_pinned":
+                await _pinned_servers(context)
+            else:
+                await _shortcuts(context)
+        except ZotError as error:
+            context.status.error(str(error))
 
 
 class SettingRow(msgspec.Struct, frozen=True):
@@ -147,35 +167,6 @@ def _current(context: CommandContext, key: str) -> str:
     if key == "mcp_pinned":
         return one_line(", ".join(values.mcp_pinned)) or "none: they are searched"
     return f"{len(values.quick_model_shortcuts)} set"
-
-
-async def _open_row(context: CommandContext, key: str) -> None:
-    """Turn a row to its next value, or open what it opens."""
-    row = next((row for row in ROWS if row.key == key), None)
-    try:
-        if row is not None:
-            _turn(context, row)
-        elif key == "theme":
-            await _theme(context)
-        elif key == "reasoning":
-            await reasoning.run(context, "")
-        elif key == "mcp_pinned":
-            await _pinned_servers(context)
-        else:
-            await _shortcuts(context)
-    except ZotError as error:
-        context.status.error(str(error))
-
-
-def _turn(context: CommandContext, row: SettingRow) -> None:
-    settings = context.conversation.settings
-    now = _value(context, row)
-    place = row.values.index(now) if now in row.values else -1
-    value = row.values[(place + 1) % len(row.values)]
-    settings.save(**{row.key: value})
-    if row.apply is not None:
-        row.apply(context)
-    context.status.ok(f"{row.label}: {_shown_row(row, value)}")
 
 
 def complete(context: CommandContext, typed: str) -> list[Choice]:

@@ -1,22 +1,15 @@
-"""``!command``: run it in the bash tool's shell without asking the model, who sees it with the next prompt; with
-``!!command`` the model never hears of it, and it is in no session.
-
-It occupies the busy state like a turn, and esc ends it with all it started.
-"""
+"""``!command`` runs in the bash tool's shell, and the model reads it with the next prompt; ``!!command`` stays out of
+the model's messages and the session."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
-from zot.core.tool import ToolContext, ToolResult, text_result
+from zot.core.tool import ToolContext, text_result
 from zot.errors import ToolError
 from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.screen.tool_view import BY_HAND
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, utc_now
-
-if TYPE_CHECKING:
-    from zot.agent.conversation import Conversation
 
 _A_DAY_S = 86_400  # a person is watching, and has esc
 _numbers = iter(range(1, 1 << 62))
@@ -50,13 +43,8 @@ async def _work(context: CommandContext, command: str, told: bool) -> None:
     finally:
         hear(events.ToolResultEvent(call.id, result.is_error, result.content, result.details))
         if told:
-            _tell(conversation, result)
+            output = "\n".join(block.text for block in result.content if isinstance(block, TextBlock))
+            said = f"The user ran a shell command:\n\n{output}"
+            conversation.add(Message("user", (TextBlock(said),), utc_now(), {"shell": "true"}))
         else:
             context.transcript.remark("◌ the model is not told")
-
-
-def _tell(conversation: Conversation, result: ToolResult) -> None:
-    """The model reads it as something the user did."""
-    text = "\n".join(block.text for block in result.content if isinstance(block, TextBlock))
-    said = f"The user ran a shell command:\n\n{text}"
-    conversation.add(Message("user", (TextBlock(said),), utc_now(), {"shell": "true"}))

@@ -27,7 +27,11 @@ async def run(context: CommandContext, arguments: str) -> None:
     for problem in skills.problems:
         context.transcript.diagnose(problem)
     while True:
-        picker = Picker("skills", _choices(skills), selected=selected, most=_ROWS, empty=_NONE)
+        built_in = [skill for skill in skills.all if skill.builtin]
+        rows = [_row(skill) for skill in skills.visible]
+        if built_in:
+            rows += [Choice("", "built-in", divider=True), *map(_row, built_in)]
+        picker = Picker("skills", rows, selected=selected, most=_ROWS, empty=_NONE)
         chosen = await context.dialogs.ask(picker)
         skill = skills.find(chosen) if chosen else None
         if skill is None:
@@ -46,14 +50,6 @@ def found_skills(conversation: Conversation) -> Skills:
 
     feature = skills(conversation)
     return feature.discover() if feature is not None else Skills()
-
-
-def _choices(skills: Skills) -> list[Choice]:
-    built_in = [skill for skill in skills.all if skill.builtin]
-    rows = [_row(skill) for skill in skills.visible]
-    if built_in:
-        rows += [Choice("", "built-in", divider=True), *map(_row, built_in)]
-    return rows
 
 
 def _row(skill: Skill) -> Choice:

@@ -1,8 +1,5 @@
-"""``/swarm``: workers beside the conversation. Alone it shows them; with a task it starts one; a verb acts on one.
-
-What is no verb is a task, and only flags before it are flags: ``/swarm new do --model x`` has one with that text. Each
-thing that is done ends in one line.
-"""
+"""``/swarm``: shows workers, starts one with a task, or acts on one with a verb. Flags are read only before the
+task."""
 
 from __future__ import annotations
 
@@ -65,7 +62,16 @@ async def _act(context: CommandContext, act: Act) -> None:
         case "read":
             await _read(context, id)
         case "prompt":
-            await _prompt(context, id)
+            from zot.frontends.terminal.swarm.worker_view import Composer
+            from zot.wire.rpc_frames import Image
+
+            name = _named(context, id).name
+            title, told = f"more for {spelled(name)}", "what the worker is to do next"
+            typed = await context.dialogs.ask(Composer(title, context.editor.around, told))
+            if typed is not None:
+                images = tuple(Image(mime_type=image.mime_type, data=image.data) for image in typed.images)
+                await context.swarm.service.send(id, typed.text, images)
+                context.status.ok(f"sent to {name}")
         case "diff":
             await _diff(context, id)
         case "merge":
@@ -75,7 +81,11 @@ async def _act(context: CommandContext, act: Act) -> None:
         case "resume":
             context.desk.spawn(_resume(context, id))
         case "remove":
-            await _ask_to_remove(context, id)
+            from zot.frontends.terminal.dialogs.picker import YesNo
+
+            name = spelled(_named(context, id).name)
+            if await context.dialogs.ask(YesNo(f"remove {name}?", "what it said is forgotten", "remove it")) == "yes":
+                context.desk.spawn(_remove(context, id))
 
 
 async def _tried(context: CommandContext, work: Awaitable[None]) -> None:
@@ -104,7 +114,7 @@ async def _start(context: CommandContext, order: SwarmStart) -> None:
 
 
 async def _compose(context: CommandContext) -> None:
-    from zot.frontends.terminal.swarm.message_editor import Composer
+    from zot.frontends.terminal.swarm.worker_view import Composer
 
     told = "what a worker is to do; --model M before it chooses the model"
     typed = await context.dialogs.ask(Composer("a new worker", context.editor.around, told))
@@ -166,19 +176,6 @@ async def _attach(context: CommandContext, typed: str) -> None:
     await _read(context, typed, typing=True)
 
 
-async def _prompt(context: CommandContext, id: str) -> None:
-    from zot.frontends.terminal.swarm.message_editor import Composer
-    from zot.wire.rpc_frames import Image
-
-    name = _named(context, id).name
-    title, told = f"more for {spelled(name)}", "what the worker is to do next"
-    typed = await context.dialogs.ask(Composer(title, context.editor.around, told))
-    if typed is not None:
-        images = tuple(Image(mime_type=image.mime_type, data=image.data) for image in typed.images)
-        await context.swarm.service.send(id, typed.text, images)
-        context.status.ok(f"sent to {name}")
-
-
 async def _send(context: CommandContext, rest: str) -> None:
     """All behind the name is one message, line breaks and all."""
     word = _WORD.match(rest)
@@ -208,15 +205,6 @@ async def _resume(context: CommandContext, typed: str) -> None:
         return
     info = await context.swarm.resume(_named(context, typed).id)
     context.status.ok(f"{info.name} goes on")
-
-
-async def _ask_to_remove(context: CommandContext, id: str) -> None:
-    """A key is pressed sooner than a name is typed, and what a worker said is gone with it."""
-    from zot.frontends.terminal.dialogs.picker import YesNo
-
-    name = spelled(_named(context, id).name)
-    if await context.dialogs.ask(YesNo(f"remove {name}?", "what it said is forgotten", "remove it")) == "yes":
-        context.desk.spawn(_remove(context, id))
 
 
 async def _remove(context: CommandContext, typed: str) -> None:
@@ -314,7 +302,15 @@ async def _merge_as(context: CommandContext, command: SwarmMerge, name: str) -> 
         mending = merged.mending or await _offer_repair(context, merged, command, name)
         context.status.ok(f"{name} mends {', '.join(mending)} in its own tree; merge it again when it is done")
         return
-    context.status.ok(_merged_words(merged, command, name))
+    if command.how == "patch":
+        words = f"wrote {merged.patch}" if merged.patch else f"{name} has changed nothing"
+    elif not merged.files:
+        words = f"{name} has nothing that {merged.into} does not have"
+    else:
+        count = f"{len(merged.files)} file{'s' * (len(merged.files) != 1)}"
+        how = "with a merge commit" if command.how == "no-ff" else "not committed"
+        words = f"merged {name} into {merged.into}: {count}, {how}"
+    context.status.ok(words)
 
 
 async def _offer_repair(
@@ -331,16 +327,6 @@ async def _offer_repair(
     mending = await context.swarm.service.repair(command.worker, command.into)
     await context.swarm.watch()
     return mending
-
-
-def _merged_words(merged: SwarmMerged, command: SwarmMerge, name: str) -> str:
-    if command.how == "patch":
-        return f"wrote {merged.patch}" if merged.patch else f"{name} has changed nothing"
-    if not merged.files:
-        return f"{name} has nothing that {merged.into} does not have"
-    count = f"{len(merged.files)} file{'s' * (len(merged.files) != 1)}"
-    how = "with a merge commit" if command.how == "no-ff" else "not committed"
-    return f"merged {name} into {merged.into}: {count}, {how}"
 
 
 # --- who is meant

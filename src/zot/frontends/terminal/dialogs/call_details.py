@@ -1,7 +1,4 @@
-"""What a tool call would do, in full: the command, the file, the changes, and every other argument.
-
-All of it goes through the door for text a person decides on: what is approved is what is shown.
-"""
+"""Shows in full what a tool call would do, with hidden characters spelled out."""
 
 from __future__ import annotations
 

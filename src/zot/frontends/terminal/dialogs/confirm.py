@@ -1,7 +1,7 @@
-"""May this tool run? Everything that would run can be read before answering.
+"""Asks whether a tool call may run, or may have a path outside the jail; the whole call can be read before answering.
 
-A confirmation stands above every other dialog. It waits while somebody types, and answers of its first moments are
-ignored, so that typing does not approve; closing it refuses the call.
+A confirmation is above every other dialog. It waits while the user types and ignores answers of its first moments, so
+that typing does not approve; closing it denies the call.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from zot.features.questions import question_queue
 from zot.frontends.terminal.dialogs.call_details import Existing, call_hides, call_rows, nothing_there
 from zot.frontends.terminal.dialogs.dialog import CONFIRM, READING, Dialog, Dialogs
 from zot.frontends.terminal.dialogs.text_dialogs import Evidence
-from zot.system.visible_text import spelled
+from zot.system.visible_text import has_hidden, spelled
 from zot.tui.decision_text import decision_rows
 from zot.tui.keys import Key
 from zot.tui.theme import Theme
@@ -27,6 +27,7 @@ from zot.tui.width import cells, cut
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
+    from zot.features.jail.outside_access import OutsideRequest
     from zot.features.questions import Approval
     from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.tui.markdown import Painter
@@ -201,7 +202,15 @@ class ConfirmDialog(DigitDialog[Confirmed]):
         if self._is_deaf:
             return True
         if self._reason is not None:
-            return self._reason_key(key)
+            assert self._reason is not None
+            if key.name in ("esc", "ctrl+c"):
+                self._reason, self.cursor = None, None
+            elif key.name == "enter":
+                text = self._reason.text.strip()
+                self.finish(Confirmed(Answer("deny", f"the user refused this tool call: {text}" if text else "")))
+            else:
+                self._reason.key(key)
+            return True
         if key.name in ("left", "right"):
             turn = 1 if key.name == "right" else -1
             self._always = [*self._always[turn:], *self._always[:turn]]
@@ -217,17 +226,6 @@ class ConfirmDialog(DigitDialog[Confirmed]):
 
     def _choose(self, choice: DigitOption) -> None:
         self.finish(Confirmed(Answer(choice.decision), choice.kept))
-
-    def _reason_key(self, key: Key) -> bool:
-        assert self._reason is not None
-        if key.name in ("esc", "ctrl+c"):
-            self._reason, self.cursor = None, None
-        elif key.name == "enter":
-            text = self._reason.text.strip()
-            self.finish(Confirmed(Answer("deny", f"the user refused this tool call: {text}" if text else "")))
-        else:
-            self._reason.key(key)
-        return True
 
 
 def always_choices(tool: str, prefix: Sequence[str], *, of_worker: bool = False) -> list[DigitOption]:
@@ -336,3 +334,48 @@ def is_dangerous(args: Any) -> bool:
 
     command = args.get("command") if isinstance(args, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]  # anybody's JSON
     return isinstance(command, str) and command_prefix.is_dangerous(command)
+
+
+_CHOICES = (
+    DigitOption("1", "yes, once: run it again with this", "once", "once"),
+    DigitOption("2", "yes, for this session", "session", "session"),
+    DigitOption("3", "never: refuse it, and do not ask again in this session", "never", "never"),
+    DigitOption("4", "no", "no", "deny"),
+)
+
+
+class OutsideDialog(DigitDialog[str]):
+    """A call failed because of the jail: may it have the outside path or host? *No* is selected; closing refuses."""
+
+    title = "open the jail for this?"
+    hint = "1–4 or enter answers · esc refuses"
+
+    def __init__(self, offer: OutsideRequest, painter: Painter, confirmations: Confirmations) -> None:
+        hidden = call_hides(offer.call.name, offer.call.args) or any(has_hidden(str(wish)) for wish in offer.wishes)
+        super().__init__(confirmations, offer.worker, Evidence(self._all_of_it, hidden=hidden), "4")
+        if self._who:
+            self.title = f"{self._who}: {self.title}"
+        self._offer = offer
+        self._painter = painter
+
+    @property
+    def _choices(self) -> Sequence[DigitOption]:
+        return _CHOICES
+
+    def _all_of_it(self, theme: Theme, width: int) -> list[str]:
+        """What it wanted first: that is what is decided."""
+        offer = self._offer
+        rows = decision_rows(
+            f"{offer.call.name} failed, because this is outside the jail; it wanted", "fg", theme, width
+        )
+        for wish in offer.wishes:
+            rows += decision_rows(str(wish), "warning", theme, width, "    ")
+            if wish.access == "network":
+                rows += decision_rows("all or nothing: a yes opens the whole network", "muted", theme, width, "    ")
+        if offer.origin:
+            rows += decision_rows(f"the extension {offer.origin} asked for the call", "muted", theme, width)
+        call = call_rows(offer.call.name, offer.call.args, self._painter, width, self._existing)
+        return [*rows, *decision_rows("a yes runs it again from its beginning:", "muted", theme, width), *call]
+
+    def _choose(self, choice: DigitOption) -> None:
+        self.finish(choice.decision)

@@ -1,11 +1,5 @@
-"""The contract of a dialog, and the one stack that decides both what is drawn and who gets the keys.
-
-A dialog is drawn inline above the editor. It ends by ``finish(value)``; esc and ctrl+c end it with None unless it takes
-those keys itself. The stack shows the dialog with the highest ``rank`` (of equals, the newest), so that a confirmation
-is never hidden: confirmations are drawn and focused above everything, panels below everything. One that opens by itself
-takes nothing that was typed for something else: it waits, visibly, while somebody types, and a letter answers it only
-when no other follows.
-"""
+"""Base class of dialogs, and the stack that decides which one is drawn and gets the keys: the highest ``rank``, of
+equals the newest. A dialog that opens without a key of the user waits while the user types."""
 
 from __future__ import annotations
 
@@ -156,9 +150,23 @@ class Dialogs:
         if dialog is None:
             return False
         if dialog.waits:
-            return self._key_of_waiting(dialog, key)
+            if key.name == "tab":
+                dialog.chosen = True
+            elif key.name in READING and not (
+                self._drafting() and key.name in ("home", "end")
+            ):  # those are the draft's
+                dialog.key(key)
+            else:
+                return False
+            self._changed()
+            return True
         if dialog.unasked and not dialog.chosen and not dialog.takes_text and key.printable:
-            return self._hold(dialog, key)
+            # A letter may be an answer, or the first of many: the next moment tells. Others begin something else.
+            if key.name not in dialog.answers:
+                return False
+            timer = asyncio.get_running_loop().call_later(ALONE_S, self._was_alone)
+            self._held = (dialog, key, timer)
+            return True
         if dialog.unasked and key.name in ("up", "down", "tab"):
             dialog.chosen = True
         self._give(dialog, key)
@@ -168,24 +176,6 @@ class Dialogs:
         if not dialog.key(key) and key.name in ("esc", "ctrl+c"):
             dialog.finish(None)
         self._changed()
-
-    def _key_of_waiting(self, dialog: Dialog[object], key: Key) -> bool:
-        if key.name == "tab":
-            dialog.chosen = True
-        elif key.name in READING and not (self._drafting() and key.name in ("home", "end")):  # those are the draft's
-            dialog.key(key)
-        else:
-            return False
-        self._changed()
-        return True
-
-    def _hold(self, dialog: Dialog[object], key: Key) -> bool:
-        """A letter may be an answer, or the first of many: the next moment tells. Others begin something else."""
-        if key.name not in dialog.answers:
-            return False
-        timer = asyncio.get_running_loop().call_later(ALONE_S, self._was_alone)
-        self._held = (dialog, key, timer)
-        return True
 
     def _was_alone(self) -> None:
         held, self._held = self._held, None

@@ -185,15 +185,11 @@ def value_of(model: Model) -> str:
 
 def model_row(model: Model, current: str = "") -> Choice:
     mark = "● " if value_of(model) == current else "  "
-    return Choice(value_of(model), f"{mark}{one_line(model.provider)}/{one_line(model.id)}", _about(model))
-
-
-def _about(model: Model) -> str:
-    """Window, price, and what is special."""
     tag = "[speculative]" if model.speculative else "[live]" if model.source in ("live", "cache") else ""
     price = f"${model.price_input:g}/${model.price_output:g}" if model.price_input or model.price_output else ""
     window = tokens(model.context_window) if model.context_window else ""
     tag = f"{tag} [no tools]".strip() if model.tools is False else tag
     name = one_line(model.name) if model.name != model.id else ""
     columns = f"{'✦' if model.reasoning else ' '} {window:>5}  {price:<9}"
-    return "  ".join(part for part in (columns, tag, name) if part)
+    about = "  ".join(part for part in (columns, tag, name) if part)
+    return Choice(value_of(model), f"{mark}{one_line(model.provider)}/{one_line(model.id)}", about)

@@ -1,8 +1,5 @@
-"""A server wants to know something: its question, field by field, with the server's name above each of them.
-
-Everything it says is made safe before it is shown. Closing a field ends the form without an answer; saying no is an
-answer of its own. An address is shown in full and opened only on a yes.
-"""
+"""A question of an MCP server, field by field under the server's name. Closing a field ends the form without an
+answer; an address is shown in full and opened only on a yes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""The stored conversations of this directory, newest first: a look into each, and a search through all that was said.
-
-Every letter belongs to the search; what can be done has ctrl with a letter. Titles are searched at once, and what was
-said by ``SessionReader``, whose finds join the list as they come.
-"""
+"""Lists the stored conversations of a directory with a preview, and searches them: titles at once, messages by
+``SessionReader``. Letters are the search; actions are ctrl with a letter."""
 
 from __future__ import annotations
 
@@ -177,20 +174,18 @@ class SessionsList(Dialog[SessionAction]):
         self.cursor = None
         if not self._by_path:
             return [theme.paint("muted", cut("  no sessions yet", width))]
-        head = self._search_row(theme, width)
+        typed = self.list.filter
+        if not typed:
+            head = theme.paint("muted", cut(f"  {_EMPTY}", width))
+        else:
+            state = " · searching what was said…" if self.reader.searching else ""
+            row = f"  {theme.paint('prompt', 'search:')} {theme.paint('accent', typed)}{theme.paint('muted', state)}"
+            head = cut(row, width)
         room = max(height - 1, 1)
         if room < _WITH_PREVIEW:
             return [head, *self.list.lines(theme, width, room)]
         listed = self.list.lines(theme, width, room - min(_PREVIEW, room // 2) - 1)
         return [head, *listed, *self._preview(theme, width, min(room - len(listed), _PREVIEW))]
-
-    def _search_row(self, theme: Theme, width: int) -> str:
-        typed = self.list.filter
-        if not typed:
-            return theme.paint("muted", cut(f"  {_EMPTY}", width))
-        state = " · searching what was said…" if self.reader.searching else ""
-        row = f"  {theme.paint('prompt', 'search:')} {theme.paint('accent', typed)}{theme.paint('muted', state)}"
-        return cut(row, width)
 
     def _preview(self, theme: Theme, width: int, height: int) -> list[str]:
         """Where the words were said, else the end of the conversation."""
@@ -212,7 +207,16 @@ class SessionsList(Dialog[SessionAction]):
 
     def key(self, key: Key) -> bool:
         if self._renaming is not None:
-            return self._rename_key(key)
+            if key.name in ("esc", "ctrl+c"):
+                self._renaming = None
+            elif key.name == "enter":
+                chosen, title = self.list.chosen, self._renaming.text.strip()
+                self._renaming = None
+                if chosen is not None and title:
+                    self.finish(SessionAction("rename", chosen.value, title))
+            else:
+                self._renaming.key(key)
+            return True
         chosen = self.list.chosen
         if key.name in ("tab", "ctrl+a"):
             self.finish(SessionAction("everywhere", ""))
@@ -223,31 +227,15 @@ class SessionsList(Dialog[SessionAction]):
         elif chosen is not None and key.name == "ctrl+d":
             self.finish(SessionAction("delete", chosen.value, self._by_path[chosen.value].label))
         else:
-            return self._list_key(key)
-        return True
-
-    def _list_key(self, key: Key) -> bool:
-        typed = self.list.filter
-        if key.name == "esc" and typed:  # the first esc takes the search back, as everywhere
-            key = Key("ctrl+u")
-        used = self.list.key(key)
-        if self.list.filter != typed:
-            self.reader.forget()
-            self.list.set_choices(self._rows)
-        self._look()
-        return used
-
-    def _rename_key(self, key: Key) -> bool:
-        assert self._renaming is not None
-        if key.name in ("esc", "ctrl+c"):
-            self._renaming = None
-        elif key.name == "enter":
-            chosen, title = self.list.chosen, self._renaming.text.strip()
-            self._renaming = None
-            if chosen is not None and title:
-                self.finish(SessionAction("rename", chosen.value, title))
-        else:
-            self._renaming.key(key)
+            typed = self.list.filter
+            if key.name == "esc" and typed:  # the first esc takes the search back, as everywhere
+                key = Key("ctrl+u")
+            used = self.list.key(key)
+            if self.list.filter != typed:
+                self.reader.forget()
+                self.list.set_choices(self._rows)
+            self._look()
+            return used
         return True
 
 

@@ -1,7 +1,5 @@
-"""A text to read, as tall as there is room, and one line to type: a title, a name, a key.
-
-``Pages`` is the window on rows that are longer than the room for them, and the keys that move it.
-"""
+"""A text to read, and one line to type: a title, a name, a key. ``Pages`` scrolls rows that are taller than the
+room."""
 
 from __future__ import annotations
 
@@ -142,15 +140,15 @@ class Evidence:
         if self._made is None or self._made[:2] != (theme, width):
             self._made = (theme, width, self._make(theme, max(width - 4, 1)))
         shown = self._pages.show(self._made[2], max(height - 1, 1))
-        return [*("  " + row for row in shown), self._caution(theme, width)]
-
-    def _caution(self, theme: Theme, width: int) -> str:
         said: list[str] = []
         if not self._pages.whole:
             said.append(f"rows {self._pages.place} · page up/down shows the rest")
         if self._hidden:
             said.append("⟨…⟩ marks what a terminal would hide")
-        return theme.paint("warning", pad(f"  {' · '.join(said)}", width)) if said else ""
+        return [
+            *("  " + row for row in shown),
+            theme.paint("warning", pad(f"  {' · '.join(said)}", width)) if said else "",
+        ]
 
     def key(self, key: Key) -> bool:
         return self._pages.key(key)

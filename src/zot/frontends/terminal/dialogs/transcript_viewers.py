@@ -1,8 +1,4 @@
-"""The conversation on a screen of its own, to read: one turn with search (``/jump``), or all that is folded (ctrl+o).
-
-What is in the terminal's scrollback is never painted twice: this is a second look, and what was on the terminal is back
-when it closes.
-"""
+"""The conversation on the alternate screen: one turn with search (``/jump``), or everything unfolded (ctrl+o)."""
 
 from __future__ import annotations
 
@@ -54,7 +50,14 @@ class TurnViewer(Dialog[bool]):
         body = self.rows(theme, width, max(height - 2, 1))
         body += [""] * (max(height - 2, 1) - len(body))
         title = f"turn {self._number + 1} of {len(self._turns)} · {self._pages.place}"
-        return [titled_rule(theme, title, width), *body, self._foot(theme, width, height)]
+        if self._field is None:
+            self.cursor = None
+            foot = theme.paint("muted", cut(f"  {self._told or _TURN_KEYS}", width))
+        else:
+            line, column = self._field.line(theme, max(width - 4, 1))
+            self.cursor = (height - 1, column + 4)
+            foot = f"  {theme.paint('prompt', '/')} {line}"
+        return [titled_rule(theme, title, width), *body, foot]
 
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
         shown = self._pages.show(self._body(width), height)
@@ -63,14 +66,6 @@ class TurnViewer(Dialog[bool]):
     def _marked(self, theme: Theme, row: str, width: int) -> str:
         found = self._sought and self._sought in visible(row).lower()
         return theme.selected(visible(row), width) if found else cut(row, width)
-
-    def _foot(self, theme: Theme, width: int, height: int) -> str:
-        if self._field is None:
-            self.cursor = None
-            return theme.paint("muted", cut(f"  {self._told or _TURN_KEYS}", width))
-        line, column = self._field.line(theme, max(width - 4, 1))
-        self.cursor = (height - 1, column + 4)
-        return f"  {theme.paint('prompt', '/')} {line}"
 
     def _body(self, width: int) -> list[str]:
         page, turn = self._page(), self._turns[self._number]
@@ -83,10 +78,22 @@ class TurnViewer(Dialog[bool]):
 
     def key(self, key: Key) -> bool:
         if self._field is not None:
-            return self._search_key(key)
+            if key.name in ("esc", "ctrl+c"):
+                self._field, self._sought = None, ""
+            elif key.name == "enter":
+                self._sought = self._field.text.strip().lower()
+                self._field = None
+                if self._sought:
+                    self._pages.top -= 1  # a hit on the first row counts as well
+                    self._find(1)
+            else:
+                self._field.key(key)
+            return True
         self._told = ""
         if key.name in ("left", "right"):
-            self._turn(1 if key.name == "right" else -1)
+            number = min(max(self._number + (1 if key.name == "right" else -1), 0), len(self._turns) - 1)
+            if number != self._number:
+                self._number, self._pages.top = number, 0
         elif key.name == "/":
             self._field = TextField()
         elif key.name in ("n", "N"):
@@ -94,30 +101,16 @@ class TurnViewer(Dialog[bool]):
         elif key.name == "ctrl+o":
             self._expanded = not self._expanded
         elif key.name == "y":
-            self._copy()
+            turn = self._turns[self._number]
+            text = "\n\n".join(
+                filter(None, (message.shown_text() for message in turn.replies if message.role == "assistant"))
+            )
+            self._copied(text)
+            self._told = "the answer is in the clipboard, if the terminal allows it"
         elif key.name == "q":
             self.finish(True)
         else:
             return self._pages.key(key)
-        return True
-
-    def _turn(self, step: int) -> None:
-        number = min(max(self._number + step, 0), len(self._turns) - 1)
-        if number != self._number:
-            self._number, self._pages.top = number, 0
-
-    def _search_key(self, key: Key) -> bool:
-        assert self._field is not None
-        if key.name in ("esc", "ctrl+c"):
-            self._field, self._sought = None, ""
-        elif key.name == "enter":
-            self._sought = self._field.text.strip().lower()
-            self._field = None
-            if self._sought:
-                self._pages.top -= 1  # a hit on the first row counts as well
-                self._find(1)
-        else:
-            self._field.key(key)
         return True
 
     def _find(self, step: int) -> None:
@@ -137,14 +130,6 @@ class TurnViewer(Dialog[bool]):
             first = 0 if step > 0 else len(self._body(self._page().columns))
         self._number = number
         self._told = f'"{self._sought}" does not occur in this conversation'
-
-    def _copy(self) -> None:
-        turn = self._turns[self._number]
-        text = "\n\n".join(
-            filter(None, (message.shown_text() for message in turn.replies if message.role == "assistant"))
-        )
-        self._copied(text)
-        self._told = "the answer is in the clipboard, if the terminal allows it"
 
 
 class ExpandedViewer(Dialog[bool]):
@@ -190,19 +175,14 @@ class ExpandedViewer(Dialog[bool]):
         if key.name in ("ctrl+o", "q"):
             self.finish(True)
             return True
-        if key.name in _UPWARDS and self._first and not self._pages.top:
-            self._more()
+        if key.name in _UPWARDS and self._first and not self._pages.top and self._made is not None:
+            # Add those before the first; the visible rows stay where they are.
+            made, rows = self._made
+            self._first = max(self._first - _AT_ONCE, 0)
+            self._made = (made, self._shown(self._page()))
+            self._pages.count = len(self._made[1])
+            self._pages.go(len(self._made[1]) - len(rows))
         return self._pages.key(key)
-
-    def _more(self) -> None:
-        """Those before the first one shown; what stands on the screen stays where it is."""
-        if self._made is None:
-            return
-        key, rows = self._made
-        self._first = max(self._first - _AT_ONCE, 0)
-        self._made = (key, self._shown(self._page()))
-        self._pages.count = len(self._made[1])
-        self._pages.go(len(self._made[1]) - len(rows))
 
 
 def _rendered(messages: Sequence[Message], page: Page, *, expanded: bool) -> list[str]:

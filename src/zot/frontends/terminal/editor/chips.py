@@ -1,6 +1,5 @@
-"""Chips stand in the text for something longer: a paste, a path, a file's content, an image. The cursor takes one as a
-single character, so it is kept or deleted as a whole; text that merely looks like a chip stays text.
-"""
+"""Chips represent something longer in the text: a paste, a path, a file's content, an image. The cursor treats a chip
+as one character."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Editing keys and what they do to the text: one table that acts and that help shows.
-
-Motions and cuts only; what leaves the text (history, popups, sending) is the editor's.
-"""
+"""The table of editing keys (motions and cuts), for dispatch and for help."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""The prompt's editor: multi-line text with a cursor. It knows keys and rows, and nothing of the agent.
-
-``key`` edits and says whether it used the key; ``view`` is what to draw. On enter the text goes to ``on_submit`` and
-the editor is empty. ``popup`` are the rows of an open completion, drawn above the status bar; while it is open,
-``popup_key`` gets keys before anyone else, and ``escape`` closes it.
-"""
+"""The prompt's editor: multi-line text with a cursor; it knows no agent. ``key`` edits and returns whether it used
+the key, ``view`` is what to draw, enter passes the text to ``on_submit``. While a popup is open, ``popup_key`` gets
+keys first."""
 
 from __future__ import annotations
 
@@ -11,16 +8,14 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from zot.errors import ZotError
 from zot.frontends.terminal.editor.chips import Chip, ChipMaker, expanded, paste_spans, recognised
 from zot.frontends.terminal.editor.edit_keys import BINDINGS, Editing
 from zot.frontends.terminal.editor.editor_host import Surroundings
-from zot.frontends.terminal.editor.paste import clean, pasted
 from zot.frontends.terminal.editor.popups import Popups
-from zot.frontends.terminal.editor.submission import Submitted, image_file, submission
+from zot.frontends.terminal.editor.submission import Submitted, clean, image_file, pasted, submission
 from zot.provider.messages import ImageBlock
 from zot.system.files import find_program, make_private_dir, zot_home
 from zot.system.safe_open import create, read_whole
@@ -40,10 +35,18 @@ _FALLBACKS = ("nano", "vim", "vi")
 
 async def edit_outside(editor: Editor) -> None:
     """Raises ZotError, the draft untouched, when there is no editor or it failed."""
-    path = _draft_file(editor.text)
+    directory = zot_home() / "drafts"
+    make_private_dir(directory)
+    remove_older(directory, KEPT_S)  # of a zot that was killed while the editor was open
+    path = directory / f"draft-{os.urandom(4).hex()}.md"
+    with os.fdopen(create(path), "w", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(editor.text)
     try:
         command = editor_command(os.environ)
-        await _run(editor, [*command, str(path)])
+        argv = [*command, str(path)]
+        code = await editor.around.lend_terminal(argv)
+        if code:
+            raise ZotError(f"{os.path.basename(argv[0])} ended with {code}; the draft is as it was")
         text = read_whole(path).decode("utf-8", "replace")
     except OSError as error:
         raise ZotError(f"the draft could not be edited in another program: {error.strerror or error}") from error
@@ -58,7 +61,10 @@ async def edit_outside(editor: Editor) -> None:
 def editor_command(environ: Mapping[str, str]) -> list[str]:
     """``$VISUAL``, ``$EDITOR``, or an editor that is installed; the first word is an absolute path."""
     for name in ("VISUAL", "EDITOR"):
-        words = _words(name, environ.get(name, ""))
+        try:
+            words = shlex.split(environ.get(name, ""))
+        except ValueError as error:
+            raise ZotError(f"${name} cannot be read: {error}") from error
         if not words:
             continue
         program = words[0] if os.path.isabs(words[0]) else find_program(words[0])
@@ -69,30 +75,6 @@ def editor_command(environ: Mapping[str, str]) -> list[str]:
     if found is None:
         raise ZotError("there is no editor: set $VISUAL or $EDITOR to one")
     return [found]
-
-
-def _words(name: str, value: str) -> list[str]:
-    try:
-        return shlex.split(value)
-    except ValueError as error:
-        raise ZotError(f"${name} cannot be read: {error}") from error
-
-
-async def _run(editor: Editor, argv: list[str]) -> None:
-    code = await editor.around.lend_terminal(argv)
-    if code:
-        raise ZotError(f"{os.path.basename(argv[0])} ended with {code}; the draft is as it was")
-
-
-def _draft_file(text: str) -> Path:
-    """A private file of our own, markdown so that editors colour it."""
-    directory = zot_home() / "drafts"
-    make_private_dir(directory)
-    remove_older(directory, KEPT_S)  # of a zot that was killed while the editor was open
-    path = directory / f"draft-{os.urandom(4).hex()}.md"
-    with os.fdopen(create(path), "w", encoding="utf-8", errors="surrogateescape") as file:
-        file.write(text)
-    return path
 
 
 __all__ = ["Editor", "EditorView", "Submitted"]
@@ -180,20 +162,15 @@ class Editor:
     # --- keys
 
     def key(self, key: Key) -> bool:
-        used = self._key(key)
+        if (self.vi is not None and self.vi.key(key)) or self._history_key(key.name):
+            used = True
+        else:
+            before = self.buffer.revision
+            used = self._edit(key)
+            if self._walk is not None and self.buffer.revision != before:
+                self._walk.leave()
         if used:
             self._popups.refresh()
-        return used
-
-    def _key(self, key: Key) -> bool:
-        if self.vi is not None and self.vi.key(key):
-            return True
-        if self._history_key(key.name):
-            return True
-        before = self.buffer.revision
-        used = self._edit(key)
-        if self._walk is not None and self.buffer.revision != before:
-            self._walk.leave()
         return used
 
     def _edit(self, key: Key) -> bool:
@@ -339,17 +316,12 @@ class Editor:
     def popup(self, theme: Theme, width: int, height: int) -> list[str]:
         return self._popups.lines(theme, width, height)
 
-    def _mark(self) -> str:
-        """What stands before the text; it tells vi's mode."""
-        if self.vi is None or not self.vi.normal:
-            return "▌ "
-        return f"{self.vi.selecting or ':'} "
-
     def view(self, theme: Theme, width: int, height: int, *, placeholder: str = "") -> EditorView:
         """At most ``height`` rows around the cursor; ``placeholder`` stands where there is no text yet."""
         self.editing.width = max(width - 3, 1)
         window = self._scroll.window(self.buffer, self.editing.width, max(height, 1))
-        prompt = theme.paint("prompt", self._mark())
+        mark = "▌ " if self.vi is None or not self.vi.normal else f"{self.vi.selecting or ':'} "
+        prompt = theme.paint("prompt", mark)
         selected = self.vi.selection if self.vi is not None else None
         lines: list[str] = []
         for number, first, last in window.rows:

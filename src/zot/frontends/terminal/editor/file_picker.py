@@ -1,9 +1,5 @@
-"""``@`` picks a file or directory. What stands after it is all there is to know: ``@`` lists the working directory,
-``@src/`` what is in ``src``, ``@src/ed`` and ``@ed`` filter that and search below it. ``@/``, ``@~/`` and ``@../`` list
-what is outside, one directory at a time. What MCP servers have to read is among it, as far as that is known.
-
-``!@`` does the same and attaches the file's content.
-"""
+"""``@`` picks a file, directory or MCP resource: ``@src/`` lists ``src``, ``@ed`` and ``@src/ed`` filter and search
+below; ``@/``, ``@~/`` and ``@../`` list outside directories. ``!@`` attaches the file's content."""
 
 from __future__ import annotations
 
@@ -143,22 +139,19 @@ class _Listing:
         *whole, self._rest = (self._rest + chunk).split(b"\0")
         for raw in whole:
             path = os.fsdecode(raw.removeprefix(b"./"))
-            self._add_directories(path.rpartition("/")[0])
+            directory = path.rpartition("/")[0]
+            missing: list[str] = []
+            while directory not in self._directories:
+                missing.append(directory)
+                directory = directory.rpartition("/")[0]
+            for above in reversed(missing):  # a tree may be a thousand deep
+                self._directories.add(above)
+                self._append(f"{above}/")
             self._append(path)
 
     def _append(self, path: str) -> None:
         self.paths.append(path)
         self.lower.append(path.lower())
-
-    def _add_directories(self, directory: str) -> None:
-        """Those above it too, the outermost first; a tree may be a thousand deep."""
-        missing: list[str] = []
-        while directory not in self._directories:
-            missing.append(directory)
-            directory = directory.rpartition("/")[0]
-        for path in reversed(missing):
-            self._directories.add(path)
-            self._append(f"{path}/")
 
 
 class PathMatcher:
@@ -265,7 +258,11 @@ class FilePicker:
         key = (directory, self._ignored_too)
         if key not in self._listings:
             self._listings[key] = []
-            work = self._lister().submit(entries_of, self.root, directory, ignored_too=self._ignored_too)
+            if self._thread is None:
+                from concurrent.futures import ThreadPoolExecutor
+
+                self._thread = ThreadPoolExecutor(1, "zot-files")
+            work = self._thread.submit(entries_of, self.root, directory, ignored_too=self._ignored_too)
             try:
                 self._listings[key] = work.result(_MOMENT_S)
             except TimeoutError:
@@ -280,13 +277,6 @@ class FilePicker:
                 self._look_near(self._typed)
                 self._show()
                 self._actions.changed()
-
-    def _lister(self) -> ThreadPoolExecutor:
-        if self._thread is None:
-            from concurrent.futures import ThreadPoolExecutor
-
-            self._thread = ThreadPoolExecutor(1, "zot-files")
-        return self._thread
 
     def close(self) -> None:
         """The @ is gone; the next one starts over."""
@@ -305,14 +295,21 @@ class FilePicker:
             return False
         match key.name:
             case "enter" | "tab":
-                self._choose(chosen.value)
+                path = chosen.value
+                if self._files_only and path.endswith("/"):
+                    self._actions.retype(path)
+                else:
+                    self._actions.take(path)
             case "right":
                 if chosen.value.endswith("/") and not chosen.value.startswith(RESOURCE):
                     self._actions.retype(chosen.value)
             case "left":
                 self._actions.retype(_parent(self._typed or ""))
             case "alt+i":
-                self._toggle_ignored()
+                self._ignored_too = not self._ignored_too
+                typed = self._typed or ""
+                self.close()
+                self.update(typed, files_only=self._files_only)
             case "up" | "down" | "pageup" | "pagedown" | "ctrl+p" | "ctrl+n":
                 self._moved = True
                 return self._list.key(key)
@@ -322,18 +319,6 @@ class FilePicker:
 
     def escape(self) -> None:
         self._actions.remove()
-
-    def _choose(self, path: str) -> None:
-        if self._files_only and path.endswith("/"):
-            self._actions.retype(path)
-        else:
-            self._actions.take(path)
-
-    def _toggle_ignored(self) -> None:
-        self._ignored_too = not self._ignored_too
-        typed = self._typed or ""
-        self.close()
-        self.update(typed, files_only=self._files_only)
 
     # --- searching below
 

@@ -112,13 +112,18 @@ def typed_path(buffer: TextBuffer) -> str:
 
 def completions(root: Path, buffer: TextBuffer, typed: str) -> list[str]:
     """The paths that begin with what is typed, as they would stand in the text; exact case first."""
-    directory, name = parted(_plain(typed) if _is_shell(buffer) else typed)
+    directory, name = parted(typed.removeprefix("!").replace("\\ ", " ") if _is_shell(buffer) else typed)
     if name in ("~", ".."):
         return [f"{typed}/"]
-    found = without_hidden(_entries(root, directory), name)
+    work = _lister().submit(entries_of, root, directory, ignored_too=True)
+    try:
+        entries = work.result(_MOMENT_S)
+    except TimeoutError:  # pressing tab again asks again
+        entries = []
+    found = without_hidden(entries, name)
     exact = [path for path in found if name_of(path).startswith(name)]
     loose = [path for path in found if name_of(path).lower().startswith(name.lower())]
-    return [_escaped(path) for path in exact or loose] if _is_shell(buffer) else exact or loose
+    return [path.replace(" ", "\\ ") for path in exact or loose] if _is_shell(buffer) else exact or loose
 
 
 def common(paths: Sequence[str]) -> str:
@@ -130,22 +135,6 @@ def common(paths: Sequence[str]) -> str:
 
 def _is_shell(buffer: TextBuffer) -> bool:
     return buffer.lines[0][:1] == ["!"]
-
-
-def _plain(typed: str) -> str:
-    return typed.removeprefix("!").replace("\\ ", " ")
-
-
-def _escaped(path: str) -> str:
-    return path.replace(" ", "\\ ")
-
-
-def _entries(root: Path, directory: str) -> list[str]:
-    work = _lister().submit(entries_of, root, directory, ignored_too=True)
-    try:
-        return work.result(_MOMENT_S)
-    except TimeoutError:  # pressing tab again asks again
-        return []
 
 
 @cache

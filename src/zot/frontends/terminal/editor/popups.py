@@ -1,7 +1,5 @@
-"""What opens above the editor while typing: completions of commands, files, the search of the history.
-
-At most one popup is open, decided by the text after every key: a command being named, or an ``@``.
-"""
+"""The popups above the editor: completions of commands and files, search of the history. At most one is open, decided
+by the text after every key."""
 
 from __future__ import annotations
 
@@ -43,7 +41,10 @@ class HistorySearch:
 
     def key(self, key: Key) -> bool:
         if key.name in ("enter", "tab"):
-            self._finish()
+            chosen = self._list.chosen
+            self._close()
+            if chosen is not None:
+                self._take(self._entries[int(chosen.value)])
         elif key.name in ("esc", "ctrl+c", "ctrl+g"):
             self._close()
         elif key.name in ("ctrl+r", "ctrl+s"):
@@ -56,12 +57,6 @@ class HistorySearch:
 
     def escape(self) -> None:
         self._close()
-
-    def _finish(self) -> None:
-        chosen = self._list.chosen
-        self._close()
-        if chosen is not None:
-            self._take(self._entries[int(chosen.value)])
 
     def _search(self) -> None:
         """Newest first: what contains the words, or else what has their letters in order."""
@@ -191,16 +186,13 @@ class Popups:
                 self._picker.close()
             return None
         if self._picker is None or self._picker.root != self._editor.around.cwd:
-            self._picker = self._new_picker()
+            from zot.frontends.terminal.editor.file_picker import FilePicker, PickerActions
+
+            around = self._editor.around
+            actions = PickerActions(self._retype, self._take, lambda: self._put([]), around.changed, around.spawn)
+            self._picker = FilePicker(around.cwd, actions, around.resources)
         self._picker.update(self._mention.typed, files_only=self._mention.content)
         return self._picker
-
-    def _new_picker(self) -> FilePicker:
-        from zot.frontends.terminal.editor.file_picker import FilePicker, PickerActions
-
-        around = self._editor.around
-        actions = PickerActions(self._retype, self._take, lambda: self._put([]), around.changed, around.spawn)
-        return FilePicker(around.cwd, actions, around.resources)
 
     def _retype(self, typed: str) -> None:
         mark = "!@" if self._mention is not None and self._mention.content else "@"

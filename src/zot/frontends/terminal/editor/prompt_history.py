@@ -1,9 +1,5 @@
-"""What was said before in this project, for every zot that works in it: ``<home>/history/<hash of the project>.jsonl``.
-
-One record per line, appended by a single write under a lock, private (0600), the newest 500 kept. A line that cannot be
-read is skipped; a history that cannot be written costs nothing but itself. It is read when first asked for.
-``HistoryWalk`` steps through it and comes back to the draft exactly as it was left.
-"""
+"""The prompts of a project: ``<home>/history/<hash of the project>.jsonl``, private, the newest 500, appended under a
+lock. ``HistoryWalk`` steps through it and returns to the draft as it was."""
 
 from __future__ import annotations
 

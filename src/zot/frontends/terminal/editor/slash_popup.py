@@ -1,10 +1,5 @@
-"""Typing ``/`` lists the commands: built-ins in their order, then a divider and those of extensions by name.
-
-An exact name is selected first, so that ``/session`` never runs ``/sessions``; else what answers the typed letters
-best. Enter runs what is selected through the same path as if it had been typed, but what was only guessed from letters
-here and there, or from what a command does, is written out first; tab writes out anything. After the name, a command's
-own completions are offered.
-"""
+"""Lists commands while ``/`` is typed: built-ins in their order, then those of extensions. An exact name is selected
+first, so that ``/session`` never runs ``/sessions``; a fuzzy match is written out before it runs."""
 
 from __future__ import annotations
 
@@ -103,18 +98,15 @@ class SlashPopup:
         self._actions.clear()
 
     def lines(self, theme: Theme, width: int, height: int) -> list[str]:
-        hint = self._hint()
+        if self._guessed and not self._moved:
+            hint = "↑↓ choose · tab or enter completes · esc clears"
+        elif self._completing is not None and not self._moved:
+            hint = "↑↓ choose · tab completes · esc clears"
+        else:
+            hint = "↑↓ choose · tab completes · enter runs · esc clears"
         if height < _WITH_HINT or cells(hint) > width - 2:
             return self._list.lines(theme, width, min(height, ROWS))
         return [*self._list.lines(theme, width, min(height - 1, ROWS)), theme.paint("muted", f"  {hint}")]
-
-    def _hint(self) -> str:
-        """What enter does depends on what is known of the choice."""
-        if self._guessed and not self._moved:
-            return "↑↓ choose · tab or enter completes · esc clears"
-        if self._completing is not None and not self._moved:
-            return "↑↓ choose · tab completes · esc clears"
-        return "↑↓ choose · tab completes · enter runs · esc clears"
 
 
 def _named(commands: Sequence[SlashCommand], name: str) -> SlashCommand | None:

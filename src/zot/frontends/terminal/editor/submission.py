@@ -1,26 +1,33 @@
-"""From the units of the editor to ``Submitted``: chips expanded, files of ``!@`` read, within limits.
-
-Files are read before anything else happens, so that what was queued does not change under way; when one cannot be
-read, the error names it and nothing is sent. So it is with one that a link brings in from outside the project: what was
-picked here is not what would be sent. Commands and shell escapes take text, not files.
-"""
+"""Pastes become text, chips or paths; a submission expands chips and reads the files of ``!@``. An unreadable file,
+or a link to one outside the project, is an error that names it, and nothing is sent."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from zot.errors import ZotError
-from zot.frontends.terminal.editor.chips import Chip, expanded, images_of
+from zot.frontends.terminal.editor.chips import (
+    MAX_LINES,
+    Chip,
+    ChipMaker,
+    expanded,
+    images_of,
+    lines_of,
+    quoted,
+    size_of,
+)
 from zot.provider.images import sniff
 from zot.provider.messages import ImageBlock
 from zot.system.safe_open import read_at_most, reading
 from zot.system.text_files import project_of, reason_of
+from zot.tui.sanitize import sanitize
+from zot.tui.text_buffer import units_of
+from zot.tui.width import visible
 
 if TYPE_CHECKING:
     from zot.system.jail.jailed_files import Beneath
@@ -71,33 +78,28 @@ def _attachments(chips: Sequence[Chip], beneath: Beneath | None) -> tuple[list[s
     images: list[ImageBlock] = []
     room = MAX_BYTES
     for path, root in paths.items():
-        data = _read(path, room, project_of(root) if root is not None else None, beneath)
+        try:
+            with (
+                reading(path, project_of(root) if root is not None else None)
+                if beneath is None
+                else beneath.reading(path) as file
+            ):
+                data = read_at_most(file, room + 1)
+        except OSError as error:
+            raise ZotError(f"{path}: cannot be attached: {reason_of(error)}") from error
+        if len(data) > room:
+            raise ZotError(f"{path}: attached files may be 1 MiB in total; attach the path with @ instead")
         room -= len(data)
         if mime := sniff(data):
             images.append(ImageBlock(mime, data))
         else:
-            texts.append(_file_block(path, data))
+            try:
+                text = data.decode("utf-8-sig")
+            except UnicodeDecodeError as error:
+                raise ZotError(f"{path}: neither UTF-8 text nor an image; attach the path with @ instead") from error
+            name = str(path).replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+            texts.append(f'<file path="{name}">\n{text}{"" if text.endswith(chr(10)) else chr(10)}</file>')
     return texts, images
-
-
-def _read(path: Path, room: int, within: Path | None, beneath: Beneath | None) -> bytes:
-    try:
-        with reading(path, within) if beneath is None else beneath.reading(path) as file:
-            data = read_at_most(file, room + 1)
-    except OSError as error:
-        raise ZotError(f"{path}: cannot be attached: {reason_of(error)}") from error
-    if len(data) > room:
-        raise ZotError(f"{path}: attached files may be 1 MiB in total; attach the path with @ instead")
-    return data
-
-
-def _file_block(path: Path, data: bytes) -> str:
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ZotError(f"{path}: neither UTF-8 text nor an image; attach the path with @ instead") from error
-    name = str(path).replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
-    return f'<file path="{name}">\n{text}{"" if text.endswith(chr(10)) else chr(10)}</file>'
 
 
 def image_file(path: str, beneath: Beneath | None = None) -> ImageBlock | None:
@@ -114,3 +116,87 @@ def image_file(path: str, beneath: Beneath | None = None) -> ImageBlock | None:
         if beneath is not None and path.lower().endswith(_IMAGE_NAMES) and (told := getattr(error, "told", "")):
             raise ZotError(told) from error
         return None
+
+
+MAX_CHARACTERS = 1000
+_WORTH_A_CHIP = 5  # how much longer than its last part a path must be
+
+_WORD = r"'[^']*'|\"[^\"]*\"|(?:\\.|[^\s\\'\"])+"
+_SHELL = frozenset("|;&$`<>")
+
+
+ImageOf = Callable[[str], ImageBlock | None]
+
+
+def clean(text: str) -> str:
+    """One kind of newline, and nothing that could act on a terminal."""
+    return visible(sanitize(text.replace("\r\n", "\n").replace("\r", "\n")))
+
+
+def pasted(text: str, chips: ChipMaker, image_of: ImageOf = image_file) -> list[str]:
+    """The units a paste puts into the editor; ``image_of`` gives the picture in a file, if there is one."""
+    text = clean(text)
+    if (dropped := dropped_paths(text, chips, image_of)) is not None:
+        return dropped
+    if lines_of(text) > MAX_LINES or len(text) > MAX_CHARACTERS:
+        return [chips.pasted(text, size_of(text))]
+    return units_of(text)
+
+
+def dropped_paths(text: str, chips: ChipMaker, image_of: ImageOf = image_file) -> list[str] | None:
+    """The units of a paste that names existing paths; None when it is nothing of that kind."""
+    line = text.strip()
+    if not line or "\n" in line or len(line) > 65536:
+        return None
+    if whole := _existing(line):  # many terminals drop a path with spaces as it is
+        return _alone(whole, chips, image_of)
+    words = list(re.finditer(_WORD, line))
+    paths = [_existing(word.group()) for word in words]
+    if not any(paths):
+        return None
+    if len(words) == 1 and paths[0]:
+        return _alone(paths[0], chips, image_of)
+    return _in_place(line, words, paths, chips, image_of)
+
+
+def _alone(path: str, chips: ChipMaker, image_of: ImageOf) -> list[str]:
+    image = image_of(path)
+    if image is not None or len(path) > len(os.path.basename(path.rstrip("/"))) + _WORTH_A_CHIP:
+        return [chips.dropped(path, image)]
+    return units_of(quoted(path))
+
+
+def _in_place(
+    line: str, words: list[re.Match[str]], paths: list[str], chips: ChipMaker, image_of: ImageOf
+) -> list[str]:
+    units: list[str] = []
+    position = 0
+    for word, path in zip(words, paths, strict=True):
+        if not path:
+            continue
+        units += units_of(line[position : word.start()])
+        image = image_of(path)
+        units += [chips.dropped(path, image)] if image else units_of(quoted(path))
+        position = word.end()
+    return [*units, *units_of(line[position:])]
+
+
+def _existing(word: str) -> str:
+    """The path a word means, if it looks like one and exists; otherwise an empty string."""
+    path = word[1:-1] if len(word) > 1 and word[0] == word[-1] and word[0] in "'\"" else re.sub(r"\\(.)", r"\1", word)
+    if path.startswith("file://"):
+        from urllib.parse import unquote, urlsplit  # only a dropped address needs it
+
+        try:
+            parts = urlsplit(path)
+        except ValueError:
+            path = ""
+        else:
+            path = unquote(parts.path) if parts.netloc in ("", "localhost") else ""
+    elif not (path[:1] in ("/", "~") and any(c in "/." for c in path[1:])) or _SHELL & set(path):
+        return ""
+    path = os.path.expanduser(path)
+    try:
+        return path if path.startswith("/") and os.path.lexists(path) else ""
+    except ValueError:
+        return ""

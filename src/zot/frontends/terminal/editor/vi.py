@@ -1,9 +1,5 @@
-"""vi keys, for those who switched them on: insert mode types, normal mode moves and edits with single letters.
-
-Motions ``h j k l w b e W B E 0 ^ $ gg G f F t T ; ,``, operators ``d c y`` with them, with text objects (``iw`` or
-``a"``) or doubled for lines, ``x X D C s S r ~ J p P u .``, ctrl+r, counts, ``v V`` to select, and ``i a I A o O`` back
-to typing. Keys with modifiers, arrows and enter keep their usual meaning; a command nobody knows does nothing.
-"""
+"""vi keys: motions ``h j k l w b e W B E 0 ^ $ gg G f F t T ; ,``, operators ``d c y``, text objects (``iw``,
+``a"``), ``x X D C s S r ~ J p P u .``, ctrl+r, counts, ``v V``, and ``i a I A o O`` to insert."""
 
 from __future__ import annotations
 
@@ -147,41 +143,43 @@ class ViKeys:
             return False
         self._command_key(key)
         if self.normal:
-            self._stay_on_a_character()
+            cursor = self._buffer.cursor
+            if cursor.column and cursor.column == len(self._buffer.line):
+                self._buffer.move(left(self._buffer, cursor))
         return True
 
     def _command_key(self, key: Key) -> None:
         before = self._buffer.revision
         self._repeat.command(key)
         if key.printable:
-            self._letter(key)
+            if self._pending:
+                first, self._pending = self._pending, ""
+                if first == "r":
+                    self._replace(key.text)
+                elif first in ("i", "a"):
+                    span = text_object(self._buffer, self._buffer.cursor, first + key.text, self._count)
+                    if span is not None and self.selecting:
+                        self.selecting, self._anchor = "v", span[0]
+                        self._buffer.move(to.left(self._buffer, span[1]) if span[0] < span[1] else span[1])
+                    elif span is not None:
+                        self._span(*span)
+                    self._forget()
+                elif first == "g":
+                    self._run("gg") if key.name == "g" else self._forget()
+                else:
+                    self._find = Find(first, key.text)
+                    self._go_find(self._find)
+            elif key.name in _TWO_LETTERS or (key.name in ("i", "a") and (self._operator or self.selecting)):
+                self._pending = key.name
+            elif key.name.isdigit() and (key.name != "0" or self._counts[bool(self._operator)]):
+                self._counts[bool(self._operator)] += key.name
+            else:
+                self._run(key.name)
         else:
             self._run("redo" if key.name == "ctrl+r" else "h")
         if not (self._operator or self._pending or self.selecting or any(self._counts)):
             changed = self._buffer.revision != before and key.name not in ("u", "ctrl+r")
             self._repeat.over(changed=changed or not self.normal, inserting=not self.normal)
-
-    def _letter(self, key: Key) -> None:
-        if self._pending:
-            self._second_letter(key)
-        elif key.name in _TWO_LETTERS or (key.name in ("i", "a") and (self._operator or self.selecting)):
-            self._pending = key.name
-        elif key.name.isdigit() and (key.name != "0" or self._counts[bool(self._operator)]):
-            self._counts[bool(self._operator)] += key.name
-        else:
-            self._run(key.name)
-
-    def _second_letter(self, key: Key) -> None:
-        first, self._pending = self._pending, ""
-        if first == "r":
-            self._replace(key.text)
-        elif first in ("i", "a"):
-            self._object(first + key.text)
-        elif first == "g":
-            self._run("gg") if key.name == "g" else self._forget()
-        else:
-            self._find = Find(first, key.text)
-            self._go_find(self._find)
 
     @property
     def _count(self) -> int:
@@ -227,7 +225,13 @@ class ViKeys:
                 return
         target = self._target(name, motion, start)
         if not self._operator:
-            self._go(name, target)
+            if name in ("j", "k"):
+                # Above and below the text stand earlier prompts; a selection does not reach there.
+                step = self._editor.editing.vertical if self.selecting else self._editor.vertical
+                for _ in range(self._count):
+                    step(up=name == "k")
+            else:
+                self._buffer.move(to.first_letter(self._buffer, target) if name in ("gg", "G") else target)
         elif motion.linewise:
             self._lines(*sorted((start.line, target.line)))
         else:
@@ -243,25 +247,17 @@ class ViKeys:
             target = onward
         return target
 
-    def _go(self, name: str, target: Position) -> None:
-        if name in ("j", "k"):
-            # Above and below the text stand earlier prompts; a selection does not reach there.
-            step = self._editor.editing.vertical if self.selecting else self._editor.vertical
-            for _ in range(self._count):
-                step(up=name == "k")
-        else:
-            self._buffer.move(to.first_letter(self._buffer, target) if name in ("gg", "G") else target)
-
     def _end(self, name: str, motion: ViMotion, start: Position, target: Position) -> Position:
         """Where an operator stops: a word's motion does not reach into the next line's indentation."""
         if motion.inclusive:
             return right(self._buffer, target)
-        while name in ("w", "W") and target.line > start.line and not "".join(self._before(target)).strip():
+        while (
+            name in ("w", "W")
+            and target.line > start.line
+            and not "".join(self._buffer.lines[target.line][: target.column]).strip()
+        ):
             target = to.line_end(self._buffer, Position(target.line - 1, 0))
         return target
-
-    def _before(self, at: Position) -> list[str]:
-        return self._buffer.lines[at.line][: at.column]
 
     def _go_find(self, find: Find, *, again: bool = False) -> None:
         cursor = self._buffer.cursor
@@ -270,15 +266,6 @@ class ViKeys:
             self._span(*sorted((cursor, right(self._buffer, target) if find.forward else target)))
         elif target is not None:
             self._buffer.move(target)
-        self._forget()
-
-    def _object(self, name: str) -> None:
-        span = text_object(self._buffer, self._buffer.cursor, name, self._count)
-        if span is not None and self.selecting:
-            self.selecting, self._anchor = "v", span[0]
-            self._buffer.move(to.left(self._buffer, span[1]) if span[0] < span[1] else span[1])
-        elif span is not None:
-            self._span(*span)
         self._forget()
 
     def _span(self, start: Position, end: Position) -> None:
@@ -353,7 +340,14 @@ class ViKeys:
             case "v" | "V":
                 self.selecting, self._anchor = name, cursor
             case ".":
-                self._again()
+                count = self._counts[0]
+                self._forget()
+                with self._repeat.replaying(count) as keys:
+                    for key in keys:
+                        if key.name == "esc":
+                            self.escape()
+                        else:
+                            self._editor.key(key)
             case "~":
                 self._swap_case(cursor, Position(cursor.line, min(cursor.column + self._count, len(buffer.line))))
             case "J":
@@ -386,16 +380,6 @@ class ViKeys:
             case _:
                 pass
         self.normal = False
-
-    def _again(self) -> None:
-        count = self._counts[0]
-        self._forget()
-        with self._repeat.replaying(count) as keys:
-            for key in keys:
-                if key.name == "esc":
-                    self.escape()
-                else:
-                    self._editor.key(key)
 
     def _swap_case(self, start: Position, end: Position) -> None:
         units = self._buffer.units(start, end)
@@ -441,8 +425,3 @@ class ViKeys:
             self._buffer.replace(start, end, [text] * count)
             self._buffer.move(left(self._buffer, self._buffer.cursor))
         self._forget()
-
-    def _stay_on_a_character(self) -> None:
-        cursor = self._buffer.cursor
-        if cursor.column and cursor.column == len(self._buffer.line):
-            self._buffer.move(left(self._buffer, cursor))

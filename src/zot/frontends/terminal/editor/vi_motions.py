@@ -192,7 +192,8 @@ def _inside(buffer: TextBuffer, start: Position, end: Position) -> Span:
 def _unmatched(buffer: TextBuffer, at: Position, opening: str, closing: str, count: int) -> Position | None:
     """Backwards: the count-th opening bracket that is still open here; one the cursor stands on counts."""
     number, column, depth = at.line, at.column, count
-    if _unit(buffer, at) == closing:
+    line = buffer.lines[at.line]
+    if (line[at.column] if at.column < len(line) else "") == closing:
         column -= 1
     while number >= 0:
         line = buffer.lines[number]
@@ -215,8 +216,3 @@ def _match(buffer: TextBuffer, start: Position, opening: str, closing: str) -> P
                 return Position(number, place)
         column = 0
     return None
-
-
-def _unit(buffer: TextBuffer, at: Position) -> str:
-    line = buffer.lines[at.line]
-    return line[at.column] if at.column < len(line) else ""

@@ -1,7 +1,4 @@
-"""What zot is waiting for, in words that are true: the model's first word, its thoughts, a tool, another attempt.
-
-It hears the events of the agent, and ``row`` is the status row of this moment. Each wait counts its own seconds.
-"""
+"""The status row: the model's first word, its thoughts, a tool or a retry that zot waits for, each with its seconds."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ from collections.abc import Callable
 from math import ceil
 
 from zot.core import events
-from zot.provider.messages import ToolCallBlock
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
 from zot.tui.widgets import duration, spinner_glyph
@@ -75,7 +71,9 @@ class Activity:
             case events.ToolUseStart(_, name):
                 self._be(f"preparing {one_line(name)}")
             case events.ToolCall(call):
-                self._calls[call.id] = _named(call)
+                from zot.core.permission_gate import preview  # not before the first frame
+
+                self._calls[call.id] = one_line(f"{call.name} {preview(call.value, _LONGEST_CALL)}").strip()
                 if len(self._calls) == 1:
                     self._run_next()
             case events.ToolResultEvent(id):
@@ -127,12 +125,6 @@ class Activity:
         if what is THINKING and (messages := theme.spinner.messages):
             what = messages[self._turns % len(messages)]
         return what, f" {duration(now - self._since)}", self._hints
-
-
-def _named(call: ToolCallBlock) -> str:
-    from zot.core.permission_gate import preview  # not before the first frame
-
-    return one_line(f"{call.name} {preview(call.value, _LONGEST_CALL)}").strip()
 
 
 def _spelled(hints: tuple[str, ...]) -> str:

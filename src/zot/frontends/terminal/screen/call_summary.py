@@ -1,8 +1,5 @@
-"""What a call's one line says: the verb for what it did, what it did it to, and how it went.
-
-Built-in tools have words of their own, any other tool is called by its name. Everything here comes from outside and is
-made safe and short before it is measured.
-"""
+"""The one-line summary of a tool call: verb, subject, outcome. Texts are sanitized and shortened before they are
+measured."""
 
 from __future__ import annotations
 
@@ -102,19 +99,14 @@ def subject(name: str, arguments: dict[str, Any], text: str) -> str:
     if told is None:
         told = "" if text.strip() == "{}" else text
     if name == "bash":
-        return _first_line(told.strip("\n"))
+        first, more, _ = told.strip("\n").partition("\n")
+        return one_line(first[:_GIST]) + (" …" if more else "")
     gist = one_line(told[:_GIST])
     if not _searches(name):
         return gist
     where = arguments.get("path")
     shown = f'"{gist}"' if name == "grep" and gist else gist
     return shown + (f" in {one_line(where[:_GIST])}" if isinstance(where, str) and where != "." else "")
-
-
-def _first_line(command: str) -> str:
-    """A command of several lines says that it goes on."""
-    first, more, _ = command.partition("\n")
-    return one_line(first[:_GIST]) + (" …" if more else "")
 
 
 def _searches(name: str) -> bool:
@@ -161,23 +153,19 @@ def outcome(
         return (("interrupted", "muted"),)
     text = text_of(result)
     if name == "bash" and state != "refused":
-        return _of_bash(text, arguments, state, asked=asked)
+        told = read_bash(text, str(arguments.get("command", "")))
+        parts: list[Words] = []
+        if told.timed_out:
+            return ((f"timed out after {told.timed_out.removesuffix('s')} s", "error"),)
+        if told.exit_code:
+            parts.append((f"exit {told.exit_code}", "error" if state == "failed" else "muted"))
+        if took := duration_of(told.took):
+            parts.append((took, "muted"))
+        if state == "done" and not asked:
+            parts += _gist_of(told.output)
+        return tuple(parts)
     took = [(spelled, "muted")] if (spelled := duration(seconds)) else []
     return (*(_of_success(name, text, result.details or {}) if state == "done" else ()), *took)
-
-
-def _of_bash(text: str, arguments: dict[str, Any], state: str, *, asked: bool) -> tuple[Words, ...]:
-    told = read_bash(text, str(arguments.get("command", "")))
-    parts: list[Words] = []
-    if told.timed_out:
-        return ((f"timed out after {told.timed_out.removesuffix('s')} s", "error"),)
-    if told.exit_code:
-        parts.append((f"exit {told.exit_code}", "error" if state == "failed" else "muted"))
-    if took := duration_of(told.took):
-        parts.append((took, "muted"))
-    if state == "done" and not asked:
-        parts += _gist_of(told.output)
-    return tuple(parts)
 
 
 def _of_success(name: str, text: str, details: dict[str, Any]) -> list[Words]:

@@ -1,7 +1,4 @@
-"""What zot says beside the conversation: the welcome, help, how the last thing ended, notes, the hint about leaving.
-
-It all stands under the transcript and gives way to the next prompt.
-"""
+"""Notices below the transcript: welcome, help, last result, notes, the hint about leaving."""
 
 from __future__ import annotations
 

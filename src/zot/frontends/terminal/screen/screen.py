@@ -1,8 +1,4 @@
-"""When the screen is painted: settled rows above, the live region below, at most 30 frames a second for what moves.
-
-A key does not wait for those frames: it is painted at once, and only keys that come faster than a person types share
-a frame. What is painted is the scene's business.
-"""
+"""Decides when to paint: keys at once, everything else at most 30 frames a second."""
 
 from __future__ import annotations
 
@@ -105,12 +101,6 @@ class Screen:
             return
         self.paint()
 
-    def _animate(self) -> None:
-        """While something turns, there is a next frame; otherwise the cursor is left to blink and zot to sleep."""
-        if self.scene.animated and not self._ticking:
-            self._ticking = True
-            asyncio.get_running_loop().call_later(TICK_S, self._tick)
-
     def _tick(self) -> None:
         self._ticking = False
         self.invalidate()
@@ -121,7 +111,10 @@ class Screen:
         if self._paused or self._terminal.closed:
             return
         self._last = asyncio.get_running_loop().time()
-        self._animate()
+        # While something turns, there is a next frame; otherwise the cursor is left to blink and zot to sleep.
+        if self.scene.animated and not self._ticking:
+            self._ticking = True
+            asyncio.get_running_loop().call_later(TICK_S, self._tick)
         size = self._terminal.size()
         if (full := self.scene.fullscreen(size)) is not None:
             self._terminal.write(self._alternate.frame(*full))

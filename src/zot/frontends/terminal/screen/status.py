@@ -1,6 +1,4 @@
-"""What zot says about itself: how the last thing ended, the status bar, and, outside its rows, the window's title and a
-bell after a long turn.
-"""
+"""The last result, the status bar, the window's title, and the bell after a long turn."""
 
 from __future__ import annotations
 
@@ -160,31 +158,24 @@ class AgentBar:
 
     def lines(self, theme: Theme, width: int) -> list[str]:
         self._attention.show(busy=self._busy(), asking=self._asking())
-        return StatusBar(
-            model=self._model(),
-            stats=self._stats(),
-            tags=(_MODES[self._mode()], *self._tags()),
-            place=place(self._conversation.present.directory, self._attention.branch),
-        ).lines(theme, width)
-
-    def _tags(self) -> tuple[str, ...]:
         count = self._conversation.workspace.running_jobs
         jobs = f"{count} job{'s' if count > 1 else ''} running" if count else ""
         features = (feature.status() for feature in self._conversation.features)
-        return tuple(filter(None, (*features, jobs, self._swarm())))
-
-    def _model(self) -> str:
         if self._conversation.missing:
-            return "not logged in: /login"
-        present = self._conversation.present
-        level = present.reasoning if present.reasoning != "off" else ""
-        model = beginning(present.model, _LONGEST_NAME)
-        return one_line(f"({present.provider}) {model} {level}".rstrip())
-
-    def _stats(self) -> tuple[Stat, ...]:
+            model = "not logged in: /login"
+        else:
+            present = self._conversation.present
+            level = present.reasoning if present.reasoning != "off" else ""
+            model = beginning(present.model, _LONGEST_NAME)
+            model = one_line(f"({present.provider}) {model} {level}".rstrip())
         credential = self._conversation.resolved.credential
         subscription = credential is not None and credential.method == "oauth"
-        return stats_of(self._conversation, compacting=self._activity.compacting, subscription=subscription)
+        return StatusBar(
+            model=model,
+            stats=stats_of(self._conversation, compacting=self._activity.compacting, subscription=subscription),
+            tags=(_MODES[self._mode()], *filter(None, (*features, jobs, self._swarm()))),
+            place=place(self._conversation.present.directory, self._attention.branch),
+        ).lines(theme, width)
 
 
 def stats_of(conversation: Conversation, *, compacting: bool = False, subscription: bool = False) -> tuple[Stat, ...]:
@@ -199,19 +190,18 @@ def stats_of(conversation: Conversation, *, compacting: bool = False, subscripti
     stats = [Stat(f"{mark}{tokens(count)}") for mark, count in counts if count]
     if cost.cost_usd or (subscription and stats):
         stats.append(Stat(f"${cost.cost_usd:.3f}" + (" (sub)" if subscription else "")))
-    return (*stats, *_context(conversation, compacting=compacting))
-
-
-def _context(conversation: Conversation, *, compacting: bool) -> tuple[Stat, ...]:
     used, window = conversation.context_tokens, conversation.model.context_window
     if not used:
-        return ()
-    auto = " (auto)" if compacting else ""
-    if not window:
-        return (Stat(tokens(used) + auto),)
-    percent = used * 100 / window
-    role = "ctx_high" if percent > _HIGH else "ctx_warn" if percent > _WARN else "muted"
-    return (Stat(f"{percent:.1f}%/{tokens(window)}{auto}", role),)
+        context = ()
+    else:
+        auto = " (auto)" if compacting else ""
+        if not window:
+            context = (Stat(tokens(used) + auto),)
+        else:
+            percent = used * 100 / window
+            role = "ctx_high" if percent > _HIGH else "ctx_warn" if percent > _WARN else "muted"
+            context = (Stat(f"{percent:.1f}%/{tokens(window)}{auto}", role),)
+    return (*stats, *context)
 
 
 def place(directory: str, branch: str = "") -> str:

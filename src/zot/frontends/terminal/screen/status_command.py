@@ -1,9 +1,5 @@
-"""A row under the status bar that a program of the user's own writes: ``status_command`` of the settings.
-
-It gets the state as JSON on its standard input and has two seconds; the first line it prints is shown, with its colours
-and nothing else a terminal would obey. It runs beside everything, one at a time, when something has happened or after
-``status_command_every_s``, and it ends with zot. Only the user's own settings can name it, never a project.
-"""
+"""The row that the setting ``status_command`` prints: it gets the state as JSON on stdin and has two seconds; its
+first line is shown with its colours. It runs on events or every ``status_command_every_s``; projects cannot set it."""
 
 from __future__ import annotations
 
@@ -59,32 +55,25 @@ class StatusCommand:
         try:
             while True:
                 self._touched.clear()
-                text = await self._printed()
+                try:
+                    async with asyncio.timeout(LIMIT_S):
+                        text = await self._output()
+                except TimeoutError:
+                    text = f"status_command: no answer within {LIMIT_S:g} s"
+                except ToolError as error:
+                    text = f"status_command: {error}"
                 if text != self._text:
                     self._text = text
                     self._redraw()
                 await asyncio.sleep(_PAUSE_S)
-                await self._something()
+                every = self._conversation.settings.values.status_command_every_s
+                try:
+                    async with asyncio.timeout(every or None):
+                        await self._touched.wait()
+                except TimeoutError:
+                    pass
         finally:
             leave()
-
-    async def _something(self) -> None:
-        every = self._conversation.settings.values.status_command_every_s
-        try:
-            async with asyncio.timeout(every or None):
-                await self._touched.wait()
-        except TimeoutError:
-            pass
-
-    async def _printed(self) -> str:
-        """The first line with text; a failure is told in its place."""
-        try:
-            async with asyncio.timeout(LIMIT_S):
-                return await self._output()
-        except TimeoutError:
-            return f"status_command: no answer within {LIMIT_S:g} s"
-        except ToolError as error:
-            return f"status_command: {error}"
 
     async def _output(self) -> str:
         from zot.agent.tools.bash_output import OutputCapture, OutputPipe
@@ -92,7 +81,13 @@ class StatusCommand:
         workspace = self._conversation.workspace
         command = self._conversation.settings.values.status_command
         capture = OutputCapture()
-        tree, output = workspace.ask([_shell(), "-c", command], msgspec.json.encode(self._state()), "cannot be run")
+        from zot.system.files import find_program
+
+        tree, output = workspace.ask(
+            [find_program("bash") or find_program("sh") or os.path.join(os.sep, "bin", "sh"), "-c", command],
+            msgspec.json.encode(self._state()),
+            "cannot be run",
+        )
         pipe = OutputPipe(output, capture, lambda text: None)
         try:
             code = await tree.wait()
@@ -145,9 +140,3 @@ class ScriptedBar:
 
     def status(self, theme: Theme, width: int) -> list[str]:
         return self._bar.status(theme, width)
-
-
-def _shell() -> str:
-    from zot.system.files import find_program
-
-    return find_program("bash") or find_program("sh") or os.path.join(os.sep, "bin", "sh")

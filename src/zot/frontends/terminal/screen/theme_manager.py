@@ -1,9 +1,5 @@
-"""The theme in use and everything that depends on it; changing it repaints the live region, never settled rows.
-
-The built-in palette is there for the first frame; the chosen theme follows once the settings are read, and again when
-the terminal reports its background or the theme's file changes. Settled rows wait briefly for all of that, because they
-keep their colours.
-"""
+"""The theme in use. The built-in palette paints the first frame; the chosen theme follows when settings are read, the
+terminal reports its background or the file changes. Settled rows wait briefly, since they are not repainted."""
 
 from __future__ import annotations
 

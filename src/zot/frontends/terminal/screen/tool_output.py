@@ -1,6 +1,4 @@
-"""What stands under a call: the difference it made, the end of what failed, what somebody asked for; all of it in full
-views. What the call's line says already is not said again.
-"""
+"""The rows under a tool call: its diff, the end of a failure, requested output; everything in full views."""
 
 from __future__ import annotations
 
@@ -40,7 +38,16 @@ def composing_rows(name: str, text: str, arguments: dict[str, Any], painter: Pai
         content = arguments.get("content")
         return _growing(content, arguments, painter, width) if isinstance(content, str) and content else []
     if name == "edit":
-        return _edit_rows(text, arguments, painter, width)
+        fields = list(string_fields(text))
+        number = sum(field.key == "oldText" for field in fields)
+        if not number:
+            return []
+        rows = [painter.theme.paint("muted", f"edit {number}")]
+        latest = next((field.value for field in reversed(fields) if field.key in ("newText", "oldText")), "")
+        if fields and fields[-1].key == "newText" and latest:
+            lines = "\n".join(line[-4 * width :] for line in latest.split("\n")[-8:])
+            rows += code_rows(lines, str(arguments.get("path", "")), 0, painter, width, moving=True)
+        return rows
     return []
 
 
@@ -50,19 +57,6 @@ def _growing(content: str, arguments: dict[str, Any], painter: Painter, width: i
     first = max(len(lines) - 10, 0)
     shown = "\n".join(line[-4 * width :] for line in lines[first:])
     return code_rows(shown, str(arguments.get("path", "")), first + 1, painter, width, moving=True)
-
-
-def _edit_rows(text: str, arguments: dict[str, Any], painter: Painter, width: int) -> list[str]:
-    fields = list(string_fields(text))
-    number = sum(field.key == "oldText" for field in fields)
-    if not number:
-        return []
-    rows = [painter.theme.paint("muted", f"edit {number}")]
-    latest = next((field.value for field in reversed(fields) if field.key in ("newText", "oldText")), "")
-    if fields and fields[-1].key == "newText" and latest:
-        lines = "\n".join(line[-4 * width :] for line in latest.split("\n")[-8:])
-        rows += code_rows(lines, str(arguments.get("path", "")), 0, painter, width, moving=True)
-    return rows
 
 
 def output_rows(text: str, theme: Theme, width: int) -> list[str]:
@@ -86,21 +80,16 @@ def change_of(name: str, arguments: dict[str, Any], result: ToolResultEvent) -> 
     if name == "edit":
         return edit_lines(str(details.get("diff", text)), details)
     if name == "write":
-        return _written(arguments, details, text)
+        if isinstance(changes := details.get("changes"), str) and changes:
+            return diff.hunks(visible(sanitize(changes)))
+        content = details.get("content", arguments.get("content"))
+        if not text.startswith("created ") or not isinstance(content, str) or not content:
+            return []
+        lines = visible(sanitize(content)).removesuffix("\n").split("\n")
+        return [diff.DiffLine("+", number, line) for number, line in enumerate(lines, 1)]
     if name not in ("read", "bash", "grep", "glob"):
         return diff.unified(visible(sanitize(text[:_CHARACTERS])).rstrip("\n")) or []
     return []
-
-
-def _written(arguments: dict[str, Any], details: dict[str, Any], text: str) -> list[diff.DiffLine]:
-    """The difference to what was there, or all of a file that was not."""
-    if isinstance(changes := details.get("changes"), str) and changes:
-        return diff.hunks(visible(sanitize(changes)))
-    content = details.get("content", arguments.get("content"))
-    if not text.startswith("created ") or not isinstance(content, str) or not content:
-        return []
-    lines = visible(sanitize(content)).removesuffix("\n").split("\n")
-    return [diff.DiffLine("+", number, line) for number, line in enumerate(lines, 1)]
 
 
 def edit_lines(changes: str, details: dict[str, Any]) -> list[diff.DiffLine]:

@@ -1,9 +1,5 @@
-"""One tool call on the screen, from its first argument byte to the line it leaves behind.
-
-While arguments stream the call shows them; while the tool runs, the time and the last rows of its output; then how it
-went, and under it only what is worth seeing. What a call says comes from outside and is made safe before it is
-measured.
-"""
+"""One tool call on the screen: its arguments while they stream, the last rows of output while it runs, then its
+summary."""
 
 from __future__ import annotations
 
@@ -78,7 +74,8 @@ class ToolView:
     def ends(self, result: ToolResultEvent) -> None:
         self.result, self.running = result, False
         self._seconds = time.monotonic() - self._running_since if self._running_since else 0.0
-        if not _stopped(result):
+        # A call that was cancelled has no output in its result: what was on the screen stays there.
+        if not (result.is_error and result.content == STOPPED.content):
             self._output = ""  # the result has it all
 
     # --- rows
@@ -147,9 +144,26 @@ class ToolView:
         self, result: ToolResultEvent, arguments: dict[str, Any], painter: Painter, width: int, *, expanded: bool
     ) -> list[str]:
         theme, inner = painter.theme, body_width(width)
-        head = self._ended_head(result, arguments)
-        body = self._kept_rows(painter, inner)
-        line = self._failure(result, arguments)
+        outcome = call_summary.outcome(self.name, arguments, result, self._seconds, asked=self.asked_for)
+        head = self._head(
+            self.state,
+            "Created"
+            if self.name == "write" and call_summary.text_of(result).startswith("created ")
+            else call_summary.verb(self.name, self.state),
+            arguments,
+            outcome,
+        )
+        changes = tool_output.change_of(self.name, arguments, result)
+        head = msgspec.structs.replace(head, changed=counted(changes)) if changes else head
+        if not self._output:
+            body = []
+        else:
+            rows = tool_output.output_rows(self._output, painter.theme, inner)
+            body = tool_output.folded(painter.theme, rows, tool_output.FAILED_ROWS, tail=True)
+        if self.state not in ("failed", "refused") or (self.name == "bash" and self.state == "failed"):
+            line = ""
+        else:
+            line = call_summary.failure_line(self.name, arguments, call_summary.text_of(result))
         if line and _fits(told := self._with_failure(head, line), painter, width):
             head = told
         elif expanded:
@@ -160,43 +174,14 @@ class ToolView:
             body = [*tool_output.argument_rows(self._text, theme, inner), *body]
         return call_rows(theme, head, body, width)
 
-    def _ended_head(self, result: ToolResultEvent, arguments: dict[str, Any]) -> CallHead:
-        outcome = call_summary.outcome(self.name, arguments, result, self._seconds, asked=self.asked_for)
-        head = self._head(self.state, self._verb(result), arguments, outcome)
-        changes = tool_output.change_of(self.name, arguments, result)
-        return msgspec.structs.replace(head, changed=counted(changes)) if changes else head
-
-    def _verb(self, result: ToolResultEvent) -> str:
-        if self.name == "write" and call_summary.text_of(result).startswith("created "):
-            return "Created"
-        return call_summary.verb(self.name, self.state)
-
-    def _failure(self, result: ToolResultEvent, arguments: dict[str, Any]) -> str:
-        """Why it failed or was refused, where one line tells it; a command's output says that itself."""
-        if self.state not in ("failed", "refused") or (self.name == "bash" and self.state == "failed"):
-            return ""
-        return call_summary.failure_line(self.name, arguments, call_summary.text_of(result))
-
     def _with_failure(self, head: CallHead, line: str) -> CallHead:
         role = "error" if self.state == "failed" else "warning"
         return msgspec.structs.replace(head, outcome=((line, role), *head.outcome))
-
-    def _kept_rows(self, painter: Painter, inner: int) -> list[str]:
-        """What a call that was cancelled had shown: its result does not have it."""
-        if not self._output:
-            return []
-        rows = tool_output.output_rows(self._output, painter.theme, inner)
-        return tool_output.folded(painter.theme, rows, tool_output.FAILED_ROWS, tail=True)
 
 
 def _fits(head: CallHead, painter: Painter, width: int) -> bool:
     """Whether a head is shown without a cut."""
     return cells(head_row(painter.theme, head, _ENDLESS)) <= width - 2
-
-
-def _stopped(result: ToolResultEvent) -> bool:
-    """A call that was cancelled has no output in its result: what was on the screen stays there."""
-    return result.is_error and result.content == STOPPED.content
 
 
 # Neighbouring reads and searches are one line: `● Read a.py, b.py · searched "total"`. A run is shown once it is

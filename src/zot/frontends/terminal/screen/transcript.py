@@ -1,8 +1,5 @@
-"""The agent's events become rows: finished blocks are settled, what still changes is drawn live.
-
-``hear`` reads the event stream and does little; ``advance`` is called once per frame and settles what is finished. A
-block keeps its place: text before the tools it called, results in the order of their calls.
-"""
+"""Turns the agent's events into rows: finished blocks are settled, the others drawn live. ``hear`` reads events;
+``advance`` settles finished blocks once per frame, in the order of the conversation."""
 
 from __future__ import annotations
 
@@ -70,7 +67,10 @@ class Transcript:
                 if id in self._tools:
                     self._tools[id].more_arguments(delta)
             case events.ThinkingDelta(delta):
-                self._think(delta)
+                if self._thought is None:
+                    self._end_text()
+                    self._thought = LiveThought()
+                self._thought.add(delta)
             case events.UserMessage(message):
                 self.user(message)
             case events.ToolUseStart(id, name):
@@ -93,7 +93,9 @@ class Transcript:
             case events.CompactStart():
                 self._tokens_before = self.context_tokens()
             case events.CompactDone(summary):
-                self._compacted(summary)
+                before, self._tokens_before = self._tokens_before, 0
+                size = f" {tokens(before)} → {tokens(max(len(summary) // 4, 1))} tokens" if before else ""
+                self.mark("◇", f"compacted{size}")
             case events.ThinkingEnd(seconds):
                 self._end_thought(seconds)
             case events.TurnEnd(stop):
@@ -129,12 +131,6 @@ class Transcript:
         self._desk.redraw()
 
     # --- thoughts
-
-    def _think(self, delta: str) -> None:
-        if self._thought is None:
-            self._end_text()
-            self._thought = LiveThought()
-        self._thought.add(delta)
 
     def _end_thought(self, seconds: float) -> None:
         thought, self._thought = self._thought, None
@@ -255,11 +251,6 @@ class Transcript:
     def mark(self, glyph: str, text: str) -> None:
         """One row about the conversation that nobody said."""
         self._note(text, "muted", glyph)
-
-    def _compacted(self, summary: str) -> None:
-        before, self._tokens_before = self._tokens_before, 0
-        size = f" {tokens(before)} → {tokens(max(len(summary) // 4, 1))} tokens" if before else ""
-        self.mark("◇", f"compacted{size}")
 
     def _note(self, text: str, role: str, mark: str) -> None:
         self._settle_group()

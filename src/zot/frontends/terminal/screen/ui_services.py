@@ -1,7 +1,4 @@
-"""What nearly every part of the terminal needs: its size, its colours, a redraw, a line for how something ended.
-
-Only services that stand alone belong here: the desk knows no agent, no command and no dialog.
-"""
+"""Shared screen services: size, theme, redraw, status line, background tasks. They know no agent, command or dialog."""
 
 from __future__ import annotations
 

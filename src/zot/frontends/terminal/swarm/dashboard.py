@@ -1,8 +1,4 @@
-"""The swarm at a glance: a row for each worker, what is known of the selected one below, a key for all one can do.
-
-Rows stand in the order the workers were started and never jump; which columns there are depends on the width, and what
-has no room is in the lines about the selected one.
-"""
+"""The list of workers: one row each in start order, details of the selected one below, one key per action."""
 
 from __future__ import annotations
 
@@ -91,7 +87,17 @@ class SwarmList(Dialog[Act]):
 
     def lines(self, theme: Theme, width: int, height: int) -> list[str]:
         listed = self._workers.listed()
-        self.title = _title(listed, len(self._workers.known) - len(listed), everyone=self._workers.everyone)
+        others = len(self._workers.known) - len(listed)
+        everyone = self._workers.everyone
+        at_work = sum(info.status in ("queued", "running") for info in listed)
+        waiting = sum(info.status == "waiting" for info in listed)
+        spent = sum(info.usage.cost_usd for info in listed)
+        living = sum(info.status in LIVE for info in listed)
+        parts = [f"{at_work} of {len(listed)} at work" if living else f"{len(listed)} ended"] if listed else []
+        parts += [f"{waiting} wait{'s' * (waiting == 1)} for you"] if waiting else []
+        parts += [worker_summary.money(spent)] if spent else []
+        parts += [f"a: {others} of other conversations"] if others else ["a: only these"] if everyone else []
+        self.title = " · ".join(["swarm, all of it" if everyone else "swarm", *parts])
         self.hint = _HINT if cells(_HINT) <= width - 4 else _SHORT
         lines = super().lines(theme, width, height)
         if self._status.text and self.body_at > 1:
@@ -102,9 +108,16 @@ class SwarmList(Dialog[Act]):
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
         listed = self._workers.listed()
         if not listed:
-            return [theme.paint("muted", cut(f"  {self._none()}", width))]
+            return [
+                theme.paint("muted", cut("  no workers yet: n starts one, as does /swarm followed by a task", width))
+            ]
         place = self._place(listed)
-        about = self._about(theme, listed[place], width)
+        info = listed[place]
+        facts = worker_summary.facts(info, self._workers.stats.get(info.id), self._workers.rested.get(info.id, 0.0))
+        task = cut(f"  › {one_line(info.task[:1000])}", width)
+        notes = [cut(f"    note: {one_line('; '.join(info.notes))}", width)] if info.notes else []
+        about = ["", theme.paint("fg", task), theme.paint("muted", cut(f"    {facts}", width))]
+        about = [*about, *(theme.paint("warning", note) for note in notes)]
         about = about if height > len(about) + 2 else []
         room = max(min(height - len(about), _MOST), 1)
         first, last = window(len(listed), place, room)
@@ -115,9 +128,6 @@ class SwarmList(Dialog[Act]):
         if last < len(listed) and room > 2:
             rows[-1] = theme.paint("muted", cut(f"  ↓ {len(listed) - last + 1} more", width))
         return [*rows, *about]
-
-    def _none(self) -> str:
-        return "no workers yet: n starts one, as does /swarm followed by a task"
 
     def _place(self, listed: Sequence[WorkerInfo]) -> int:
         return next((i for i, info in enumerate(listed) if info.id == self._selected), len(listed) - 1)
@@ -133,14 +143,6 @@ class SwarmList(Dialog[Act]):
             worker_summary.changed(workers.stats.get(info.id)),
             worker_summary.doing(info),
         )
-
-    def _about(self, theme: Theme, info: WorkerInfo, width: int) -> list[str]:
-        """The task, every figure, and what its tree does not have."""
-        facts = worker_summary.facts(info, self._workers.stats.get(info.id), self._workers.rested.get(info.id, 0.0))
-        task = cut(f"  › {one_line(info.task[:1000])}", width)
-        notes = [cut(f"    note: {one_line('; '.join(info.notes))}", width)] if info.notes else []
-        about = ["", theme.paint("fg", task), theme.paint("muted", cut(f"    {facts}", width))]
-        return [*about, *(theme.paint("warning", note) for note in notes)]
 
     # --- keys
 
@@ -162,19 +164,6 @@ class SwarmList(Dialog[Act]):
         else:
             return False
         return True
-
-
-def _title(listed: Sequence[WorkerInfo], others: int, *, everyone: bool) -> str:
-    """Who is at work, what all of them cost, and that there are others."""
-    at_work = sum(info.status in ("queued", "running") for info in listed)
-    waiting = sum(info.status == "waiting" for info in listed)
-    spent = sum(info.usage.cost_usd for info in listed)
-    living = sum(info.status in LIVE for info in listed)
-    parts = [f"{at_work} of {len(listed)} at work" if living else f"{len(listed)} ended"] if listed else []
-    parts += [f"{waiting} wait{'s' * (waiting == 1)} for you"] if waiting else []
-    parts += [worker_summary.money(spent)] if spent else []
-    parts += [f"a: {others} of other conversations"] if others else ["a: only these"] if everyone else []
-    return " · ".join(["swarm, all of it" if everyone else "swarm", *parts])
 
 
 def _painted(shown: Sequence[_Cells], theme: Theme, width: int, selected: int) -> list[str]:

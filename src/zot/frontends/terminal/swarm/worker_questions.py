@@ -1,8 +1,4 @@
-"""Questions of a worker to the user: in the queue of the conversation, under the worker's name.
-
-The request is read from the worker's log, which has it before anybody is told that the worker waits. Answered elsewhere
-meanwhile, it goes away; nobody answers it by leaving.
-"""
+"""Passes a worker's questions from its log to the conversation's queue, and withdraws those answered elsewhere."""
 
 from __future__ import annotations
 
@@ -54,18 +50,16 @@ class Questions:
             new = [request for request in asked if request.request_id not in self._answered]
             if not new:
                 return
-            await self._ask(new[0])
-
-    async def _ask(self, request: ApprovalRequest) -> None:
-        self._answered.add(request.request_id)
-        decision, reason = await self._decision(request)
-        self._answering = True
-        try:
-            approval = SwarmApprove(worker=self.worker.id, request_id=request.request_id, decision=decision)
-            with suppress(ZotError):  # it was answered elsewhere, or the worker has ended: the next one tells
-                await self._service.approve(msgspec.structs.replace(approval, reason=reason))
-        finally:
-            self._answering = False
+            request = new[0]
+            self._answered.add(request.request_id)
+            decision, reason = await self._decision(request)
+            self._answering = True
+            try:
+                approval = SwarmApprove(worker=self.worker.id, request_id=request.request_id, decision=decision)
+                with suppress(ZotError):  # it was answered elsewhere, or the worker has ended: the next one tells
+                    await self._service.approve(msgspec.structs.replace(approval, reason=reason))
+            finally:
+                self._answering = False
 
     async def _decision(self, request: ApprovalRequest) -> tuple[Any, str]:
         arguments = msgspec.json.encode(request.args).decode()

@@ -1,13 +1,10 @@
-"""What a worker says, on a screen of its own: it reads like the conversation, goes on as the worker does, and follows
-its end. ``i`` opens an editor below it; what is typed there goes to the worker.
-
-The rows are made by a transcript like the conversation's own. Of a long log the last events are shown.
-"""
+"""A worker's transcript on its own screen, followed as it grows; ``i`` opens an editor for messages to the worker."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -16,12 +13,13 @@ from zot.core import events
 from zot.errors import ZotError
 from zot.frontends.terminal.dialogs.dialog import Dialog, titled_rule
 from zot.frontends.terminal.dialogs.text_dialogs import Pages
+from zot.frontends.terminal.editor.editor import Editor, Submitted
+from zot.frontends.terminal.editor.editor_host import Surroundings
 from zot.frontends.terminal.screen.activity import Activity
 from zot.frontends.terminal.screen.notice_area import Notes
 from zot.frontends.terminal.screen.transcript import Transcript
 from zot.frontends.terminal.swarm import worker_summary
 from zot.frontends.terminal.swarm.dashboard import Act, Verb
-from zot.frontends.terminal.swarm.message_editor import editor_beside
 from zot.frontends.terminal.swarm.workers import AT_WORK
 from zot.provider.messages import Block, Message, ResultBlock, TextBlock, ToolCallBlock
 from zot.tui.keys import Key
@@ -31,10 +29,80 @@ from zot.tui.theme import Theme
 from zot.tui.width import cells, cut
 
 if TYPE_CHECKING:
-    from zot.frontends.terminal.editor.editor import Submitted
-    from zot.frontends.terminal.editor.editor_host import Surroundings
     from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.frontends.terminal.swarm.workers import Workers
+    from zot.system.jail.jailed_files import Beneath
+
+_MOST = 12
+HINT = "enter sends · alt+enter or \\ new line · @ picks a file · esc closes"
+
+
+class Beside(Surroundings):
+    """The surroundings of another editor than the prompt's."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self._around = around
+
+    @property
+    def vi_mode(self) -> bool:
+        return self._around.vi_mode
+
+    @property
+    def cwd(self) -> Path:
+        return self._around.cwd
+
+    def environment(self) -> dict[str, str]:
+        return self._around.environment()
+
+    def beneath(self) -> Beneath | None:
+        return self._around.beneath()
+
+    def changed(self) -> None:
+        self._around.changed()
+
+    def error(self, text: str) -> None:
+        self._around.error(text)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> object:
+        return self._around.spawn(work)
+
+    async def lend_terminal(self, argv: Sequence[str]) -> int:
+        return await self._around.lend_terminal(argv)
+
+
+def editor_beside(around: Surroundings, on_submit: Callable[[Submitted], None]) -> Editor:
+    editor = Editor(Beside(around))
+    editor.on_submit = on_submit
+    return editor
+
+
+class Composer(Dialog[Submitted]):
+    """Ends with what was typed."""
+
+    hint = HINT
+
+    def __init__(self, title: str, around: Surroundings, placeholder: str, text: str = "") -> None:
+        super().__init__()
+        self.title = title
+        self._placeholder = placeholder
+        self._editor = editor_beside(around, self.finish)
+        if text:
+            self._editor.insert(text)
+
+    def rows(self, theme: Theme, width: int, height: int) -> list[str]:
+        popup = self._editor.popup(theme, width, max(height // 2, 1))
+        room = max(min(height - len(popup), _MOST), 1)
+        view = self._editor.view(theme, width, room, placeholder=self._placeholder)
+        self.cursor = (len(popup) + view.row, min(view.column, width - 1))
+        return [*popup, *view.lines]
+
+    def key(self, key: Key) -> bool:
+        if self._editor.popup_key(key):
+            return True
+        if key.name == "esc":
+            return self._editor.escape()
+        return key.name != "ctrl+c" and (self._editor.key(key) or True)
+
 
 PIECES = frozenset({"text_delta", "thinking_delta", "tool_use_args", "tool_progress"})
 _STRANGE = (msgspec.ValidationError, TypeError, ValueError, KeyError, AttributeError)
@@ -67,7 +135,21 @@ class Hearing:
         try:
             for event in self._events(str(raw.get("type")), raw):
                 self._transcript.hear(event)
-            self._mark(raw)
+            match raw.get("type"):
+                case "agent_ready" if int(raw.get("attempt") or 1) > 1:
+                    self._transcript.mark("◇", "begins again")
+                case "agent_note":
+                    self._transcript.mark("◇", str(raw.get("text", "")))
+                case "agent_stopped":
+                    reason = f": {raw['reason']}" if raw.get("reason") else ""
+                    self._transcript.hear(events.Done())
+                    self._transcript.mark("◇", f"{raw.get('status')}{reason}")
+                case "approval_request":
+                    self._transcript.mark("?", f"asks: {raw.get('preview')}")
+                case "elicitation_request":
+                    self._transcript.mark("?", f"asks: {raw.get('message')}")
+                case _:
+                    pass
         except _STRANGE:
             return
 
@@ -95,24 +177,6 @@ class Hearing:
                 yield events.TurnEnd(stop, str(raw.get("error", "")))
             case "compact_done":
                 yield events.CompactDone(str(raw["summary"]))
-            case _:
-                pass
-
-    def _mark(self, raw: dict[str, Any]) -> None:
-        """What happened to it and nobody said."""
-        match raw.get("type"):
-            case "agent_ready" if int(raw.get("attempt") or 1) > 1:
-                self._transcript.mark("◇", "begins again")
-            case "agent_note":
-                self._transcript.mark("◇", str(raw.get("text", "")))
-            case "agent_stopped":
-                reason = f": {raw['reason']}" if raw.get("reason") else ""
-                self._transcript.hear(events.Done())
-                self._transcript.mark("◇", f"{raw.get('status')}{reason}")
-            case "approval_request":
-                self._transcript.mark("?", f"asks: {raw.get('preview')}")
-            case "elicitation_request":
-                self._transcript.mark("?", f"asks: {raw.get('message')}")
             case _:
                 pass
 
@@ -272,7 +336,13 @@ class WorkerView(Dialog[Act]):
         self._told = ""
         self._desk.status.clear()
         if self._typing and key.name not in ("pageup", "pagedown"):
-            return self._typing_key(key)
+            if self._editor.popup_key(key):
+                return True
+            if key.name in ("esc", "ctrl+c"):
+                if key.name == "ctrl+c" or not self._editor.escape():
+                    self._typing = False
+                return True
+            return self._editor.key(key) or True
         if key.name == "i":
             self._typing = True
         elif key.name == "q":
@@ -290,15 +360,6 @@ class WorkerView(Dialog[Act]):
         else:
             return False
         return True
-
-    def _typing_key(self, key: Key) -> bool:
-        if self._editor.popup_key(key):
-            return True
-        if key.name in ("esc", "ctrl+c"):
-            if key.name == "ctrl+c" or not self._editor.escape():
-                self._typing = False
-            return True
-        return self._editor.key(key) or True
 
     # --- what is done in place
 

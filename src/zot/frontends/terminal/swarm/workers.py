@@ -1,8 +1,5 @@
-"""What the terminal knows of the workers of this conversation, and the one place where it deals with them.
-
-Opening zot starts nothing and asks nobody: a supervisor is listened to where workers of this conversation live, or once
-somebody wants to see or start one. What is needed for that is loaded then.
-"""
+"""The workers of this conversation, and the terminal's connection to their supervisor. The connection is made only if
+workers exist or the user wants to see or start one."""
 
 from __future__ import annotations
 
@@ -101,12 +98,13 @@ class Workers:
 
     def tool_ended(self) -> None:
         """The model may have started workers by it."""
-        if self._model_started_some() and (self._service is None or not self._service.is_connected):
-            self._desk.spawn(self._look())
-
-    def _model_started_some(self) -> bool:
         feature = cast("SwarmFeature | None", self._conversation.features.named("swarm"))
-        return feature is not None and feature.agents is not None
+        if (
+            feature is not None
+            and feature.agents is not None
+            and (self._service is None or not self._service.is_connected)
+        ):
+            self._desk.spawn(self._look())
 
     async def _look(self) -> None:
         """Listen, if somebody looks after workers of this conversation."""
@@ -261,25 +259,11 @@ class Workers:
         if not self.is_own(info):
             return
         if before is not None and before.status != info.status and not self.shown:
-            self._tell(before, info)
-        self._heed_question(info)
+            from zot.frontends.terminal.swarm.worker_summary import news
 
-    def _last_word(self, id: str) -> float:
-        """When one that nobody here has watched said the last thing."""
-        try:
-            return (self._conversation.home / "swarm" / "agents" / id / "events.jsonl").stat().st_mtime
-        except OSError:
-            return time.time()
-
-    def _tell(self, before: WorkerInfo, info: WorkerInfo) -> None:
-        from zot.frontends.terminal.swarm.worker_summary import news
-
-        said = news(before, info)
-        if said is not None:
-            self._notes.add("swarm", *said)
-
-    def _heed_question(self, info: WorkerInfo) -> None:
-        """Somebody has to answer it, here unless it is done elsewhere."""
+            said = news(before, info)
+            if said is not None:
+                self._notes.add("swarm", *said)
         from zot.features.questions import question_queue
         from zot.frontends.terminal.swarm.worker_questions import Questions
 
@@ -290,6 +274,13 @@ class Workers:
             questions.task = self._desk.spawn(self._ask(questions))
         elif info.status != "waiting" and asked is not None:
             asked.withdraw()
+
+    def _last_word(self, id: str) -> float:
+        """When one that nobody here has watched said the last thing."""
+        try:
+            return (self._conversation.home / "swarm" / "agents" / id / "events.jsonl").stat().st_mtime
+        except OSError:
+            return time.time()
 
     async def _ask(self, questions: Any) -> None:
         id = questions.worker.id
