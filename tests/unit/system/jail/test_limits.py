@@ -15,7 +15,7 @@ import msgspec
 from zot.system.files import find_program
 from zot.system.jail import landlock, seccomp, launcher
 from zot.system.jail.jail import Jail, Machine, look
-from zot.system.jail.policy import Limits, policy_for
+from zot.system.jail.policy import JailLimits, policy_for
 if os.getuid() == 0:
     os.setgroups([])
     os.setgid(int(sys.argv[1]))
@@ -23,7 +23,7 @@ if os.getuid() == 0:
 for _ in range(60):
     threading.Thread(target=threading.Event().wait, daemon=True).start()
 with tempfile.TemporaryDirectory() as project, tempfile.TemporaryDirectory() as home:
-    policy = msgspec.structs.replace(policy_for(Path(project), home=home), limits=Limits(processes=25))
+    policy = msgspec.structs.replace(policy_for(Path(project), home=home), limits=JailLimits(processes=25))
     jail = Jail(policy, Machine("reduced", "", "", look(find_program).landlock), home)
     script = "n=0; while [ $n -lt 100 ]; do sleep 30 >/dev/null & echo started; n=$((n + 1)); done"
     null = os.open("/dev/null", os.O_RDWR)
