@@ -179,7 +179,13 @@ class EditableText:
         self._bom = _BOM if text.startswith(_BOM) else ""
         self._original = text.removeprefix(_BOM)
         self.body = _plain(self._original)
-        self._crlf = _crlf_positions(self._original)
+        original = self._original
+        positions: list[int] = []
+        found = original.find("\r\n")
+        while found >= 0:
+            positions.append(found - len(positions))
+            found = original.find("\r\n", found + 2)
+        self._crlf = positions
 
     def replaced(self, spans: list[Span]) -> bytes:
         """The file's new bytes. Spans are sorted and do not overlap."""
@@ -213,16 +219,6 @@ class EditableText:
 def _plain(text: str) -> str:
     """With ``\\n`` as the only line end."""
     return text.replace("\r\n", "\n")
-
-
-def _crlf_positions(original: str) -> list[int]:
-    """Where in the plain text the line ends stand that were ``\\r\\n``."""
-    positions: list[int] = []
-    found = original.find("\r\n")
-    while found >= 0:
-        positions.append(found - len(positions))
-        found = original.find("\r\n", found + 2)
-    return positions
 
 
 def _common_lines(old: str, new: str, *, from_end: bool = False) -> int:

@@ -101,7 +101,13 @@ def _hunks(changes: list[Change]) -> list[list[Change]]:
 def _changes(body: str, lines: list[str], spans: list[Span]) -> list[Change]:
     changes: list[Change] = []
     line, counted_to = 0, 0
-    for group in _on_shared_lines(body, spans):
+    groups: list[list[Span]] = []
+    for span in spans:
+        if groups and "\n" not in body[groups[-1][-1].end : span.start]:
+            groups[-1].append(span)
+        else:
+            groups.append([span])
+    for group in groups:
         start = body.rfind("\n", 0, group[0].start) + 1
         line += body.count("\n", counted_to, start)
         counted_to = start
@@ -110,17 +116,6 @@ def _changes(body: str, lines: list[str], spans: list[Span]) -> list[Change]:
         last = line + body.count("\n", start, end) + 1
         changes += _refined(lines[line:last], _applied(body, group, start, end).split("\n"), line)
     return changes
-
-
-def _on_shared_lines(body: str, spans: list[Span]) -> list[list[Span]]:
-    """Spans that touch the same line belong to one change."""
-    groups: list[list[Span]] = []
-    for span in spans:
-        if groups and "\n" not in body[groups[-1][-1].end : span.start]:
-            groups[-1].append(span)
-        else:
-            groups.append([span])
-    return groups
 
 
 def _applied(body: str, spans: list[Span], start: int, end: int) -> str:
