@@ -36,7 +36,7 @@ _TELL_THEMSELVES = ("ollama", "lmstudio", "vllm")  # what their models can do, o
 _Origin = Literal["typed", "remembered", "config", "default"]
 
 
-class Query(msgspec.Struct, frozen=True, kw_only=True):
+class ModelQuery(msgspec.Struct, frozen=True, kw_only=True):
     """What was typed, and what the resumed session remembers."""
 
     provider: str = ""
@@ -62,11 +62,11 @@ class Launch:
         self._script, self._insecure = config.script, config.insecure
         self._api_key, self.base_url = config.api_key, config.base_url
 
-    def query(self, provider: str, model: str) -> Query:
+    def query(self, provider: str, model: str) -> ModelQuery:
         """A model, with what was said about its provider at the start."""
         if provider != self.provider:
-            return Query(provider=provider, model=model)
-        return Query(
+            return ModelQuery(provider=provider, model=model)
+        return ModelQuery(
             provider=provider,
             model=model,
             api_key=self._api_key,
@@ -112,7 +112,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def resolve(
-    query: Query, settings: Settings, catalog: Catalog, store: AuthStore, environ: Mapping[str, str]
+    query: ModelQuery, settings: Settings, catalog: Catalog, store: AuthStore, environ: Mapping[str, str]
 ) -> Resolved:
     """UsageError for something typed wrong, ConfigError for an address or ``auth.json`` that cannot be used."""
     return _Resolver(query, settings, catalog, store, environ).run()
@@ -128,7 +128,7 @@ class _Resolver:
     """One resolution: provider, then credential, then model, then endpoint."""
 
     def __init__(
-        self, query: Query, settings: Settings, catalog: Catalog, store: AuthStore, environ: Mapping[str, str]
+        self, query: ModelQuery, settings: Settings, catalog: Catalog, store: AuthStore, environ: Mapping[str, str]
     ) -> None:
         self.query = query
         self.settings = settings

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from zot.agent.config import RunConfig
-from zot.agent.model_resolver import Query, require_credential, resolve
+from zot.agent.model_resolver import ModelQuery, require_credential, resolve
 from zot.agent.settings import Settings
 from zot.provider.auth.auth_store import AuthStore
 from zot.provider.catalog import Catalog
@@ -33,7 +33,7 @@ def resolve_worker_credential(
     home = home or zot_home()
     settings, catalog = Settings(home), Catalog(home)
     store = AuthStore(home, keyring=settings.values.credential_store == "keyring")
-    query = Query(
+    query = ModelQuery(
         provider=config.provider,
         model=config.model,
         api_key=config.api_key,

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from zot.agent.tools.arguments import Arguments
+from zot.agent.tools.arguments import ToolArguments
 from zot.errors import ToolError, ZotError
 from zot.swarm.client import Event, is_over
 from zot.swarm.service import SwarmService
@@ -60,7 +60,7 @@ class ModelSwarm:
     # --- the tools
 
     async def swarm_spawn(self, args: dict[str, Any]) -> str:
-        arguments = Arguments("swarm_spawn", args)
+        arguments = ToolArguments("swarm_spawn", args)
         task, mode = arguments.filled_text("task"), arguments.optional_text("mode")
         if mode not in ("", "worktree", "shared"):
             raise ToolError(f'swarm_spawn: mode "{mode}": expected worktree or shared')
@@ -99,7 +99,7 @@ class ModelSwarm:
         return name
 
     async def agent_wait(self, args: dict[str, Any]) -> str:
-        arguments = Arguments("agent_wait", args)
+        arguments = ToolArguments("agent_wait", args)
         found = self._meant(args.get("ids"))
         seconds = arguments.integer("timeout") or PATIENCE_S
         before, self._batch = self._batch, [id for id in self._batch if id not in found]
@@ -123,7 +123,7 @@ class ModelSwarm:
         return [self._own(id) for id in ids]
 
     async def agent_send(self, args: dict[str, Any]) -> str:
-        arguments = Arguments("agent_send", args)
+        arguments = ToolArguments("agent_send", args)
         id = self._own(arguments.filled_text("id"))
         await self._service.send(id, arguments.filled_text("text"))
         if id not in self._batch:
@@ -132,7 +132,7 @@ class ModelSwarm:
         return f"{self._agents[id].name} will do that next\n"
 
     async def agent_stop(self, args: dict[str, Any]) -> str:
-        id = self._own(Arguments("agent_stop", args).filled_text("id"))
+        id = self._own(ToolArguments("agent_stop", args).filled_text("id"))
         self._batch = [one for one in self._batch if one != id]
         await self._service.stop(id)
         return f"{self._agents[id].name} is stopped\n"

@@ -6,7 +6,7 @@ import re
 import sys
 
 from zot.cli.output import tell
-from zot.frontends.docs_index import Page, index_path, pages, root
+from zot.frontends.docs_index import DocsPage, index_path, pages, root
 
 
 def run(argv: list[str]) -> int:
@@ -22,7 +22,7 @@ def run(argv: list[str]) -> int:
     return 1
 
 
-def _show_page(page: Page, part: str) -> int:
+def _show_page(page: DocsPage, part: str) -> int:
     text = (root() / page.file).read_text("utf-8")
     sections = re.split(r"^(?=#+ )", text, flags=re.MULTILINE) if part else [text]
     for section in sections:

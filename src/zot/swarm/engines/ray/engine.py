@@ -460,13 +460,13 @@ def _secret(credential: Credential | None) -> bytes:
 def _own_credential(config: RunConfig) -> Credential | None:
     """The credential of this home for the worker's provider: the home on the node is empty. EngineFault for a login,
     which nobody there could keep fresh."""
-    from zot.agent.model_resolver import Query, resolve
+    from zot.agent.model_resolver import ModelQuery, resolve
     from zot.agent.settings import Settings
     from zot.provider.auth.auth_store import AuthStore
     from zot.provider.catalog import Catalog
 
     home = zot_home()
-    query = Query(provider=config.provider, model=config.model, base_url=config.base_url, script=config.script)
+    query = ModelQuery(provider=config.provider, model=config.model, base_url=config.base_url, script=config.script)
     try:
         found = resolve(query, Settings(home), Catalog(home), AuthStore(home), {})
     except ZotError as error:
