@@ -21,7 +21,7 @@ from benchmarks.measure import run, scratch_home
 from benchmarks.row import Row
 from tests.fakes.model_server import FakeModelServer, Say, SeenRequest, Silent, Turn
 from zot.agent.config import RunConfig
-from zot.frontends.terminal.swarm.dashboard import SwarmList
+from zot.frontends.terminal.swarm.dashboard import SwarmDashboard
 from zot.swarm.client import SupervisorClient, connect_or_start
 from zot.swarm.engines.engine import WorkerKey
 from zot.swarm.git.worktrees import create
@@ -92,7 +92,7 @@ async def dashboard() -> Row:
     )
     status = SimpleNamespace(text="", failed=False, clear=lambda: None)
     theme, region, taken = built_in(), LiveRegion(reflows=True), []
-    shown = SwarmList(cast("Any", workers), cast("Any", status))
+    shown = SwarmDashboard(cast("Any", workers), cast("Any", status))
     for frame in range(100):
         usage = UsageTotals(
             input=9_000 + frame, output=frame, reasoning=None, cache_read=0, cache_write=0, cost_usd=frame / 9

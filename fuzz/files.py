@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from fuzz.reader import holds, reader, text_of
-from zot.agent.tools.edit_diff import Span, diff_of
+from zot.agent.tools.edit_diff import EditSpan, diff_of
 from zot.agent.tools.ignore import Rules, regex_of
 from zot.core.compaction_prompt import serialise
 from zot.core.session.records import MessageRow, NotARecord, decode_row, encode_row, message_of, message_row
@@ -191,7 +191,7 @@ def _edit(data: bytes, rng: random.Random) -> None:
     text = text_of(data)
     places = sorted(rng.randrange(len(text) + 1) for _ in range(2 * rng.randrange(1, 4)))
     spans = [
-        Span(a, b, n, rng.choice(("", "x", "x\ny", "\n")))
+        EditSpan(a, b, n, rng.choice(("", "x", "x\ny", "\n")))
         for n, (a, b) in enumerate(zip(places[::2], places[1::2], strict=True))
     ]
     made = diff_of(text, spans)

@@ -15,7 +15,7 @@ from zot.agent import context_files
 from zot.agent.config import NOBODY, FrontEnd, RunConfig
 from zot.agent.conversation import Conversation
 from zot.agent.features import prepare_features
-from zot.agent.model_resolver import ANY_SERVER, Query, Resolved, require_credential
+from zot.agent.model_resolver import ANY_SERVER, ModelQuery, Resolved, require_credential
 from zot.agent.services import Services
 from zot.agent.settings import Settings
 from zot.agent.system_prompt import SystemPrompt, docs_root, load_custom
@@ -98,7 +98,7 @@ async def _session_and_model(services: Services) -> tuple[Session | None, Resolv
     session = await sessions.load(path) if path and config.keep_session else None
     try:
         resolved = services.resolve(
-            Query(
+            ModelQuery(
                 provider=config.provider,
                 model=config.model,
                 api_key=config.api_key,

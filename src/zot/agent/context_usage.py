@@ -66,16 +66,13 @@ def window_use(
     estimated = (*fixed, *_messages(request.messages))
     factor = 1.0
     if counted:
-        sent = sum(part.tokens for part in (*fixed, *_messages(_sent(request.messages))))
+        # The provider counted the last model call: all before its answer.
+        messages = request.messages
+        last = max((i for i, message in enumerate(messages) if message.role == "assistant"), default=len(messages))
+        sent = sum(part.tokens for part in (*fixed, *_messages(messages[:last])))
         factor = min(max(counted / max(sent, 1), _FIT[0]), _FIT[1])
     parts = tuple(msgspec.structs.replace(part, tokens=round(part.tokens * factor)) for part in estimated)
     return WindowUse(request.model.id, request.model.context_window, counted, compact_at, parts, left_out)
-
-
-def _sent(messages: Sequence[Message]) -> Sequence[Message]:
-    """What the last model call carried: all before its answer."""
-    last = max((i for i, message in enumerate(messages) if message.role == "assistant"), default=len(messages))
-    return messages[:last]
 
 
 def _tokens(text: str) -> int:

@@ -36,7 +36,7 @@ _TELL_THEMSELVES = ("ollama", "lmstudio", "vllm")  # what their models can do, o
 _Origin = Literal["typed", "remembered", "config", "default"]
 
 
-class Query(msgspec.Struct, frozen=True, kw_only=True):
+class ModelQuery(msgspec.Struct, frozen=True, kw_only=True):
     """What was typed, and what the resumed session remembers."""
 
     provider: str = ""
@@ -62,11 +62,11 @@ class Launch:
         self._script, self._insecure = config.script, config.insecure
         self._api_key, self.base_url = config.api_key, config.base_url
 
-    def query(self, provider: str, model: str) -> Query:
+    def query(self, provider: str, model: str) -> ModelQuery:
         """A model, with what was said about its provider at the start."""
         if provider != self.provider:
-            return Query(provider=provider, model=model)
-        return Query(
+            return ModelQuery(provider=provider, model=model)
+        return ModelQuery(
             provider=provider,
             model=model,
             api_key=self._api_key,
@@ -112,7 +112,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def resolve(
-    query: Query, settings: Settings, catalog: Catalog, store: AuthStore, environ: Mapping[str, str]
+    query: ModelQuery, settings: Settings, catalog: Catalog, store: AuthStore, environ: Mapping[str, str]
 ) -> Resolved:
     """UsageError for something typed wrong, ConfigError for an address or ``auth.json`` that cannot be used."""
     return _Resolver(query, settings, catalog, store, environ).run()
@@ -128,7 +128,7 @@ class _Resolver:
     """One resolution: provider, then credential, then model, then endpoint."""
 
     def __init__(
-        self, query: Query, settings: Settings, catalog: Catalog, store: AuthStore, environ: Mapping[str, str]
+        self, query: ModelQuery, settings: Settings, catalog: Catalog, store: AuthStore, environ: Mapping[str, str]
     ) -> None:
         self.query = query
         self.settings = settings
@@ -297,29 +297,26 @@ class _Resolver:
                     f'model "{wanted}" belongs to {elsewhere.provider}, not to {provider.id}; leave out --provider or'
                     f" use --provider {elsewhere.provider}"
                 )
+            from zot.agent.model_lookup import unlike
+
+            owner = provider.rows_of or provider.id
+            closest = unlike(wanted, (row for row in self.catalog.rows() if row.provider == owner))
             raise UsageError(
-                f'unknown model "{wanted}" (provider="{provider.id}"){self._closest(provider, wanted)};'
+                f'unknown model "{wanted}" (provider="{provider.id}"){closest};'
                 " zot --list-models shows the known ones, models.json adds others"
             )
         if query.remembered_model and provider.id == canonical_id(query.remembered_provider, self.providers):
-            return self._known(provider, query.remembered_model) or self._forgotten_model(provider)
+            if model := self._known(provider, query.remembered_model):
+                return model
+            default = self._default_model(provider)
+            self.notices.append(f'the session\'s model "{query.remembered_model}" is unknown; using {default.id}')
+            return default
         stored = canonical_id(self.settings.values.provider, self.providers) or DEFAULT_PROVIDER
         if self.stored_model and (
             stored == provider.id or self.catalog.find(self.stored_model, provider.id) is not None
         ):
             return self._known(provider, self.stored_model) or self._stale_model(provider, origin)
         return self._default_model(provider)
-
-    def _closest(self, provider: Provider, wanted: str) -> str:
-        from zot.agent.model_lookup import unlike
-
-        owner = provider.rows_of or provider.id
-        return unlike(wanted, (row for row in self.catalog.rows() if row.provider == owner))
-
-    def _forgotten_model(self, provider: Provider) -> Model:
-        default = self._default_model(provider)
-        self.notices.append(f'the session\'s model "{self.query.remembered_model}" is unknown; using {default.id}')
-        return default
 
     def _stale_model(self, provider: Provider, origin: _Origin) -> Model:
         """The default in place of a stored model the provider does not have."""

@@ -41,14 +41,12 @@ def record_op(conversation: Conversation, op: Op) -> None:
 
 def image_blocks(op: ops.Prompt | ops.Steer) -> tuple[ImageBlock, ...]:
     """UsageError names an image that cannot be read."""
-    return tuple(_image_block(number, image) for number, image in enumerate(op.images))
-
-
-def _image_block(number: int, image: ops.Image) -> ImageBlock:
-    mime_type = sniff(image.data)
-    if not mime_type:
-        raise UsageError(f"images[{number}] is no PNG, JPEG, GIF or WebP image")
-    return ImageBlock(mime_type, image.data)
+    blocks: list[ImageBlock] = []
+    for number, image in enumerate(op.images):
+        if not (mime_type := sniff(image.data)):
+            raise UsageError(f"images[{number}] is no PNG, JPEG, GIF or WebP image")
+        blocks.append(ImageBlock(mime_type, image.data))
+    return tuple(blocks)
 
 
 _OWN: dict[str, Callable[[Conversation, Any], Any]] = {

@@ -13,7 +13,7 @@ import msgspec
 
 from zot.agent.config import FrontEnd, RunConfig
 from zot.agent.endpoint import LoggedOut
-from zot.agent.model_resolver import Launch, Query, Resolved, resolve
+from zot.agent.model_resolver import Launch, ModelQuery, Resolved, resolve
 from zot.agent.settings import Settings
 from zot.agent.tools.workspace import Workspace
 from zot.core.session.store import SessionStore
@@ -92,10 +92,10 @@ class Services:
         """Where credentials are looked up."""
         return os.environ if self.config.environ is None else self.config.environ
 
-    def resolve(self, query: Query) -> Resolved:
+    def resolve(self, query: ModelQuery) -> Resolved:
         return resolve(query, self.settings, self.catalog, self.auth, self.environ)
 
-    def model_query(self, launch: Launch, current: Provider, model: str, provider: str = "") -> Query:
+    def model_query(self, launch: Launch, current: Provider, model: str, provider: str = "") -> ModelQuery:
         """A model that the user named, of the ``current`` provider unless another is named; UsageError if unknown."""
         if not provider and (own := self.settings.values.model_names.get(model)):
             from zot.agent.model_lookup import own_model  # few have such names

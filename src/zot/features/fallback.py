@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zot.agent.feature import Feature
-from zot.agent.model_resolver import Query, Resolved, require_credential
+from zot.agent.model_resolver import ModelQuery, Resolved, require_credential
 from zot.errors import NotLoggedIn, UsageError
 from zot.provider.error_mapping import rescue_category
 from zot.provider.providers import canonical_id
@@ -54,7 +54,7 @@ def _resolved(conversation: Conversation) -> Resolved:
     return resolved
 
 
-def _query(conversation: Conversation, typed: str) -> Query:
+def _query(conversation: Conversation, typed: str) -> ModelQuery:
     """An id or ``provider/id``. The provider of the first model comes first: ids of its own may have slashes, too."""
     catalog, current = conversation.catalog, conversation.resolved.provider
     if own := conversation.settings.values.model_names.get(typed):
@@ -70,5 +70,5 @@ def _query(conversation: Conversation, typed: str) -> Query:
     if named is not None and (catalog.find(id, named.id) is not None or named.any_model or not current.any_model):
         return conversation.launch.query(named.id, id)
     if catalog.find(typed) is not None:
-        return Query(model=typed)
+        return ModelQuery(model=typed)
     return conversation.launch.query(current.id, typed)

@@ -14,7 +14,7 @@ _LINE = r"^- \[([^\]]+)\]\(([^)]+)\): (.+)$"
 _NOT_TOPICS = ("decisions",)
 
 
-class Page(msgspec.Struct, frozen=True):
+class DocsPage(msgspec.Struct, frozen=True):
     topic: str
     file: str
     about: str
@@ -24,8 +24,8 @@ def index_path() -> Path:
     return root() / "index.md"
 
 
-def pages() -> list[Page]:
-    return [Page(*match) for match in re.findall(_LINE, index_path().read_text("utf-8"), re.MULTILINE)]
+def pages() -> list[DocsPage]:
+    return [DocsPage(*match) for match in re.findall(_LINE, index_path().read_text("utf-8"), re.MULTILINE)]
 
 
 def check_index() -> list[str]:

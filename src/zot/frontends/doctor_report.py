@@ -54,18 +54,17 @@ def report(home: Path, cwd: Path, running: list[ExtensionStatus] | None = None) 
     problems = [*home_problems(home)]
     usable = can_be_entered(home)  # else each file in it would be reported as missing
     facts = dict(_facts(home, usable=usable))
-    extensions = Extensions([], [], []) if problems else _extensions(home, cwd, running)
+    extensions = Extensions([], [], [])
+    if not problems:
+        try:
+            findings = run_loop(examine(home, cwd, [])) if running is None else running_findings(home, cwd, running)
+        except (ZotError, OSError) as error:
+            extensions = Extensions([], [], [f"extensions: {error}"])
+        else:
+            extensions = check_extensions(home, cwd, findings)
     if usable:
         problems += [*_problems(home, cwd), *extensions.problems]
     return DoctorReport(not problems, facts, extensions.checked, extensions.notes, problems)
-
-
-def _extensions(home: Path, cwd: Path, running: list[ExtensionStatus] | None) -> Extensions:
-    try:
-        findings = run_loop(examine(home, cwd, [])) if running is None else running_findings(home, cwd, running)
-    except (ZotError, OSError) as error:
-        return Extensions([], [], [f"extensions: {error}"])
-    return check_extensions(home, cwd, findings)
 
 
 def _facts(home: Path, *, usable: bool) -> Iterator[tuple[str, str]]:

@@ -20,7 +20,7 @@ MOST_WAITING = 256  # commands
 MOST_BYTES = 64 * 1024 * 1024
 
 
-class Work(msgspec.Struct, frozen=True):
+class QueuedWork(msgspec.Struct, frozen=True):
     """``started`` answers the command; ``compact`` makes it a compaction, with the text as its focus, instead of a
     prompt; an ``errand`` is neither, answers by itself, and has no events."""
 
@@ -44,9 +44,9 @@ class WorkQueue:
 
     def __init__(self, send: Callable[[AgentEvent], None]) -> None:
         self._send = send
-        self._waiting: deque[Work] = deque()
+        self._waiting: deque[QueuedWork] = deque()
         self._size = 0  # of what waits
-        self._running: Work | None = None
+        self._running: QueuedWork | None = None
         self._last: AgentEvent | None = None  # of the running work
         self._abort_at_start = False
         self._wake = asyncio.Event()
@@ -64,7 +64,7 @@ class WorkQueue:
         for event in early:
             self._send(event)
 
-    def submit(self, work: Work) -> None:
+    def submit(self, work: QueuedWork) -> None:
         """UsageError when too much waits already; what runs does not count."""
         if len(self._waiting) >= MOST_WAITING:
             raise UsageError(f"{MOST_WAITING} commands are waiting already; wait for `done` before you send more")

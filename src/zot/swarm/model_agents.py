@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from zot.agent.tools.arguments import Arguments
+from zot.agent.tools.arguments import ToolArguments
 from zot.errors import ToolError, ZotError
 from zot.swarm.client import Event, is_over
 from zot.swarm.service import SwarmService
@@ -59,7 +59,7 @@ class ModelSwarm:
     # --- the tools
 
     async def swarm_spawn(self, args: dict[str, Any]) -> str:
-        arguments = Arguments("swarm_spawn", args)
+        arguments = ToolArguments("swarm_spawn", args)
         task, mode = arguments.filled_text("task"), arguments.optional_text("mode")
         if mode not in ("", "worktree", "shared"):
             raise ToolError(f'swarm_spawn: mode "{mode}": expected worktree or shared')
@@ -98,7 +98,7 @@ class ModelSwarm:
         return name
 
     async def agent_wait(self, args: dict[str, Any]) -> str:
-        arguments = Arguments("agent_wait", args)
+        arguments = ToolArguments("agent_wait", args)
         given = args.get("ids")
         ids = list(map(str, cast("list[object]", given))) if isinstance(given, list) and given else list(self._agents)
         if not ids:
@@ -120,7 +120,7 @@ class ModelSwarm:
         return await self._told([id for id in found if is_over(self._agents[id])]) + note
 
     async def agent_send(self, args: dict[str, Any]) -> str:
-        arguments = Arguments("agent_send", args)
+        arguments = ToolArguments("agent_send", args)
         id = self._own(arguments.filled_text("id"))
         await self._service.send(id, arguments.filled_text("text"))
         if id not in self._batch:
@@ -129,7 +129,7 @@ class ModelSwarm:
         return f"{self._agents[id].name} will do that next\n"
 
     async def agent_stop(self, args: dict[str, Any]) -> str:
-        id = self._own(Arguments("agent_stop", args).filled_text("id"))
+        id = self._own(ToolArguments("agent_stop", args).filled_text("id"))
         self._batch = [one for one in self._batch if one != id]
         await self._service.stop(id)
         return f"{self._agents[id].name} is stopped\n"

@@ -259,14 +259,14 @@ def resolve_worker_credential(
     """The worker's model, and its key if the home does not store it (typed, or in the environment).
 
     NotLoggedIn if there is no credential: the worker could only fail."""
-    from zot.agent.model_resolver import Query, require_credential, resolve
+    from zot.agent.model_resolver import ModelQuery, require_credential, resolve
     from zot.provider.auth.auth_store import AuthStore
     from zot.provider.catalog import Catalog
 
     home = home or zot_home()
     settings, catalog = Settings(home), Catalog(home)
     store = AuthStore(home, keyring=settings.values.credential_store == "keyring")
-    query = Query(
+    query = ModelQuery(
         provider=config.provider,
         model=config.model,
         api_key=config.api_key,

@@ -13,7 +13,7 @@ import msgspec
 from tests.conformance.hostile.row import WIDTH, fresh, rows
 from tests.conformance.hostile.screen import CONTROLS, SOME
 from zot.agent.tools.bash_output import OutputCapture
-from zot.agent.tools.edit_diff import Span, diff_of
+from zot.agent.tools.edit_diff import EditSpan, diff_of
 from zot.agent.tools.ignore import Rules, regex_of
 from zot.features.hooks.claude_format import answer_of
 from zot.features.hooks.conditions import command_fits
@@ -211,7 +211,7 @@ rows(
 
 def changed(given: tuple[str, str]) -> None:
     old, new = given
-    diff_of(old, [Span(0, len(old), 1, new)])
+    diff_of(old, [EditSpan(0, len(old), 1, new)])
 
 
 rows(
@@ -226,9 +226,9 @@ rows(
 rows(
     "many edits",
     lambda given: diff_of(*given),
-    on_one_line=lambda n: ("a" * n, [Span(i, i + 1, i, "b") for i in range(0, n // 2, 8)]),
-    on_many_lines=lambda n: ("a\n" * (n // 2), [Span(i, i + 1, i, "b") for i in range(0, n // 2, 8)]),
-    far_apart=lambda n: ("a\n" * (n // 2), [Span(i, i + 1, i, "b") for i in range(0, n - 2, 64)]),
+    on_one_line=lambda n: ("a" * n, [EditSpan(i, i + 1, i, "b") for i in range(0, n // 2, 8)]),
+    on_many_lines=lambda n: ("a\n" * (n // 2), [EditSpan(i, i + 1, i, "b") for i in range(0, n // 2, 8)]),
+    far_apart=lambda n: ("a\n" * (n // 2), [EditSpan(i, i + 1, i, "b") for i in range(0, n - 2, 64)]),
 )
 OUTPUT: dict[str, str | bytes | Callable[[int], Any]] = {
     **SOME,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from zot.agent.model_resolver import Query, Resolved, require_credential, resolve
+from zot.agent.model_resolver import ModelQuery, Resolved, require_credential, resolve
 from zot.agent.settings import Settings
 from zot.errors import ConfigError, NotLoggedIn, UsageError
 from zot.provider.auth.auth_store import AuthStore, OAuthToken
@@ -48,7 +48,7 @@ class Home:
         return json.loads((self.path / "config.json").read_text())
 
     def resolve(self, environ: dict[str, str] | None = None, **typed: Any) -> Resolved:
-        return resolve(Query(**typed), Settings(self.path), Catalog(self.path), self.store, environ or {})
+        return resolve(ModelQuery(**typed), Settings(self.path), Catalog(self.path), self.store, environ or {})
 
 
 @pytest.fixture
@@ -488,7 +488,7 @@ async def test_a_script_becomes_a_client(tmp_path: Path) -> None:
 
 
 def test_what_was_typed_is_shown_without_the_key() -> None:
-    assert "s3cret" not in repr(Query(api_key="s3cret"))
+    assert "s3cret" not in repr(ModelQuery(api_key="s3cret"))
 
 
 # -- names of models --------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from zot.errors import ToolError
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False, "": False}
 
 
-class Arguments:
+class ToolArguments:
     """One call's arguments, and the tool's name for the errors."""
 
     def __init__(self, tool: str, values: Any) -> None:
@@ -58,7 +58,7 @@ class Arguments:
             raise self.error(f"'{field}' must be true or false, not {_shown(value)}")
         return known
 
-    def objects(self, field: str) -> list[Arguments]:
+    def objects(self, field: str) -> list[ToolArguments]:
         """A required list of objects; a JSON string holding one is taken for it."""
         value: Any = self._values.get(field)
         if isinstance(value, str):
@@ -74,10 +74,10 @@ class Arguments:
     def error(self, what: str) -> ToolError:
         return ToolError(f"{self._tool}: {what}")
 
-    def _nested(self, field: str, number: int, item: Any) -> Arguments:
+    def _nested(self, field: str, number: int, item: Any) -> ToolArguments:
         if not isinstance(item, dict):
             raise self.error(f"'{field}' item {number} must be an object")
-        return Arguments(f"{self._tool}: {field} {number}", item)
+        return ToolArguments(f"{self._tool}: {field} {number}", item)
 
 
 def _integral(value: Any) -> int | None:

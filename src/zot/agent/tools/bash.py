@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from zot.agent.tools.arguments import Arguments
+from zot.agent.tools.arguments import ToolArguments
 from zot.agent.tools.bash_output import OutputCapture, OutputPipe
-from zot.agent.tools.registry import Limits, bash_spec
+from zot.agent.tools.registry import BashLimits, bash_spec
 from zot.agent.tools.workspace import Workspace, WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
@@ -56,14 +56,14 @@ _MOST_NAMED = 5
 class BashTool(WorkspaceTool):
     name = "bash"
 
-    def __init__(self, workspace: Workspace, limits: Limits) -> None:
+    def __init__(self, workspace: Workspace, limits: BashLimits) -> None:
         super().__init__(workspace)
         self._limits = limits
         self._shell = find_program("bash") or "/bin/sh"
         self.spec = bash_spec(self._shell, limits)
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
-        arguments = Arguments(self.name, args)
+        arguments = ToolArguments(self.name, args)
         command = arguments.filled_text("command")
         seconds = self._timeout(arguments.integer("timeout"))
         capture = OutputCapture()

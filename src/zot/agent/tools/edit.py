@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from zot.agent.tools.arguments import Arguments
-from zot.agent.tools.edit_diff import Span, diff_of
+from zot.agent.tools.arguments import ToolArguments
+from zot.agent.tools.edit_diff import EditSpan, diff_of
 from zot.agent.tools.registry import EDIT
 from zot.agent.tools.workspace import WorkspaceTool, reason_of
 from zot.core.tool import ToolContext, ToolResult, text_result
@@ -32,7 +32,7 @@ class EditTool(WorkspaceTool):
     spec = EDIT
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
-        arguments = Arguments(self.name, args)
+        arguments = ToolArguments(self.name, args)
         path = self._workspace.resolve(arguments.filled_text("path"))
         edits = [(edit.text("oldText"), edit.text("newText")) for edit in arguments.objects("edits")]
         shown = self._workspace.shown(path)
@@ -65,13 +65,13 @@ class EditTool(WorkspaceTool):
         return text_result(diff.text, details=details)
 
 
-def locate(body: str, edits: list[tuple[str, str]]) -> list[Span]:
+def locate(body: str, edits: list[tuple[str, str]]) -> list[EditSpan]:
     """The spans of all edits, sorted; raises ToolError when any does not fit."""
-    spans: list[Span] = []
+    spans: list[EditSpan] = []
     faults: list[str] = []
     for number, (old, new) in enumerate(edits, 1):
         span = _find(body, number, _plain(old).removeprefix(_BOM), _plain(new).removeprefix(_BOM))
-        if isinstance(span, Span):
+        if isinstance(span, EditSpan):
             spans.append(span)
         else:
             faults.append(f"edit {number}: {span}")
@@ -86,7 +86,7 @@ def locate(body: str, edits: list[tuple[str, str]]) -> list[Span]:
     return spans
 
 
-def _find(body: str, number: int, old: str, new: str) -> Span | str:
+def _find(body: str, number: int, old: str, new: str) -> EditSpan | str:
     if not old:
         return "oldText is empty; give the text to replace, or use write for a new file"
     if old == new:
@@ -108,7 +108,7 @@ def _find(body: str, number: int, old: str, new: str) -> Span | str:
         more = ", …" if count > len(lines) else ""
         where = f"lines {', '.join(lines)}{more}"
         return f"oldText was found {times} times ({where}); add surrounding lines so that it is unique"
-    return Span(first, first + len(old), number, new)
+    return EditSpan(first, first + len(old), number, new)
 
 
 def _not_found_hint(body: str, old: str) -> str:
@@ -179,9 +179,15 @@ class EditableText:
         self._bom = _BOM if text.startswith(_BOM) else ""
         self._original = text.removeprefix(_BOM)
         self.body = _plain(self._original)
-        self._crlf = _crlf_positions(self._original)
+        original = self._original
+        positions: list[int] = []
+        found = original.find("\r\n")
+        while found >= 0:
+            positions.append(found - len(positions))
+            found = original.find("\r\n", found + 2)
+        self._crlf = positions
 
-    def replaced(self, spans: list[Span]) -> bytes:
+    def replaced(self, spans: list[EditSpan]) -> bytes:
         """The file's new bytes. Spans are sorted and do not overlap."""
         pieces = [self._bom]
         position = 0
@@ -213,16 +219,6 @@ class EditableText:
 def _plain(text: str) -> str:
     """With ``\\n`` as the only line end."""
     return text.replace("\r\n", "\n")
-
-
-def _crlf_positions(original: str) -> list[int]:
-    """Where in the plain text the line ends stand that were ``\\r\\n``."""
-    positions: list[int] = []
-    found = original.find("\r\n")
-    while found >= 0:
-        positions.append(found - len(positions))
-        found = original.find("\r\n", found + 2)
-    return positions
 
 
 def _common_lines(old: str, new: str, *, from_end: bool = False) -> int:

@@ -9,7 +9,7 @@ CONTEXT = 3
 _MOST_COMPARED = 1_000_000  # old times new lines of one change; beyond, it is shown as one block
 
 
-class Span(msgspec.Struct, frozen=True, order=True):
+class EditSpan(msgspec.Struct, frozen=True, order=True):
     """Characters ``start`` to ``end`` of the plain text, to be replaced by ``new``; ``number`` is the edit's."""
 
     start: int
@@ -18,7 +18,7 @@ class Span(msgspec.Struct, frozen=True, order=True):
     new: str
 
 
-class Change(msgspec.Struct, frozen=True):
+class LineChange(msgspec.Struct, frozen=True):
     """Lines ``start`` to ``end`` (from 0, end excluded) of the old text became ``new``."""
 
     start: int
@@ -40,7 +40,7 @@ class Diff(msgspec.Struct, frozen=True):
     hunks: list[Hunk]
 
 
-def diff_of(body: str, spans: list[Span]) -> Diff:
+def diff_of(body: str, spans: list[EditSpan]) -> Diff:
     """The spans are sorted and do not overlap."""
     lines = body.split("\n")
     rows: list[str] = []
@@ -76,7 +76,7 @@ def _header(hunk: Hunk) -> str:
     return f"@@ -{hunk.old_start},{hunk.old_lines} +{hunk.new_start},{hunk.new_lines} @@"
 
 
-def _rows(lines: list[str], changes: list[Change], first: int, last: int) -> list[str]:
+def _rows(lines: list[str], changes: list[LineChange], first: int, last: int) -> list[str]:
     rows: list[str] = []
     position = first
     for change in changes:
@@ -87,9 +87,9 @@ def _rows(lines: list[str], changes: list[Change], first: int, last: int) -> lis
     return rows + [f" {line}" for line in lines[position:last]]
 
 
-def _hunks(changes: list[Change]) -> list[list[Change]]:
+def _hunks(changes: list[LineChange]) -> list[list[LineChange]]:
     """Changes whose contexts touch are shown together."""
-    groups: list[list[Change]] = []
+    groups: list[list[LineChange]] = []
     for change in changes:
         if groups and change.start - groups[-1][-1].end <= 2 * CONTEXT:
             groups[-1].append(change)
@@ -98,10 +98,16 @@ def _hunks(changes: list[Change]) -> list[list[Change]]:
     return groups
 
 
-def _changes(body: str, lines: list[str], spans: list[Span]) -> list[Change]:
-    changes: list[Change] = []
+def _changes(body: str, lines: list[str], spans: list[EditSpan]) -> list[LineChange]:
+    changes: list[LineChange] = []
     line, counted_to = 0, 0
-    for group in _on_shared_lines(body, spans):
+    groups: list[list[EditSpan]] = []
+    for span in spans:
+        if groups and "\n" not in body[groups[-1][-1].end : span.start]:
+            groups[-1].append(span)
+        else:
+            groups.append([span])
+    for group in groups:
         start = body.rfind("\n", 0, group[0].start) + 1
         line += body.count("\n", counted_to, start)
         counted_to = start
@@ -112,18 +118,7 @@ def _changes(body: str, lines: list[str], spans: list[Span]) -> list[Change]:
     return changes
 
 
-def _on_shared_lines(body: str, spans: list[Span]) -> list[list[Span]]:
-    """Spans that touch the same line belong to one change."""
-    groups: list[list[Span]] = []
-    for span in spans:
-        if groups and "\n" not in body[groups[-1][-1].end : span.start]:
-            groups[-1].append(span)
-        else:
-            groups.append([span])
-    return groups
-
-
-def _applied(body: str, spans: list[Span], start: int, end: int) -> str:
+def _applied(body: str, spans: list[EditSpan], start: int, end: int) -> str:
     pieces: list[str] = []
     for span in spans:
         pieces += [body[start : span.start], span.new]
@@ -131,13 +126,13 @@ def _applied(body: str, spans: list[Span], start: int, end: int) -> str:
     return "".join([*pieces, body[start:end]])
 
 
-def _refined(old: list[str], new: list[str], offset: int) -> list[Change]:
+def _refined(old: list[str], new: list[str], offset: int) -> list[LineChange]:
     """The lines that really differ; an edit often quotes unchanged ones to be unique."""
     shortest = min(len(old), len(new))
     before = next((i for i in range(shortest) if old[i] != new[i]), shortest)
     rest = shortest - before
     after = next((i for i in range(rest) if old[-1 - i] != new[-1 - i]), rest)
-    whole = Change(offset + before, offset + len(old) - after, new[before : len(new) - after])
+    whole = LineChange(offset + before, offset + len(old) - after, new[before : len(new) - after])
     old = old[whole.start - offset : whole.end - offset]
     if not old or not whole.new or len(old) * len(whole.new) > _MOST_COMPARED:
         return [whole] if old or whole.new else []
@@ -145,4 +140,6 @@ def _refined(old: list[str], new: list[str], offset: int) -> list[Change]:
 
     offset, new = whole.start, whole.new
     matcher = SequenceMatcher(a=old, b=new, autojunk=False)
-    return [Change(offset + a, offset + b, new[c:d]) for kind, a, b, c, d in matcher.get_opcodes() if kind != "equal"]
+    return [
+        LineChange(offset + a, offset + b, new[c:d]) for kind, a, b, c, d in matcher.get_opcodes() if kind != "equal"
+    ]

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from zot.agent.tools.arguments import Arguments
+from zot.agent.tools.arguments import ToolArguments
 from zot.agent.tools.ignore import regex_of
 from zot.agent.tools.registry import GLOB
 from zot.agent.tools.search import listing, printable, run_search
@@ -25,7 +25,7 @@ class GlobTool(WorkspaceTool):
     spec = GLOB
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
-        arguments = Arguments(self.name, args)
+        arguments = ToolArguments(self.name, args)
         pattern = arguments.filled_text("pattern").removeprefix("./")
         root = self._workspace.resolve(arguments.optional_text("path") or ".")
         self._workspace.check_place(root)

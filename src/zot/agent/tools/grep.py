@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from zot.agent.tools.arguments import Arguments
+from zot.agent.tools.arguments import ToolArguments
 from zot.agent.tools.registry import GREP
-from zot.agent.tools.search import Query, own_search, printable, ripgrep, ripgrep_search, run_search
+from zot.agent.tools.search import SearchQuery, own_search, printable, ripgrep, ripgrep_search, run_search
 from zot.agent.tools.truncate import CappedRows
 from zot.agent.tools.workspace import Workspace, WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
@@ -25,7 +25,7 @@ class GrepTool(WorkspaceTool):
     spec = GREP
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
-        arguments = Arguments(self.name, args)
+        arguments = ToolArguments(self.name, args)
         target = self._workspace.resolve(arguments.optional_text("path") or ".")
         self._workspace.check_place(target)
         root, query = self._query(arguments, target)
@@ -34,14 +34,14 @@ class GrepTool(WorkspaceTool):
         nothing = f"no match for {query.pattern} in {self._workspace.shown(target)}\n"
         return text_result(rows.text() or nothing, details=details)
 
-    def _query(self, arguments: Arguments, target: Path) -> tuple[Path, Query]:
+    def _query(self, arguments: ToolArguments, target: Path) -> tuple[Path, SearchQuery]:
         if not target.exists():
             raise ToolError(f"grep: {self._workspace.shown(target)}: no such file or directory")
         root, file = (target, "") if target.is_dir() else (target.parent, target.name)
         pattern = arguments.text("pattern")
         if not pattern:
             raise arguments.error("'pattern' is required")
-        return root, Query(
+        return root, SearchQuery(
             pattern,
             file,
             arguments.optional_text("glob"),
@@ -49,7 +49,7 @@ class GrepTool(WorkspaceTool):
             min(max(arguments.integer("context"), 0), MAX_CONTEXT),
         )
 
-    async def _search(self, root: Path, query: Query) -> _Rows:
+    async def _search(self, root: Path, query: SearchQuery) -> _Rows:
         """Ripgrep's expressions know neither look-around nor back references; ours do, so they get a second chance."""
         if rg := ripgrep():
             rows = _Rows(self._workspace, root)

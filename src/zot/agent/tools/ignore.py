@@ -24,7 +24,7 @@ _MOMENT_S = 0.2
 _GIT_KINDS = frozenset({".gitignore", ".git/info/exclude"})
 
 
-class Rule(NamedTuple):
+class IgnoreRule(NamedTuple):
     expression: str
     include: bool
     directories_only: bool
@@ -57,9 +57,9 @@ class Rules:
         return self._compiled[expression]
 
 
-def _affordable(lines: list[str]) -> list[Rule]:
+def _affordable(lines: list[str]) -> list[IgnoreRule]:
     """The rules of the first lines, as many as can be read and matched in the time a path may take."""
-    kept: list[Rule] = []
+    kept: list[IgnoreRule] = []
     reading, matching = _LARGEST, _LARGEST_EXPRESSIONS
     for line in lines:
         reading -= len(line) * (1 + line.count("{"))
@@ -73,7 +73,7 @@ def _affordable(lines: list[str]) -> list[Rule]:
     return kept
 
 
-def parse_rule(line: str) -> Rule | None:
+def parse_rule(line: str) -> IgnoreRule | None:
     """One line of an ignore file; None for comments and blanks."""
     line = line.rstrip("\r\n")
     if not line.endswith("\\ "):
@@ -87,7 +87,7 @@ def parse_rule(line: str) -> Rule | None:
     anchored = "/" in line
     pattern = line.removeprefix("/") if anchored else f"**/{line}"
     try:
-        return Rule(regex_of(pattern), include, directories_only)
+        return IgnoreRule(regex_of(pattern), include, directories_only)
     except re.error:
         return None
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from zot.agent.tools.arguments import Arguments
+from zot.agent.tools.arguments import ToolArguments
 from zot.agent.tools.registry import READ
 from zot.agent.tools.truncate import MAX_BYTES, MAX_LINES, whole_characters
 from zot.agent.tools.workspace import WorkspaceTool
@@ -30,7 +30,7 @@ class ReadTool(WorkspaceTool):
     spec = READ
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
-        arguments = Arguments(self.name, args)
+        arguments = ToolArguments(self.name, args)
         path = self._workspace.resolve(arguments.filled_text("path"))
         first, limit = max(arguments.integer("offset"), 1), max(arguments.integer("limit"), 0)
         shown = self._workspace.shown(path)
@@ -66,13 +66,13 @@ class ReadTool(WorkspaceTool):
         return text_result(f"{text}{end}{_notes(first, window)}", details=details)
 
 
-async def _window(fd: int, first: int, limit: int) -> Window:
+async def _window(fd: int, first: int, limit: int) -> ReadWindow:
     if os.fstat(fd).st_size <= _INLINE_BYTES:
         return read_window(fd, first, limit)
     # The thread gets a descriptor of its own: a cancelled call closes ours while the thread may still read.
     own = os.dup(fd)
 
-    def read_and_close() -> Window:
+    def read_and_close() -> ReadWindow:
         try:
             return read_window(own, first, limit)
         finally:
@@ -81,7 +81,7 @@ async def _window(fd: int, first: int, limit: int) -> Window:
     return await asyncio.to_thread(read_and_close)
 
 
-def _notes(first: int, window: Window) -> str:
+def _notes(first: int, window: ReadWindow) -> str:
     total = f"{window.total_lines}{'' if window.counted_all else ' or more'}"
     if not window.total_lines:
         return "[the file is empty]\n"
@@ -99,7 +99,7 @@ def _notes(first: int, window: Window) -> str:
     return "".join(f"{note}\n" for note in notes)
 
 
-class Window(msgspec.Struct, frozen=True):
+class ReadWindow(msgspec.Struct, frozen=True):
     """Some consecutive lines: ``lines`` of them in ``data``, the last one perhaps in part, of ``total_lines``."""
 
     data: bytes
@@ -111,7 +111,7 @@ class Window(msgspec.Struct, frozen=True):
     counted_all: bool = True
 
 
-def read_window(fd: int, first: int, limit: int) -> Window:
+def read_window(fd: int, first: int, limit: int) -> ReadWindow:
     """Lines ``first`` (from 1) onwards, at most ``limit`` of them when it is positive, within the caps."""
     os.lseek(fd, 0, os.SEEK_SET)
     collector = _Collector(first)
@@ -153,7 +153,7 @@ class _Collector:
         self._to_skip = 0
         return position
 
-    def window(self, limit: int, *, counted_all: bool) -> Window:
+    def window(self, limit: int, *, counted_all: bool) -> ReadWindow:
         total = self._newlines + (not self._ends_in_newline)
         wanted = min(limit, MAX_LINES) if limit > 0 else MAX_LINES
         kept = bytes(self._kept)
@@ -164,7 +164,7 @@ class _Collector:
             # Whole lines, so that the next offset continues exactly; part of a line only when it alone is too long.
             end = data.rfind(b"\n", 0, MAX_BYTES)
             data = data[: end + 1] if end >= 0 else whole_characters(data[:MAX_BYTES])
-        return Window(
+        return ReadWindow(
             data,
             lines=data.count(b"\n") + (not data.endswith(b"\n") if data else 0),
             total_lines=total,

@@ -25,15 +25,15 @@ SWARM = "swarm"  # stands for all of these in --tools and in the settings
 SWARM_NAMES = ("swarm_spawn", "agent_wait", "agent_send", "agent_stop", "agent_list")
 
 
-class Limits(msgspec.Struct, frozen=True):
+class BashLimits(msgspec.Struct, frozen=True):
     """How long a command may take, where a user may say so."""
 
     bash_timeout_s: int = 120
     bash_max_timeout_s: int = 600
 
 
-def bash_limits(values: Values) -> Limits:
-    return Limits(int(values.bash_timeout_s), int(values.bash_timeout_max_s))
+def bash_limits(values: Values) -> BashLimits:
+    return BashLimits(int(values.bash_timeout_s), int(values.bash_timeout_max_s))
 
 
 class LazyTool:
@@ -62,15 +62,15 @@ class LazyTool:
 
 
 def builtin_tools(
-    workspace: Workspace, *, names: Collection[str] | None = None, limits: Limits | None = None
+    workspace: Workspace, *, names: Collection[str] | None = None, limits: BashLimits | None = None
 ) -> list[Tool]:
     """The tools named, in their fixed order; None means the default set. Other names are passed over here."""
     chosen = DEFAULT_TOOLS if names is None else names
-    offers = offered_tools(workspace, limits or Limits())
+    offers = offered_tools(workspace, limits or BashLimits())
     return [LazyTool(name, *offers[name]) for name in ALL_TOOLS if name in chosen]
 
 
-def offered_tools(workspace: Workspace, limits: Limits) -> dict[str, tuple[Spec, Callable[[], Tool]]]:
+def offered_tools(workspace: Workspace, limits: BashLimits) -> dict[str, tuple[Spec, Callable[[], Tool]]]:
     """Of each tool what a model is told, and how it is made."""
 
     def code(name: str, *more: object) -> Callable[[], Tool]:
@@ -201,7 +201,7 @@ GREP = Spec(
 )
 
 
-def bash_spec(shell: str, limits: Limits) -> Spec:
+def bash_spec(shell: str, limits: BashLimits) -> Spec:
     """The shell is named, because commands written for one may fail in another."""
     return Spec(
         f"Run a shell command ({os.path.basename(shell)}) in the working directory and return its "

@@ -25,7 +25,7 @@ _WORKER = "import sys; sys.path.insert(0, sys.argv[1]); from zot.agent.tools.sea
 _PACKAGES = Path(zot.__file__).parents[1]
 
 
-class Query(msgspec.Struct, frozen=True):
+class SearchQuery(msgspec.Struct, frozen=True):
     """What grep looks for; ``file`` limits it to one file of the root."""
 
     pattern: str
@@ -46,7 +46,7 @@ def listing(*, ignored_too: bool = False) -> list[str]:
     return _worker("files", ".", *(["*"] if ignored_too else []))
 
 
-def ripgrep_search(rg: str, query: Query) -> list[str]:
+def ripgrep_search(rg: str, query: SearchQuery) -> list[str]:
     only = [] if query.glob in _ANYTHING else ["--glob", query.glob]
     case = ["--ignore-case"] if query.ignore_case else ["--case-sensitive"]
     rows = ["--line-number", "--with-filename", "--no-heading", "--color", "never", "--crlf", "--sort", "path"]
@@ -54,7 +54,7 @@ def ripgrep_search(rg: str, query: Query) -> list[str]:
     return [rg, *_RIPGREP, *rows, *case, *context, *only, *_NO_GIT, "-e", query.pattern, "--", f"./{query.file}"]
 
 
-def own_search(query: Query) -> list[str]:
+def own_search(query: SearchQuery) -> list[str]:
     only = "" if query.glob in _ANYTHING else query.glob
     case = "1" if query.ignore_case else ""
     return _worker("grep", ".", query.file, query.pattern, only, case, str(query.context))

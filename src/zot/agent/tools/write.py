@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from zot.agent.tools.arguments import Arguments
-from zot.agent.tools.edit_diff import Span, diff_of, hunks_text
+from zot.agent.tools.arguments import ToolArguments
+from zot.agent.tools.edit_diff import EditSpan, diff_of, hunks_text
 from zot.agent.tools.registry import WRITE
 from zot.agent.tools.workspace import WorkspaceTool, reason_of
 from zot.core.tool import ToolContext, ToolResult, text_result
@@ -21,7 +21,7 @@ class WriteTool(WorkspaceTool):
     spec = WRITE
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
-        arguments = Arguments(self.name, args)
+        arguments = ToolArguments(self.name, args)
         path = self._workspace.resolve(arguments.filled_text("path"))
         shown = self._workspace.shown(path)
         content = arguments.text("content")
@@ -63,7 +63,7 @@ def changes_between(before: bytes, content: str) -> str | None:
     new = content.removeprefix("\ufeff").replace("\r\n", "\n")
     if old.endswith("\n") and new.endswith("\n"):
         old, new = old[:-1], new[:-1]
-    return hunks_text(diff_of(old, [Span(0, len(old), 1, new)])) if old != new else None
+    return hunks_text(diff_of(old, [EditSpan(0, len(old), 1, new)])) if old != new else None
 
 
 def _counted(number: int, noun: str) -> str:

@@ -18,7 +18,7 @@ from zot import __version__
 from zot.agent.context_files import ContextFile
 from zot.agent.snapshot import Present
 from zot.agent.system_prompt import SystemPrompt
-from zot.agent.tools.registry import ALL_TOOLS, Limits, bash_spec, builtin_tools, offered_tools
+from zot.agent.tools.registry import ALL_TOOLS, BashLimits, bash_spec, builtin_tools, offered_tools
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent
 from zot.core.event_bus import Readers
@@ -276,7 +276,7 @@ def made_tools(
 ) -> list[Tool]:
     """A stand-in for each tool that is not in an extension's process."""
     shell = setup.get("bash", dict[str, Any])
-    limits = msgspec.convert(shell["limits"], Limits)
+    limits = msgspec.convert(shell["limits"], BashLimits)
     real = {} if live is None else {tool.name: tool for tool in builtin_tools(live, names=ALL_TOOLS, limits=limits)}
     specs = {name: spec for name, (spec, _) in offered_tools(Workspace(Path("/")), limits).items()}
     specs["bash"] = bash_spec(str(shell["shell"]), limits)

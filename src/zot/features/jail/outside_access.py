@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
 
-from zot.agent.tools.registry import LazyTool, Limits, offered_tools
+from zot.agent.tools.registry import BashLimits, LazyTool, offered_tools
 from zot.agent.tools.workspace import Jailed, Workspace
 from zot.core.tool import ToolContext, ToolResult
 from zot.features.questions import Question, QuestionQueue
@@ -133,7 +133,7 @@ class OfferingTool(LazyTool):
     """A built-in tool whose failure in the jail is offered to a person. Calls side by side do not share what one of
     them was allowed once: it runs in a workspace of its own."""
 
-    def __init__(self, name: str, workspace: Workspace, limits: Limits, outside: OutsideAccess) -> None:
+    def __init__(self, name: str, workspace: Workspace, limits: BashLimits, outside: OutsideAccess) -> None:
         super().__init__(name, *offered_tools(workspace, limits)[name])
         self._workspace = workspace
         self._limits = limits

@@ -131,7 +131,17 @@ class Natures:
             case "read" | "grep":
                 return Nature("look" if self._is_inside(args.get("path") or ".") else "look elsewhere")
             case "glob":
-                return self._globbing(args)
+                pattern, path = args.get("pattern"), args.get("path") or "."
+                if (
+                    not (isinstance(pattern, str) and isinstance(path, str))
+                    or pattern.startswith("~")
+                    or ".." in pattern
+                ):
+                    return Nature("look elsewhere")
+                named = takewhile(lambda part: not _WILD & set(part), pattern.split("/")[:-1])
+                place = os.path.join("/", *named) if pattern.startswith("/") else os.path.join(path, *named)
+                inside = self._is_inside(path) and self._is_inside(place)
+                return Nature("look" if inside else "look elsewhere")
             case "skill" | "agent_wait" | "agent_list":
                 return Nature("look")
             case "write" | "edit":
@@ -154,16 +164,6 @@ class Natures:
                 return Nature("act", words=words, prefix=prefix_of(words))
             case _:
                 return Nature()
-
-    def _globbing(self, args: dict[str, Any]) -> Nature:
-        """A pattern may name directories, too: the search begins in them."""
-        pattern, path = args.get("pattern"), args.get("path") or "."
-        if not (isinstance(pattern, str) and isinstance(path, str)) or pattern.startswith("~") or ".." in pattern:
-            return Nature("look elsewhere")
-        named = takewhile(lambda part: not _WILD & set(part), pattern.split("/")[:-1])
-        place = os.path.join("/", *named) if pattern.startswith("/") else os.path.join(path, *named)
-        inside = self._is_inside(path) and self._is_inside(place)
-        return Nature("look" if inside else "look elsewhere")
 
     def _is_inside(self, path: object) -> bool:
         real = self._real(path)

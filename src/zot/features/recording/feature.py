@@ -16,7 +16,7 @@ from zot.agent.conversation import Conversation
 from zot.agent.feature import Feature
 from zot.agent.services import Services
 from zot.agent.system_prompt import SystemPrompt
-from zot.agent.tools.registry import Limits
+from zot.agent.tools.registry import BashLimits
 from zot.core.state import Boundary
 from zot.features.lookup import extension_host
 from zot.features.recording.frame_trace import TraceFile
@@ -102,7 +102,7 @@ def _setup(conversation: Conversation, boundary: RecordingBoundary) -> dict[str,
     services, host, gate = conversation.services, extension_host(conversation), conversation.gate
     agent, system = boundary.agent, boundary.agent.system
     values = services.settings.values
-    limits = Limits(int(values.bash_timeout_s), int(values.bash_timeout_max_s))
+    limits = BashLimits(int(values.bash_timeout_s), int(values.bash_timeout_max_s))
     setup: dict[str, Any] = {
         "provider": conversation.resolved.provider.id,
         "state": boundary.begin(),

@@ -67,7 +67,17 @@ class Recorder:
         self._requests += 1
         before = self._before.get(agent.number)
         self._before[agent.number] = request
-        shared = _shared(before, request)
+        if before is None:
+            shared = 0
+        else:
+            earlier, later = before.messages, request.messages
+            if later[: len(earlier)] == earlier:
+                shared = len(earlier)
+            else:
+                shorter = min(len(earlier), len(later))
+                shared = next(
+                    (n for n in range(shorter) if earlier[n] is not later[n] and earlier[n] != later[n]), shorter
+                )
         fields: dict[str, Any] = {"n": self._requests, "shared": shared, "messages": request.messages[shared:]}
         old, new = None if before is None else _beside_messages(before), _beside_messages(request)
         if old is None:
@@ -178,15 +188,3 @@ _DECIDED_BEFORE = frozenset({TurnStart, ConfirmationRequested, PermissionDecided
 _BESIDE_MESSAGES = tuple(name for name in Request.__struct_fields__ if name != "messages")
 _beside_messages = attrgetter(*_BESIDE_MESSAGES)
 _FRAME = ("extension", "direction", "frame", "text", "latency", "pending")
-
-
-def _shared(before: Request | None, request: Request) -> int:
-    """How many messages both begin with: nearly always all of those before, which takes one comparison of the same
-    objects."""
-    if before is None:
-        return 0
-    old, new = before.messages, request.messages
-    if new[: len(old)] == old:
-        return len(old)
-    shorter = min(len(old), len(new))
-    return next((n for n in range(shorter) if old[n] is not new[n] and old[n] != new[n]), shorter)

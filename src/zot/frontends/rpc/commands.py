@@ -16,7 +16,7 @@ from zot.errors import AgentBusy, UsageError
 from zot.features.conversation_state import conversation_state
 from zot.features.lookup import budget, extension_host, mcp_host
 from zot.frontends.pending_questions import ClientPermissions, PendingQuestions
-from zot.frontends.prompt_queue import Work, WorkQueue
+from zot.frontends.prompt_queue import QueuedWork, WorkQueue
 from zot.frontends.rpc.extension_ui import ExtensionCommands, RpcSurface
 from zot.frontends.rpc.writer import Reply, answer
 from zot.wire import rpc_frames as wire
@@ -174,12 +174,12 @@ class RpcCommands:
     def _prompt(self, command: wire.Prompt, reply: Reply) -> Any:
         images = image_blocks(command)
         self._permissions.mention()
-        self._queue.submit(Work(lambda: reply(_STARTED), command.message, images))
+        self._queue.submit(QueuedWork(lambda: reply(_STARTED), command.message, images))
         return LATER
 
     def _compact(self, command: wire.Compact, reply: Reply) -> Any:
         record_op(self._conversation, command)
-        self._queue.submit(Work(lambda: reply(_STARTED), command.focus, compact=True))
+        self._queue.submit(QueuedWork(lambda: reply(_STARTED), command.focus, compact=True))
         return LATER
 
     # --- what became of files
@@ -198,7 +198,7 @@ class RpcCommands:
         async def go_back() -> None:
             await answer(self._conversation.submit(command), reply)
 
-        self._queue.submit(Work(lambda: None, errand=go_back))
+        self._queue.submit(QueuedWork(lambda: None, errand=go_back))
         return LATER
 
     # --- commands of extensions and prompt templates, for a client that announced the capability
@@ -224,7 +224,7 @@ class RpcCommands:
         name = command.name.removeprefix("/")
         text = f"/{name} {command.args}".rstrip()
         if not (self._extensions and self._extensions.has(name)) and is_template(self._conversation, text):
-            self._queue.submit(Work(lambda: reply(wire.CommandRun(action="prompt", started=True)), text))
+            self._queue.submit(QueuedWork(lambda: reply(wire.CommandRun(action="prompt", started=True)), text))
             return LATER
         if self._extensions is None:
             raise UsageError(f"unknown command /{name}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, assert_never
 from zot.errors import UsageError
 from zot.features.extensions.ui import SilentSurface
 from zot.frontends.console import say
-from zot.frontends.prompt_queue import MOST_WAITING, Work, WorkQueue
+from zot.frontends.prompt_queue import MOST_WAITING, QueuedWork, WorkQueue
 from zot.frontends.rpc.writer import Reply, Writer
 from zot.system.background_tasks import BackgroundTasks
 from zot.wire import rpc_frames as wire
@@ -117,7 +117,7 @@ class ExtensionCommands:
     def stop(self) -> None:
         self._running.cancel()
 
-    def _submit(self, work: Work, reply: Reply) -> None:
+    def _submit(self, work: QueuedWork, reply: Reply) -> None:
         try:
             self._queue.submit(work)
         except UsageError as error:
@@ -140,10 +140,10 @@ class ExtensionCommands:
             case FailedCommand(error):
                 reply.fail(error)
             case PromptAnswer(_, text):
-                self._submit(Work(lambda: reply(wire.CommandRun(action="prompt", started=True)), text), reply)
+                self._submit(QueuedWork(lambda: reply(wire.CommandRun(action="prompt", started=True)), text), reply)
             case ToolPrompt(_, text, first_call):
                 started = wire.CommandRun(action="tool_prompt", started=True)
-                self._submit(Work(lambda: reply(started), text, first_call=first_call), reply)
+                self._submit(QueuedWork(lambda: reply(started), text, first_call=first_call), reply)
             case Insert(_, text):
                 reply(wire.CommandRun(action="insert", insert=text))
             case Display(extension, text):

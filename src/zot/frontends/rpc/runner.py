@@ -17,7 +17,7 @@ from zot.frontends.prompt_queue import WorkQueue
 from zot.frontends.rpc.commands import RpcCommands
 from zot.frontends.rpc.early_ping import EarlyDoor
 from zot.frontends.rpc.extension_ui import RpcSurface
-from zot.frontends.rpc.server import Server
+from zot.frontends.rpc.server import RpcServer
 from zot.frontends.rpc.writer import Backpressure, Writer
 from zot.system.process_setup import wake
 
@@ -76,7 +76,7 @@ async def _serve(config: RunConfig, door: EarlyDoor, writer: Writer, stopped: _S
             servers.on_state(writer.tell)
         permissions = ClientPermissions(conversation.gate, config.permission_limit)
         commands = RpcCommands(conversation, queue, questions, permissions, announced, surface, tasks, writer)
-        server = Server(
+        server = RpcServer(
             writer=writer,
             queue=queue,
             commands=commands,
@@ -97,12 +97,12 @@ class _Stopped:
     def __init__(self, beginning: asyncio.Task[int]) -> None:
         self.code = 0
         self._beginning = beginning
-        self._server: Server | None = None
+        self._server: RpcServer | None = None
         asyncio.get_running_loop().set_exception_handler(_report)
         self._guard = LoopGuard(self._stop, end_at_once)
         self.close = self._guard.close
 
-    def watch(self, server: Server) -> None:
+    def watch(self, server: RpcServer) -> None:
         self._server = server
 
     def _stop(self, code: int) -> None:

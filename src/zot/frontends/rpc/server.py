@@ -21,7 +21,7 @@ _READ = 64 * 1024
 _TOO_LONG = f"a line longer than {wire.MAX_LINE // 1024**2} MiB"
 
 
-class Server:
+class RpcServer:
     """``run`` returns the exit code when everything is said and done."""
 
     def __init__(

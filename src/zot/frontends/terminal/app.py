@@ -20,7 +20,7 @@ from zot.frontends.terminal.dialogs.dialog import CONFIRM, Dialogs
 from zot.frontends.terminal.editor.editor import Editor, Submitted
 from zot.frontends.terminal.editor.editor_host import TerminalSurroundings
 from zot.frontends.terminal.extension_ui import InteractiveSurface, NoOwner, Panels, Typing
-from zot.frontends.terminal.keymap import Actions, CustomKeys, Keyboard, Keymap
+from zot.frontends.terminal.keymap import CustomKeys, KeyActions, Keyboard, Keymap
 from zot.frontends.terminal.layout import Hints, Layout
 from zot.frontends.terminal.screen.activity import Activity
 from zot.frontends.terminal.screen.notice_area import Asides, Notes
@@ -99,7 +99,7 @@ class App:
             self._asides,
             self._transcript,
             self.turns,
-            Actions(self._commands.run, self.leave, self.quit, self.looks.replied),
+            KeyActions(self._commands.run, self.leave, self.quit, self.looks.replied),
         )
         self.keyboard = Keyboard(terminal, self._keymap.press, self.screen.key_typed)
         self._around = self._editor.around = TerminalSurroundings(

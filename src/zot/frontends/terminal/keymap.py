@@ -80,7 +80,7 @@ class Keyboard:
             self._typed()
 
 
-class Actions(NamedTuple):
+class KeyActions(NamedTuple):
     """What a key may do beyond the editor. ``leave`` asks nothing, ``quit`` may; ``replied`` gets what the terminal
     says about itself."""
 
@@ -102,7 +102,7 @@ class Keymap:
         asides: Asides,
         transcript: Transcript,
         turns: Speaking,
-        actions: Actions,
+        actions: KeyActions,
     ) -> None:
         self._desk = desk
         self._dialogs = dialogs
@@ -221,22 +221,24 @@ class Keymap:
         self._desk.suspend()
 
 
-class Binding(msgspec.Struct, frozen=True):
+class KeyBinding(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
     help: str
     run: Callable[[Keymap], None]
 
 
-BINDINGS: tuple[Binding, ...] = (
-    Binding(("esc",), "close a popup, help or notes; cancel the turn; clear the editor; twice: rewind", Keymap.escape),
-    Binding(("ctrl+c",), "clear the editor; twice: quit", Keymap.interrupt),
-    Binding(("ctrl+d",), "quit when idle with an empty editor", Keymap.end_of_input),
-    Binding(("ctrl+s",), "steer: send what is typed into the running turn", Keymap.steer),
-    Binding(("alt+up",), "take the newest queued prompt back into the editor", Keymap.take_back),
-    Binding(("ctrl+o",), "show long results in full, and fold them again", Keymap.expand),
-    Binding(("shift+tab",), "switch what runs unasked: ask, accept edits, plan, everything", Keymap.switch),
-    Binding(("ctrl+l",), "redraw the bottom of the screen", Keymap.repaint),
-    Binding(("ctrl+z",), "suspend zot", Keymap.suspend),
+BINDINGS: tuple[KeyBinding, ...] = (
+    KeyBinding(
+        ("esc",), "close a popup, help or notes; cancel the turn; clear the editor; twice: rewind", Keymap.escape
+    ),
+    KeyBinding(("ctrl+c",), "clear the editor; twice: quit", Keymap.interrupt),
+    KeyBinding(("ctrl+d",), "quit when idle with an empty editor", Keymap.end_of_input),
+    KeyBinding(("ctrl+s",), "steer: send what is typed into the running turn", Keymap.steer),
+    KeyBinding(("alt+up",), "take the newest queued prompt back into the editor", Keymap.take_back),
+    KeyBinding(("ctrl+o",), "show long results in full, and fold them again", Keymap.expand),
+    KeyBinding(("shift+tab",), "switch what runs unasked: ask, accept edits, plan, everything", Keymap.switch),
+    KeyBinding(("ctrl+l",), "redraw the bottom of the screen", Keymap.repaint),
+    KeyBinding(("ctrl+z",), "suspend zot", Keymap.suspend),
 )
 
 _BY_KEY = {name: binding for binding in BINDINGS for name in binding.keys}

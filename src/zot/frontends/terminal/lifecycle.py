@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,7 +18,6 @@ from zot.tui.terminal import Terminal
 if TYPE_CHECKING:
     from zot.frontends.terminal.app import App
     from zot.frontends.terminal.options import TerminalOptions
-    from zot.provider.messages import Message
 
 _WARM_UP_S = 0.3
 
@@ -123,7 +121,11 @@ async def _live(app: App, options: TerminalOptions, guard: LoopGuard) -> str:
     async with build(config, front_end) as conversation:
         await app.looks.answered()
         guard.watch_keys(lambda: app.keyboard.reads, app.keyboard.take)
-        await _ready_to_show(conversation.messages)
+        if conversation.messages:
+            from zot.frontends.terminal.screen.resumed_transcript import coloured
+
+            if coloured(conversation.messages):  # import the highlighter now, while keys are still read
+                await asyncio.to_thread(warm_up)
         app.arrive(conversation)
         app.desk.spawn(_warm_up())
         wake()
@@ -139,16 +141,6 @@ def _import_build(app: App) -> tuple[Any, Any]:
     from zot.agent.config import FrontEnd
 
     return build, FrontEnd(reader=app.hear, surface=app.surface, may_log_in=True, offers_to_go_on=True, switches=True)
-
-
-async def _ready_to_show(messages: Sequence[Message]) -> None:
-    """A resumed conversation with code needs the highlighter now: import it while keys are still heard."""
-    if not messages:
-        return
-    from zot.frontends.terminal.screen.resumed_transcript import coloured
-
-    if coloured(messages):
-        await asyncio.to_thread(warm_up)
 
 
 async def _warm_up() -> None:

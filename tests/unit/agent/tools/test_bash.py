@@ -16,7 +16,7 @@ from tests.unit.agent.tools.conftest import Run, text_of
 from tests.unit.system.living import gone_within, is_alive
 from zot.agent.tools.bash import BashTool, duration
 from zot.agent.tools.bash_output import PROGRESS_BYTES
-from zot.agent.tools.registry import Limits
+from zot.agent.tools.registry import BashLimits
 from zot.agent.tools.workspace import Workspace
 from zot.core.tool import Tool, ToolContext
 from zot.errors import ToolError
@@ -28,7 +28,7 @@ from zot.system.processes import background
 def bash(workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> BashTool:
     (tmp_path / "spool").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "spool"))
-    return BashTool(workspace, Limits())
+    return BashTool(workspace, BashLimits())
 
 
 def without_time(text: str) -> str:
@@ -101,7 +101,7 @@ async def test_a_blank_command_is_an_error(bash: Tool, run: Run, command: str) -
 
 async def test_a_vanished_working_directory_is_an_error_that_names_it(run: Run, tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="gone"):
-        await run(BashTool(Workspace(tmp_path / "gone"), Limits()), command="true")
+        await run(BashTool(Workspace(tmp_path / "gone"), BashLimits()), command="true")
 
 
 async def test_a_command_with_a_nul_is_an_error(bash: Tool, run: Run) -> None:
@@ -129,7 +129,7 @@ async def test_a_background_child_does_not_escape_the_timeout(bash: Tool, run: R
 
 
 def test_timeouts_have_a_default_and_a_maximum(workspace: Workspace) -> None:
-    tool = BashTool(workspace, Limits(bash_timeout_s=20, bash_max_timeout_s=50))
+    tool = BashTool(workspace, BashLimits(bash_timeout_s=20, bash_max_timeout_s=50))
     asked = {seconds: tool._timeout(seconds) for seconds in (-1, 0, 5, 50, 51)}  # pyright: ignore[reportPrivateUsage]
     assert asked == {-1: 20, 0: 20, 5: 5, 50: 50, 51: 50}
 
@@ -273,7 +273,7 @@ async def test_credentials_are_not_inherited(run: Run, tmp_path: Path, monkeypat
         monkeypatch.setenv(name, "v")
     keys = {"ANTHROPIC_API_KEY", "OPENAI_API_KEY"}
     workspace = Workspace(tmp_path, credentials=keys, passthrough=["OPENAI_API_KEY"])
-    text = text_of(await run(BashTool(workspace, Limits()), command="env"))
+    text = text_of(await run(BashTool(workspace, BashLimits()), command="env"))
     names = {line.partition("=")[0] for line in text.splitlines()}
     assert {"HARMLESS", "OPENAI_API_KEY"} <= names
     assert not names & {"ANTHROPIC_API_KEY", "ZOTCORE_RPC_TOKEN", "TELEGRAM_BOT_TOKEN"}

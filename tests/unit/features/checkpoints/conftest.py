@@ -12,7 +12,7 @@ import pytest
 
 from zot.agent.tools.bash import BashTool
 from zot.agent.tools.edit import EditTool
-from zot.agent.tools.registry import Limits
+from zot.agent.tools.registry import BashLimits
 from zot.agent.tools.workspace import Workspace
 from zot.agent.tools.write import WriteTool
 from zot.core.session.session import Session
@@ -62,7 +62,7 @@ class Project:
         return await self._run(EditTool(self.workspace), path=path, edits=[{"oldText": old, "newText": new}])
 
     async def bash(self, command: str) -> ToolResult:
-        return await self._run(BashTool(self.workspace, Limits()), command=command)
+        return await self._run(BashTool(self.workspace, BashLimits()), command=command)
 
     async def _run(self, tool: Any, **arguments: Any) -> ToolResult:
         return await tool.execute(arguments, ToolContext(ToolCallBlock("1", tool.name), self.progress))

@@ -19,7 +19,6 @@ from zot.frontends.terminal.extension_ui import disarmed
 from zot.tui.sanitize import one_line
 
 if TYPE_CHECKING:
-    from zot.features.extensions.commands import CommandAnswer
     from zot.features.templates.discovery import Template
     from zot.frontends.terminal.commands.command_context import CommandContext, EarlyContext
     from zot.frontends.terminal.editor.editor import Editor
@@ -89,7 +88,30 @@ class CommandRunner:
         context = await self._context(typed=True)
         from zot.features.extensions.feature import run_extension_command
 
-        _heed(context, await run_extension_command(context.conversation, name, arguments))
+        answer = await run_extension_command(context.conversation, name, arguments)
+        from zot.features.extensions import commands
+
+        match answer:
+            case commands.FailedCommand(error):
+                raise ZotError(error)
+            case commands.PromptAnswer(_, text):
+                context.turns.submit(disarmed(text))
+            case commands.ToolPrompt(extension, text, first_call):
+                if context.turns.busy:
+                    raise ZotError(f"{extension}: wait until the turn is over, then try again")
+                context.turns.submit(disarmed(text), first_call=first_call)
+            case commands.Insert(_, text):
+                cursor = context.editor.buffer.cursor
+                context.editor.insert(text if cursor.line or cursor.column else disarmed(text))
+                context.desk.redraw()
+            case commands.Display(extension, text):
+                context.surface.notify(extension, "info", text)
+            case commands.PanelAnswer(extension, panel):
+                context.surface.open_panel(extension, panel)
+            case commands.Noop():
+                pass
+            case _:
+                assert_never(answer)
 
     async def _context(self, typed: bool) -> CommandContext:
         context = await asyncio.shield(self._arrived)
@@ -166,30 +188,3 @@ class CommandRunner:
         """What a command's module offers for its arguments: ``complete(context, typed)``, if it has one."""
         offer = getattr(import_module(command.module), "complete", None)
         return offer(self._arrived.result(), typed) if offer is not None and self._arrived.done() else ()
-
-
-def _heed(context: CommandContext, answer: CommandAnswer) -> None:
-    """Do on the screen what an extension's command answered."""
-    from zot.features.extensions import commands
-
-    match answer:
-        case commands.FailedCommand(error):
-            raise ZotError(error)
-        case commands.PromptAnswer(_, text):
-            context.turns.submit(disarmed(text))
-        case commands.ToolPrompt(extension, text, first_call):
-            if context.turns.busy:
-                raise ZotError(f"{extension}: wait until the turn is over, then try again")
-            context.turns.submit(disarmed(text), first_call=first_call)
-        case commands.Insert(_, text):
-            cursor = context.editor.buffer.cursor
-            context.editor.insert(text if cursor.line or cursor.column else disarmed(text))
-            context.desk.redraw()
-        case commands.Display(extension, text):
-            context.surface.notify(extension, "info", text)
-        case commands.PanelAnswer(extension, panel):
-            context.surface.open_panel(extension, panel)
-        case commands.Noop():
-            pass
-        case _:
-            assert_never(answer)

@@ -18,7 +18,12 @@ async def run(context: CommandContext, arguments: str) -> None:
     """``/logout``, ``/logout all``, ``/logout PROVIDER`` or ``/logout PROVIDER ACCOUNT``."""
     stored = _stored(context.conversation)
     target = " ".join(arguments.split()).lower()
-    _check(stored, target, arguments)
+    known = dict.fromkeys((*(_name(login) for login in stored), *(login.provider for login in stored)))
+    known |= dict.fromkeys(("anthropic", "openai", "kimi", "all"))
+    if target and target not in (name.lower() for name in known):
+        near = nearest(target, known)
+        hint = f"did you mean {near}? " if near else ""
+        raise UsageError(f"/logout {arguments}: {hint}expected one of {', '.join(known)}")
     if not stored:
         context.status.ok("nothing is stored, so there is nothing to log out of")
         return
@@ -55,16 +60,6 @@ def _stored(conversation: Conversation) -> list[LoginRow]:
 
 def _name(login: LoginRow) -> str:
     return login.provider if login.account == "default" else f"{login.provider} {login.account}"
-
-
-def _check(stored: list[LoginRow], target: str, typed: str) -> None:
-    known = dict.fromkeys((*(_name(login) for login in stored), *(login.provider for login in stored)))
-    known |= dict.fromkeys(("anthropic", "openai", "kimi", "all"))
-    if not target or target in (name.lower() for name in known):
-        return
-    meant = nearest(target, known)
-    hint = f"did you mean {meant}? " if meant else ""
-    raise UsageError(f"/logout {typed}: {hint}expected one of {', '.join(known)}")
 
 
 async def _forget(context: CommandContext, logins: list[LoginRow]) -> None:

@@ -23,14 +23,14 @@ def run(context: CommandContext, command: str, *, told: bool = True) -> None:
 
 async def _work(context: CommandContext, command: str, told: bool) -> None:
     from zot.agent.tools.bash import BashTool
-    from zot.agent.tools.registry import Limits
+    from zot.agent.tools.registry import BashLimits
     from zot.core import events
 
     conversation, hear = context.conversation, context.transcript.hear
     arguments = {"command": command}
     call = ToolCallBlock(f"{BY_HAND}{next(_numbers)}", "bash").with_args(arguments)
     hear(events.ToolCall(call))
-    tool = BashTool(conversation.workspace, Limits(_A_DAY_S, _A_DAY_S))
+    tool = BashTool(conversation.workspace, BashLimits(_A_DAY_S, _A_DAY_S))
     tool_context = ToolContext(call, lambda text: hear(events.ToolProgress(call.id, text)))
     result = text_result(f"$ {command}\n[cancelled by the user]", is_error=True)
     try:

@@ -36,7 +36,7 @@ async def _list(context: CommandContext, rest: str) -> None:
     """``--all``: those of other conversations, too."""
     if rest not in ("", "--all", "-a"):
         raise UsageError(f"/swarm list takes nothing behind it; /swarm new list {rest[:40]} starts a worker")
-    from zot.frontends.terminal.swarm.dashboard import SwarmList
+    from zot.frontends.terminal.swarm.dashboard import SwarmDashboard
 
     workers = context.swarm
     workers.everyone = bool(rest)
@@ -45,7 +45,7 @@ async def _list(context: CommandContext, rest: str) -> None:
     workers.shown = True
     chosen = ""
     try:
-        while (act := await context.dialogs.ask(SwarmList(workers, context.status, chosen))) is not None:
+        while (act := await context.dialogs.ask(SwarmDashboard(workers, context.status, chosen))) is not None:
             chosen = act.worker
             await _tried(context, _act(context, act))
     finally:

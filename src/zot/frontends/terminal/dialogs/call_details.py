@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from zot.agent.tools.edit_diff import CONTEXT, Diff, Span, diff_of
+from zot.agent.tools.edit_diff import CONTEXT, Diff, EditSpan, diff_of
 from zot.errors import ToolError
 from zot.system.safe_open import TooLarge, read_whole
 from zot.system.visible_text import MARK, TAB, has_hidden, spelled_lines
@@ -225,7 +225,7 @@ def _compared(old: str, new: str) -> Diff:
     if old.endswith("\n") and new.endswith("\n"):
         old, new = old[:-1], new[:-1]
     old, new = "\n".join(spelled_lines(old)), "\n".join(spelled_lines(new))
-    return diff_of(old, [Span(0, len(old), 1, new)])
+    return diff_of(old, [EditSpan(0, len(old), 1, new)])
 
 
 def _rest(fields: dict[str, Any], told: tuple[str, ...], painter: Painter, width: int) -> list[str]:

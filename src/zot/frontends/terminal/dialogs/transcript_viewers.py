@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from zot.core.session.turn_history import PromptTurn
 from zot.frontends.terminal.dialogs.dialog import Dialog, titled_rule
 from zot.frontends.terminal.dialogs.text_dialogs import Pages
-from zot.frontends.terminal.screen.resumed_transcript import Page, grouped, message_blocks
+from zot.frontends.terminal.screen.resumed_transcript import RenderSettings, grouped, message_blocks
 from zot.provider.messages import Message
 from zot.tui.keys import Key
 from zot.tui.live_region import SettledBlocks
@@ -29,7 +29,11 @@ class TurnViewer(Dialog[bool]):
     fullscreen = True
 
     def __init__(
-        self, turns: Sequence[PromptTurn], number: int, page: Callable[[], Page], copy: Callable[[str], object]
+        self,
+        turns: Sequence[PromptTurn],
+        number: int,
+        page: Callable[[], RenderSettings],
+        copy: Callable[[str], object],
     ) -> None:
         super().__init__()
         self._page = page
@@ -138,7 +142,7 @@ class ExpandedViewer(Dialog[bool]):
 
     fullscreen = True
 
-    def __init__(self, messages: Sequence[Message], page: Callable[[], Page]) -> None:
+    def __init__(self, messages: Sequence[Message], page: Callable[[], RenderSettings]) -> None:
         super().__init__()
         self._page = page
         self._messages = messages
@@ -164,7 +168,7 @@ class ExpandedViewer(Dialog[bool]):
             self._pages.top = -1  # at the end
         return self._made[1]
 
-    def _shown(self, page: Page) -> list[str]:
+    def _shown(self, page: RenderSettings) -> list[str]:
         rows = _rendered(self._messages[self._first :], page, expanded=True)
         if not self._first:
             return rows
@@ -185,7 +189,7 @@ class ExpandedViewer(Dialog[bool]):
         return self._pages.key(key)
 
 
-def _rendered(messages: Sequence[Message], page: Page, *, expanded: bool) -> list[str]:
+def _rendered(messages: Sequence[Message], page: RenderSettings, *, expanded: bool) -> list[str]:
     calls = {call.id: call for message in messages for call in message.tool_calls()}
     made = [block for message in messages for block in message_blocks(message, calls, page, expanded=expanded)]
     settled = SettledBlocks()

@@ -30,7 +30,15 @@ async def attach_image(editor: Editor) -> None:
 
 
 async def clipboard_image(environ: Mapping[str, str], child_environment: Mapping[str, str]) -> ImageBlock:
-    commands = _commands(environ)
+    commands: list[list[str]] = []
+    if sys.platform == "darwin":
+        if program := find_program("pngpaste"):
+            commands.append([program, "-"])
+    else:
+        if environ.get("WAYLAND_DISPLAY") and (program := find_program("wl-paste")):
+            commands += [[program, "--no-newline", "--type", kind] for kind in _TYPES]
+        if environ.get("DISPLAY") and (program := find_program("xclip")):
+            commands += [[program, "-selection", "clipboard", "-target", kind, "-out"] for kind in _TYPES]
     if not commands:
         raise ZotError(f"the clipboard cannot be read: install {_wanted(environ)}")
     for command in commands:
@@ -38,20 +46,6 @@ async def clipboard_image(environ: Mapping[str, str], child_environment: Mapping
         if mime := sniff(data):
             return ImageBlock(mime, data)
     raise ZotError("there is no image in the clipboard")
-
-
-def _commands(environ: Mapping[str, str]) -> list[list[str]]:
-    """What to ask, in order; only programs that are installed and have a display to talk to."""
-    commands: list[list[str]] = []
-    if sys.platform == "darwin":
-        if program := find_program("pngpaste"):
-            commands.append([program, "-"])
-        return commands
-    if environ.get("WAYLAND_DISPLAY") and (program := find_program("wl-paste")):
-        commands += [[program, "--no-newline", "--type", kind] for kind in _TYPES]
-    if environ.get("DISPLAY") and (program := find_program("xclip")):
-        commands += [[program, "-selection", "clipboard", "-target", kind, "-out"] for kind in _TYPES]
-    return commands
 
 
 def _wanted(environ: Mapping[str, str]) -> str:

@@ -76,7 +76,7 @@ class Editing:
         return target is not None
 
 
-class Binding(msgspec.Struct, frozen=True):
+class EditBinding(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
     help: str
     run: Callable[[Editing], None]
@@ -119,24 +119,24 @@ def _go(motion: Motion) -> Callable[[Editing], None]:
 
 
 BINDINGS = (
-    Binding(("left", "ctrl+b"), "one character back", _go(to.left)),
-    Binding(("right", "ctrl+f"), "one character forward", _go(to.right)),
-    Binding(("alt+left", "alt+b", "ctrl+left"), "one word back", _go(to.word_left)),
-    Binding(("alt+right", "alt+f", "ctrl+right"), "one word forward", _go(to.word_right)),
-    Binding(("home", "ctrl+a"), "start of the line", _go(to.line_start)),
-    Binding(("end", "ctrl+e"), "end of the line", _go(to.line_end)),
-    Binding(("ctrl+home", "alt+<"), "start of the text", _go(to.text_start)),
-    Binding(("ctrl+end", "alt+>"), "end of the text", _go(to.text_end)),
-    Binding(("backspace", "shift+backspace"), "delete backwards", lambda editing: editing.delete(to.left)),
-    Binding(("delete",), "delete forwards", lambda editing: editing.delete(to.right)),
-    Binding(("ctrl+w", "alt+backspace", "ctrl+backspace"), "cut the word before", kill_word_left),
-    Binding(("alt+d", "ctrl+delete"), "cut the word after", kill_word_right),
-    Binding(("ctrl+u",), "cut to the start of the line", kill_line_start),
-    Binding(("ctrl+k",), "cut to the end of the line", kill_line_end),
-    Binding(("ctrl+y",), "put back what was cut", lambda editing: editing.yank(editing.kills.last)),
-    Binding(("alt+y",), "after ctrl+y: what was cut before that", yank_older),
-    Binding(("ctrl+_", "ctrl+/"), "undo", undo),
-    Binding(("alt+/", "ctrl+shift+z"), "redo", redo),
+    EditBinding(("left", "ctrl+b"), "one character back", _go(to.left)),
+    EditBinding(("right", "ctrl+f"), "one character forward", _go(to.right)),
+    EditBinding(("alt+left", "alt+b", "ctrl+left"), "one word back", _go(to.word_left)),
+    EditBinding(("alt+right", "alt+f", "ctrl+right"), "one word forward", _go(to.word_right)),
+    EditBinding(("home", "ctrl+a"), "start of the line", _go(to.line_start)),
+    EditBinding(("end", "ctrl+e"), "end of the line", _go(to.line_end)),
+    EditBinding(("ctrl+home", "alt+<"), "start of the text", _go(to.text_start)),
+    EditBinding(("ctrl+end", "alt+>"), "end of the text", _go(to.text_end)),
+    EditBinding(("backspace", "shift+backspace"), "delete backwards", lambda editing: editing.delete(to.left)),
+    EditBinding(("delete",), "delete forwards", lambda editing: editing.delete(to.right)),
+    EditBinding(("ctrl+w", "alt+backspace", "ctrl+backspace"), "cut the word before", kill_word_left),
+    EditBinding(("alt+d", "ctrl+delete"), "cut the word after", kill_word_right),
+    EditBinding(("ctrl+u",), "cut to the start of the line", kill_line_start),
+    EditBinding(("ctrl+k",), "cut to the end of the line", kill_line_end),
+    EditBinding(("ctrl+y",), "put back what was cut", lambda editing: editing.yank(editing.kills.last)),
+    EditBinding(("alt+y",), "after ctrl+y: what was cut before that", yank_older),
+    EditBinding(("ctrl+_", "ctrl+/"), "undo", undo),
+    EditBinding(("alt+/", "ctrl+shift+z"), "redo", redo),
 )
 
 BY_KEY = {name: binding for binding in BINDINGS for name in binding.keys}

@@ -27,7 +27,7 @@ from zot.tui.theme import Theme
 from zot.tui.width import cells, cut
 
 if TYPE_CHECKING:
-    from zot.frontends.terminal.editor.prompt_history import History, HistoryWalk
+    from zot.frontends.terminal.editor.prompt_history import HistoryWalk, PromptHistory
     from zot.frontends.terminal.editor.vi import ViKeys
 
 _FALLBACKS = ("nano", "vim", "vi")
@@ -98,7 +98,7 @@ class Editor:
         self.chips = ChipMaker()
         self._popups = Popups(self)
         self._scroll = Scroll()
-        self._history: History | None = None
+        self._history: PromptHistory | None = None
         self._walk: HistoryWalk | None = None
         self._vi: ViKeys | None = None
 
@@ -244,7 +244,7 @@ class Editor:
         self.history.add(expanded(units), paste_spans(units))
 
     @property
-    def history(self) -> History:
+    def history(self) -> PromptHistory:
         if self._history is None:
             self._history = self.around.history()
         return self._history

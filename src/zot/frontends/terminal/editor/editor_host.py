@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.features.mcp.host import McpHost
-    from zot.frontends.terminal.editor.prompt_history import History
+    from zot.frontends.terminal.editor.prompt_history import PromptHistory
     from zot.frontends.terminal.editor.slash_popup import SlashCommand
     from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.system.jail.jailed_files import Beneath
@@ -35,11 +35,11 @@ class Surroundings:
         """What MCP servers have to read: how it is named behind an ``@``, and what it is."""
         return ()
 
-    def history(self) -> History:
+    def history(self) -> PromptHistory:
         """Asked for once, when it is first needed."""
-        from zot.frontends.terminal.editor.prompt_history import History
+        from zot.frontends.terminal.editor.prompt_history import PromptHistory
 
-        return History()
+        return PromptHistory()
 
     def environment(self) -> dict[str, str]:
         """For programs started on the user's behalf."""
@@ -117,11 +117,11 @@ class TerminalSurroundings(Surroundings):
         found = host.readable() if host is not None else []
         return [(f"{server}:{row.uri}", " · ".join(filter(None, (row.name, row.description)))) for server, row in found]
 
-    def history(self) -> History:
-        from zot.frontends.terminal.editor.prompt_history import History, history_file
+    def history(self) -> PromptHistory:
+        from zot.frontends.terminal.editor.prompt_history import PromptHistory, history_file
         from zot.system.files import zot_home
 
-        return History(history_file(zot_home(), self._directory) if self._keep_history else None)
+        return PromptHistory(history_file(zot_home(), self._directory) if self._keep_history else None)
 
     def environment(self) -> dict[str, str]:
         return self._environment()

@@ -145,10 +145,10 @@ class Popups:
             return None
         if self._slash is None:
             # Popups are imported when they first open: the first paint does not wait for them.
-            from zot.frontends.terminal.editor.slash_popup import Actions, SlashPopup
+            from zot.frontends.terminal.editor.slash_popup import PopupActions, SlashPopup
 
             editor = self._editor
-            actions = Actions(editor.set_text, editor.send, editor.clear)
+            actions = PopupActions(editor.set_text, editor.send, editor.clear)
             self._slash = SlashPopup(editor.around.commands(), actions)
         self._slash.update(typed)
         return self._slash if self._slash.visible else None

@@ -35,7 +35,7 @@ class HistoryEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     pastes: tuple[tuple[int, int], ...] = ()
 
 
-class History:
+class PromptHistory:
     """Without a path it is kept in memory. ``entries`` are oldest first, each text once, where it was said last;
     ``pastes`` what the file's were pasted from."""
 
@@ -129,7 +129,7 @@ def project_of(directory: str) -> str:
 
 
 class HistoryWalk:
-    def __init__(self, history: History, buffer: TextBuffer, chips: ChipMaker) -> None:
+    def __init__(self, history: PromptHistory, buffer: TextBuffer, chips: ChipMaker) -> None:
         self._history = history
         self._chips = chips
         self._buffer = buffer

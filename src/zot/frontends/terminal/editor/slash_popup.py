@@ -33,7 +33,7 @@ class SlashCommand(msgspec.Struct, frozen=True):
     complete: Callable[[str], Sequence[Choice]] | None = None
 
 
-class Actions(msgspec.Struct, frozen=True):
+class PopupActions(msgspec.Struct, frozen=True):
     """What a popup may do to the editor: write the whole text, send it, empty it."""
 
     write: Callable[[str], None]
@@ -44,7 +44,7 @@ class Actions(msgspec.Struct, frozen=True):
 class SlashPopup:
     """``typed`` is the editor's text; call ``update`` when it changes."""
 
-    def __init__(self, commands: Sequence[SlashCommand], actions: Actions) -> None:
+    def __init__(self, commands: Sequence[SlashCommand], actions: PopupActions) -> None:
         self._commands = commands
         self._actions = actions
         self._list = SelectList((), filterable=False)

@@ -21,7 +21,7 @@ _CODE = ("read", "write", "edit")  # tools whose results are code
 _NEWEST = 40  # messages that fill some screens
 
 
-class Page(NamedTuple):
+class RenderSettings(NamedTuple):
     """What a message is rendered for; ``owner_of`` names the extension a tool belongs to, ``thinking`` says what is
     shown of thoughts, ``folded`` what of a prompt."""
 
@@ -32,7 +32,7 @@ class Page(NamedTuple):
     folded: Callable[[str], str] = str
 
 
-class Block(NamedTuple):
+class ResumedBlock(NamedTuple):
     """Rows that belong together; a call ``joins`` the call before it, and a ``view`` may be told together with its
     neighbours."""
 
@@ -41,9 +41,9 @@ class Block(NamedTuple):
     view: ToolView | None = None
 
 
-def resumed_blocks(messages: Sequence[Message], page: Page, wanted: int) -> list[Block]:
+def resumed_blocks(messages: Sequence[Message], page: RenderSettings, wanted: int) -> list[ResumedBlock]:
     """The newest blocks with at least ``wanted`` rows together, oldest first; a first line says what is left out."""
-    made: list[Block] = []
+    made: list[ResumedBlock] = []
     rows, number = 0, len(messages)
     calls: dict[str, ToolCallBlock] = {}
     while number and rows < wanted:
@@ -56,19 +56,19 @@ def resumed_blocks(messages: Sequence[Message], page: Page, wanted: int) -> list
         rows += sum(1 if block.view is not None else len(block.rows) + 1 for block in new)
     made = grouped(made, page)
     if number:
-        made.insert(0, Block([page.painter.theme.paint("muted", f"  … {number:,} earlier messages")]))
+        made.insert(0, ResumedBlock([page.painter.theme.paint("muted", f"  … {number:,} earlier messages")]))
     return made
 
 
-def grouped(made: Sequence[Block], page: Page) -> list[Block]:
+def grouped(made: Sequence[ResumedBlock], page: RenderSettings) -> list[ResumedBlock]:
     """Neighbouring reads and searches become one line, as they were when they were new."""
-    out: list[Block] = []
+    out: list[ResumedBlock] = []
     for alike, run in groupby(made, lambda block: block.view is not None):
         if not alike:
             out += run
             continue
         views = [block.view for block in run if block.view is not None]
-        out.append(Block(group_rows(views, page.painter, page.columns), joins=True))
+        out.append(ResumedBlock(group_rows(views, page.painter, page.columns), joins=True))
     return out
 
 
@@ -81,25 +81,25 @@ def coloured(messages: Sequence[Message]) -> bool:
 
 
 def message_blocks(
-    message: Message, calls: dict[str, ToolCallBlock], page: Page, *, expanded: bool = False
-) -> list[Block]:
+    message: Message, calls: dict[str, ToolCallBlock], page: RenderSettings, *, expanded: bool = False
+) -> list[ResumedBlock]:
     """One message as it was shown when it was new; ``calls`` are those its results answer."""
     if message.role == "tool":
         return [_call(result, calls.get(result.call_id), page, expanded) for result in message.tool_results()]
     if message.role == "assistant":
         thought = stored(message, page.painter.theme, page.columns, page.thinking, expanded=expanded)
         said = blocks.assistant(message.shown_text(), page.painter, page.columns)
-        return [Block(rows) for rows in (thought, said) if rows]
+        return [ResumedBlock(rows) for rows in (thought, said) if rows]
     if mode := message.meta.get(PERMISSION_MODE):
         note = "◇ plan mode" if mode == "plan" else "◇ plan mode is over"
-        return [Block([page.painter.theme.paint("muted", note)])]
+        return [ResumedBlock([page.painter.theme.paint("muted", note)])]
     if message.meta.get("compaction") or message.meta.get("synthetic"):
-        return [Block(_summary(message, page) if expanded else _compacted(message, page))]
+        return [ResumedBlock(_summary(message, page) if expanded else _compacted(message, page))]
     if message.meta.get("shell") and (view := _by_hand(message)) is not None:
-        return [Block(view.lines(page.painter, page.columns, expanded=expanded), joins=True)]
+        return [ResumedBlock(view.lines(page.painter, page.columns, expanded=expanded), joins=True)]
     images = tuple((b.mime_type, len(b.data)) for b in message.content if isinstance(b, ImageBlock))
     said = message.text() if expanded else page.folded(message.text())
-    return [Block(blocks.user_prompt(said, images, page.painter.theme, page.columns, expanded=expanded))]
+    return [ResumedBlock(blocks.user_prompt(said, images, page.painter.theme, page.columns, expanded=expanded))]
 
 
 def _by_hand(message: Message) -> ToolView | None:
@@ -115,7 +115,7 @@ def _by_hand(message: Message) -> ToolView | None:
     return view
 
 
-def _compacted(message: Message, page: Page) -> list[str]:
+def _compacted(message: Message, page: RenderSettings) -> list[str]:
     if not message.meta.get("compaction"):
         return []
     before = message.meta.get("tokens_before", "")
@@ -123,20 +123,20 @@ def _compacted(message: Message, page: Page) -> list[str]:
     return [page.painter.theme.paint("muted", f"◇ compacted{size}")]
 
 
-def _summary(message: Message, page: Page) -> list[str]:
+def _summary(message: Message, page: RenderSettings) -> list[str]:
     before = message.meta.get("tokens_before", "")
     size = f" ({tokens(int(before))} tokens)" if before.isdigit() else ""
     head = page.painter.theme.paint("muted", f"  summary of what was said before{size}")
     return [head, *blocks.assistant(message.text(), page.painter, page.columns)]
 
 
-def _call(result: ToolResultBlock, call: ToolCallBlock | None, page: Page, expanded: bool) -> Block:
+def _call(result: ToolResultBlock, call: ToolCallBlock | None, page: RenderSettings, expanded: bool) -> ResumedBlock:
     name, arguments = (call.name, call.arguments) if call else ("tool", "")
     view = ToolView(result.call_id, name, arguments, page.owner_of(name))
     view.ends(ToolResultEvent(result.call_id, result.is_error, result.content, _details(result, call)))
     if not expanded and joins_group(view):
-        return Block([], joins=True, view=view)
-    return Block(view.lines(page.painter, page.columns, expanded=expanded), joins=True)
+        return ResumedBlock([], joins=True, view=view)
+    return ResumedBlock(view.lines(page.painter, page.columns, expanded=expanded), joins=True)
 
 
 def _details(result: ToolResultBlock, call: ToolCallBlock | None) -> dict[str, object] | None:

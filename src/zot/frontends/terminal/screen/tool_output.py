@@ -36,7 +36,12 @@ def composing_rows(name: str, text: str, arguments: dict[str, Any], painter: Pai
     """The end of what is being written: it moves on, so its rows are cut rather than broken."""
     if name == "write":
         content = arguments.get("content")
-        return _growing(content, arguments, painter, width) if isinstance(content, str) and content else []
+        if not isinstance(content, str) or not content:
+            return []
+        written = content.removesuffix("\n").split("\n")  # a line that has not begun has no number yet
+        first = max(len(written) - 10, 0)
+        shown = "\n".join(line[-4 * width :] for line in written[first:])
+        return code_rows(shown, str(arguments.get("path", "")), first + 1, painter, width, moving=True)
     if name == "edit":
         fields = list(string_fields(text))
         number = sum(field.key == "oldText" for field in fields)
@@ -49,14 +54,6 @@ def composing_rows(name: str, text: str, arguments: dict[str, Any], painter: Pai
             rows += code_rows(lines, str(arguments.get("path", "")), 0, painter, width, moving=True)
         return rows
     return []
-
-
-def _growing(content: str, arguments: dict[str, Any], painter: Painter, width: int) -> list[str]:
-    """The end of a file being written, with its line numbers."""
-    lines = content.removesuffix("\n").split("\n")  # a line that has not begun has no number yet
-    first = max(len(lines) - 10, 0)
-    shown = "\n".join(line[-4 * width :] for line in lines[first:])
-    return code_rows(shown, str(arguments.get("path", "")), first + 1, painter, width, moving=True)
 
 
 def output_rows(text: str, theme: Theme, width: int) -> list[str]:

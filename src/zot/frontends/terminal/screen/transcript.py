@@ -20,7 +20,7 @@ from zot.tui.widgets import tokens
 from zot.tui.width import visible
 
 if TYPE_CHECKING:
-    from zot.frontends.terminal.screen.resumed_transcript import Page
+    from zot.frontends.terminal.screen.resumed_transcript import RenderSettings
 
 
 class Transcript:
@@ -277,11 +277,11 @@ class Transcript:
         self.anything = self.anything or bool(messages)
         self._desk.redraw()
 
-    def page(self) -> Page:
+    def page(self) -> RenderSettings:
         """How a message is rendered now."""
-        from zot.frontends.terminal.screen.resumed_transcript import Page
+        from zot.frontends.terminal.screen.resumed_transcript import RenderSettings
 
-        return Page(self._desk.painter, self._desk.columns, self.owner_of, self.thinking(), self.folded)
+        return RenderSettings(self._desk.painter, self._desk.columns, self.owner_of, self.thinking(), self.folded)
 
     # --- once per frame
 

@@ -60,7 +60,7 @@ class _Cells(NamedTuple):
     doing: str
 
 
-class SwarmList(Dialog[Act]):
+class SwarmDashboard(Dialog[Act]):
     """Ends with what is to be done. It shows what ``workers`` knows at the moment of each frame. ``status`` is how
     the last thing ended: it stands where the keys are named, until the next key."""
 

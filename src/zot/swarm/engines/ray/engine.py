@@ -467,13 +467,13 @@ def _begin(job: LaunchSpec, tree: WorktreeRecord, carried: TreeBundle, credentia
 
 def _own_credential(config: RunConfig) -> WorkerKey | None:
     """This home's credential for the worker. EngineFault for an OAuth login, which a node cannot refresh."""
-    from zot.agent.model_resolver import Query, resolve
+    from zot.agent.model_resolver import ModelQuery, resolve
     from zot.agent.settings import Settings
     from zot.provider.auth.auth_store import AuthStore
     from zot.provider.catalog import Catalog
 
     home = zot_home()
-    query = Query(provider=config.provider, model=config.model, base_url=config.base_url, script=config.script)
+    query = ModelQuery(provider=config.provider, model=config.model, base_url=config.base_url, script=config.script)
     try:
         found = resolve(query, Settings(home), Catalog(home), AuthStore(home), {})
     except ZotError as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 from zot.frontends.terminal.editor.editor import Editor, Submitted
 from zot.frontends.terminal.editor.editor_host import Surroundings
-from zot.frontends.terminal.editor.prompt_history import History
+from zot.frontends.terminal.editor.prompt_history import PromptHistory
 from zot.frontends.terminal.editor.slash_popup import SlashCommand
 from zot.tui.keys import Key
 from zot.tui.theme import built_in
@@ -24,7 +24,7 @@ class Desk(Surroundings):
     def __init__(self, cwd: Path = Path("/nonexistent")) -> None:
         self.directory = cwd
         self.slash: Sequence[SlashCommand] = ()
-        self.kept = History()
+        self.kept = PromptHistory()
         self.errors: list[str] = []
         self.vi = False
         self.tasks: list[asyncio.Task[None]] = []
@@ -41,7 +41,7 @@ class Desk(Surroundings):
     def commands(self) -> Sequence[SlashCommand]:
         return self.slash
 
-    def history(self) -> History:
+    def history(self) -> PromptHistory:
         return self.kept
 
     def error(self, text: str) -> None:

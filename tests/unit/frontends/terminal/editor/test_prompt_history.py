@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.unit.frontends.terminal.editor.keyboard import Desk, Keyboard
 from zot.frontends.terminal.editor.chips import expanded
-from zot.frontends.terminal.editor.prompt_history import KEPT, History, history_file
+from zot.frontends.terminal.editor.prompt_history import KEPT, PromptHistory, history_file
 
 
 def board_with(*texts: str) -> Keyboard:
@@ -89,17 +89,17 @@ def test_search_closed_with_escape_leaves_the_draft() -> None:
 
 def test_the_file_is_private_and_holds_one_line_per_prompt(tmp_path: Path) -> None:
     path = tmp_path / "home" / "history" / "h.jsonl"
-    history = History(path)
+    history = PromptHistory(path)
     history.add("one\nwith two lines")
     history.add("two")
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
     assert len(path.read_bytes().splitlines()) == 2
-    assert History(path).entries() == ["one\nwith two lines", "two"]
+    assert PromptHistory(path).entries() == ["one\nwith two lines", "two"]
 
 
 def test_another_zot_sees_what_was_said_here(tmp_path: Path) -> None:
-    one, other = History(tmp_path / "h.jsonl"), History(tmp_path / "h.jsonl")
+    one, other = PromptHistory(tmp_path / "h.jsonl"), PromptHistory(tmp_path / "h.jsonl")
     one.add("from one")
     assert other.entries() == ["from one"]
     one.add("again")
@@ -108,12 +108,12 @@ def test_another_zot_sees_what_was_said_here(tmp_path: Path) -> None:
 
 def test_consecutive_duplicates_are_stored_once(tmp_path: Path) -> None:
     for text in ("same", "same"):
-        History(tmp_path / "h.jsonl").add(text)
+        PromptHistory(tmp_path / "h.jsonl").add(text)
     assert len((tmp_path / "h.jsonl").read_bytes().splitlines()) == 1
 
 
 def test_a_text_is_listed_once_where_it_was_said_last() -> None:
-    history = History()
+    history = PromptHistory()
     for text in ("a", "b", "a"):
         history.add(text)
     assert history.entries() == ["b", "a"]
@@ -122,16 +122,16 @@ def test_a_text_is_listed_once_where_it_was_said_last() -> None:
 def test_a_damaged_line_is_passed_over_and_the_next_one_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "h.jsonl"
     path.write_bytes(b'{"text":"good"}\n{"text":"torn')
-    History(path).add("new")
-    assert History(path).entries() == ["good", "new"]
+    PromptHistory(path).add("new")
+    assert PromptHistory(path).entries() == ["good", "new"]
 
 
 def test_the_file_does_not_grow_for_ever(tmp_path: Path) -> None:
-    history = History(tmp_path / "h.jsonl")
+    history = PromptHistory(tmp_path / "h.jsonl")
     for number in range(2 * KEPT + 5):
         history.add(f"prompt {number}")
     assert len((tmp_path / "h.jsonl").read_bytes().splitlines()) <= 2 * KEPT
-    assert History(tmp_path / "h.jsonl").entries()[-1] == f"prompt {2 * KEPT + 4}"
+    assert PromptHistory(tmp_path / "h.jsonl").entries()[-1] == f"prompt {2 * KEPT + 4}"
 
 
 def test_many_processes_lose_no_line(tmp_path: Path) -> None:
@@ -143,12 +143,12 @@ def test_many_processes_lose_no_line(tmp_path: Path) -> None:
     path = str(tmp_path / "h.jsonl")
     children = [subprocess.Popen([sys.executable, "-c", script, path, name]) for name in "abc"]
     assert [child.wait() for child in children] == [0, 0, 0]
-    assert len(History(Path(path)).entries()) == 60
+    assert len(PromptHistory(Path(path)).entries()) == 60
 
 
 def test_a_history_that_cannot_be_written_is_no_obstacle(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    history = History(tmp_path / "file" / "h.jsonl")
+    history = PromptHistory(tmp_path / "file" / "h.jsonl")
     history.add("said")
     assert history.entries() == ["said"]
 

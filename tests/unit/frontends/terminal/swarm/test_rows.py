@@ -10,7 +10,7 @@ import pytest
 from zot.errors import UsageError
 from zot.frontends.terminal.commands.swarm import order_of
 from zot.frontends.terminal.swarm import worker_summary
-from zot.frontends.terminal.swarm.dashboard import Act, SwarmList
+from zot.frontends.terminal.swarm.dashboard import Act, SwarmDashboard
 from zot.frontends.terminal.swarm.worker_summary import rows_of
 from zot.frontends.terminal.swarm.worker_view import WorkerView
 from zot.swarm.git.worktrees import Diffstat
@@ -60,14 +60,14 @@ def status() -> Any:
 @pytest.mark.parametrize("height", [3, 6, 12, 40])
 async def test_no_row_is_wider_than_the_screen(width: int, height: int) -> None:
     for count in (0, 1, 3, 64):
-        lines = SwarmList(known(count), status()).lines(THEME, width, height)
+        lines = SwarmDashboard(known(count), status()).lines(THEME, width, height)
         assert max(map(cells, lines)) <= width
         assert len(lines) <= max(height, 3)
         assert not any("\x1b[2J" in line for line in lines)
 
 
 async def test_columns_stand_under_each_other_and_say_what_is_known() -> None:
-    shown = SwarmList(known(9), status())
+    shown = SwarmDashboard(known(9), status())
     rows = [visible(line) for line in shown.lines(THEME, 120, 40)]
     glyphs = {row[2] for row in rows if row[3:4] == " " and "$" in row} - {" "}
     assert glyphs == {glyph for glyph, _ in worker_summary.GLYPHS.values()}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zot.agent.tools.registry import EDIT, GLOB, GREP, READ, WRITE, Limits, bash_spec
+from zot.agent.tools.registry import EDIT, GLOB, GREP, READ, WRITE, BashLimits, bash_spec
 from zot.provider.dialects.grammar.action_grammar import action_grammar, editable
 from zot.provider.dialects.grammar.actions import shape_of
 from zot.provider.dialects.grammar.decoder import read_action
@@ -20,7 +20,7 @@ from zot.provider.model_call import ToolSpec
 BUILT_IN = {
     name: ToolSpec(name, spec.description, spec.schema)
     for name, spec in (
-        ("bash", bash_spec("bash", Limits())),
+        ("bash", bash_spec("bash", BashLimits())),
         ("edit", EDIT),
         ("glob", GLOB),
         ("grep", GREP),
