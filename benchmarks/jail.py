@@ -22,7 +22,7 @@ from pathlib import Path
 from zot.features.jail.feature import JailOptions, machine_at
 from zot.agent.tools.bash import BashTool
 from zot.agent.tools.read import ReadTool
-from zot.agent.tools.registry import Limits
+from zot.agent.tools.registry import BashLimits
 from zot.agent.tools.workspace import Workspace
 from zot.core.tool import ToolContext
 from zot.provider.messages import ToolCallBlock
@@ -52,7 +52,7 @@ async def main():
     found = {}
     for number in range(61):
         for name, space in spaces.items():
-            found.setdefault("bash " + name, []).append(await timed(BashTool(space, Limits()), 1, command="true"))
+            found.setdefault("bash " + name, []).append(await timed(BashTool(space, BashLimits()), 1, command="true"))
             if name != "full":
                 found.setdefault("read " + name, []).append(await timed(ReadTool(space), 20, path="file"))
     print(json.dumps({name: sorted(times)[len(times) // 2] * 1000 for name, times in found.items()}))

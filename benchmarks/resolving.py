@@ -18,11 +18,11 @@ from pathlib import Path
 import zot.agent.model_resolver
 home = Path(sys.argv[1])
 began = time.perf_counter()
-from zot.agent.model_resolver import Query, resolve
+from zot.agent.model_resolver import ModelQuery, resolve
 from zot.agent.settings import Settings
 from zot.provider.auth.auth_store import AuthStore
 from zot.provider.catalog import Catalog
-found = resolve(Query(model=sys.argv[2]), Settings(home), Catalog(home), AuthStore(home), {})
+found = resolve(ModelQuery(model=sys.argv[2]), Settings(home), Catalog(home), AuthStore(home), {})
 assert found.credential is not None
 print(time.perf_counter() - began)
 """

@@ -220,7 +220,7 @@ def test_in_the_jail_nothing_from_outside_is_attached(serve: Any, open_zot: Open
     (zot.project.parent / "private.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(40))
     (zot.project.parent / "private.txt").write_text("s3cr3t")
     (zot.project / "notes.txt").symlink_to("../private.txt")
-    terminal = open_zot()
+    terminal = open_zot(columns=200)  # the paths are long, and the line is not to be broken
     terminal.submit("/jail")
     terminal.wait_for("jailed (full)")
     terminal.type("!@notes")

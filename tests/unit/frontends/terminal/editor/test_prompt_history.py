@@ -136,8 +136,8 @@ def test_the_file_does_not_grow_for_ever(tmp_path: Path) -> None:
 
 def test_many_processes_lose_no_line(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from zot.frontends.terminal.editor.prompt_history import History\n"
-        "h = History(Path(sys.argv[1]))\n"
+        "import sys; from pathlib import Path; from zot.frontends.terminal.editor.prompt_history import PromptHistory\n"
+        "h = PromptHistory(Path(sys.argv[1]))\n"
         "for n in range(20): h.add(f'{sys.argv[2]} {n}')\n"
     )
     path = str(tmp_path / "h.jsonl")
