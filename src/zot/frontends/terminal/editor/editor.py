@@ -153,6 +153,7 @@ class Editor:
         draft = self.buffer.units()
         if units:
             self.set_units([*units, *(["\n", *draft] if draft else [])])
+            self.around.changed()  # it may come when nothing else is painted
 
     def _changing(self) -> None:
         self.editing.other_key()
