@@ -1,4 +1,4 @@
-"""``--approve outside``: a call that failed because of the jail is put to a person, with exactly what it wanted.
+"""``--ask-outside``: a call that failed because of the jail is put to a person, with exactly what it wanted.
 
 *once* runs that one call again with it, *session* keeps it, *never* stops the asking; whatever else happens, or nobody
 there to ask, leaves the call refused and says so. Nothing but the answer widens a jail: no text of a command does, and
