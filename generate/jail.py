@@ -58,7 +58,7 @@ The model is told that it is jailed, where it may write and whether there is a n
 
 ## Asking about what is outside
 
-With `--approve outside` (which starts the jail) or the setting `approve` nothing inside needs a question, whatever the
+With `--ask-outside` (which starts the jail) or the setting `approve` nothing inside needs a question, whatever the
 permission mode but `plan`, and a call that failed because of the jail is put to you, with the exact path or host it wanted:
 
 - **once** runs that one call again, from its beginning, with this added; **for this session** keeps it; **never** refuses it
@@ -75,7 +75,7 @@ Removing or renaming what is outside, and programs that make a file of another n
 
 ## Two levels
 
-`zot doctor` and `zot jail --check` say what this machine can hold and what is missing for more. `--jail-level full` refuses
+`zot doctor` and `zot jail --check` say what this machine can hold and what is missing for more. `--require-jail full` refuses
 to start with less.
 
 - **full**: bubblewrap (the package `bubblewrap` on most systems). A machine of its own: user, files, processes, network and

@@ -78,11 +78,15 @@ def _lines() -> Iterator[str]:
 
 def _verb(verb: Verb) -> Iterator[str]:
     yield f".SS {_plain(verb.usage)}"
-    yield _plain(f"{verb.about[0].upper()}{verb.about[1:]}.")
+    yield _plain(verb.intro)
     for switch in verb.switches:
         yield from _item(", ".join(switch.names), switch.value, switch.about)
     if verb.more:
         yield from (".PP", *_paragraphs(verb.more))
+    if verb.examples:
+        yield from (".PP", "Examples:")
+    for line, comment in verb.examples:
+        yield from _item(line, "", comment)
 
 
 def _item(label: str, value: str, about: str) -> Iterator[str]:

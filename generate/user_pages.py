@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from zot.agent.settings import Values
+from zot.cli.flags import OLDER_FLAGS
 from zot.cli.help import sections
 from zot.cli.verb_table import VERBS
 from zot.frontends.terminal.commands.registry import ALIASES, COMMANDS, Command
@@ -12,7 +13,7 @@ from zot.frontends.terminal.commands.registry import ALIASES, COMMANDS, Command
 _COMMAND_LINE = """\
 # Command line
 
-<!-- Generated from src/zot/cli/flags.py and verbs.py by `make generate`; do not edit. -->
+<!-- Generated from src/zot/cli/flags.py and verb_table.py by `make generate`; do not edit. -->
 
 Flags and words may be mixed; the words become the prompt. A flag with a value takes the next argument
 whatever it looks like, or what follows `=`. After `--` everything is prompt. The last occurrence wins.
@@ -79,10 +80,20 @@ def command_line() -> str:
         lines += ["", f"## {title}", "", "| | |", "|---|---|"]
         lines += [f"| `{label.replace('|', chr(92) + '|')}` | {text} |" for label, text in rows]
     for verb in VERBS:
-        lines += ["", f"## zot {verb.path}", "", f"`{verb.usage}`", "", f"{verb.about[0].upper()}{verb.about[1:]}."]
+        lines += ["", f"## zot {verb.path}", "", f"`{verb.usage}`", "", verb.intro]
+        examples = [f"{line}  # {comment}" for line, comment in verb.examples]
+        lines += ["", "```sh", *examples, "```"] if examples else []
         lines += ["", "| | |", "|---|---|"] if verb.switches else []
         lines += [f"| `{switch.label}` | {switch.about} |" for switch in verb.switches]
         lines += ["", verb.more] if verb.more else []
+    lines += ["", "## Other names", "", "Older or longer names, which still work.", "", "| other name | |", "|---|---|"]
+    lines += [f"| `{flag.label}` | {flag.help} |" for flag in OLDER_FLAGS]
+    lines += [
+        f"| `zot {verb.path} {name}` | now {switch.names[-1]} |"
+        for verb in VERBS
+        for switch in verb.switches
+        for name in switch.older
+    ]
     return _COMMAND_LINE + "\n".join(lines) + "\n"
 
 

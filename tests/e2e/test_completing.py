@@ -42,6 +42,9 @@ def test_every_switch_of_a_verb_is_offered(zot: Zot, verb) -> None:
         ("zot sessions export 1 ", "files", []),
         ("zot ext new name ", "words", []),
         ("zot ext rm --", "words", ["--yes", "--keep-data", "--delete-data", "--help"]),
+        ("zot --jail-level ", "words", ["full", "reduced"]),  # a former name: understood, but not offered
+        ("zot jail --l", "words", []),
+        ("zot mcp import ", "words", ["claude", "codex", "vscode", "cursor"]),
         ("zot explain ", "files", []),  # a prompt may name files
         ('zot "a prompt with spaces', "files", []),
         ("zot completions ", "words", ["bash", "zsh", "fish"]),

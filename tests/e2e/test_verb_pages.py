@@ -1,18 +1,39 @@
-"""Every verb has a page of its own, and the table it is made from is the one the verbs obey."""
+"""Every verb has a help page, made from the table that its parser uses."""
 
 from __future__ import annotations
 
+import re
+import shlex
 from importlib.util import find_spec
 
 import pytest
 
 from tests.e2e.conftest import Zot
-from zot.cli import main
-from zot.cli.verb_table import VERBS, Verb, verb_of
+from zot.cli import flags, main
+from zot.cli.arguments import parse
+from zot.cli.help import page
+from zot.cli.verb_table import VERBS, Verb, below, options, verb_of
 from zot.cli.verbs import auth, hooks, mcp, plugin, sessions
 from zot.cli.verbs.ext import dispatch
+from zot.frontends.docs_index import pages
 from zot.local_model.cli import main as local
 from zot.swarm.cli import main as swarm
+
+RETIRED = re.compile(  # words that help pages do not use
+    r"\b(nobody|somebody|whoever|anybody|those who|held|holds?|kept|keeps|tells?|told|says?|said|anew|once more|"
+    r"of (its|your|their|our) own|so (often|long|many|much)|a while|a moment|left out|takes? along|by itself)\b|, too\b"
+)
+EXAMPLES = [(verb, line) for verb in VERBS for line, _ in verb.examples]
+
+
+def typed_words(line: str) -> list[str]:
+    """The words after ``zot`` in a shell line, up to the next operator."""
+    lexer = shlex.shlex(line.removeprefix('eval "$(').removesuffix(')"'), posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    words = list(lexer)
+    words = words[words.index("zot") + 1 :]
+    end = next((at for at, word in enumerate(words) if set(word) <= set("|<>&;")), len(words))
+    return words[:end]
 
 
 def test_every_verb_that_runs_has_a_row_and_every_row_runs() -> None:
@@ -74,3 +95,53 @@ def test_help_as_the_first_word_is_a_page_unless_it_begins_a_prompt(zot: Zot) ->
     assert zot("help", "sessions", "fork").out == zot("sessions", "fork", "--help").out != ""
     ran = zot("help", "me", "-p", "--provider", "script")
     assert ran.code == 0 and "what is in this directory" in ran.out
+
+
+@pytest.mark.parametrize(("verb", "line"), EXAMPLES, ids=lambda value: value if isinstance(value, str) else "")
+def test_example_parses_with_the_tables(verb: Verb, line: str) -> None:
+    words = typed_words(line)
+    if not words or words[0] not in main.VERBS:
+        flags.parse(words[1:] if words[:1] == ["rpc"] else words)
+        return
+    row = verb_of(" ".join(words[:2])) or verb_of(words[0])
+    assert row is not None and row.path.startswith(verb.path)
+    needed = re.sub(r"\[.*?\]|-- ", "", row.words.replace("|-- COMMAND", "")).split()
+    least = 0 if below(row.path) or "--check" in words else len(needed)
+    typed = parse(words[len(row.path.split()) :], options(row.path), least=least)
+    assert not below(row.path) or not typed.words, "no such command"
+    assert all(typed.has(*switch.names) for switch in row.switches if switch.required)
+
+
+@pytest.mark.parametrize("verb", below(""), ids=lambda verb: verb.path)
+def test_verb_page_opens_with_usage_sentence_and_three_examples(verb: Verb) -> None:
+    usage, blank, sentence, *rest = page(verb.path).splitlines()
+    assert usage == f"Usage: {verb.usage}" and not blank and verb.intro.startswith(sentence)
+    assert verb.intro.endswith(".") and len(verb.examples) == 3
+    assert rest.index("Examples:") <= 2
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.path)
+def test_verb_page_fits_a_screen_and_is_plain(verb: Verb) -> None:
+    lines = page(verb.path).splitlines()
+    assert len(lines) <= 40 and max(map(len, lines)) <= 100
+    texts = [verb.about, *(switch.about for switch in verb.switches)]
+    assert [text for text in texts if len(text) > 70 or text.endswith(".")] == []
+    every = [*texts, verb.intro, verb.more, *(comment for _, comment in verb.examples)]
+    assert [text for text in every if RETIRED.search(text)] == []
+
+
+def test_verb_pages_name_topics_that_exist() -> None:
+    named = {topic for verb in VERBS for topic in re.findall(r"`zot docs ([a-z-]+)`", verb.more)}
+    assert named and named <= {found.topic for found in pages()}
+
+
+def test_older_names_work_and_are_not_shown(zot: Zot) -> None:
+    assert (
+        flags.parse(["--jail-level", "full"]).jail_level == flags.parse(["--require-jail", "full"]).jail_level == "full"
+    )
+    assert flags.parse(["--approve", "outside"]).approve == flags.parse(["--ask-outside"]).approve == "outside"
+    assert {flags.parse(["--permission-mode", mode]).permission_mode for mode in ("bypass", "yolo")} == {"everything"}
+    for name in ("--require", "--require-jail", "--level", "--jail-level"):
+        assert '--require "half": expected full or reduced' in zot("jail", name, "half", "--", "true").err
+    shown = zot("--help-all").out + zot("jail", "--help").out
+    assert not re.search(r"--(jail-level|level|approve)\b", shown)

@@ -209,7 +209,7 @@ def test_a_bad_flag_exits_with_a_pointer_to_help(zot: Zot, flags: list[str]) -> 
 def test_help_and_version_are_answered_without_serving(zot: Zot) -> None:
     """rpc-012: `--help` and `--version` are answered without serving."""
     assert zot("rpc", "--version", stdin="").out == f"zot {__version__}\n"
-    assert "--no-yolo" in zot("rpc", "--help", stdin="").out
+    assert "--permission-mode" in zot("rpc", "--help", stdin="").out
 
 
 def test_early_pings_come_before_the_first_other_command_in_order(rpc, serve) -> None:

@@ -564,7 +564,7 @@ type McpStateEvent struct {
 // EventType is "mcp_state".
 func (McpStateEvent) EventType() string { return "mcp_state" }
 
-// ApprovalRequestEvent: May this call run? `args` are those that will run; the agent waits for `approve`. `prefix`, where there is one, is the beginning of commands that the decision `prefix` allows from now on. With `outside` (only where zot was started with `--approve outside`) the call failed in its jail, and a yes runs it again with these.
+// ApprovalRequestEvent: May this call run? `args` are those that will run; the agent waits for `approve`. `prefix`, where there is one, is the beginning of commands that the decision `prefix` allows from now on. With `outside` (only where zot was started with `--ask-outside`) the call failed in its jail, and a yes runs it again with these.
 type ApprovalRequestEvent struct {
 	Type      string          `json:"type"`
 	RequestID string          `json:"request_id"`

@@ -824,7 +824,7 @@ export interface McpStateEvent {
   server: McpServer;
 }
 
-/** May this call run? `args` are those that will run; the agent waits for `approve`. `prefix`, where there is one, is the beginning of commands that the decision `prefix` allows from now on. With `outside` (only where zot was started with `--approve outside`) the call failed in its jail, and a yes runs it again with these. */
+/** May this call run? `args` are those that will run; the agent waits for `approve`. `prefix`, where there is one, is the beginning of commands that the decision `prefix` allows from now on. With `outside` (only where zot was started with `--ask-outside`) the call failed in its jail, and a yes runs it again with these. */
 export interface ApprovalRequestEvent {
   type: "approval_request";
   request_id: string;

@@ -90,7 +90,7 @@ class Values(msgspec.Struct, frozen=True, kw_only=True):
         Literal["", "outside"],
         Meta(
             description="`outside`: in the jail, what a call wanted outside is put to you at the keyboard; as "
-            "`--approve outside` does, which also starts the jail."
+            "`--ask-outside` does, which also starts the jail."
         ),
     ] = ""
     api_key_command: Annotated[

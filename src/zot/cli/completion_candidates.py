@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from zot.cli import verb_table
-from zot.cli.flags import FLAGS, TOOL_NAMES
+from zot.cli.flags import FLAGS, OLDER_FLAGS, TOOL_NAMES
 
 _SAFE = re.compile(r"[\w@%+=:,./-]+")
 _ABOUT_MAX = 60
@@ -29,6 +29,7 @@ class _Switch(NamedTuple):
     value: bool
     kind: str | tuple[str, ...]
     about: str
+    older: bool = False  # a former name: understood, not offered
 
 
 def complete(words: Sequence[str]) -> Candidates:
@@ -38,8 +39,7 @@ def complete(words: Sequence[str]) -> Candidates:
     length = next((length for length in (2, 1) if length in names and verb_table.verb_of(names[length])), 0)
     path, rest = names.get(length), before[length:]
     if path is None or path == "rpc":
-        switches = {name: _Switch(flag.read is not None, flag.kind, flag.help) for flag in FLAGS for name in flag.names}
-        return _offer(switches, rest, typed, "" if path or before else "verbs", ())
+        return _offer(_flag_switches(), rest, typed, "" if path or before else "verbs", ())
     if children := verb_table.below(path):
         rows = [(child.path.split()[-1], child.about) for child in children]
         default = _verb_switches(f"{path} list") if path in ("auth", "local", "mcp", "sessions") else {}
@@ -48,10 +48,22 @@ def complete(words: Sequence[str]) -> Candidates:
     return _offer(_verb_switches(path), rest, typed, "kinds", row.kinds if row else ())
 
 
+def _flag_switches() -> dict[str, _Switch]:
+    return {
+        name: _Switch(flag.read is not None, flag.kind, flag.help, flag in OLDER_FLAGS)
+        for flag in (*FLAGS, *OLDER_FLAGS)
+        for name in flag.names
+    }
+
+
 def _verb_switches(path: str) -> dict[str, _Switch]:
     row = verb_table.verb_of(path)
-    rows = {n: _Switch(bool(s.value), s.kind, s.about) for s in (row.switches if row else ()) for n in s.names}
-    return {**rows, "--help": _Switch(False, "", "this page")}
+    rows = {
+        name: _Switch(bool(switch.value), switch.kind, switch.about, name in switch.older)
+        for switch in (row.switches if row else ())
+        for name in (*switch.names, *switch.older)
+    }
+    return {**rows, "--help": _Switch(False, "", "show this page")}
 
 
 def _offer(
@@ -95,7 +107,7 @@ def _walk(switches: dict[str, _Switch], rest: Sequence[str]) -> tuple[_Switch | 
 
 
 def _switches(switches: dict[str, _Switch], typed: str) -> Candidates:
-    return _words(typed, [(name, switch.about) for name, switch in switches.items()])
+    return _words(typed, [(name, switch.about) for name, switch in switches.items() if not switch.older])
 
 
 def _values(kind: str | tuple[str, ...], typed: str, given: dict[str, str]) -> Candidates:

@@ -193,7 +193,7 @@ def _reasoning(flag: str, value: str) -> str:
 
 
 def _mode(flag: str, value: str) -> str:
-    mode = {"yolo": "everything"}.get(value.lower(), value.lower())
+    mode = {"yolo": "everything", "bypass": "everything"}.get(value.lower(), value.lower())
     if mode not in PERMISSION_MODES:
         raise UsageError(f'{flag} "{value}": expected one of {", ".join(PERMISSION_MODES)}')
     return mode
@@ -405,7 +405,7 @@ FLAGS: tuple[Flag, ...] = (
         kind="dir",
     ),
     Flag(
-        ("--jail-level",),
+        ("--require-jail",),
         "jail_level",
         WORK,
         "refuse to start below this jail level: full, reduced",
@@ -413,15 +413,7 @@ FLAGS: tuple[Flag, ...] = (
         _level,
         kind=JAIL_LEVELS,
     ),
-    Flag(
-        ("--approve",),
-        "approve",
-        WORK,
-        "outside: run jailed; ask before a call reaches outside",
-        "WHAT",
-        _approve,
-        kind=APPROVALS,
-    ),
+    Flag(("--ask-outside",), "approve", WORK, "run jailed; ask before a call reaches outside", store="outside"),
     Flag(
         ("--max-steps",), "max_steps", WORK, "stop after N model calls per prompt (no limit by default)", "N", _positive
     ),
@@ -476,10 +468,16 @@ FLAGS: tuple[Flag, ...] = (
     Flag(("-v", "--version"), "version", MISC, "show the version"),
 )
 
+# Former names: accepted, and listed in the reference page only.
+OLDER_FLAGS: tuple[Flag, ...] = (
+    Flag(("--jail-level",), "jail_level", WORK, "now --require-jail LEVEL", "LEVEL", _level, kind=JAIL_LEVELS),
+    Flag(("--approve",), "approve", WORK, "now --ask-outside", "outside", _approve, kind=APPROVALS),
+)
+
 # Accepted for users of the reference; they change nothing.
 IGNORED = frozenset({"--with-skills", "--with-skill", "--experimental-oauth"})
 
-_BY_NAME = {name: flag for flag in FLAGS for name in flag.names}
+_BY_NAME = {name: flag for flag in (*FLAGS, *OLDER_FLAGS) for name in flag.names}
 
 
 def parse(argv: Sequence[str]) -> Flags:

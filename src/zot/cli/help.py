@@ -48,7 +48,7 @@ EVERYDAY: tuple[tuple[str, tuple[str | tuple[str, str], ...]], ...] = (
     ("Session", ("--continue", "--resume", "--session", "--no-session", "--append-system-prompt")),
     (
         "Tools and permissions",
-        ("--cwd", "--permission-mode", "--jail", "--approve", "--tools", "--no-tools", "--max-steps"),
+        ("--cwd", "--permission-mode", "--jail", "--ask-outside", "--tools", "--no-tools", "--max-steps"),
     ),
     ("Extensions", (EXTENSIONS[0], "--ext", "--mcp-config", "--trust-project")),
 )
@@ -121,7 +121,7 @@ def sections() -> list[tuple[str, list[tuple[str, str]]]]:
         rows.append((flag.label, flag.help))
     return [
         *sections.items(),
-        ("Verbs, each with a page of its own (zot VERB --help)", [(verb.usage, verb.about) for verb in below("")]),
+        ("Commands (zot COMMAND --help)", [(verb.usage, verb.about) for verb in below("")]),
     ]
 
 
@@ -145,10 +145,11 @@ def _room(stream: TextIO) -> tuple[int, bool]:
 # ``zot VERB --help``: one page per verb, made from the table of verbs.
 
 _ROOM, _WIDTH = 30, 100
+_NOT_FOR_RPC = {"--list-models", "--resume"}  # they need a terminal
 
 
 def page_asked_for(argv: list[str]) -> str:
-    """The page of ``zot ARGV`` when it asks for one, else nothing; that of the whole ``zot ext`` is its door's."""
+    """The page of ``zot ARGV`` if it requests one, else "". ``ext.dispatch`` prints that of ``zot ext``."""
     before = argv[: argv.index("--")] if "--" in argv else argv
     words = [word for word in before if not word.startswith("-")]
     if words[1:2] == ["help"]:  # zot ext help new
@@ -160,44 +161,64 @@ def page_asked_for(argv: list[str]) -> str:
 
 
 def page(path: str) -> str:
-    """Usage, what it does, then its commands or its switches."""
+    """Usage, one sentence, examples, then its commands or its switches, then notes."""
     verb = verb_of(path)
     assert verb is not None, f"`zot {path}` has no row in VERBS"
     return "\n".join(_lines(verb)) + "\n"
 
 
 def _lines(verb: Verb) -> Iterator[str]:
-    yield f"Usage: {verb.usage}"
-    yield ""
-    yield f"{verb.about[0].upper()}{verb.about[1:]}."
+    yield from (f"Usage: {verb.usage}", "", *_wrapped(verb.intro))
+    yield from _examples(verb)
     commands = below(verb.path)
-    yield from _table([(_short(command), command.about) for command in commands if not command.for_authors])
-    if authors := [(_short(command), command.about) for command in commands if command.for_authors]:
-        yield from ("", "For authors:", *list(_table(authors))[1:])
-    yield from _table([(switch.label, switch.about) for switch in verb.switches])
-    if verb.path == "rpc":
-        without = {"resume", "list_models", "stats", "theme", "help", "version"}  # they need a screen or a prompt
-        yield from _table(
-            [(flag.label, flag.help) for flag in FLAGS if flag.section != MODES and flag.dest not in without]
-        )
-    if verb.aliases:
-        yield from ("", f"Also: zot {verb.path.split()[0]} {', '.join(verb.aliases)}")
-    if verb.more:
-        yield ""
-        from textwrap import wrap
+    yield from _table("Commands", [(_short(command), command.about) for command in commands if not command.for_authors])
+    yield from _table("For authors", [(_short(command), command.about) for command in commands if command.for_authors])
+    flags = _rpc_flags() if verb.path == "rpc" else [(switch.label, switch.about) for switch in verb.switches]
+    yield from _table("Flags", flags)
+    if notes := [*_notes(verb, bool(commands))]:
+        yield from ("", *notes)
 
-        for paragraph in verb.more.split("\n"):
-            yield from wrap(paragraph, _WIDTH, break_on_hyphens=False)
+
+def _examples(verb: Verb) -> Iterator[str]:
+    if verb.examples:
+        yield from ("", "Examples:")
+    room = max((len(line) for line, _ in verb.examples), default=0)
+    for line, comment in verb.examples:
+        yield f"  {line:<{room}}  # {comment}"
+
+
+def _rpc_flags() -> list[tuple[str, str]]:
+    """The everyday flags that a run without a screen takes."""
+    names = {row for title, rows in EVERYDAY if title not in ("Start", "Output") for row in rows} - _NOT_FOR_RPC
+    return [(flag.label, flag.help) for flag in FLAGS if names & {*flag.names}]
+
+
+def _notes(verb: Verb, is_group: bool) -> Iterator[str]:
+    if verb.aliases:
+        yield f"Also: zot {verb.path.split()[0]} {', '.join(verb.aliases)}"
+    for paragraph in filter(None, verb.more.split("\n")):
+        yield from _wrapped(paragraph)
+    if verb.path == "rpc":
+        yield "All flags: zot --help-all"
+    if is_group:
+        yield f"Flags of a command: zot {verb.path} COMMAND --help"
+
+
+def _wrapped(text: str) -> list[str]:
+    from textwrap import wrap
+
+    return wrap(text, _WIDTH, break_on_hyphens=False)
 
 
 def _short(command: Verb) -> str:
-    """A command of a group as its page lists it: its words, and the switches it cannot do without."""
+    """A command of a group as its page lists it: its words and required switches."""
     needed = [switch.usage for switch in command.switches if switch.required]
     return " ".join(filter(None, (command.path.split()[-1], command.words, *needed)))
 
 
-def _table(rows: list[tuple[str, str]]) -> Iterator[str]:
+def _table(title: str, rows: list[tuple[str, str]]) -> Iterator[str]:
     if rows:
-        yield ""
+        yield from ("", f"{title}:")
+    room = max((len(label) for label, _ in rows if len(label) < _ROOM), default=0) + 2
     for label, about in rows:
-        yield f"  {label:<{_ROOM}}{about}" if len(label) < _ROOM else f"  {label}\n  {'':{_ROOM}}{about}"
+        yield f"  {label:<{room}}{about}" if len(label) < room else f"  {label}\n  {'':{room}}{about}"

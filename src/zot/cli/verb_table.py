@@ -21,19 +21,27 @@ WORKER = "worker"  # of a swarm
 LANGUAGES = ("python", "typescript", "go", "bash", "node")
 SHELLS = ("bash", "zsh", "fish")
 FORMATS = ("zotsession", "md", "html")
+_USAGE_MAX = 72
 
 
 class Switch:
-    """``value`` is empty for one that takes none."""
+    """``value`` is empty for a switch without one; ``older`` are former names: accepted, but not documented."""
 
     def __init__(
-        self, names: str, about: str, value: str = "", kind: str | tuple[str, ...] = TEXT, required: bool = False
+        self,
+        names: str,
+        about: str,
+        value: str = "",
+        kind: str | tuple[str, ...] = TEXT,
+        required: bool = False,
+        older: str = "",
     ) -> None:
         self.names = tuple(names.split())
         self.about = about
         self.value = value
         self.kind = kind
         self.required = required
+        self.older = tuple(older.split())
 
     @property
     def label(self) -> str:
@@ -46,7 +54,11 @@ class Switch:
 
 
 class Verb:
-    """``path`` follows ``zot``; ``kinds`` says what each word can be, the last one of all that follow."""
+    """``path`` follows ``zot``; ``kinds`` says what each word can be, the last one of all that follow.
+
+    ``about`` is its line in tables, ``intro`` the first sentence of its page if that has more to explain. An example is
+    a command line and a short comment.
+    """
 
     def __init__(
         self,
@@ -58,6 +70,8 @@ class Verb:
         more: str = "",
         aliases: tuple[str, ...] = (),
         for_authors: bool = False,
+        intro: str = "",
+        examples: tuple[tuple[str, str], ...] = (),
     ) -> None:
         self.path = path
         self.words = words
@@ -67,764 +81,914 @@ class Verb:
         self.more = more
         self.aliases = aliases
         self.for_authors = for_authors
+        self.intro = intro or f"{about[0].upper()}{about[1:]}."
+        self.examples = examples
 
     @property
     def usage(self) -> str:
-        words, switches = (self.words,), tuple(switch.usage for switch in self.switches)
+        """One line: many switches are ``[FLAGS]``."""
+        switches = [switch.usage for switch in self.switches]
         # A command that follows ``--`` takes all that comes after it.
-        parts = (*switches, *words) if self.words.startswith("--") else (*words, *switches)
-        return " ".join(filter(None, (f"zot {self.path}", *parts)))
+        parts = [*switches, self.words] if self.words.startswith("--") else [self.words, *switches]
+        line = " ".join(filter(None, (f"zot {self.path}", *parts)))
+        return line if len(line) <= _USAGE_MAX else f"zot {self.path} [FLAGS] {self.words}".rstrip()
 
 
-_CWD = Switch("--cwd", "look at another directory's sessions", "DIR", DIR)
-_SESSION = (
-    "SESSION is a number from the list, the beginning of an id, or a path; without it, the newest session is used."
+_CWD = Switch("--cwd", "use the sessions of this directory", "DIR", DIR)
+_SESSION = "SESSION: number in the list, id prefix or file (default: the newest session)."
+_ACCOUNT = Switch("--account", "name of the account, if you have several (default: active one)", "NAME", ACCOUNT)
+_JSON = Switch("--json", "print JSON for programs")
+_WORKER = "WORKER: id, id prefix or name."
+_NAME = "NAME: name in the manifest, or of the directory."
+_CHECK_TIMEOUT = Switch("--check-timeout", "stop the check after this time: 90s, 15m, 2h (default: 30m)", "TIME")
+_KEY = Switch("--api-key", "API key for the workers; stored in memory only", "KEY")
+_INSTALL = (
+    Switch("--ref", "branch, tag or commit to install", "REF"),
+    Switch("--subdir", "directory of the repository to install", "DIR"),
+    Switch("--force", "replace an installed version; its data stays"),
 )
-_ACCOUNT = Switch("--account", "a name of your own, to keep several (default: the one in use)", "NAME", ACCOUNT)
-_PROVIDER = "PROVIDER is a name of `zot --list-models`, or of your models.json."
-_WORKER = "WORKER is its id, the beginning of one, or its name."
-_NAME = "NAME is the manifest's name or the directory's."
 
-_HOW = (  # switches of `swarm start` that go for every worker of several
-    Switch("--worktree", "each in a tree of its own, on a new branch; the default in a repository"),
-    Switch("--shared", "in this directory, where they only read; the default elsewhere"),
-    Switch("--write", "with --shared: they may change files, one at a time"),
-    Switch("--include-dirty", "with --worktree: take along what is not committed yet"),
+_HOW = (  # switches that `swarm start`, `map` and `race` share
+    Switch("--worktree", "run in its own worktree and branch (default in a git repository)"),
+    Switch("--shared", "run in this directory, read-only (default elsewhere)"),
+    Switch("--write", "with --shared: allow changes; one such worker at a time"),
+    Switch("--include-dirty", "with --worktree: start with your uncommitted changes"),
     Switch("--cwd", "work in this directory", "DIR", DIR),
     Switch("--provider", "provider to use", "ID", PROVIDER),
-    Switch("--model", "which model", "ID", MODEL),
-    Switch("--reasoning", "how hard to think", "LEVEL"),
-    Switch("--script", "with --provider script: what the model says", "FILE", FILE),
-    Switch("--api-key", "key for these workers; it is kept in memory only", "KEY"),
+    Switch("--model", "model to use", "ID", MODEL),
+    Switch("--reasoning", "off, minimum, low, medium, high, xhigh, max", "LEVEL"),
+    Switch("--script", "answers for --provider script", "FILE", FILE),
+    _KEY,
     Switch("--tools", "only these tools", "LIST", TOOLS),
-    Switch("--no-ext", "do not load installed extensions"),
-    Switch("--max-steps", "stop one after so many model calls", "N"),
-    Switch("--timeout", "stop one after so much work: 90s, 15m, 2h (default: 60m)", "TIME"),
-    Switch("--on", "where they run: local, ray or ray://HOST:PORT", "ENGINE"),
+    Switch("--no-ext", "skip installed extensions"),
+    Switch("--max-steps", "stop a worker after N model calls", "N"),
+    Switch("--timeout", "stop a worker after this working time: 90s, 15m, 2h (default: 60m)", "TIME"),
+    Switch("--on", "where to run: local, ray, ray://HOST:PORT (default: local)", "ENGINE"),
+)
+_SPENDING = (
+    Switch("--max-cost", "stop before all workers together spend more than this", "USD"),
+    Switch("--max-cost-each", "stop a worker before it spends more than this", "USD"),
 )
 
 VERBS: tuple[Verb, ...] = (
     Verb(
         "rpc",
         "[FLAGS]",
-        "let another program drive zot: commands on stdin, events on stdout, one JSON object per line",
-        more="Without --continue or --session nothing is kept. `zot docs rpc` describes every command; there are "
-        "clients for Python, TypeScript and Go.",
+        "drive zot from a program: JSON lines on stdin and stdout",
+        more="Sessions are saved only with --continue, --session or --session-file. `zot docs rpc` describes every "
+        "command; clients exist for Python, TypeScript and Go.",
+        intro="Drive zot from another program: it reads commands from stdin and writes events to stdout, one JSON "
+        "object per line.",
+        examples=(
+            ("zot rpc", "wait for commands; nothing is saved"),
+            ("zot rpc --continue --cwd ~/project", "continue the latest session there"),
+            ("zot rpc --jail --permission-mode everything", "run unattended, confined to this directory"),
+        ),
     ),
     Verb(
         "sessions",
         "[COMMAND]",
         "list, export, import, fork, rewind and prune sessions",
-        more=f"{_SESSION}\n`zot sessions COMMAND --help` says more about one of them.",
+        more=_SESSION,
+        intro="Manage saved conversations: find, share, branch, undo or delete them.",
+        examples=(
+            ("zot sessions", "list the sessions of this directory"),
+            ("zot sessions export 1 page.html", "write the newest one as a web page"),
+            ("zot sessions prune --older-than 6mo", "choose old sessions to delete"),
+        ),
     ),
     Verb(
         "sessions list",
         "",
-        "the sessions of this directory, newest first; the default",
-        (Switch("--all", "those of every directory"), _CWD),
-        more="A line has the number, age, model, count of messages, cost, the beginning of the id and the title.",
+        "list the sessions of this directory, newest first (default)",
+        (Switch("--all", "list the sessions of all directories"), _CWD),
+        more="Columns: number, age, model, messages, cost, id prefix, title.",
     ),
-    Verb("sessions path", "[SESSION]", "the session's file", (_CWD,), (SESSION,), _SESSION),
-    Verb("sessions rename", "SESSION TITLE", "give it a title", (_CWD,), (SESSION, TEXT), _SESSION),
-    Verb("sessions tree", "", "which session was forked from which", (_CWD,)),
+    Verb("sessions path", "[SESSION]", "print the path of the session file", (_CWD,), (SESSION,), _SESSION),
+    Verb(
+        "sessions rename",
+        "SESSION TITLE",
+        "change the title of a session",
+        (_CWD,),
+        (SESSION, TEXT),
+        _SESSION,
+        examples=(('zot sessions rename 1 "fix the parser"', "rename the newest one"),),
+    ),
+    Verb("sessions tree", "", "show which session was forked from which", (_CWD,)),
     Verb(
         "sessions fork",
         "[SESSION]",
-        "a new session with its first messages",
-        (Switch("--at", "how many messages to keep (default: all of them)", "N"), _CWD),
+        "start a new session with the first messages of another",
+        (Switch("--at", "number of messages to copy (default: all)", "N"), _CWD),
         (SESSION,),
         _SESSION,
+        examples=(("zot sessions fork 1 --at 4", "copy the first 4 messages of the newest session"),),
     ),
     Verb(
         "sessions rewind",
         "[SESSION]",
-        "go back to before a prompt: the conversation, the files it changed, or both",
+        "undo prompts: restore the conversation, the changed files, or both",
         (
-            Switch("--to", "the number of the prompt; without it, they are listed with what they changed", "N"),
-            Switch("--undo", "undo the last rewinding of files instead"),
-            Switch("--files", "the files only"),
-            Switch("--conversation", "the conversation only"),
-            Switch("--overwrite", "files that something else changed since, too"),
-            Switch("--dry-run", "only show what would be done"),
-            Switch("--yes", "do not ask"),
+            Switch("--to", "go back to before prompt N (default: list the prompts)", "N"),
+            Switch("--undo", "undo the last file rewind"),
+            Switch("--files", "restore only the files"),
+            Switch("--conversation", "restore only the conversation"),
+            Switch("--overwrite", "also restore files that were changed outside zot since"),
+            Switch("--dry-run", "show the changes without making them"),
+            Switch("--yes", "skip the confirmation"),
             _CWD,
         ),
         (SESSION,),
-        f"{_SESSION}\nThe conversation goes on in a new session, whose file is printed; the old one stays as it is. "
-        "The exit status is 1 when a file could not go back. `zot docs rewind` says what is kept.",
+        f"{_SESSION}\nThe conversation continues in a new session, whose path is printed; the old one stays. Exit "
+        "status: 1 if a file could not be restored. See `zot docs rewind`.",
+        examples=(
+            ("zot sessions rewind", "list the prompts of the newest session and their changes"),
+            ("zot sessions rewind --to 3", "go back to before prompt 3"),
+            ("zot sessions rewind --undo", "restore the files as they were before that"),
+        ),
     ),
     Verb(
         "sessions export",
         "[SESSION] [DEST]",
-        "write a .zotsession file, or a page to read (default: into ~/Downloads)",
+        "write a session to a file to share or read (default: ~/Downloads)",
         (
-            Switch("--format", "zotsession, md or html (default: by the ending of DEST)", "FORMAT", FORMATS),
-            Switch("--redact", "replace credentials, addresses of people and paths"),
+            Switch("--format", "zotsession, md or html (default: by the suffix of DEST)", "FORMAT", FORMATS),
+            Switch("--redact", "replace credentials, personal addresses and paths"),
             Switch("--scrub", "replace paths of this machine"),
             _CWD,
         ),
         (SESSION, FILE),
-        f"{_SESSION}\nA Markdown or HTML page has everything that was said, and each call with its result. An HTML "
-        "page needs no other file, runs no script and loads nothing.",
+        f"{_SESSION}\nMarkdown and HTML pages contain all messages and every tool call with its result. The HTML page "
+        "is one file without scripts or external resources.",
+        examples=(
+            ("zot sessions export 1 talk.md", "write the newest session as Markdown"),
+            ("zot sessions export --redact", "write a file that is safe to share"),
+        ),
     ),
-    Verb("sessions import", "FILE", "bring a .zotsession file into this directory", (_CWD,), (FILE,)),
+    Verb("sessions import", "FILE", "add a .zotsession file to this directory's sessions", (_CWD,), (FILE,)),
     Verb(
         "sessions prune",
         "",
-        "delete sessions of directories that are gone, or by age and directory",
+        "delete old sessions, or those of deleted directories",
         (
-            Switch("--older-than", "only those last used before: 30d, 6mo", "AGE"),
-            Switch("--cwd", "only those of this directory", "DIR", DIR),
-            Switch("--dry-run", "only show them"),
-            Switch("--all", "choose all of them"),
-            Switch("--yes", "do not ask; needs --all"),
+            Switch("--older-than", "only sessions last used before this: 30d, 6mo", "AGE"),
+            Switch("--cwd", "only sessions of this directory", "DIR", DIR),
+            Switch("--dry-run", "list the sessions without deleting them"),
+            Switch("--all", "select all of them"),
+            Switch("--yes", "skip the confirmation; needs --all"),
         ),
-        more="What would be deleted is listed first, and you choose and confirm.",
+        more="zot lists the sessions first; you select and confirm.",
+        examples=(("zot sessions prune --older-than 6mo --all --yes", "delete without a question"),),
     ),
     Verb(
         "auth",
         "[COMMAND]",
-        "log in to providers of models, and see what you are logged in with",
-        more="Secrets are asked for without showing them, tried with the provider before they are stored, and never "
-        "printed. `zot auth COMMAND --help` says more about one of them, `zot docs logging-in` about all.",
+        "log in to model providers and switch accounts",
+        more="Secrets are never shown or printed, and zot tests them with the provider before it stores them. See `zot "
+        "docs logging-in`.",
+        intro="Log in to model providers, with an API key or in the browser, and see which credential a run uses.",
+        examples=(
+            ("zot auth login anthropic", "paste a key, here or in the browser"),
+            ("zot auth", "list credentials; ● marks the active ones"),
+            ("zot auth test anthropic", "check that the provider accepts it"),
+        ),
     ),
     Verb(
         "auth list",
         "",
-        "every credential zot would find: provider, account, kind, where it is, when it ends; the default",
-        (Switch("--json", "the same for a program"),),
-        more="● is what a run would use. Nobody is asked: no provider, no keyring, no command.",
+        "list all credentials: account, kind, source, expiry (default)",
+        (_JSON,),
+        more="● marks the credential a run would use. This contacts no provider, keyring or helper command.",
     ),
     Verb(
         "auth login",
         "PROVIDER",
-        "store a key or a subscription's login",
+        "store an API key or log in to a subscription",
         (
-            Switch("--key-stdin", "read an API key from standard input"),
-            Switch("--browser", "log in on a page in the browser"),
-            Switch("--device", "log in with a code you type on another device"),
+            Switch("--key-stdin", "read an API key from stdin"),
+            Switch("--browser", "log in with the browser"),
+            Switch("--device", "log in with a code on another device"),
             _ACCOUNT,
-            Switch("--timeout", "how long to wait for you (default: 600)", "SECONDS"),
+            Switch("--timeout", "stop waiting after this many seconds (default: 600)", "SECONDS"),
         ),
         (PROVIDER,),
-        "Without a switch: where models.json has a client id for the provider's OAuth, that login; else a key, which "
-        "you paste here or on the page zot opens, whichever you like.\n"
-        f"{_PROVIDER} A key is tried before it is stored. The account logged in to last is the one in use.\n"
-        'A script: printf %s "$KEY" | zot auth login PROVIDER --key-stdin',
+        "Without a flag: OAuth if models.json has a client id for the provider, else an API key, pasted here or on the "
+        "page zot opens. zot tests a key before it stores it. The last login becomes the active account.\n"
+        "PROVIDER: a name from `zot --list-models` or your models.json.",
+        examples=(
+            ("zot auth login anthropic", "paste a key, here or in the browser"),
+            ("zot auth login openai --key-stdin < key.txt", "read the key from a file"),
+            ("zot auth login openai --account work", "add a second account"),
+        ),
     ),
     Verb(
         "auth logout",
         "PROVIDER|all",
-        "forget a stored credential",
+        "delete a stored credential",
         (_ACCOUNT,),
         (PROVIDER,),
-        "Other accounts of the provider stay; `all` forgets everything that is stored.",
+        "Other accounts of the provider stay; `all` deletes every stored credential.",
     ),
     Verb(
         "auth test",
         "PROVIDER",
-        "ask the provider whether it takes the credential a run would use",
+        "check that the provider accepts your credential",
         kinds=(PROVIDER,),
-        more="Exit code 0 when it does; else 1, with the provider's own words.",
+        more="It tests the credential a run would use. Exit status: 0 if accepted, else 1 with the provider's message.",
     ),
-    Verb("auth use", "PROVIDER ACCOUNT", "switch to another stored account", kinds=(PROVIDER, ACCOUNT)),
+    Verb(
+        "auth use",
+        "PROVIDER ACCOUNT",
+        "switch to another stored account",
+        kinds=(PROVIDER, ACCOUNT),
+        examples=(("zot auth use openai work", "use the account named work"),),
+    ),
     Verb(
         "mcp",
         "[COMMAND]",
-        "servers of the Model Context Protocol: add, try, trust and remove them",
-        more="They are configured in mcp.json of your zot home and, for a project, in .mcp.json and .zot/mcp.json; "
-        "`zot --mcp-config FILE` names more for a single run. `zot mcp COMMAND --help` says more about one of them, "
-        "`zot docs mcp` about all.",
+        "manage MCP servers: add, test, trust and remove them",
+        more="Files: mcp.json in your zot home; .mcp.json and .zot/mcp.json in a project (need trust). For one "
+        "run: `zot --mcp-config FILE`. See `zot docs mcp`.",
+        intro="Manage MCP servers: add, test, trust and remove them to give the model their tools.",
+        examples=(
+            ("zot mcp add files -- npx -y @modelcontextprotocol/server-filesystem .", "add a local server"),
+            ("zot mcp add tracker https://mcp.example.com", "add a remote one"),
+            ("zot mcp import", "copy from other agents"),
+        ),
     ),
-    Verb(
-        "mcp list",
-        "",
-        "every server of yours and of this directory, and what would run; the default",
-        (Switch("--json", "the same for a program"),),
-    ),
-    Verb(
-        "mcp get",
-        "NAME",
-        "one server: its tools and prompts as last seen",
-        (Switch("--json", "for a program"),),
-        (TEXT,),
-    ),
+    Verb("mcp list", "", "list servers and whether they would run (default)", (_JSON,)),
+    Verb("mcp get", "NAME", "show a server's cached tools and prompts", (_JSON,), (TEXT,)),
     Verb(
         "mcp add",
         "NAME URL|-- COMMAND",
-        "add a server by its address, or by the command that starts it",
+        "add a server: a URL, or the command that starts it",
         (
-            Switch("--env", "a variable for the command, NAME=VALUE; may be repeated", "PAIR"),
-            Switch("--header", "a header for the address, NAME: VALUE; may be repeated", "PAIR"),
-            Switch("--project", "in .mcp.json of this directory instead of your own file"),
-            Switch("--force", "replace the server of that name"),
+            Switch("--env", "environment variable for COMMAND, NAME=VALUE (repeatable)", "PAIR"),
+            Switch("--header", "HTTP header for URL, NAME: VALUE (repeatable)", "PAIR"),
+            Switch("--project", "add it to .mcp.json of this directory, not to your zot home"),
+            Switch("--force", "replace the server with this name"),
         ),
         (TEXT,),
-        "${VAR} and ${VAR:-default} are replaced when the server starts: keep secrets in the environment.\n"
-        "zot mcp add files -- npx -y @modelcontextprotocol/server-filesystem .",
+        "${VAR} and ${VAR:-default} are expanded when the server starts, so secrets can stay in the environment.",
+        examples=(
+            ("zot mcp add files -- npx -y @modelcontextprotocol/server-filesystem .", "local server"),
+            ("zot mcp add tracker https://mcp.example.com", "remote server"),
+            ("zot mcp add --env 'TOKEN=${TOKEN}' tracker -- tracker-mcp", "with a secret"),
+        ),
     ),
-    Verb("mcp remove", "NAME", "take a server out of the file it is in", kinds=(TEXT,)),
+    Verb("mcp remove", "NAME", "delete a server from its file", kinds=(TEXT,)),
     Verb(
         "mcp import",
-        "[claude|codex|vscode|cursor]",
-        "copy the servers that other programs have configured into your own file",
-        (Switch("--dry-run", "show what would be copied"), Switch("--force", "replace servers of the same name")),
-        (TEXT,),
+        "[PROGRAM]",
+        "copy servers from claude, codex, vscode or cursor",
+        (
+            Switch("--dry-run", "list the servers without copying them"),
+            Switch("--force", "replace servers with the same name"),
+        ),
+        (("claude", "codex", "vscode", "cursor"),),
         "A project's .mcp.json needs no import: zot reads it.",
+        examples=(("zot mcp import claude --dry-run", "list what would be copied"),),
     ),
     Verb(
         "mcp login",
         "NAME",
-        "log in to a server that wants to know who you are, in the browser",
-        (Switch("--timeout", "how long to wait for you (default: 600)", "SECONDS"),),
+        "log in to a server with OAuth in the browser",
+        (Switch("--timeout", "stop waiting after this many seconds (default: 600)", "SECONDS"),),
         (TEXT,),
-        "The login is kept with your other credentials and refreshed by itself. Where the server does not let zot "
-        'register, put "oauth": {"client_id": "…"} into its entry.',
+        "zot stores the login with your other credentials and refreshes it. If the server does not allow registration, "
+        'add "oauth": {"client_id": "…"} to its entry.',
     ),
-    Verb("mcp logout", "NAME", "forget a login", kinds=(TEXT,)),
+    Verb("mcp logout", "NAME", "delete a server's login", kinds=(TEXT,)),
     Verb(
         "mcp test",
         "NAME",
-        "start a server, ask what it has, and stop it",
+        "start a server, list its tools, stop it",
         kinds=(TEXT,),
-        more="Exit code 0 when it answered.",
+        more="Exit status: 0 if the server answered.",
     ),
     Verb(
         "mcp trust",
         "[NAME…]",
-        "let servers of this directory's files run, exactly as they are now; all of them without a name",
+        "allow this project's servers, exactly as configured now",
         kinds=(TEXT,),
+        more="Without NAME: all of them. After a change in the file the server needs trust again.",
     ),
-    Verb("mcp untrust", "NAME…", "take that back", kinds=(TEXT,)),
+    Verb("mcp untrust", "NAME…", "revoke trust", kinds=(TEXT,)),
     Verb(
         "swarm",
         "[COMMAND]",
-        "agents in the background: start them, watch them, tell them more, stop and continue them",
-        more=f"{_WORKER}\nThey go on when you close the terminal. In a repository each works in a tree of its own, on "
-        "a branch of its own, and can change nothing else. `zot swarm COMMAND --help` says more about one of them.",
+        "run agents in the background, each in its own worktree",
+        more=f"{_WORKER} Workers keep running when you close the terminal; in a git repository each has its own "
+        "worktree and branch and can change nothing else. See `zot docs swarm`.\n"
+        "Status: waiting = needs your answer, idle = finished, accepts messages, lost = its process died.",
+        intro="Run agents in the background, for a task that splits into parts or to try one task several times.",
+        examples=(
+            ('zot swarm start --name readme "write a README"', "start a worker"),
+            ("zot swarm diff readme", "show its changes"),
+            ("zot swarm merge readme", "apply them to your files, uncommitted"),
+        ),
     ),
     Verb(
         "swarm start",
         "TASK",
-        "start a worker; prints its id and returns",
+        "start a worker, print its id",
         (
-            Switch("--name", "what to call it (default: a few words of the task)", "NAME"),
-            Switch("--worktree", "in a tree of its own, on a new branch; the default in a repository"),
-            Switch("--shared", "in this directory, where it only reads; the default elsewhere"),
-            Switch("--write", "with --shared: it may change files; one such worker at a time"),
-            Switch("--include-dirty", "with --worktree: take along what is not committed yet"),
-            Switch("--cwd", "work in this directory", "DIR", DIR),
-            Switch("--provider", "provider to use", "ID", PROVIDER),
-            Switch("--model", "which model", "ID", MODEL),
-            Switch("--reasoning", "how hard to think", "LEVEL"),
-            Switch("--script", "with --provider script: what the model says", "FILE", FILE),
-            Switch("--api-key", "key for this worker; it is kept in memory only", "KEY"),
-            Switch("--tools", "only these tools", "LIST", TOOLS),
-            Switch("--no-ext", "do not load installed extensions"),
-            Switch("--no-yolo", "ask before its tool calls; `zot swarm attach` answers"),
+            Switch("--name", "name of the worker (default: a few words of the task)", "NAME"),
+            *_HOW,
+            Switch("--no-yolo", "ask before its tool calls; answer with `zot swarm attach`"),
             Switch("--max-cost", "stop it before it spends more than this", "USD"),
-            Switch("--max-steps", "stop it after so many model calls", "N"),
-            Switch("--timeout", "stop it after so much work: 90s, 15m, 2h (default: 60m)", "TIME"),
-            Switch("--restarts", "continue it by itself so often when its process was killed (default: 0)", "N"),
-            Switch("--once", "it ends with this task instead of waiting for more"),
-            Switch("--wait", "wait for it and print what it says; exit status 1 when it did not get that far"),
-            Switch("--on", "where it runs: local, ray or ray://HOST:PORT", "ENGINE"),
+            Switch("--restarts", "restart up to N times if its process is killed (default: 0)", "N"),
+            Switch("--once", "exit after this task"),
+            Switch("--wait", "wait and print its answer; exit status 1 if it did not finish"),
             Switch("--resume", "continue this worker instead of starting one", "WORKER"),
-            Switch("--json", "print what a program needs"),
+            _JSON,
         ),
         (TEXT,),
-        "TASK is - to read it from standard input. At most `swarm_agents` workers (a setting, 4) are at work at the "
-        "same time; the others wait.",
-    ),
-    Verb(
-        "swarm list",
-        "",
-        "the workers that live: id, name, status, age, model, cost, mode and what they do; the default",
-        (Switch("--all", "those that have ended, too"), Switch("--json", "the same for a program")),
-        more="queued and running say what they seem; waiting: it asked something; idle: it is done and may be told "
-        "more; lost: its process is gone, `zot swarm resume` continues it.",
-    ),
-    Verb(
-        "swarm show",
-        "WORKER",
-        "one worker: what it does, what it changed and what it said last",
-        (Switch("--json", "for a program"),),
-        (WORKER,),
-        _WORKER,
-    ),
-    Verb(
-        "swarm logs",
-        "WORKER",
-        "what it said and did",
-        (
-            Switch("-f --follow", "go on as it happens, until it ends"),
-            Switch("--json", "every event as a line of JSON"),
-        ),
-        (WORKER,),
-        _WORKER,
-    ),
-    Verb(
-        "swarm attach",
-        "WORKER",
-        "watch it at work; what you type is sent to it, ctrl+d leaves it at work",
-        kinds=(WORKER,),
-        more=f"{_WORKER}\nA worker that asks whether something may run is answered with y or n.",
-    ),
-    Verb(
-        "swarm send",
-        "WORKER TEXT",
-        "tell it more; it takes that up when it is done with what it does",
-        kinds=(WORKER, TEXT),
-        more=f"{_WORKER}\nTEXT is - to read it from standard input.",
-    ),
-    Verb(
-        "swarm wait",
-        "WORKER…",
-        "wait until it is done and print what it said last",
-        (Switch("--timeout", "give up waiting after this: 90s, 15m, 2h", "TIME"), Switch("--json", "for a program")),
-        (WORKER,),
-        f"{_WORKER}\nThe exit status is 0 when it did what it was told, else 1.",
-    ),
-    Verb(
-        "swarm stop",
-        "[WORKER]",
-        "end a worker and everything it started",
-        (Switch("--all", "all of them"),),
-        (WORKER,),
-        f"{_WORKER}\nIts record, its tree and its branch stay.",
-    ),
-    Verb(
-        "swarm resume",
-        "WORKER",
-        "continue one that runs no more, from where it was; its task is not said again",
-        (
-            Switch("--api-key", "key for this worker; it is kept in memory only", "KEY"),
-            Switch("--wait", "wait for it and print what it says"),
-            Switch("--json", "print what a program needs"),
-        ),
-        (WORKER,),
-        _WORKER,
-    ),
-    Verb(
-        "swarm diff",
-        "WORKER",
-        "what it changed in its tree since it began, committed or not",
-        (Switch("--stat", "only how much"),),
-        (WORKER,),
-        _WORKER,
-    ),
-    Verb(
-        "swarm merge",
-        "[WORKER…]",
-        "bring what it changed into your working tree, not committed",
-        (
-            Switch("--all", "of every worker of this repository that has ended and has not failed, one after another"),
-            Switch("--squash", "change the files and commit nothing; the default"),
-            Switch("--no-ff", "make a merge commit"),
-            Switch("--patch", "write a patch file for `git apply` and change nothing"),
-            Switch("--output", "with --patch: the file (default: NAME.patch)", "FILE", FILE),
-            Switch("--into", "merge into this branch (default: the one that is checked out)", "BRANCH"),
-            Switch("--check", "merge only if this command succeeds in a copy of the merged files", "COMMAND"),
-            Switch("--check-timeout", "give the command so long: 90s, 15m, 2h (default: 30m)", "TIME"),
-            Switch("--repair", "give a conflict back to the worker, which mends it in its own tree"),
-            Switch("--json", "print what a program needs"),
-        ),
-        (WORKER,),
-        f"{_WORKER}\nNothing of yours is touched before all of it is known to fit: a worker that changed a file you "
-        "have uncommitted changes in is refused, and a conflict leaves everything as it was. With several workers each "
-        "is merged onto the ones before it, or left out and told.\nThe exit status is 0 when all are merged, 3 for a "
-        "conflict, else 1.",
-    ),
-    Verb(
-        "swarm rm",
-        "WORKER…",
-        "delete its record, its tree and its branch",
-        (Switch("--force", "also when it has changes that are not merged"),),
-        (WORKER,),
-        _WORKER,
-    ),
-    Verb(
-        "swarm prune",
-        "",
-        "delete the workers that have ended and have nothing that is not merged",
-        (
-            Switch("--older", "only those that ended so long ago: 30m, 2h, 7d", "TIME"),
-            Switch("--force", "also those with changes that are not merged"),
+        "TASK is - to read it from stdin. At most `swarm_agents` workers (setting, default 4) run at once.",
+        intro="Start a worker in the background, print its id and return.",
+        examples=(
+            ('zot swarm start "write a README"', "start a worker and return"),
+            ('zot swarm start --wait "find dead code" > report.txt', "wait and save its answer"),
+            ("zot swarm start --max-cost 0.50 - < task.md", "read the task from a file, limit its cost"),
         ),
     ),
     Verb(
         "swarm map",
         "FILE [TASK]",
-        "one worker for each line of a list; their answers become lines of JSON",
+        "start one worker per line of FILE, write answers as JSON lines",
         (
-            Switch("--max-agents", "so many at once (default: the setting `swarm_agents`)", "N"),
-            Switch("--max-cost", "stop before all of them together spend more than this", "USD"),
-            Switch("--max-cost-each", "stop one before it spends more than this", "USD"),
-            Switch(
-                "--schema",
-                "a JSON Schema that every answer has to fit; one that does not is asked once more",
-                "FILE",
-                FILE,
-            ),
-            Switch("--output", "the results (default: NAME.results.jsonl for a list NAME.txt)", "FILE", FILE),
-            Switch("--retries", "try an item that failed so often again (default: 1)", "N"),
-            Switch("--resume", "go on: without what is done, with what failed and what is at work"),
+            Switch("--max-agents", "run up to N at once (default: the setting `swarm_agents`)", "N"),
+            *_SPENDING,
+            Switch("--schema", "JSON Schema for answers; retried once if one does not match", "FILE", FILE),
+            Switch("--output", "file for the results (default: NAME.results.jsonl)", "FILE", FILE),
+            Switch("--retries", "retry a failed item up to N times (default: 1)", "N"),
+            Switch("--resume", "continue: skip finished items, retry failed ones"),
             *_HOW,
         ),
         (FILE, TEXT),
-        "FILE has an item on each line, or is - for standard input. {item} in TASK stands for one. A result is on disk "
-        "as soon as its item is finished; ctrl+c, a spent budget and a restart of the machine lose nothing that "
-        "--resume would not find.\nThe exit status is 0 when every item is done, else 1.",
+        "FILE has one item per line, or is - for stdin; {item} in TASK is replaced by the item. Each result is written "
+        "as soon as it is finished: --resume continues after Ctrl+C, a spent budget or a restart. Exit status: 0 if "
+        "every item is done.",
+        examples=(
+            ('zot swarm map files.txt "add type hints to {item}"', "one worker per file"),
+            ('git ls-files "*.py" | zot swarm map - "review {item}"', "items from stdin"),
+            ("zot swarm map files.txt --resume", "continue after an interruption"),
+        ),
+        intro="Start one worker per line of FILE and write their answers as JSON lines, to split a task by item.",
     ),
     Verb(
         "swarm race",
         "N TASK",
-        "N tries at one task; those whose check passes, the cheapest first",
+        "try one task N times; list those that pass, cheapest first",
         (
-            Switch("--check", "a command that has to succeed in a copy of the files of a try", "COMMAND"),
-            Switch("--check-timeout", "give the command so long: 90s, 15m, 2h (default: 30m)", "TIME"),
-            Switch("--max-cost", "stop before all of them together spend more than this", "USD"),
-            Switch("--max-cost-each", "stop one before it spends more than this", "USD"),
-            Switch("--name", "what to call them: NAME-1 and so on", "NAME"),
-            Switch("--json", "print what a program needs"),
+            Switch("--check", "command that must succeed in a copy of a worker's files", "COMMAND"),
+            _CHECK_TIMEOUT,
+            *_SPENDING,
+            Switch("--name", "name the workers NAME-1, NAME-2, …", "NAME"),
+            _JSON,
             *(switch for switch in _HOW if switch.names[0] not in ("--worktree", "--shared", "--write")),
         ),
         (TEXT, TEXT),
-        "Nothing is merged and nothing removed.\nThe exit status is 0 when one passed, else 1.",
+        "It merges and deletes nothing: use `zot swarm merge`. Exit status: 0 if one passed, else 1.",
+        examples=(('zot swarm race 3 --check "make test" "fix the parser"', "list the attempts that pass"),),
+        intro="Try one task N times and list the attempts whose check passes, cheapest first.",
+    ),
+    Verb(
+        "swarm list",
+        "",
+        "list active workers (default)",
+        (Switch("--all", "also list workers that ended"), _JSON),
+        more="Columns: id, name, status, age, model, cost, mode, activity.\n"
+        "Status: queued, running, waiting (needs your answer), idle (finished, accepts messages), lost (its process "
+        "died; continue with `zot swarm resume`).",
+    ),
+    Verb(
+        "swarm show",
+        "WORKER",
+        "show its status, changes and last answer",
+        (_JSON,),
+        (WORKER,),
+        _WORKER,
+        intro="Show a worker's status, changes and last answer.",
+    ),
+    Verb(
+        "swarm logs",
+        "WORKER",
+        "print its transcript",
+        (
+            Switch("-f --follow", "continue printing until it ends"),
+            Switch("--json", "print every event as a JSON line"),
+        ),
+        (WORKER,),
+        _WORKER,
+        intro="Print a worker's transcript.",
+    ),
+    Verb(
+        "swarm attach",
+        "WORKER",
+        "watch it and type messages; Ctrl+D detaches",
+        kinds=(WORKER,),
+        more=f"{_WORKER} Answer its approval questions with y or n.",
+        intro="Watch a worker and type messages or answers; Ctrl+D detaches and leaves it running.",
+    ),
+    Verb(
+        "swarm send",
+        "WORKER TEXT",
+        "queue a message; it reads it after its current task",
+        kinds=(WORKER, TEXT),
+        more=f"{_WORKER} TEXT is - to read it from stdin.",
+        examples=(('zot swarm send readme "add an install section"', "give it another task"),),
+        intro="Queue a message for a worker, which reads it after its current task.",
+    ),
+    Verb(
+        "swarm wait",
+        "WORKER…",
+        "wait until it finishes, then print its last answer",
+        (Switch("--timeout", "stop waiting after this time: 90s, 15m, 2h", "TIME"), _JSON),
+        (WORKER,),
+        f"{_WORKER} Exit status: 0 if it finished its task, else 1.",
+        intro="Wait until a worker finishes, then print its last answer.",
+    ),
+    Verb(
+        "swarm stop",
+        "[WORKER]",
+        "stop it and all its processes",
+        (Switch("--all", "stop all workers"),),
+        (WORKER,),
+        f"{_WORKER} Its record, worktree and branch stay.",
+        intro="Stop a worker and all its processes.",
+    ),
+    Verb(
+        "swarm resume",
+        "WORKER",
+        "continue a stopped or lost worker where it ended",
+        (
+            _KEY,
+            Switch("--wait", "wait and print its answer"),
+            _JSON,
+        ),
+        (WORKER,),
+        f"{_WORKER} The task is not sent again.",
+    ),
+    Verb(
+        "swarm diff",
+        "WORKER",
+        "show its changes since it started, committed or not",
+        (Switch("--stat", "show only the number of changed lines"),),
+        (WORKER,),
+        _WORKER,
+        intro="Show a worker's changes since it started, committed or not.",
+    ),
+    Verb(
+        "swarm merge",
+        "[WORKER…]",
+        "apply its changes to your files, uncommitted",
+        (
+            Switch("--all", "merge all workers of this repository that ended without failing"),
+            Switch("--squash", "change the files and commit nothing (default)"),
+            Switch("--no-ff", "create a merge commit"),
+            Switch("--patch", "write a patch file for `git apply` and change nothing"),
+            Switch("--output", "with --patch: file to write (default: NAME.patch)", "FILE", FILE),
+            Switch("--into", "merge into this branch (default: the current one)", "BRANCH"),
+            Switch("--check", "merge only if this command succeeds in a copy of the result", "COMMAND"),
+            _CHECK_TIMEOUT,
+            Switch("--repair", "let the worker resolve conflicts in its own worktree"),
+            _JSON,
+        ),
+        (WORKER,),
+        f"{_WORKER}\nzot changes your files only if everything fits: it refuses a worker that changed a file with "
+        "uncommitted changes of yours, and a conflict changes nothing. Several workers merge one after another; one "
+        "that does not fit is skipped and reported.\nExit status: 0 if all are merged, 3 for a conflict, else 1.",
+        examples=(
+            ("zot swarm merge readme", "apply its changes, uncommitted"),
+            ('zot swarm merge --all --check "make test"', "merge all whose tests pass"),
+            ("zot swarm merge readme --patch", "write readme.patch instead"),
+        ),
+        intro="Apply a worker's changes to your files, uncommitted, after you reviewed them with `zot swarm diff`.",
+    ),
+    Verb(
+        "swarm rm",
+        "WORKER…",
+        "delete its record, worktree and branch",
+        (Switch("--force", "also delete unmerged changes"),),
+        (WORKER,),
+        _WORKER,
+        intro="Delete a worker's record, worktree and branch.",
+    ),
+    Verb(
+        "swarm prune",
+        "",
+        "delete workers that ended and have no unmerged changes",
+        (
+            Switch("--older", "only workers that ended at least this long ago: 30m, 2h, 7d", "TIME"),
+            Switch("--force", "also delete workers with unmerged changes"),
+        ),
     ),
     Verb(
         "hooks",
         "[COMMAND]",
-        "hooks of Claude Code's settings files and of your own: what they would run, and trust",
-        more="They are read from hooks.json of your zot home, from ~/.claude/settings.json, and from "
-        ".claude/settings.json, .claude/settings.local.json and .zot/hooks.json of this directory. `zot docs hooks` "
-        "says more.",
+        "review and trust hooks: commands that run on events",
+        more="Files: hooks.json in your zot home, ~/.claude/settings.json; in a project .claude/settings.json, "
+        ".claude/settings.local.json and .zot/hooks.json (need trust). See `zot docs hooks`.",
+        intro="Review and trust hooks: commands that run on events such as PreToolUse; Claude Code's hooks work "
+        "unchanged.",
+        examples=(
+            ("zot hooks", "list hooks and whether they run"),
+            ("zot hooks trust", "allow all hooks of this project"),
+            ("zot hooks untrust .claude/settings.json", "revoke trust in one file"),
+        ),
     ),
-    Verb(
-        "hooks list",
-        "",
-        "every hook by file, and whether it runs; the default",
-        (Switch("--json", "the same for a program"),),
-    ),
+    Verb("hooks list", "", "list hooks by file and whether they run (default)", (_JSON,)),
     Verb(
         "hooks trust",
         "[FILE…]",
-        "let the hooks of these files run, exactly as they are now; of all files without a name",
+        "allow the hooks of these files, exactly as they are now",
         kinds=(TEXT,),
+        more="Without FILE: those of all files. After a change a hook needs trust again.",
     ),
-    Verb("hooks untrust", "[FILE…]", "take that back", kinds=(TEXT,)),
+    Verb("hooks untrust", "[FILE…]", "revoke trust", kinds=(TEXT,)),
     Verb(
         "plugin",
         "[COMMAND]",
-        "packages of skills, MCP servers, hooks and prompt templates: install, switch and remove them",
-        more="Agent Plugins 1.0 (plugin.json) and plugins of Claude Code (.claude-plugin/plugin.json). "
-        "`zot docs plugins` says more.",
+        "manage plugins: packages of skills, MCP servers, hooks, templates",
+        more="Formats: Agent Plugins 1.0 (plugin.json) and Claude Code plugins (.claude-plugin/plugin.json). See `zot "
+        "docs plugins`.",
+        intro="Install and remove plugins, packages of skills, MCP servers, hooks and prompt templates, such as those "
+        "for Claude Code.",
+        examples=(
+            ("zot plugin install https://example.com/tools.git", "review and install one"),
+            ("zot plugin", "list plugins and the commands they run"),
+            ("zot plugin doctor", "find out why one is not used"),
+        ),
     ),
-    Verb(
-        "plugin list",
-        "",
-        "what is installed, and what each part would run; the default",
-        (Switch("--json", "the same for a program"),),
-    ),
+    Verb("plugin list", "", "list plugins and the commands they would run (default)", (_JSON,)),
     Verb(
         "plugin install",
         "PATH|URL",
-        "copy a directory, or clone a git repository, show what it would run, and install it after a yes",
-        (
-            Switch("--ref", "the branch, tag or commit to take", "REF"),
-            Switch("--subdir", "the directory of the repository to take", "DIR"),
-            Switch("--force", "replace what is installed under that name; its data stays"),
-            Switch("--yes", "agree to what it would run"),
-        ),
+        "install from a directory or git repository, after confirmation",
+        (*_INSTALL, Switch("--yes", "accept the commands it would run")),
         (DIR,),
-        "Nothing of it is run on the way. What it would run later is what you agreed to, or nothing.",
+        "Installing runs nothing. Later the plugin runs only the commands you confirmed.",
+        examples=(("zot plugin install https://example.com/tools.git --ref v2", "install a tag"),),
     ),
-    Verb("plugin remove", "NAME…", "remove plugins; what they kept stays", kinds=(TEXT,)),
-    Verb("plugin enable", "NAME…", "switch plugins on", kinds=(TEXT,)),
-    Verb("plugin disable", "NAME…", "switch plugins off", kinds=(TEXT,)),
+    Verb("plugin remove", "NAME…", "remove plugins; their data stays", kinds=(TEXT,)),
+    Verb("plugin enable", "NAME…", "enable plugins", kinds=(TEXT,)),
+    Verb("plugin disable", "NAME…", "disable plugins", kinds=(TEXT,)),
     Verb(
         "plugin doctor",
         "[NAME…]",
-        "what keeps plugins from being used, and what zot has no place for",
+        "explain why plugins or parts of them are not used",
         kinds=(TEXT,),
-        more="Exit code 1 when one is not used.",
+        more="Exit status: 1 if a plugin is not used.",
     ),
     Verb(
         "ext",
         "COMMAND",
-        "install, switch, trust, write and check extensions",
-        more=f"{_NAME} `zot --ext PATH` loads one for a single run.\n"
-        "`zot ext COMMAND --help` says more about one of them.",
+        "install, trust, write and check extensions",
+        more=f"{_NAME} `zot --ext PATH` loads an extension for one run. See `zot docs extensions`.",
+        intro="Manage extensions, programs that add tools, slash commands, guards and panels, or write your own.",
+        examples=(
+            ("zot ext install https://example.com/tools.git", "install one from git"),
+            ("zot ext doctor", "find out why one is missing"),
+            ("zot ext new notes --lang python", "write your own from a starter"),
+        ),
     ),
     Verb(
         "ext list",
         "",
-        "what is installed, for this project and for you, and what of it is trusted",
-        (Switch("--json", "as JSON, with where each came from and where its data is"),),
+        "list installed extensions and whether they are trusted",
+        (Switch("--json", "print JSON, with install source and data directory"),),
     ),
     Verb(
         "ext install",
         "PATH|URL",
-        "copy a directory, or clone a git repository, into your extensions",
-        (
-            Switch("--ref", "the branch, tag or commit to take", "REF"),
-            Switch("--subdir", "the directory of the repository to take", "DIR"),
-            Switch("--force", "replace what is installed under that name; its data stays"),
-        ),
+        "install from a directory or git repository",
+        _INSTALL,
         (DIR,),
-        "URL@REF and URL#DIR say the same in one word: https://example.org/tools.git@v2#weather.\n"
-        "All or nothing; nothing of what is installed is run, built or downloaded further. What git ignores and looks "
-        "like your own data is left out.",
+        "Short form: URL@REF#DIR. Installing runs, builds and downloads nothing else; if it fails, nothing changes. "
+        "Files that git ignores and that look like your data are not copied.",
+        examples=(
+            ("zot ext install ./weather", "copy a directory"),
+            ("zot ext install https://example.com/tools.git --ref v2", "install a tag"),
+            ("zot ext install https://example.com/tools.git@v2#weather", "a directory of that tag"),
+        ),
     ),
     Verb(
         "ext update",
         "[NAME…]",
-        "fetch what you installed anew from where it came (default: all of it)",
+        "update extensions from their install source (default: all)",
         (
-            Switch("--all", "everything you installed"),
-            Switch("--force", "also replace what you changed here, and guards that guard no longer"),
-            Switch("--dry-run", "only say what would change"),
+            Switch("--all", "update all you installed"),
+            Switch("--force", "also replace local changes, and guards that stop being guards"),
+            Switch("--dry-run", "show the changes without making them"),
         ),
         (EXTENSION,),
-        f"{_NAME} A branch gives its newest commit, a tag or commit stays what it is. Its data stays, and so does "
-        "whether it is enabled. When something fails, the old one is there as it was.",
+        f"{_NAME} A branch updates to its newest commit; a tag or commit stays. Data and the enabled state stay. If an "
+        "update fails, the old version stays.",
     ),
     Verb(
         "ext remove",
         "NAME",
-        "delete an installed extension; its log stays, and its data unless you say otherwise",
+        "delete an installed extension; asks about its data",
         (
-            Switch("-y --yes", "do not ask; its data stays"),
-            Switch("--keep-data", "do not ask about its data: keep it"),
-            Switch("--delete-data", "do not ask about its data: delete it"),
+            Switch("-y --yes", "skip the confirmation; its data stays"),
+            Switch("--keep-data", "keep its data without asking"),
+            Switch("--delete-data", "delete its data without asking"),
         ),
         (EXTENSION,),
-        _NAME,
+        f"{_NAME} Its log stays.",
         aliases=("rm",),
     ),
-    Verb("ext enable", "NAME", "switch one on again", kinds=(EXTENSION,), more=_NAME),
-    Verb("ext disable", "NAME", "switch one off without removing it", kinds=(EXTENSION,), more=_NAME),
+    Verb("ext enable", "NAME", "enable an extension", kinds=(EXTENSION,), more=_NAME),
+    Verb("ext disable", "NAME", "disable an extension without removing it", kinds=(EXTENSION,), more=_NAME),
     Verb(
         "ext logs",
         "NAME",
-        "what it wrote to stderr, and what zot noticed about it",
-        (Switch("-f --follow", "go on printing what is written"),),
+        "print its stderr and zot's messages about it",
+        (Switch("-f --follow", "continue printing new lines"),),
         (EXTENSION,),
         _NAME,
+        intro="Print an extension's stderr and zot's messages about it.",
     ),
     Verb(
         "ext trust",
         "[DIR|NAME]",
-        "allow a project's extensions to run, as they are now (default: here)",
-        (Switch("--unconfined", "with all your rights, whatever permissions they ask for"),),
+        "allow a project's extensions, as they are now (default: here)",
+        (Switch("--unconfined", "run them unconfined, whatever permissions they declare"),),
         kinds=(DIR,),
-        more="Nothing is started. Each one is named with what it would run and what it may do; a change of its files "
-        "asks again. The NAME of one of your own accepts its files and permissions as they are now.",
+        more="zot lists each extension with its command and permissions, and starts nothing. After a change of its "
+        "files it needs trust again. NAME of an installed extension: accept its current files and permissions.",
+        examples=(("zot ext trust", "trust the extensions of this project"),),
     ),
-    Verb("ext untrust", "[DIR]", "forbid a project's extensions to run (default: here)", kinds=(DIR,)),
+    Verb("ext untrust", "[DIR]", "revoke trust in a project's extensions (default: here)", kinds=(DIR,)),
     Verb(
         "ext doctor",
         "[PATH|NAME…]",
-        "load everything and say why something is missing; changes nothing",
+        "load all extensions and explain why one is missing",
         kinds=(DIR,),
-        more="A PATH is loaded as if given with --ext. With a PATH or NAME only what concerns it is told. What is not "
-        "trusted is named and not started.",
+        more="It changes nothing and does not start untrusted extensions. PATH is loaded as with --ext. With PATH or "
+        "NAME, only problems of that extension are printed.",
     ),
     Verb(
         "ext new",
         "NAME",
-        f"a working starter: {', '.join(LANGUAGES[:-1])} or {LANGUAGES[-1]}",
+        "create a working starter with a test",
         (
-            Switch("--lang", "the language", "LANG", LANGUAGES, required=True),
-            Switch("--dir", "where to put it (default: ./NAME)", "DIR", DIR),
-            Switch("--guard", "one that guards tool calls"),
+            Switch("--lang", ", ".join(LANGUAGES), "LANG", LANGUAGES, required=True),
+            Switch("--dir", "directory to create (default: ./NAME)", "DIR", DIR),
+            Switch("--guard", "create a guard of tool calls"),
         ),
         (TEXT,),
-        "It needs nothing installed or downloaded: the SDK of its language is inside, and a test.",
+        "The starter includes the SDK of its language: nothing to install or download.",
         for_authors=True,
+        examples=(
+            ("zot ext new notes --lang python", "create ./notes"),
+            ("zot ext new safe --lang bash --guard", "create a guard of tool calls"),
+        ),
     ),
     Verb(
         "ext dev",
         "PATH [PROMPT…]",
-        "start it, show frames and stderr, check it, and start again at every change",
+        "run it, show its frames and stderr, restart at every change",
         (
             Switch("--no-check", "do not check the rules after each start"),
-            Switch("--once", "start it once and end; exit code 1 when something is wrong"),
+            Switch("--once", "start once and exit; exit status 1 if something is wrong"),
         ),
         (DIR, TEXT),
-        "Type /command args or tool {…} to try things, r to start again. Files that look like the extension's own data "
-        "are not watched. With a PROMPT, `zot -p PROMPT` runs with it after each change, and its frames are shown; "
-        "what follows -- goes to that zot: -- --model NAME.",
+        "Type /command args or tool {…} to try it, r to restart. With PROMPT, zot runs `zot -p PROMPT` with the "
+        "extension after each change; flags after -- go to that run. The extension's own data files are not watched.",
         for_authors=True,
+        examples=(
+            ("zot ext dev ./notes", "try it by hand"),
+            ('zot ext dev ./notes "count the words of a.txt" -- --model ID', "run a prompt at every change"),
+        ),
+        intro="Run an extension while you write it: show its frames and stderr, restart it at every change.",
     ),
     Verb(
         "ext check",
         "PATH",
-        "play the host against it and report every broken rule",
+        "test an extension against every protocol rule",
         (
-            Switch("--only", "check these rules alone, separated by commas", "RULES"),
-            Switch("--list", "print every rule; PATH is not needed"),
-            Switch("--timeout", "how long a tool may take", "SECONDS"),
-            Switch("--json", "the report as JSON"),
+            Switch("--only", "check only these rules, separated by commas", "RULES"),
+            Switch("--list", "list all rules; PATH is not needed"),
+            Switch("--timeout", "limit for one tool call", "SECONDS"),
+            _JSON,
         ),
         (DIR,),
-        "It runs the extension for real: every command is invoked and every tool called, with a scratch directory "
-        "for its state. Exit code 1 when a rule is broken. `zot docs checking-extensions` explains the report, "
-        "`zot docs rules` every rule.",
+        "It runs the extension, calls every command and tool, and gives it a scratch directory for its data. Exit "
+        "status: 1 if a rule is broken. See `zot docs checking-extensions` and `zot docs rules`.",
         for_authors=True,
+        examples=(("zot ext check ./notes", "report every broken rule"),),
     ),
     Verb(
         "ext trace",
         "[NAME|PATH|FILE]",
-        "watch frames in both directions",
+        "show the frames an extension sends and receives",
         (
-            Switch("--follow", "frames of a file that --ext-trace is writing", "FILE", FILE),
-            Switch("--json", "frames as JSON lines"),
+            Switch("--follow", "show frames while --ext-trace writes them to FILE", "FILE", FILE),
+            Switch("--json", "print frames as JSON lines"),
         ),
         (EXTENSION,),
-        "An extension is started and driven by what you type: /command args, tool {…} or a raw frame. A FILE is one "
-        "that --ext-trace or --record wrote.",
+        "NAME or PATH: zot starts the extension; type /command args, tool {…} or a raw frame. FILE: written by "
+        "--ext-trace or --record.",
         for_authors=True,
+        examples=(
+            ("zot ext trace ./notes", "start it and type frames"),
+            ("zot ext trace frames.jsonl", "show a file that --ext-trace wrote"),
+        ),
     ),
     Verb(
         "ext replay",
         "FILE PATH",
-        "play a recorded host against it and report the first difference",
+        "replay a recorded host, report the first difference",
         (
-            Switch("--extension", "whose frames of the recording (default: its name)", "NAME", EXTENSION),
-            Switch("--timeout", "how long to wait for a frame", "SECONDS"),
-            Switch("--exact", "compare every byte of a frame, also what changes from run to run"),
+            Switch("--extension", "extension in the recording (default: its name)", "NAME", EXTENSION),
+            Switch("--timeout", "limit for one frame", "SECONDS"),
+            Switch("--exact", "compare every byte, also values that differ in each run"),
         ),
         (FILE, DIR),
         for_authors=True,
+        examples=(("zot ext replay run.zotrec ./notes", "compare ./notes with a recorded run"),),
     ),
     Verb(
         "local",
         "[COMMAND]",
-        "a model on this machine, without key, account or network: fetch it, see it, serve it, remove it",
-        more="`zot --provider local` uses what is installed; its server starts by itself, is shared by every zot of "
-        "yours and ends with the last one. `zot local COMMAND --help` says more about one of them, `zot docs "
-        "local-model` about all.",
+        "run a model on this machine, without key, account or network",
+        more="`zot --provider local` starts the server when needed. All your zot processes share it, and it stops with "
+        "the last one. See `zot docs local-model`.",
+        intro="Run a small model on this machine, to try zot or make small edits without key, account or network.",
+        examples=(
+            ("zot local install", "download the model that fits this machine"),
+            ("zot --provider local", "chat with it"),
+            ("zot local status", "show its server, memory and users"),
+        ),
     ),
     Verb(
         "local install",
         "[MODEL]",
-        "fetch the weights of small (0.5 GB) or medium (1.1 GB), or take a GGUF file by its path",
+        "download small (0.5 GB) or medium (1.1 GB), or use a GGUF file",
         kinds=(("small", "medium"),),
-        more="Without MODEL: medium where 4 GB of memory are free, else small. The weights come from their publisher, "
-        "or else from the next source that has them, and are used only when their SHA-256 is the pinned one. An "
-        "interrupted download goes on where it ended.",
+        more="Without MODEL: medium if 4 GB of memory are free, else small. Weights come from their publisher or the "
+        "next available source and must match the pinned SHA-256. An interrupted download continues.",
+        examples=(
+            ("zot local install small", "download the small model"),
+            ("zot local install ~/models/model.gguf", "use a file you have"),
+        ),
     ),
-    Verb(
-        "local list",
-        "",
-        "what there is and what of it is installed; the default",
-        (Switch("--json", "the same for a program"),),
-    ),
+    Verb("local list", "", "list models and whether they are installed (default)", (_JSON,)),
     Verb("local remove", "MODEL…", "delete weights from the cache", kinds=(INSTALLED,)),
     Verb(
         "local serve",
         "[MODEL]",
-        "run the server in the foreground, for other programs too, until you stop it",
+        "run the server in the foreground, also for other programs",
         kinds=(INSTALLED,),
-        more="MODEL is a name of `zot local list` or the path of a GGUF file. The address and the file with its key "
-        "are printed; it speaks as OpenAI's and Anthropic's do. A server that runs already is used, and stays as long "
-        "as this does.",
+        more="MODEL: name in `zot local list`, or path of a GGUF file. It prints its address and the file with its "
+        "key, and accepts OpenAI and Anthropic requests. A running server is used, and runs at least until "
+        "you stop this command.",
     ),
-    Verb(
-        "local status",
-        "",
-        "which servers run: process, address, memory, and who uses them",
-        (Switch("--json", "the same for a program"),),
-    ),
+    Verb("local status", "", "show running servers: process, address, memory, users", (_JSON,)),
     Verb(
         "docs",
         "[TOPIC]",
-        "read the documentation offline",
+        "read the manual offline",
         kinds=(TOPIC,),
-        more="Without TOPIC the table of contents is printed; TOPIC#PART is one part of a page.",
+        more="Without TOPIC: table of contents. TOPIC#PART: one section of a page.",
+        intro="Read the manual in the terminal, offline.",
+        examples=(
+            ("zot docs", "list all pages"),
+            ("zot docs mcp", "read one page"),
+            ("zot docs command-line | grep jail", "search a page"),
+        ),
     ),
     Verb(
         "completions",
         "SHELL",
-        "print a script that completes zot's words in bash, zsh or fish",
+        "print a completion script for bash, zsh or fish",
         kinds=(SHELLS,),
-        more='bash and zsh: eval "$(zot completions SHELL)" in your ~/.bashrc or ~/.zshrc.\n'
-        "fish: zot completions fish > ~/.config/fish/completions/zot.fish",
+        intro="Print a script that completes commands, flags and names in your shell; load it once per shell.",
+        examples=(
+            ('eval "$(zot completions bash)"', "add this line to ~/.bashrc"),
+            ('eval "$(zot completions zsh)"', "add this line to ~/.zshrc"),
+            ("zot completions fish > ~/.config/fish/completions/zot.fish", "run this once"),
+        ),
     ),
     Verb(
         "cost",
         "[SESSION]",
-        "what was spent, by model, day and project",
+        "show what was spent, by model, day and project",
         (
             Switch("--since", "7d, 2w, 6mo, a date such as 2026-11-01, or all (default: 30d)", "WHEN"),
-            Switch("--by", "only one table: model, day or project", "WHAT", ("model", "day", "project")),
-            Switch("--explain", "of one session, turn by turn: sent, cached, and the price without a cache"),
-            Switch("--json", "the same for a program"),
+            Switch("--by", "show one table: model, day or project", "WHAT", ("model", "day", "project")),
+            Switch("--explain", "one session turn by turn: sent, cached, price without cache"),
+            _JSON,
         ),
         (SESSION,),
-        "It adds up what sessions recorded and, from the ledgers of the days, what was spent without a session or in "
-        "one that is deleted; a branch counts what is its own. SESSION goes with --explain: a number from `zot "
-        "sessions`, the beginning of an id, or a path (default: the newest here). `zot docs spend-less` says more.",
+        "It adds up all sessions, and from the daily ledgers the runs without a session and deleted sessions. A fork "
+        "counts only its own messages.\nSESSION, with --explain: number in `zot sessions`, id prefix or file (default: "
+        "the newest here). See `zot docs spend-less`.",
+        intro="Show what was spent by model, day and project, or why one session cost what it did.",
+        examples=(
+            ("zot cost", "the last 30 days"),
+            ("zot cost --since 7d --by project", "this week by project"),
+            ("zot cost --explain", "the newest session, turn by turn"),
+        ),
     ),
     Verb(
         "doctor",
         "",
-        "check this installation and say what is wrong",
-        (Switch("--json", "the same for a program: ok, facts, extensions, notes, problems"),),
-        more="Exit code 1 when something is wrong. Your extensions and those you trusted are started for a moment; "
-        "what is not trusted is named and not run. No connection is opened and no setting changed.",
+        "check the installation and explain problems",
+        (Switch("--json", "print JSON: ok, facts, extensions, notes, problems"),),
+        more="It starts your own and trusted extensions briefly and lists untrusted ones. It opens no connection and "
+        "changes no setting. Exit status: 1 if there is a problem.",
+        intro="Check this installation and explain each problem; run it when something does not work.",
+        examples=(
+            ("zot doctor", "check everything"),
+            ("zot doctor --json", "report for a program"),
+            ("zot doctor > doctor.txt", "save it for a bug report"),
+        ),
     ),
     Verb(
         "jail",
         "-- COMMAND",
-        "run a command confined to this directory, held by the operating system",
+        "run a command confined to this directory",
         (
-            Switch("--net", "with the network"),
-            Switch("--jail-read --read", "a directory that may be read, too; may be repeated", "DIR", DIR),
-            Switch("--jail-write --write", "a directory that may be changed, too; may be repeated", "DIR", DIR),
-            Switch("--jail-level --level", "only where at least this can be held", "LEVEL", ("full", "reduced")),
-            Switch("--check", "say what this machine can hold, and run nothing"),
+            Switch("--net", "allow the network"),
+            Switch("--read", "also allow reading this directory (repeatable)", "DIR", DIR, older="--jail-read"),
+            Switch("--write", "also allow changing this directory (repeatable)", "DIR", DIR, older="--jail-write"),
+            Switch(
+                "--require",
+                "refuse to run below this level: full, reduced",
+                "LEVEL",
+                ("full", "reduced"),
+                older="--require-jail --jail-level --level",
+            ),
+            Switch("--check", "show the level this machine supports, and exit"),
         ),
         (TEXT,),
-        "The command sees this directory, the system read-only, and a home and a temporary directory of its own. "
-        "Its exit code is given back; 126 when the jail could not be built. `zot docs safety` says what levels stop.",
+        "The command can write here and in a private home and /tmp, and read the system. Exit status: the command's, "
+        "or 126 if the jail failed. See `zot docs jail`.",
+        intro="Run a command confined to this directory, enforced by the operating system, to try code you do not "
+        "trust.",
+        examples=(
+            ("zot jail -- make test", "run the tests without network"),
+            ("zot jail --net -- npm install", "allow the network"),
+            ("zot jail --check", "show the level this machine supports"),
+        ),
     ),
     Verb(
         "replay",
         "FILE [OUT]",
-        "show a run that --record wrote, or run it once more and compare",
+        "replay a run that --record wrote, or run it again and compare",
         (
-            Switch("--speed", "so many times as fast as it was (default: 1)", "N"),
-            Switch("--fast", "without waiting"),
-            Switch("--step", "one step at a time: enter for the next, q and enter to end"),
-            Switch("--verify", "run it once more through the real loop; exit 1 at the first difference"),
-            Switch("--live-tools", "with --verify: tools really run, here, in this directory"),
-            Switch("--live-extensions", "with --verify: the extensions really run, from where they were"),
-            Switch("--to-script", "write its answers to OUT, for --script"),
+            Switch("--speed", "N times the original speed (default: 1)", "N"),
+            Switch("--fast", "show it without pauses"),
+            Switch("--step", "one step at a time: Enter for the next, q and Enter to quit"),
+            Switch("--verify", "run it again; exit status 1 at the first difference"),
+            Switch("--live-tools", "with --verify: run the tools for real in this directory"),
+            Switch("--live-extensions", "with --verify: run the extensions for real"),
+            Switch("--to-script", "write its model answers to OUT, for --script"),
         ),
         (FILE, FILE),
-        "--verify uses the recorded model, tools, people and extensions, and never the network; what the agent makes "
-        "of them has to be what it made then: requests, calls, frames, events. `zot docs recordings` says more.",
+        "--verify uses the recorded model, tools, user and extensions, never the network, and compares requests, "
+        "calls, frames and events. See `zot docs recordings`.",
+        intro="Show a run that `zot --record FILE` wrote, or run it again and compare, to debug or test it.",
+        examples=(
+            ("zot replay run.zotrec", "show it at its original speed"),
+            ("zot replay run.zotrec --verify", "run it again and compare"),
+            ("zot replay run.zotrec --to-script answers.json", "play its answers without a model"),
+        ),
     ),
     Verb(
         "report",
         "[SESSION]",
-        "bundle a session for a bug report: redacted, with version, platform and settings",
+        "bundle a redacted session for a bug report",
         (
-            Switch("--recording", "a recording instead of a session: it can be verified, too", "FILE", FILE),
-            Switch("--out", "the file to write (default: zot-report-….zotrec here)", "FILE", FILE),
+            Switch("--recording", "bundle a recording, which can be verified, instead", "FILE", FILE),
+            Switch("--out", "file to write (default: zot-report-….zotrec here)", "FILE", FILE),
             _CWD,
         ),
         (SESSION,),
-        f"{_SESSION}\nNothing is sent. Look through it with `zot replay FILE` before you send it.",
+        f"{_SESSION}\nNothing is sent. Review the file with `zot replay FILE` before you attach it.",
+        intro="Bundle a session for a bug report: redacted, with version, platform and settings.",
+        examples=(
+            ("zot report", "bundle the newest session"),
+            ("zot report 2 --out bug.zotrec", "bundle another one"),
+            ("zot report --recording run.zotrec", "bundle a recording of --record"),
+        ),
     ),
     Verb(
         "update",
         "",
-        "whether there is a newer zot and how to install it (asks only a feed you configured)",
-        (Switch("--check", "exit 10 when there is one, 0 when not"),),
-        more="`update_url` in config.json names the feed. Without it nobody is asked, and only the command is printed.",
+        "check for a newer version and show how to install it",
+        (Switch("--check", "exit with status 10 if there is one, 0 if not"),),
+        more="The setting `update_url` names the feed. Without it zot contacts no server and prints only the install "
+        "command.",
+        intro="Check for a newer version and print the command that installs it.",
+        examples=(
+            ("zot update", "show the newest version and the command"),
+            ("zot update --check", "exit status 10 if there is one"),
+            ("zot update --check; [ $? = 10 ] && echo newer", "use it in a script"),
+        ),
     ),
 )
 
@@ -845,5 +1009,5 @@ def below(path: str) -> list[Verb]:
 
 
 def options(path: str) -> Mapping[str, bool]:
-    """Of each switch, by every name, whether it takes a value: what ``verb_arguments.parse`` asks for."""
-    return {name: bool(switch.value) for switch in _BY_PATH[path].switches for name in switch.names}
+    """Each name of a switch and whether it takes a value, for ``arguments.parse``."""
+    return {name: bool(switch.value) for switch in _BY_PATH[path].switches for name in (*switch.names, *switch.older)}

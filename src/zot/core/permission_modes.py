@@ -20,7 +20,10 @@ WORDS: dict[Mode, str] = {
     "accept-edits": "accept edits in the project, ask before the rest",
     "everything": "everything runs without a question",
 }
-_OTHER_NAMES = {"yolo": "everything", "edits": "accept-edits", "accept_edits": "accept-edits"}
+_OTHER_NAMES: dict[str, Mode] = {
+    **dict.fromkeys(("yolo", "bypass"), "everything"),
+    **dict.fromkeys(("edits", "accept_edits"), "accept-edits"),
+}
 
 _STEPS: dict[Mode, dict[Kind, Step]] = {
     "plan": {"look": "run", "look elsewhere": "ask", "edit": "refuse", "inside": "refuse", "act": "refuse"},

@@ -396,7 +396,7 @@ class Outside(msgspec.Struct, frozen=True, kw_only=True):
 class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="approval_request"):
     """May this call run? ``args`` are those that will run; the agent waits for ``approve``. ``prefix``, where there is
     one, is the beginning of commands that the decision ``prefix`` allows from now on. With ``outside`` (only where zot
-    was started with ``--approve outside``) the call failed in its jail, and a yes runs it again with these."""
+    was started with ``--ask-outside``) the call failed in its jail, and a yes runs it again with these."""
 
     request_id: str
     tool_id: str

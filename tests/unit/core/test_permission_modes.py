@@ -94,5 +94,9 @@ async def test_a_tool_of_the_same_name_of_another_extension_is_another() -> None
     assert asked.judge(call("deploy", {})).step == "ask"
 
 
+def test_bypass_and_yolo_are_everything() -> None:
+    assert parse_mode("bypass") == parse_mode("yolo") == "everything"
+
+
 def test_a_mode_nobody_knows_is_none() -> None:
     assert parse_mode("") is None and parse_mode("ask each") is None

@@ -19,9 +19,9 @@ Embed = Callable[..., Runtime]
 
 # Flags of modes and of people at a terminal: no sentence that a program can meet names them.
 OF_PEOPLE = {
-    "--jail-level",  # a program that wants it full asks the machine: `zot jail --check`
+    "--require-jail",  # a program that wants it full asks the machine: `zot jail --check`
     *("--print", "--json", "--stream", "--rpc", "--list-models", "--resume", "--no-session", "--ext-trace", "--stats"),
-    *("--theme", "--record", "--help", "--version", "--trust-project", "--permission-limit"),
+    *("--theme", "--record", "--help", "--help-all", "--version", "--trust-project", "--permission-limit"),
     *("--api-key-fd", "--session-file"),  # of whoever starts the process
 }
 

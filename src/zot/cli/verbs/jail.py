@@ -37,9 +37,10 @@ def run(argv: list[str]) -> int:
     home = zot_home()
     values = Settings(home).values
     workspace = Workspace(Path.cwd(), passthrough=values.env_passthrough)
-    level = next(reversed(typed.all("--jail-level", "--level")), "reduced")
+    names = ("--jail-level", "--level", "--require-jail", "--require")  # a run's flag works here, too: errors name it
+    level = next(reversed(typed.all(*names)), "reduced")
     if level not in ("full", "reduced"):
-        raise UsageError(f'--level "{level}": expected full or reduced')
+        raise UsageError(f'--require "{level}": expected full or reduced')
     write = (*typed.all("--jail-write", "--write"), *values.jail_roots)
     jail = workspace.jail = confine(
         workspace.cwd, home, JailOptions(typed.has("--net"), typed.all("--jail-read", "--read"), write, level)

@@ -55,7 +55,7 @@ def confine(root: Path, home: Path, asked: JailOptions) -> Jail:
     if not machine.level:
         raise ZotError(f"no jail: {machine.why}")
     if LEVELS.index(machine.level) < LEVELS.index(asked.level):
-        raise ZotError(f"no jail of level {asked.level}: {machine.why}; --jail-level reduced would do with less")
+        raise ZotError(f"no jail of level {asked.level}: {machine.why}; --require-jail reduced would do with less")
     read = (*asked.read, *own_program())
     policy = policy_for(root, read=read, write=asked.write, network=asked.network)
     own = os.path.realpath(home)

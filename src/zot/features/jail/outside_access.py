@@ -1,4 +1,4 @@
-"""``--approve outside``: asks the user about a path or host that a jailed call needs. *once* runs the call again with
+"""``--ask-outside``: asks the user about a path or host that a jailed call needs. *once* runs the call again with
 it, *session* remembers it, *never* stops the questions; without an answer the call stays denied."""
 
 from __future__ import annotations
