@@ -33,7 +33,7 @@ from attack.jail_rows import ATTEMPTS, SECRET, Attempt
 from zot.system import process_setup
 from zot.system.files import find_program
 from zot.system.jail import launcher  # noqa: F401  as above
-from zot.system.jail.jail import Jail, Machine, look
+from zot.system.jail.jail import Jail, JailSupport, detect_support
 from zot.system.jail.policy import PROTECTED, JailLimits, jailed_environment, policy_for
 from zot.system.process_table import snapshot
 from zot.system.processes import spawn
@@ -198,12 +198,12 @@ class Stage:
 
 def try_all(level: str, base: Path, only: str = "") -> list[dict[str, object]]:
     results: list[dict[str, object]] = []
-    process_setup.claim()  # orphans become ours, as those of zot do
+    process_setup.harden_process()  # orphans become ours, as those of zot do
     with ExitStack() as closing:
         stage = Stage(base, closing)
-        machine = look(find_program)
+        machine = detect_support(find_program)
         if level == "reduced":
-            machine = Machine("reduced", "", "", machine.landlock)
+            machine = JailSupport("reduced", "", "", machine.landlock)
         if machine.level != level:
             raise SystemExit(f"this machine cannot hold {level}: {machine.why}")
         os.environ.update(HOME=str(stage.home), TOKEN=SECRET, AWS_SECRET_ACCESS_KEY=SECRET, SSH_AUTH_SOCK="/nowhere")
@@ -249,8 +249,8 @@ async def _try(attempt: Attempt, stage: Stage, jail: Jail) -> str:
                     await tree.wait()
             over.set()
         text = reading.result()
-        began = not tree.never_began
-        tree.leave()
+        began = not tree.jail_failed
+        tree.detach()
     finally:
         for fd in (terminal, stdin, told):
             os.close(fd)

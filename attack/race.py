@@ -25,7 +25,7 @@ from zot.core.tool import ToolContext
 from zot.errors import ToolError
 from zot.system import process_setup
 from zot.system.files import find_program
-from zot.system.jail.jail import Jail, Machine, look
+from zot.system.jail.jail import Jail, JailSupport, detect_support
 from zot.system.jail.policy import jailed_environment, policy_for
 from zot.system.processes import spawn
 
@@ -43,7 +43,7 @@ while True:
 
 def race(level: str, tool: str, tries: int, base: Path) -> str:
     """What leaked; empty when nothing did."""
-    process_setup.claim()
+    process_setup.harden_process()
     project, outside = base / "project", base / "outside"
     for path in (project / "here", outside):
         path.mkdir(parents=True)
@@ -52,8 +52,8 @@ def race(level: str, tool: str, tries: int, base: Path) -> str:
     for path in (project / "here" / "secret", project / "file"):
         path.write_text("inside\n")
     (outside / "secret").write_text(f"{SECRET} as it was\n")
-    machine = look(find_program)
-    machine = machine if level == "full" else Machine("reduced", "", "", machine.landlock)
+    machine = detect_support(find_program)
+    machine = machine if level == "full" else JailSupport("reduced", "", "", machine.landlock)
     if machine.level != level:
         return f"this machine cannot hold {level}: {machine.why}"
     jail = Jail(policy_for(project, home=str(base / "home")), machine, str(base / "home"))

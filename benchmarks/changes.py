@@ -13,13 +13,14 @@ FILES = 2_000
 KEEP = """
 import os, sys, time
 from pathlib import Path
-from zot.features.checkpoints.change_recorder import Keeping
+from zot.features.checkpoints.change_recorder import FileChangeRecorder
 from zot.features.checkpoints.change_log import ChangeStorePaths
 from zot.core.session.store import SessionStore
 root = Path(sys.argv[1])
 (root / "project").mkdir()
 session = SessionStore(root / "home", root / "project", "bench").create("p", "m")
-keeping = Keeping(ChangeStorePaths(root / "home"), root / "project", lambda: session, lambda: "2026", print, 1 << 40)
+store = ChangeStorePaths(root / "home")
+keeping = FileChangeRecorder(store, root / "project", lambda: session, lambda: "2026", print, 1 << 40)
 times = []
 for number in range(100):
     path = root / "project" / str(number)

@@ -56,4 +56,4 @@ async def _measured(directory: Path) -> tuple[list[float], list[float]]:
 async def _bare(shell: str, directory: Path) -> None:
     tree = spawn([shell, "-c", COMMAND], cwd=directory, env=dict(os.environ))
     await tree.wait()
-    tree.leave()
+    tree.detach()

@@ -26,7 +26,7 @@ from zot.agent.tools.registry import BashLimits
 from zot.agent.tools.workspace import Workspace
 from zot.core.tool import ToolContext
 from zot.provider.messages import ToolCallBlock
-from zot.system.jail.jail import Jail, Machine
+from zot.system.jail.jail import Jail, JailSupport
 from zot.system.jail.policy import policy_for
 
 root = Path(sys.argv[1])
@@ -35,7 +35,7 @@ project.mkdir(), home.mkdir()
 (project / "file").write_text("words\\n" * 10)
 machine = machine_at(home)
 spaces = {"plain": Workspace(project), "reduced": Workspace(project)}
-spaces["reduced"].jail = Jail(policy_for(project), Machine("reduced", "", "", machine.landlock))
+spaces["reduced"].jail = Jail(policy_for(project), JailSupport("reduced", "", "", machine.landlock))
 if machine.level == "full":
     spaces["full"] = Workspace(project)
     spaces["full"].jail = Jail(policy_for(project), machine)

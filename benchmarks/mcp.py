@@ -23,9 +23,9 @@ from tests.fakes.mcp_server import command
 from tests.fakes.model_server import FakeModelServer, Say
 from zot.agent.tools.workspace import Workspace
 from zot.core.tool import ToolContext
-from zot.features.mcp.config import entry_of
+from zot.features.mcp.config import parse_server
 from zot.features.mcp.host import McpHost
-from zot.features.mcp.list_cache import Listed, ToolRow, remember
+from zot.features.mcp.list_cache import ServerLists, ToolRow, save_lists
 from zot.features.mcp.tools import McpTool
 from zot.provider.messages import ToolCallBlock
 
@@ -68,15 +68,15 @@ def configure(home: Path) -> None:
     about = "Does what its name says, with some words about when to use it and what it returns. " * 3
     tools = tuple(ToolRow(f"tool_with_a_name_{n}", about, "", schema) for n in range(TOOLS))
     for name, fields in entries.items():
-        remember(home, entry_of(name, fields), Listed(era="modern", asked=1.0, until=9e9, tools=tools))
+        save_lists(home, parse_server(name, fields), ServerLists(era="modern", asked=1.0, until=9e9, tools=tools))
 
 
 async def warm_call() -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="zot-bench-") as place:
         home = Path(place)
-        entry = entry_of("fake", command(era="modern"))
+        entry = parse_server("fake", command(era="modern"))
         host = McpHost({"fake": entry}, home=home, workspace=Workspace(home), tell=lambda text: None)
-        await host.list_missing()
+        await host.list_unknown_servers()
         server, row = host.rows()["mcp__fake__echo"]
         tool = McpTool("mcp__fake__echo", server, row, host, pinned=False)
         context = ToolContext(ToolCallBlock("1", tool.name, {"text": "hi"}), lambda text: None)

@@ -30,7 +30,7 @@ STREAMED_S = 0.0005  # between two events of an answer: no model is as fast
 _CLOCKED = """
 import os, sys
 from time import perf_counter
-from zot.features.recording.journal_file import Journal
+from zot.features.recording.journal_file import RecordingWriter
 from zot.features.recording.recording_boundary import RecordingBoundary
 from zot.features.recording.recorder import Recorder
 
@@ -54,7 +54,7 @@ def clocked(owner, name, account):
 for name in ("request", "of", "tool", "progress", "result", "failed"):
     clocked(Recorder, name, "step")
 clocked(RecordingBoundary, "_on_event", "step")
-clocked(Journal, "flush", "written")
+clocked(RecordingWriter, "flush", "written")
 
 def leave(code, leave=os._exit):
     with open(sys.argv[-1] + ".spent", "w") as file:

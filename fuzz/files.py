@@ -13,17 +13,17 @@ import msgspec
 from fuzz.reader import holds, reader, text_of
 from zot.agent.tools.edit_diff import EditSpan, diff_of
 from zot.agent.tools.ignore import Rules, regex_of
-from zot.core.compaction_prompt import serialise
+from zot.core.compaction_prompt import transcript_text
 from zot.core.session.records import MessageRow, NotARecord, decode_row, encode_row, message_of, message_row
-from zot.core.session.resume import replay, window
+from zot.core.session.resume import recent_messages, replay
 from zot.core.session.session_file import read_lines
-from zot.devkit.replay.player import STRANGE, Shown
+from zot.devkit.replay.player import STRANGE, RecordingRenderer
 from zot.features.recording.reader import decoded_line
 from zot.features.skills import discovery
 from zot.frontends.terminal.editor.file_picker import PathMatcher
 from zot.local_model import weights
 from zot.provider.recording_script import turns_of
-from zot.system.checksummed_lines import read_sealed
+from zot.system.checksummed_lines import read_checked_lines
 from zot.tui import theme_file
 from zot.tui.fuzzy import Pattern
 from zot.tui.theme import built_in
@@ -48,8 +48,8 @@ def _session(data: bytes, rng: random.Random) -> None:
     state = replay(read_lines(io.BytesIO(data)))
     state.finish()
     holds(len(state.messages) == len(state.rows), "every message has a row")
-    serialise(state.messages, rng.choice((10, 100, 10_000)))
-    window(list(state.messages), 3)
+    transcript_text(state.messages, rng.choice((10, 100, 10_000)))
+    recent_messages(list(state.messages), 3)
     for message in state.messages:
         row = decode_row(encode_row(message_row(message)))
         holds(isinstance(row, MessageRow), "a message is a row", row)
@@ -79,8 +79,8 @@ RECORDING_WORDS = '{ } [ ] , : " "type": "event" "stream" "input" "frame" "about
 
 @reader("recordings", RECORDINGS, RECORDING_WORDS)
 def _recording(data: bytes, rng: random.Random) -> None:
-    shown = Shown(rng.choice((20, 80)), colours=False)
-    for sealed in read_sealed(io.BytesIO(data)):
+    shown = RecordingRenderer(rng.choice((20, 80)), colours=False)
+    for sealed in read_checked_lines(io.BytesIO(data)):
         if (line := decoded_line(sealed)) is not None:
             with suppress(*STRANGE):
                 shown.hear(line)

@@ -12,17 +12,17 @@ import msgspec
 
 from fuzz.reader import holds, reader, text_of
 from zot.errors import ConfigError, ZotError
-from zot.features.hooks.claude_format import LONGEST, CannotSay, answer_of, claude_input, zot_args
-from zot.features.hooks.conditions import fits
+from zot.features.hooks.claude_format import LONGEST, UnsupportedInput, answer_of, from_claude_input, to_claude_input
+from zot.features.hooks.conditions import matches_condition
 from zot.features.hooks.config import EVENTS, Hook, HookSource, hooks_of
-from zot.features.hooks.hook_process import Ran
-from zot.features.hooks.host import argv_of, exported
+from zot.features.hooks.hook_process import HookResult
+from zot.features.hooks.host import argv_of, parse_exports
 from zot.features.mcp.config import decode
 from zot.features.plugins.components import parts_of
 from zot.features.plugins.manifest import read_manifest
 from zot.features.skills.discovery import parse, split
 from zot.features.templates.discovery import Template, name_and_arguments
-from zot.features.templates.expansion import filled
+from zot.features.templates.expansion import fill_arguments
 
 SETTINGS = (
     '{"hooks":{"PreToolUse":[{"matcher":"Write|Edit","hooks":[{"type":"command","command":"sh a.sh","timeout":5}]}]}}',
@@ -71,7 +71,7 @@ ANSWERS = (
 )
 def _answer(data: bytes, rng: random.Random) -> None:
     text = text_of(data)
-    ran = Ran(rng.choice((0, 0, 0, 1, 2)), text, text_of(data[::-1]), "", rng.random() < 0.1)
+    ran = HookResult(rng.choice((0, 0, 0, 1, 2)), text, text_of(data[::-1]), "", rng.random() < 0.1)
     answer = answer_of(Hook(event=rng.choice(EVENTS), command="x"), ran)
     holds(answer.decision in ("deny", "defer", "ask", "allow", ""), "a decision there is", answer)
     longest = max(map(len, (answer.reason, answer.context, answer.message)))
@@ -79,9 +79,9 @@ def _answer(data: bytes, rng: random.Random) -> None:
     if answer.updated is not None:
         args = {"path": "a", "edits": [{"oldText": "a", "newText": "b"}], "command": "x"}
         for tool in ("edit", "bash", "write", "other"):
-            with suppress(CannotSay):
-                msgspec.json.encode(claude_input(tool, zot_args(tool, answer.updated, args, str), str))
-    for name in exported(text):
+            with suppress(UnsupportedInput):
+                msgspec.json.encode(to_claude_input(tool, from_claude_input(tool, answer.updated, args, str), str))
+    for name in parse_exports(text):
         holds(name.isidentifier(), "a variable's name", name)
 
 
@@ -102,7 +102,7 @@ def _condition(data: bytes, rng: random.Random) -> None:
     rule, _, said = text_of(data).partition("\n")
     for names in (("Bash", "bash"), ("Write", "write"), ("mcp__files__read",), ("Skill", "skill")):
         given = {"command": said, "file_path": said.replace("\0", ""), "skill": said}
-        holds(isinstance(fits(rule, names, given, Path("/p"), Path("/p")), bool), "yes or no", rule, said)
+        holds(isinstance(matches_condition(rule, names, given, Path("/p"), Path("/p")), bool), "yes or no", rule, said)
 
 
 MANIFESTS = (
@@ -161,7 +161,7 @@ def _template(data: bytes, rng: random.Random) -> None:
     head, body = split(text)
     read = parse(head)
     template = Template("t", Path("t"), "l", read.description, read.argument_hint, read.model, read.allowed_tools, body)
-    said = filled(template, "one 'two three' four")
+    said = fill_arguments(template, "one 'two three' four")
     holds("$ARGUMENTS " not in said.replace(text, "") or "$ARGUMENTS " in body, "places are filled once", said)
     if (named := name_and_arguments(text)) is not None:
         holds(".." not in named[0].split(":") and "/" not in named[0], "a name that leads nowhere else", named)

@@ -12,7 +12,7 @@ from zot.features.export.html_page import rendered
 from zot.frontends.terminal.dialogs.call_details import call_rows
 from zot.frontends.terminal.screen import tool_output
 from zot.frontends.terminal.screen.tool_view import ToolView
-from zot.system.visible_text import has_hidden, spelled, spelled_lines
+from zot.system.visible_text import escape_invisible, escape_lines, has_invisible
 from zot.tui import diff, markdown
 from zot.tui.decision_text import decision_rows
 from zot.tui.image import dimensions, picture
@@ -159,14 +159,14 @@ def _safe(data: bytes, rng: random.Random) -> None:
 )
 def _decided(data: bytes, rng: random.Random) -> None:
     text, width = data.decode("utf-8", rng.choice(("replace", "surrogateescape"))), rng.choice((1, 2, 10, 80))
-    line = spelled(text)
+    line = escape_invisible(text)
     holds(line.isprintable(), "everything is printable", line)
-    for piece in spelled_lines(text):
+    for piece in escape_lines(text):
         holds(piece.isprintable(), "every line is printable", piece)
     rows = decision_rows(text, "fg", _THEME, width)
     if width > 2:
         _fit(rows, width)
-    has_hidden(text)
+    has_invisible(text)
     tool = rng.choice(("bash", "write", "edit", "x"))
     edits = [{"oldText": text, "newText": text[::-1]}]
     call_rows(tool, {"command": text, "path": "a.py", "content": text, "edits": edits}, _PAINTER, 40)

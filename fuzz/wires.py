@@ -18,11 +18,11 @@ from tests.fakes.event_frames import event_frame, exception_frame
 from zot.errors import BadFrame, BadRequest, ConfigError, ExtensionError, LoginFailed, ProviderError, TransportFailed
 from zot.features.extensions.loader.manifest import read_manifest
 from zot.features.mcp.config import decode as decode_servers
-from zot.features.mcp.config import entries_of, expanded, without_comments
-from zot.features.mcp.elicitation import read_answer, read_question
+from zot.features.mcp.config import entries_of, expand_variables, without_comments
+from zot.features.mcp.elicitation import parse_question, read_answer
 from zot.features.mcp.oauth import challenge_words
 from zot.features.mcp.protocol import McpError, fields, read_message
-from zot.features.mcp.tool_results import converted
+from zot.features.mcp.tool_results import to_content_blocks
 from zot.features.mcp.tools import fault, param_headers, usable
 from zot.provider.auth.oauth.loopback_server import read_pasted, read_query
 from zot.provider.auth.oauth.token_endpoint import account_id, account_name, check_claims, claims_of
@@ -33,7 +33,7 @@ from zot.provider.dialects.gemini import GeminiDialect
 from zot.provider.dialects.gemini_schema import accepted
 from zot.provider.dialects.openai_chat import OpenAIChatDialect
 from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
-from zot.provider.error_mapping import failure, final, retry_after
+from zot.provider.error_mapping import error_from_response, final, retry_after
 from zot.provider.http.aws_eventstream import EventStreamParser
 from zot.provider.http.message import body_of, split_head
 from zot.provider.http.route import parse_url, proxy_for
@@ -45,7 +45,7 @@ from zot.provider.secret_redaction import redact, secrets_of
 from zot.system import strict_json
 from zot.system.files import decode_object
 from zot.wire.extension_codec import decode_child, decode_host, encode
-from zot.wire.line_splitter import Lines
+from zot.wire.line_splitter import LineSplitter
 from zot.wire.rpc_codec import BadCommand, decode, decode_command
 
 JSON_SEEDS = (
@@ -130,7 +130,7 @@ def _command(data: bytes, rng: random.Random) -> None:
 @reader("lines", ("a\nbb\n\nccc\r\n", "x" * 50 + "\n" + "y"), "a bb \n \r\n xxxxxxxxxxxxxxxxxxxx")
 def _lines(data: bytes, rng: random.Random) -> None:
     limit = rng.choice((1, 5, 20, 1000))
-    whole, pieces = Lines(limit), Lines(limit)
+    whole, pieces = LineSplitter(limit), LineSplitter(limit)
     once = whole.feed(data)
     parts = [line for piece in cut(rng, data) for line in pieces.feed(piece)]
     holds(once == parts, "cut differently, other lines", once, parts)
@@ -278,14 +278,14 @@ SERVERS = (
 def _server(data: bytes, rng: random.Random) -> None:
     message = read_message(data)
     if message is not None:
-        result = converted("s", "t", message.result)
+        result = to_content_blocks("s", "t", message.result)
         holds(bool(result.content), "the model reads something", result)
         schema = usable(fields(message.result))
         holds(schema["type"] == "object" and isinstance(schema["properties"], dict), "an object", schema)
         if not fault(fields(message.result)):
             param_headers(fields(message.result), {"a": "b"})
         with suppress(McpError):
-            question = read_question("s", fields(message.params))
+            question = parse_question("s", fields(message.params))
             for field in question.fields:
                 with suppress(ValueError):
                     read_answer(field, text_of(data)[:40])
@@ -293,7 +293,7 @@ def _server(data: bytes, rng: random.Random) -> None:
     holds(len(plain) == len(data), "places stay", data)
     with suppress(ConfigError):
         for entry in entries_of(decode_servers(Path("f"), data), "f", "user", Path("/"), []):
-            made, _ = expanded(entry, {"A": "1"}.get)
+            made, _ = expand_variables(entry, {"A": "1"}.get)
             holds(made.name == entry.name and isinstance(entry.shown(), str), "the same entry", entry)
     challenge_words(text_of(data))
 
@@ -313,7 +313,9 @@ def _refusal(data: bytes, rng: random.Random) -> None:
     text = text_of(data)
     wait = retry_after({"retry-after": text, "retry-after-ms": rng.choice((text, ""))}, 1.8e9)
     holds(wait is None or wait >= 0, "a wait", wait)
-    error = failure("p", rng.choice((301, 400, 401, 429, 500, 529)), {"location": text, "retry-after": text}, data)
+    error = error_from_response(
+        "p", rng.choice((301, 400, 401, 429, 500, 529)), {"location": text, "retry-after": text}, data
+    )
     redact(final(error), Endpoint(provider="p", base_url="http://a", api_key=KEY))
     said = f"{error} {error.body} {error.code}"
     holds(len(said) < 20_000, "a message of reasonable length", len(said))

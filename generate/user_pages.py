@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from zot.agent.settings import Values
+from zot.agent.settings import SettingsValues
 from zot.cli.flags import OLDER_FLAGS
 from zot.cli.help import sections
 from zot.cli.verb_table import VERBS
@@ -101,7 +101,7 @@ def settings() -> str:
     """``docs/reference/settings.md``: every key of ``config.json``."""
     rows = [
         f"| `{field.name}` | {_type(field)} | {_default(field)} | {_description(field)} |"
-        for field in msgspec.structs.fields(Values)
+        for field in msgspec.structs.fields(SettingsValues)
     ]
     return _SETTINGS.format(rows="\n".join(rows))
 

@@ -61,7 +61,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from zot.system.sync_facade import BlockingFace
+from zot.system.sync_facade import SyncFacade
 from zot.wire import rpc_frames as rpc
 
 
@@ -73,7 +73,7 @@ class ClientMethods:
 _CLIENT_SYNC = '''\
 
 
-class SyncClientMethods(BlockingFace):
+class SyncClientMethods(SyncFacade):
     """Each waits for the method of ``Client``."""
 
     _methods: Any
@@ -87,7 +87,7 @@ from typing import Any, Literal
 
 from zot.core.permission_modes import Mode
 from zot.provider.model import Reasoning
-from zot.system.sync_facade import BlockingFace
+from zot.system.sync_facade import SyncFacade
 from zot.wire import rpc_frames as rpc
 
 
@@ -103,7 +103,7 @@ class RuntimeMethods:
 _SDK_SYNC = '''\
 
 
-class SyncRuntimeMethods(BlockingFace):
+class SyncRuntimeMethods(SyncFacade):
     """Each waits for the method of ``Runtime``."""
 
     _methods: Any

@@ -228,7 +228,7 @@ class NoAnswer(ClientError):
 _LONGEST_SLIP = 200  # characters; nobody mistypes more
 
 
-def nearest(typed: str, known: Iterable[str], *, likeness: float = 0.6) -> str:
+def closest_match(typed: str, known: Iterable[str], *, likeness: float = 0.6) -> str:
     """The name somebody meant who typed another one, for errors that say "did you mean"; "" when none is alike."""
     return next(iter(closest(typed, known, count=1, likeness=likeness)), "")
 
@@ -242,7 +242,7 @@ def closest(typed: str, known: Iterable[str], *, count: int, likeness: float = 0
     return get_close_matches(typed, list(dict.fromkeys(known)), n=count, cutoff=likeness)
 
 
-def in_words(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """What went wrong, for a person: the reason and the file of an OSError, without Python's ``[Errno 28]``."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Zot, zot
-from zot.agent.snapshot import Present
+from zot.agent.snapshot import ConversationSnapshot
 from zot.features.extensions.commands import PromptAnswer
 from zot.features.extensions.host import ExtensionHost
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
-from zot.features.extensions.ui import SilentSurface
+from zot.features.extensions.ui import NullExtensionUI
 
 __all__ = ["zot"]
 
@@ -38,9 +38,9 @@ async def test_a_published_quick_start_installs_starts_and_prompts(
     host = ExtensionHost(
         home=home,
         cwd=zot.project,
-        surface=SilentSurface(),
+        surface=NullExtensionUI(),
         zot_version="0",
-        present=lambda: Present("p", "m", "", "", "", str(zot.project)),
+        present=lambda: ConversationSnapshot("p", "m", "", "", "", str(zot.project)),
         on_fault=print,
         environment=lambda: dict(os.environ),
         removed_credentials=(),

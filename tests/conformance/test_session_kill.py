@@ -22,7 +22,7 @@ import pytest
 
 from zot.core.session.records import encode_row, message_row
 from zot.core.session.session import Session
-from zot.core.session.session_file import RowWriter
+from zot.core.session.session_file import SessionWriter
 from zot.core.session.store import SessionStore
 from zot.core.tool import text_result
 from zot.errors import SessionLocked
@@ -80,7 +80,7 @@ def turns(session: Session, pipe: int, prefix: str, size: int) -> None:
             (f"intent {name}", lambda c=call: session.tool_intent(c)),
             (f"outcome {name}", lambda n=name: session.tool_outcome(f"call {n}", text_result(f"outcome {n}"))),
             (f"result {name}", lambda n=name: session.appended(result(n))),
-            (f"usage {name}", lambda n=number: session.used(Usage(1), Usage(n))),
+            (f"usage {name}", lambda n=number: session.record_usage(Usage(1), Usage(n))),
         ]
         for record, step in steps:
             step()
@@ -243,7 +243,7 @@ def test_rows_of_two_processes_that_ignore_the_lock_do_not_mix(store: SessionSto
 
     def intrude(name: str) -> Callable[[int], None]:
         def work(pipe: int) -> None:
-            writer = RowWriter(os.open(session.path, os.O_RDWR | os.O_APPEND))
+            writer = SessionWriter(os.open(session.path, os.O_RDWR | os.O_APPEND))
             os.read(start, 1)
             for number in range(400):
                 text = f"{name} {number} " + name * (number % 50) * 400
@@ -287,7 +287,7 @@ def test_a_session_of_100_mb_and_50_000_records_opens_within_its_budget(
         call = ToolCallBlock(f"t{number}", "write", f'{{"path":"a","content":"{"z" * 2000}"}}')
         session.appended(Message("assistant", (TextBlock(body), call)))
         session.appended(Message("tool", (ToolResultBlock(call.id, (TextBlock(body),)),)))
-        session.used(Usage(1), Usage(number))
+        session.record_usage(Usage(1), Usage(number))
     session.close()
     size = session.path.stat().st_size
     assert size > 100_000_000

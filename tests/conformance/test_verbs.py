@@ -56,11 +56,11 @@ def inside() -> Verb:
 
 VERBS: dict[str, Verb] = {
     # what holds at this moment
-    "present": Verb("get_state", "provider", SHOWN),
+    "snapshot": Verb("get_state", "provider", SHOWN),
     "busy": Verb("get_state", "busy", SHOWN),
     "model": Verb("get_state", "model", SHOWN),
     "messages": Verb("get_messages", "messages", "/jump"),
-    "cost": Verb("get_state", "cost", "/cost"),
+    "total_usage": Verb("get_state", "cost", "/cost"),
     "gate": Verb("approve", Not("`approve=` of Runtime is asked"), "/yolo"),
     "context_tokens": Verb(Not("`usage` events say it"), Not("`usage` events say it"), SHOWN),
     "feature": inside(),
@@ -68,44 +68,44 @@ VERBS: dict[str, Verb] = {
     "start": inside(),
     "find_model": inside(),
     "extension_of": inside(),
-    "text_watched": inside(),
-    "note_command": inside(),
+    "text_intercepted": inside(),
+    "record_command": inside(),
     "is_answer_cut_off": inside(),
-    "missing": Verb(Not("it ends the start"), Not("entering raises it"), SHOWN),
-    "unanswered": inside(),
-    "spent": inside(),
+    "unavailable_reason": Verb(Not("it ends the start"), Not("entering raises it"), SHOWN),
+    "unanswered_prompt": inside(),
+    "run_usage": inside(),
     # the stream
-    "read": inside(),
+    "subscribe": inside(),
     "emit": inside(),
     # talking
-    "say": Verb("prompt", "prompt", "enter"),
+    "prompt": Verb("prompt", "prompt", "enter"),
     "submit": inside(),
     "continue_run": Verb(Not("a prompt says it again"), Not("a prompt says it again"), "enter"),
     "steer": Verb(ONE_AT_A_TIME, ONE_AT_A_TIME, "ctrl+s"),
-    "queue": Verb(ONE_AT_A_TIME, ONE_AT_A_TIME, "enter"),
+    "enqueue": Verb(ONE_AT_A_TIME, ONE_AT_A_TIME, "enter"),
     "queued": Verb(ONE_AT_A_TIME, ONE_AT_A_TIME, SHOWN),
     "steering": Verb(ONE_AT_A_TIME, ONE_AT_A_TIME, SHOWN),
-    "take_queued": inside(),
-    "take_back": Verb(NO_SCREEN, NO_SCREEN, "alt+up"),
-    "take_all": Verb(NO_SCREEN, NO_SCREEN, "esc"),
+    "pop_queued": inside(),
+    "pop_last_queued": Verb(NO_SCREEN, NO_SCREEN, "alt+up"),
+    "drain_input": Verb(NO_SCREEN, NO_SCREEN, "esc"),
     "abort": Verb("abort", "abort", "esc"),
     "compact": Verb("compact", "compact", "/compact"),
-    "add": Verb(Not("there is no shell of the user's"), Not("there is no shell of the user's"), "!"),
+    "add_message": Verb(Not("there is no shell of the user's"), Not("there is no shell of the user's"), "!"),
     # permission
     "set_permission_mode": Verb("set_permission_mode", "set_permission_mode", "/permissions"),
     # extensions
     "refresh_tools": inside(),
-    "read_settings": Verb(OWNS, OWNS, "/settings"),
+    "apply_settings": Verb(OWNS, OWNS, "/settings"),
     # another model
     "set_reasoning": Verb("set_reasoning", "set_reasoning", "/reasoning"),
-    "use_model": Verb("set_model", "set_model", "/model"),
-    "use_model_at_once": Verb("set_model", Not("it awaits `use_model`"), Not("it awaits `use_model`")),
-    "adopt": inside(),
+    "set_model": Verb("set_model", "set_model", "/model"),
+    "set_model_now": Verb("set_model", Not("it awaits `use_model`"), Not("it awaits `use_model`")),
+    "apply_model": inside(),
     # another session
     "open_session": Verb(OWNS, OWNS, "/sessions"),
     "fork": Verb(OWNS, OWNS, "/session"),
     "clear": Verb("clear", "clear", "/clear"),
-    "begin_session": Verb(OWNS, OWNS, "/new"),
+    "new_session": Verb(OWNS, OWNS, "/new"),
     # a second agent, and the end
     "child": Verb(Not("no sub-agents yet"), Not("make another Runtime"), "/btw"),
     "aclose": Verb(Not("the end of input"), "close", "/exit"),
@@ -191,7 +191,7 @@ def test_the_table_names_what_there_is_and_leaves_nothing_out() -> None:
 def test_what_two_front_ends_offer_is_done_through_each_of_them() -> None:
     rows = {**VERBS, **{re.split(r"[.:]", target)[-1]: verb for target, verb in FEATURE_VERBS.items()}}
     shared = {name for name, verb in rows.items() if sum(isinstance(place, str) for place in verb) > 1}
-    looked_at = {"present", "busy", "model", "messages", "cost", "provider_models", "conversation_state", "commands"}
+    looked_at = {"snapshot", "busy", "model", "messages", "total_usage", "provider_models", "conversation_state", "commands"}
     looked_at |= {"file_changes", "templates"}
     looked_at |= {"servers"}  # tests/protocol/test_rpc_mcp.py, tests/unit/sdk/test_mcp.py
     ended = {"aclose"}  # at the end of every scenario
@@ -273,8 +273,8 @@ class Scenario(NamedTuple):
 
 
 SCENARIOS: dict[str, Scenario] = {
-    "say": Scenario(say, [*look(1), *look(2)]),
-    "use_model": Scenario(use_model, [*look(1), *look(2)], "anthropic claude-haiku-4-5 none its-own zot"),
+    "prompt": Scenario(say, [*look(1), *look(2)]),
+    "set_model": Scenario(use_model, [*look(1), *look(2)], "anthropic claude-haiku-4-5 none its-own zot"),
     "set_reasoning": Scenario(set_reasoning, [*look(1), *look(2)], "anthropic claude-sonnet-4-5 high its-own zot"),
     "set_permission_mode": Scenario(set_permission_mode, [*look(1), *look(2), *look(3)]),
     "clear": Scenario(clear, [*look(1), *look(2)]),

@@ -11,7 +11,7 @@ from tests.e2e.conftest import Zot
 from tests.fakes.model_server import CallTools, Say
 from zot.cli.flags import FLAGS
 from zot.cli.help import COMMANDS
-from zot.cli.verb_table import below
+from zot.cli.verb_table import subcommands
 
 
 def last_line(text: str) -> str:
@@ -42,11 +42,11 @@ def test_whole_help_names_every_flag_and_command(zot: Zot, words: tuple[str, ...
     ran = zot(*words)
     assert (ran.code, ran.err) == (0, "")
     assert all(flag.label in ran.out and flag.help in ran.out for flag in FLAGS)
-    assert all(verb.usage in ran.out for verb in below(""))
+    assert all(verb.usage in ran.out for verb in subcommands(""))
 
 
 def test_short_help_names_every_command() -> None:
-    assert set(COMMANDS) == {verb.path for verb in below("")}
+    assert set(COMMANDS) == {verb.path for verb in subcommands("")}
 
 
 def test_help_beats_version_and_version_beats_list_models(zot: Zot) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.e2e.conftest import Zot
 from zot.cli.flags import FLAGS
-from zot.cli.verb_table import VERBS, below
+from zot.cli.verb_table import VERBS, subcommands
 
 
 def offered(zot: Zot, line: str) -> tuple[str, list[str]]:
@@ -17,11 +17,11 @@ def offered(zot: Zot, line: str) -> tuple[str, list[str]]:
 
 
 def test_every_verb_and_every_flag_is_offered(zot: Zot) -> None:
-    assert offered(zot, "zot ") == ("words", [verb.path for verb in below("")])
+    assert offered(zot, "zot ") == ("words", [verb.path for verb in subcommands("")])
     assert offered(zot, "zot -") == ("words", [name for flag in FLAGS for name in flag.names])
     assert offered(zot, "zot rpc --mod") == ("words", ["--model"])
     for group in ("sessions", "ext"):
-        assert offered(zot, f"zot {group} ") == ("words", [verb.path.split()[1] for verb in below(group)])
+        assert offered(zot, f"zot {group} ") == ("words", [verb.path.split()[1] for verb in subcommands(group)])
 
 
 @pytest.mark.parametrize("verb", [verb for verb in VERBS if verb.switches], ids=lambda verb: verb.path)

@@ -42,12 +42,12 @@ async def test_jail_restarts_mcp_servers_inside_it(zot: Zot, serve: Any) -> None
     mine(zot, fake={"command": "sh", "args": ["-c", script]})
     server = serve([FIND, ECHO, Say("one"), ECHO, Say("two")])
     async with conversing(zot, server.url) as conversation:
-        await conversation.say("first")
+        await conversation.prompt("first")
         assert outside.read_text() == "x\n"
         assert await jail_of(conversation).enter() == "jailed (full)"
         host = mcp_host(conversation)
         assert host is not None and [status.state for status in host.statuses()] == ["off"]
-        await conversation.say("second")
+        await conversation.prompt("second")
         assert outside.read_text() == "x\n" and (zot.project / "inside").read_text() == "x\nx\n"
         assert await jail_of(conversation).leave()
         assert conversation.workspace.jail is None and [status.state for status in host.statuses()] == ["off"]
@@ -66,10 +66,10 @@ async def test_session_end_hook_receives_the_session_that_ended(zot: Zot, serve:
     own(zot, SessionEnd=[entry(f"cat >> {zot.project}/ended; echo >> {zot.project}/ended")])
     server = serve([Say("hi")])
     async with conversing(zot, server.url) as conversation:
-        await conversation.say("hi")
-        before = conversation.present
+        await conversation.prompt("hi")
+        before = conversation.snapshot
         conversation.clear()
-        assert conversation.present.session_id != before.session_id
+        assert conversation.snapshot.session_id != before.session_id
         told = zot.project / "ended"
         for _ in range(200):
             if told.exists() and told.read_text().strip():
@@ -84,7 +84,7 @@ async def test_abort_reaches_a_hook_before_compaction(zot: Zot, serve: Any) -> N
     own(zot, PreCompact=[entry("sleep 20")])
     server = serve([Say("hi")])
     async with conversing(zot, server.url) as conversation:
-        await conversation.say("hi")
+        await conversation.prompt("hi")
         running = asyncio.ensure_future(conversation.compact())
         await asyncio.sleep(0.3)
         assert conversation.busy
@@ -99,7 +99,7 @@ async def test_abort_reaches_an_mcp_prompt_that_is_fetched(zot: Zot, serve: Any)
     mine(zot, fake=command(start=20))
     server = serve([Say("never")])
     async with conversing(zot, server.url) as conversation:
-        running = asyncio.ensure_future(conversation.say("@fake:mem://notes read this"))
+        running = asyncio.ensure_future(conversation.prompt("@fake:mem://notes read this"))
         await asyncio.sleep(0.3)
         assert conversation.busy
         started = time.monotonic()

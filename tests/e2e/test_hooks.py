@@ -18,7 +18,7 @@ from tests.terminal.scripts import said, user_texts
 from zot.agent.build import build
 from zot.agent.config import RunConfig
 from zot.system.files import find_program
-from zot.system.jail.jail import look
+from zot.system.jail.jail import detect_support
 
 __all__ = ["open_zot"]
 
@@ -357,7 +357,7 @@ async def test_an_agent_beside_and_an_extensions_own_call_are_bound(zot: Zot, se
         provider="anthropic", base_url=server.url, api_key="k", cwd=str(zot.project), home=zot.home / "zot"
     )
     async with build(config) as conversation:
-        await conversation.child().say("look")
+        await conversation.child().prompt("look")
         result = await conversation.agent.run_tool("read", {"path": "a.txt"}, "an-extension")
     assert "guarded" in last_result(server.requests[1]) and "private words" not in last_result(server.requests[1])
     assert result.is_error and "guarded" in str(result.content)
@@ -438,7 +438,7 @@ def test_no_words_are_no_decision(zot: Zot, serve: Any) -> None:
     assert (zot.project / "made").exists()
 
 
-@pytest.mark.skipif(look(find_program).level != "full", reason="needs a jail")
+@pytest.mark.skipif(detect_support(find_program).level != "full", reason="needs a jail")
 def test_with_the_jail_they_run_in_it(zot: Zot, serve: Any) -> None:
     own(zot, PreToolUse=[entry(f"cat > seen; touch {zot.home}/outside; exit 0")])
     run(zot, serve, BASH, args=("--jail",))

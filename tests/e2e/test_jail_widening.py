@@ -156,7 +156,7 @@ async def test_a_child_has_the_jail_of_its_parent_and_cannot_leave_it(tmp_path: 
         child = conversation.child()
         with pytest.raises(UsageError, match="cannot change it"):
             jail_of(child)
-        await child.say("go")
+        await child.prompt("go")
         assert child.workspace.jail is conversation.workspace.jail
         assert conversation.workspace.jail is not None and conversation.workspace.jail.label == "jailed (full)"
         assert "jailed: " in str(child.messages) and not out.exists()

@@ -28,7 +28,7 @@ from zot.local_model.client import LocalClient
 from zot.local_model.runtime_dir import ServerInfo, room_for
 from zot.local_model.selection import API
 from zot.local_model.server_manager import LocalServerManager
-from zot.local_model.weights import Chosen
+from zot.local_model.weights import ModelFile
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.http.pool import HttpPool
 from zot.provider.messages import user_message
@@ -172,7 +172,7 @@ def test_whoever_took_the_port_of_a_dead_server_gets_nothing(zot: Zot, monkeypat
     weights.write_bytes(gguf("nosuchkind", 5000))
     monkeypatch.setenv("HOME", str(zot.home))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    room = room_for(Chosen("odd", weights))
+    room = room_for(ModelFile("odd", weights))
     room.directory.mkdir(parents=True, mode=0o700)
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         stranger.setblocking(False)
@@ -222,7 +222,7 @@ def _check_key(address: str, key: str) -> None:
 async def test_the_prefix_stays_warm_between_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     pool = HttpPool()
-    client = LocalClient(Chosen("tiny", MODEL), API, Endpoint(provider="local", base_url="http://127.0.0.1"), pool)
+    client = LocalClient(ModelFile("tiny", MODEL), API, Endpoint(provider="local", base_url="http://127.0.0.1"), pool)
     model = Model(id="tiny", provider="local", context_window=4096, max_output=8)
     said = [user_message("Say hello to my old friend Robert, who is a sailor and sails to an island.")]
     read: list[int] = []
@@ -244,7 +244,7 @@ async def test_a_program_that_closes_its_runtime_lets_the_server_go(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("ZOT_HOME", str(tmp_path / "home"))
-    room = room_for(Chosen("", MODEL))
+    room = room_for(ModelFile("", MODEL))
     async with sdk.Runtime(provider="local", model=str(MODEL), cwd=tmp_path, allowed_tools=[]) as zot:
         async for event in zot.prompt("Say hello."):
             if isinstance(event, sdk.TextDelta):
@@ -258,12 +258,12 @@ def test_a_server_nobody_asks_ends_and_is_started_again(tmp_path: Path, monkeypa
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     async def use() -> list[ServerInfo]:
-        runtime = LocalServerManager(Chosen("tiny", MODEL), idle_s=0.5)
+        runtime = LocalServerManager(ModelFile("tiny", MODEL), idle_s=0.5)
         first = await runtime.ensure()
-        assert await runtime.is_gone(first, within=60)
+        assert await runtime.has_exited(first, within=60)
         second = await runtime.ensure()
         runtime.release()
-        assert await runtime.is_gone(second, within=60)
+        assert await runtime.has_exited(second, within=60)
         return [first, second]
 
     first, second = asyncio.run(use())
@@ -276,7 +276,7 @@ def test_who_is_cancelled_while_it_loads_leaves_no_second_server(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     async def use() -> None:
-        runtime, other = LocalServerManager(Chosen("tiny", MODEL)), LocalServerManager(Chosen("tiny", MODEL))
+        runtime, other = LocalServerManager(ModelFile("tiny", MODEL)), LocalServerManager(ModelFile("tiny", MODEL))
         starting = asyncio.ensure_future(runtime.ensure())
         while not runtime.room.is_alive():  # noqa: ASYNC110
             await asyncio.sleep(0)
@@ -285,7 +285,7 @@ def test_who_is_cancelled_while_it_loads_leaves_no_second_server(
         assert first.pid == second.pid
         runtime.release()
         other.release()
-        assert await runtime.is_gone(first, within=60)
+        assert await runtime.has_exited(first, within=60)
 
     asyncio.run(use())
 

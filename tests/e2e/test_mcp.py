@@ -314,8 +314,8 @@ async def test_what_a_conversation_beside_another_finds_it_can_call(zot: Zot, se
         provider="anthropic", base_url=server.url, api_key="k", cwd=str(zot.project), home=zot.home / "zot"
     )
     async with build(config) as conversation:
-        await conversation.child().say("look")
-        await conversation.say("hi")
+        await conversation.child().prompt("look")
+        await conversation.prompt("hi")
     assert {"mcp__fake__echo", "mcp_resource"} <= set(tools_of(server.requests[1]))
     assert "from the server" in last_result(server.requests[2])
     assert "mcp__fake__echo" not in tools_of(server.requests[3])

@@ -14,7 +14,7 @@ import pytest
 from tests.e2e.conftest import Ran, Zot
 from tests.fakes.model_server import CallTools, FakeModelServer, Refuse, Say
 from tests.fakes.terminal import FakeTerminal
-from zot.system.checksummed_lines import sealed
+from zot.system.checksummed_lines import add_checksum
 
 HOSTILE = "before \x1b]0;owned\x07\x1b[2J\x1b[31mred\x1b[0m after"
 
@@ -38,7 +38,7 @@ def written(path: Path, *records: dict[str, Any]) -> Path:
     """A recording with these lines."""
     before, out = "", b""
     for record in records:
-        line, before = sealed(json.dumps(record).encode(), before)
+        line, before = add_checksum(json.dumps(record).encode(), before)
         out += line + b"\n"
     path.write_bytes(out)
     return path

@@ -26,7 +26,7 @@ from tests.fakes.model_turns import Cut, Slow
 from tests.fakes.rpc_client import FakeRpcClient
 from zot.devkit.replay.verify import Live, verify
 from zot.features.recording.reader import read_recording
-from zot.system.checksummed_lines import sealed
+from zot.system.checksummed_lines import add_checksum
 
 GUARD = Path(__file__).parents[2] / "examples" / "extensions" / "guard"
 LONG = " ".join(f"word{n}" for n in range(400))
@@ -83,7 +83,7 @@ def rewritten(path: Path, change: Callable[[dict[str, Any]], None]) -> Path:
     for fields in lines_of(path):
         del fields["sum"]
         change(fields)
-        line, before = sealed(json.dumps(fields, separators=(",", ":")).encode(), before)
+        line, before = add_checksum(json.dumps(fields, separators=(",", ":")).encode(), before)
         out += line + b"\n"
     changed = path.with_name("changed.zotrec")
     changed.write_bytes(out)
@@ -220,7 +220,7 @@ def test_what_does_not_come_any_more_is_the_difference(recorded: Path, tmp_path:
     lines.insert(place, {"type": "event", "t": 0, "event": {"type": "error", "message": "it was"}})
     for fields in lines:
         fields.pop("sum", None)
-        line, before = sealed(json.dumps(fields).encode(), before)
+        line, before = add_checksum(json.dumps(fields).encode(), before)
         out += line + b"\n"
     changed = tmp_path / "more.zotrec"
     changed.write_bytes(out)

@@ -155,11 +155,11 @@ def test_a_step_costs_little_more_with_a_limit(tmp_path: Path) -> None:
     import asyncio
 
     from zot.features.budget.ledger import Ledger, spent_row
-    from zot.features.budget.reservations import Claims
+    from zot.features.budget.reservations import Reservations
     from zot.provider.messages import Usage
 
     book = Ledger(tmp_path)
-    claims = Claims(book)
+    claims = Reservations(book)
     row = spent_row(Usage(10, 10, cost_usd=0.0001), "anthropic", "claude", "session", "/tmp")
     for _ in range(5000):
         book.append(row)

@@ -15,7 +15,7 @@ from tests.fakes.model_server import CallTools, FakeModelServer, Refuse, Say, Se
 from tests.fakes.swarm_home import SwarmHome
 from tests.unit.swarm.repositories import everything, git, put, repository
 from zot.system.files import find_program
-from zot.system.jail.jail import look
+from zot.system.jail.jail import detect_support
 
 LINES = "".join(f"line {number}\n" for number in range(1, 11))
 
@@ -92,7 +92,7 @@ def test_a_worker_s_changes_are_looked_at_merged_and_cleared_up(swarm: SwarmHome
         assert swarm(verb, "adder").code == 2, verb
 
 
-@pytest.mark.skipif(look(find_program).level == "none", reason="needs a jail")
+@pytest.mark.skipif(detect_support(find_program).level == "none", reason="needs a jail")
 def test_a_worker_commits_in_its_own_repository_and_cannot_break_yours(swarm: SwarmHome, zot: Zot) -> None:
     repo = zot.project
     before = everything(repo)
@@ -206,7 +206,7 @@ def test_outside_a_repository_a_worktree_is_refused_with_a_hint(swarm: SwarmHome
     assert swarm("rm", shared).code == 0
 
 
-@pytest.mark.skipif(look(find_program).level == "none", reason="needs a jail")
+@pytest.mark.skipif(detect_support(find_program).level == "none", reason="needs a jail")
 def test_what_git_does_not_carry_is_told_once_wherever_it_matters(swarm: SwarmHome, zot: Zot, tmp_path: Path) -> None:
     repo = zot.project
     inner = repository(tmp_path / "inner")

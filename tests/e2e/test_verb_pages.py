@@ -12,7 +12,7 @@ from tests.e2e.conftest import Zot
 from zot.cli import flags, main
 from zot.cli.arguments import parse
 from zot.cli.help import page
-from zot.cli.verb_table import VERBS, Verb, below, options, verb_of
+from zot.cli.verb_table import VERBS, Verb, options, subcommands, verb_of
 from zot.cli.verbs import auth, hooks, mcp, plugin, sessions
 from zot.cli.verbs.ext import dispatch
 from zot.frontends.docs_index import pages
@@ -106,13 +106,13 @@ def test_example_parses_with_the_tables(verb: Verb, line: str) -> None:
     row = verb_of(" ".join(words[:2])) or verb_of(words[0])
     assert row is not None and row.path.startswith(verb.path)
     needed = re.sub(r"\[.*?\]|-- ", "", row.words.replace("|-- COMMAND", "")).split()
-    least = 0 if below(row.path) or "--check" in words else len(needed)
+    least = 0 if subcommands(row.path) or "--check" in words else len(needed)
     typed = parse(words[len(row.path.split()) :], options(row.path), least=least)
-    assert not below(row.path) or not typed.words, "no such command"
+    assert not subcommands(row.path) or not typed.words, "no such command"
     assert all(typed.has(*switch.names) for switch in row.switches if switch.required)
 
 
-@pytest.mark.parametrize("verb", below(""), ids=lambda verb: verb.path)
+@pytest.mark.parametrize("verb", subcommands(""), ids=lambda verb: verb.path)
 def test_verb_page_opens_with_usage_sentence_and_three_examples(verb: Verb) -> None:
     usage, blank, sentence, *rest = page(verb.path).splitlines()
     assert usage == f"Usage: {verb.usage}" and not blank and verb.intro.startswith(sentence)

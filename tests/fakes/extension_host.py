@@ -12,7 +12,7 @@ from typing import Any, Literal
 from tests.fakes.client import FakeClient
 from tests.fakes.extensions import write_extension
 from tests.fakes.surface import FakeSurface
-from zot.agent.snapshot import Present
+from zot.agent.snapshot import ConversationSnapshot
 from zot.core.agent import Agent
 from zot.core.events import SessionEnded, SessionStarted
 from zot.core.tool import Tool
@@ -62,7 +62,7 @@ class Kit:
             "cwd": self.cwd,
             "surface": self.surface,
             "zot_version": "9.9",
-            "present": lambda: Present("fake", "fake-1", "", self.session_id, "", str(self.cwd)),
+            "present": lambda: ConversationSnapshot("fake", "fake-1", "", self.session_id, "", str(self.cwd)),
             "on_fault": self.surface.faults.append,
             "environment": lambda: dict(os.environ),
             "removed_credentials": (),
@@ -90,7 +90,7 @@ class Kit:
             agent.set_tools([*tools, *host.tools({tool.name for tool in tools})])
 
         agent.interceptors.append(host.interceptor)
-        agent.readers.add(host.observe, *host.observed)
+        agent.readers.subscribe(host.observe, *host.observed)
         agent.system_editor = host.edit_system_prompt
         host.run_tool = agent.run_tool
         host.on_tools_changed = refresh

@@ -11,7 +11,7 @@ from tests.fakes.client import calls, says
 from tests.fakes.extension_host import Kit, until
 from tests.fakes.extensions import seen_of
 from tests.fakes.tools import FakeTool
-from zot.core.permission_gate import Answer, ApprovalQuestion, ConfirmGate
+from zot.core.permission_gate import Answer, ApprovalQuestion, PermissionGate
 from zot.core.tool import text_result
 from zot.wire import limits
 
@@ -61,7 +61,7 @@ async def test_a_requested_call_is_confirmed_like_any_other(kit: Kit) -> None:
         return Answer("deny", "no")
 
     tool = FakeTool("bash")
-    (result,) = await results(kit, {"id": "1", "name": "bash"}, tools=[tool], gate=ConfirmGate(confirm))
+    (result,) = await results(kit, {"id": "1", "name": "bash"}, tools=[tool], gate=PermissionGate(confirm))
     assert (asked, tool.ran, result["is_error"], result["content"][0]["text"]) == (["bash"], [], True, "no")
 
 
@@ -278,7 +278,7 @@ async def test_it_runs_again_after_clear_a_model_change_and_a_reload(kit: Kit) -
     await agent.prompt("go")
     agent.set_model(client, agent.model)
     await agent.prompt("go")
-    agent.rebuild_system()
+    agent.invalidate_system_prompt()
     await agent.prompt("go")
     assert [request.system for request in client.requests] == ["base prompt!"] * 4
     questions = seen_of(directory, "event_intercept")

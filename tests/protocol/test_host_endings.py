@@ -152,9 +152,9 @@ async def test_a_quiet_end_and_a_failed_handshake_are_not_restarted(
 
 async def test_a_long_life_resets_the_count_of_restarts() -> None:
     """§1: a child that lived for 60 s begins again with the shortest pause."""
-    from zot.features.extensions.child import Restarts
+    from zot.features.extensions.child import RestartBackoff
 
-    restarts = Restarts()
+    restarts = RestartBackoff()
     assert [restarts.next_delay(1) for _ in range(6)] == [1, 2, 4, 8, 16, None]
     assert [restarts.next_delay(60), restarts.next_delay(59)] == [1, 2]
 

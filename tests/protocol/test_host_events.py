@@ -14,7 +14,7 @@ from tests.fakes.extensions import events_seen, seen_of
 from tests.fakes.interceptor import FakeInterceptor
 from tests.fakes.tools import FakeTool
 from zot.core.interceptors import ToolVerdict, TurnVerdict
-from zot.core.permission_gate import Answer, ApprovalQuestion, ConfirmGate
+from zot.core.permission_gate import Answer, ApprovalQuestion, PermissionGate
 from zot.errors import AuthFailed, CompactionFailed
 from zot.provider.messages import Message, TextBlock
 from zot.provider.model_call import TextDelta
@@ -180,7 +180,7 @@ async def test_the_users_answers_are_told_in_order(kit: Kit) -> None:
 
     call = ("bash", {"command": "ls -l"})
     agent, _ = kit.agent(
-        calls(call), calls(call), calls(call), says("ok"), tools=[FakeTool("bash")], gate=ConfirmGate(confirm)
+        calls(call), calls(call), calls(call), says("ok"), tools=[FakeTool("bash")], gate=PermissionGate(confirm)
     )
     await agent.prompt("go")
     rows = [

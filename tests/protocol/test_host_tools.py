@@ -219,8 +219,8 @@ async def test_no_tools_and_tools_hold_for_extension_tools_too(kit: Kit) -> None
     kit.add("w", serving("pass"))
     host = await kit.start()
     offered = [FakeTool("bash"), *host.tools({"bash"})]
-    assert [tool.name for tool in ToolChoice(("t",)).keep(offered)] == ["t"]
-    assert ToolChoice(()).keep(offered) == []
+    assert [tool.name for tool in ToolChoice(("t",)).filter(offered)] == ["t"]
+    assert ToolChoice(()).filter(offered) == []
 
 
 SPOILED = {

@@ -12,14 +12,14 @@ import msgspec
 
 from zot import __version__
 from zot.agent import context_files
-from zot.agent.config import NOBODY, FrontEnd, RunConfig
+from zot.agent.config import NO_FRONT_END, FrontEnd, RunConfig
 from zot.agent.conversation import Conversation
 from zot.agent.features import prepare_features
-from zot.agent.model_resolver import ANY_SERVER, ModelQuery, Resolved, require_credential
+from zot.agent.model_resolver import ANY_SERVER, ModelQuery, ResolvedModel, require_credential
 from zot.agent.services import Services
 from zot.agent.settings import Settings
 from zot.agent.system_prompt import SystemPrompt, docs_root, load_custom
-from zot.agent.tools.registry import preparing, unknown_extras
+from zot.agent.tools.registry import preload_on_call, unknown_extras
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent
 from zot.core.events import ToolUseStart
@@ -35,7 +35,7 @@ from zot.system.files import is_missing, zot_home
 
 
 @asynccontextmanager
-async def build(config: RunConfig, front_end: FrontEnd = NOBODY) -> AsyncGenerator[Conversation]:
+async def build(config: RunConfig, front_end: FrontEnd = NO_FRONT_END) -> AsyncGenerator[Conversation]:
     """Everything a prompt needs; ZotError names what is wrong with the configuration, a file or the credential."""
     services = create_services(config, front_end)
     prepare_features(services)
@@ -47,7 +47,7 @@ async def build(config: RunConfig, front_end: FrontEnd = NOBODY) -> AsyncGenerat
         closing.push_async_callback(conversation.aclose)
         conversation.features.join_all(conversation)
         conversation.refresh_tools(own=True)
-        conversation.read(preparing(conversation.agent), ToolUseStart)
+        conversation.subscribe(preload_on_call(conversation.agent), ToolUseStart)
         if session is not None:  # a resumed one writes it, and may report that it cannot
             session.set_model(services.resolved.provider.id, services.resolved.model.id)
         await conversation.start([*problems, *unknown_extras(services.settings)])
@@ -86,7 +86,7 @@ def working_directory(typed: str) -> Path:
     return path
 
 
-async def _session_and_model(services: Services) -> tuple[Session | None, Resolved]:
+async def _session_and_model(services: Services) -> tuple[Session | None, ResolvedModel]:
     """The session to continue, if one was named and exists, and the model that answers; else a new session."""
     config, sessions = services.config, services.sessions
     path = find_session(sessions, config.session) if config.session and config.keep_session else None
@@ -120,7 +120,7 @@ async def _session_and_model(services: Services) -> tuple[Session | None, Resolv
     return session, resolved
 
 
-async def _suggest_local_server(resolved: Resolved, services: Services) -> Resolved:
+async def _suggest_local_server(resolved: ResolvedModel, services: Services) -> ResolvedModel:
     """Name a model server that answers on this machine in the message about the missing key."""
     if ANY_SERVER not in resolved.missing:
         return resolved
@@ -166,10 +166,10 @@ def _converse(services: Services, session: Session | None, problems: list[str]) 
     )
     agent.goes_on = not front_end.offers_to_go_on
     conversation = Conversation(services, agent, resolved, session)
-    services.workspace.present = lambda: conversation.present
+    services.workspace.present = lambda: conversation.snapshot
     services.workspace.tell = conversation.notify
     if front_end.reader is not None:
-        agent.readers.add(front_end.reader, *front_end.kinds)
+        agent.readers.subscribe(front_end.reader, *front_end.kinds)
     return conversation
 
 
@@ -177,7 +177,7 @@ def _system_prompt(services: Services, problems: list[str]) -> SystemPrompt:
     config, home, cwd = services.config, services.home, services.workspace.cwd
     custom = load_custom(config.system_prompt, home)
     context = (
-        context_files.load(cwd, home, services.workspace.beneath)
+        context_files.load(cwd, home, services.workspace.jailed_files)
         if config.context_files
         else context_files.ContextFiles()
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from zot.wire.extension_frames import Panel
 
 
-class Surface(Protocol):
+class ExtensionUI(Protocol):
     """What an extension may show or do through the front end. Calls are quick and never raise; a front end that cannot
     show a thing ignores it (protocol reference, "Modes")."""
 
@@ -123,10 +123,10 @@ class FrontEnd(msgspec.Struct, frozen=True):
     interceptors: tuple[Interceptor, ...] = ()
     on_question: Callable[[Any], Awaitable[Any]] | None = None  # features.questions.Presenter
     question_kinds: tuple[str, ...] = ()
-    surface: Surface | None = None
+    surface: ExtensionUI | None = None
     may_log_in: bool = False
     offers_to_go_on: bool = False
     switches: bool = False
 
 
-NOBODY = FrontEnd()
+NO_FRONT_END = FrontEnd()

@@ -14,7 +14,7 @@ import msgspec
 from zot.system.text_files import project_of, read_text, reason_of
 
 if TYPE_CHECKING:
-    from zot.system.jail.jailed_files import Beneath
+    from zot.system.jail.jailed_files import JailedFiles
 
 NAMES = ("AGENTS.md", "AGENTS.MD", "CLAUDE.md")
 LIMIT = 64 << 10
@@ -37,7 +37,7 @@ class ContextFiles(msgspec.Struct, frozen=True):
     problems: list[str] = []
 
 
-def load(cwd: Path, home: Path, beneath: Beneath | None = None) -> ContextFiles:
+def load(cwd: Path, home: Path, beneath: JailedFiles | None = None) -> ContextFiles:
     """Read the global file of ``home`` and those of every directory from the root to ``cwd``."""
     loaded = ContextFiles([], [])
     home = home.absolute()

@@ -21,7 +21,7 @@ _MESSAGE = 4  # tokens around each message
 _FIT = (0.4, 2.5)  # a factor beyond these tells of another way to count, not of a bad estimate
 
 
-class Part(msgspec.Struct, frozen=True):
+class ContextPart(msgspec.Struct, frozen=True):
     """``group`` is ``system``, ``tools``, ``files``, ``skills`` or ``messages``; ``count`` tells how many there are."""
 
     group: str
@@ -30,7 +30,7 @@ class Part(msgspec.Struct, frozen=True):
     count: int = 0
 
 
-class WindowUse(msgspec.Struct, frozen=True):
+class ContextUsage(msgspec.Struct, frozen=True):
     """``window`` is 0 where it is unknown, ``counted`` (by the provider, with the last prompt) before the first one.
     ``compact_at`` is in percent, 0 for never; ``left_out`` says what was too much for the prompt."""
 
@@ -38,7 +38,7 @@ class WindowUse(msgspec.Struct, frozen=True):
     window: int
     counted: int
     compact_at: int
-    parts: tuple[Part, ...]
+    parts: tuple[ContextPart, ...]
     left_out: str = ""
 
     @property
@@ -49,7 +49,7 @@ class WindowUse(msgspec.Struct, frozen=True):
     def free(self) -> int:
         return max(self.window - self.used, 0)
 
-    def of(self, group: str) -> tuple[Part, ...]:
+    def of(self, group: str) -> tuple[ContextPart, ...]:
         return tuple(part for part in self.parts if part.group == group)
 
 
@@ -60,7 +60,7 @@ def window_use(
     counted: int,
     compact_at: int,
     left_out: str = "",
-) -> WindowUse:
+) -> ContextUsage:
     """``request`` is the next model call, ``sections`` what its system prompt was made of."""
     fixed = [*_system(request.system, sections), *_tools(request.tools, extension_of)]
     estimated = (*fixed, *_messages(request.messages))
@@ -72,14 +72,14 @@ def window_use(
         sent = sum(part.tokens for part in (*fixed, *_messages(messages[:last])))
         factor = min(max(counted / max(sent, 1), _FIT[0]), _FIT[1])
     parts = tuple(msgspec.structs.replace(part, tokens=round(part.tokens * factor)) for part in estimated)
-    return WindowUse(request.model.id, request.model.context_window, counted, compact_at, parts, left_out)
+    return ContextUsage(request.model.id, request.model.context_window, counted, compact_at, parts, left_out)
 
 
 def _tokens(text: str) -> int:
     return -(-len(text.encode("utf-8", "replace")) // _BYTES)
 
 
-def _system(whole: str, sections: Sequence[tuple[str, str, str]]) -> Iterator[Part]:
+def _system(whole: str, sections: Sequence[tuple[str, str, str]]) -> Iterator[ContextPart]:
     """``whole`` may have been edited by an extension: what it added is no section."""
     known = {
         "prompt": ("system", "system prompt"),
@@ -87,30 +87,32 @@ def _system(whole: str, sections: Sequence[tuple[str, str, str]]) -> Iterator[Pa
         "file": ("files", ""),
         "skills": ("skills", "list of skills"),
     }
-    parts = [Part(known[kind][0], known[kind][1] or name, _tokens(text)) for kind, name, text in sections if text]
+    parts = [
+        ContextPart(known[kind][0], known[kind][1] or name, _tokens(text)) for kind, name, text in sections if text
+    ]
     yield from parts
     added = _tokens(whole) - sum(part.tokens for part in parts)
     if added > len(parts) or not parts:  # less is what stands between the sections
-        yield Part("system", "added by extensions" if parts else "system prompt", added)
+        yield ContextPart("system", "added by extensions" if parts else "system prompt", added)
 
 
-def _tools(specs: Iterable[ToolSpec], extension_of: Callable[[str], str]) -> Iterator[Part]:
+def _tools(specs: Iterable[ToolSpec], extension_of: Callable[[str], str]) -> Iterator[ContextPart]:
     sizes: dict[str, list[int]] = {}
     for spec in specs:
         schema = msgspec.json.encode(spec.schema).decode()
         sizes.setdefault(extension_of(spec.name), []).append(_tokens(spec.name + spec.description + schema))
     for owner, tokens in sizes.items():
-        yield Part("tools", f"tools of {owner}" if owner else "built-in tools", sum(tokens), len(tokens))
+        yield ContextPart("tools", f"tools of {owner}" if owner else "built-in tools", sum(tokens), len(tokens))
 
 
-def _messages(messages: Iterable[Message]) -> list[Part]:
+def _messages(messages: Iterable[Message]) -> list[ContextPart]:
     """By kind, the largest first."""
     sizes: dict[str, list[int]] = {}
     tools: dict[str, str] = {}
     for message in messages:
         for name, tokens in _kinds(message, tools):
             sizes.setdefault(name, []).append(tokens)
-    found = [Part("messages", name, sum(tokens), len(tokens)) for name, tokens in sizes.items()]
+    found = [ContextPart("messages", name, sum(tokens), len(tokens)) for name, tokens in sizes.items()]
     return sorted(found, key=lambda part: -part.tokens)
 
 
@@ -147,10 +149,10 @@ def _said_by(message: Message) -> str:
     return "commands you ran with !" if "shell" in message.meta else "your prompts"
 
 
-def conversation_usage(conversation: Conversation) -> WindowUse:
+def conversation_usage(conversation: Conversation) -> ContextUsage:
     """What fills the model's window now, by part."""
     agent, compact_at = conversation.agent, conversation.settings.values.auto_compact_percent
     request = agent.request()  # which builds the prompt
     prompt = agent.system if isinstance(agent.system, SystemPrompt) else None
-    sections, left_out = (prompt.sections(agent.specs), prompt.left_out) if prompt is not None else ([], "")
+    sections, left_out = (prompt.sections(agent.specs), prompt.truncation_notice) if prompt is not None else ([], "")
     return window_use(request, sections, conversation.extension_of, conversation.context_tokens, compact_at, left_out)

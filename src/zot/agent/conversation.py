@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from zot.agent.feature import Feature, PromptDraft
 from zot.agent.features import FeatureSet, ToolSet
-from zot.agent.model_resolver import Launch, Resolved, require_credential
+from zot.agent.model_resolver import LaunchOverrides, ResolvedModel, require_credential
 from zot.agent.services import Services
 from zot.core import events
-from zot.core.agent import Agent, FirstCall, Outcome, PendingPrompt
+from zot.core.agent import Agent, FirstCall, Outcome, PendingPrompt, Reader
 from zot.core.session.session import Session
 from zot.errors import AgentBusy, CompactionAborted, CompactionFailed, UsageError, ZotError
 from zot.provider.messages import ImageBlock, Message, Usage
@@ -25,8 +25,8 @@ from zot.provider.model_call import Client
 
 if TYPE_CHECKING:
     from zot.agent.op_handlers import Op
-    from zot.agent.snapshot import Present
-    from zot.core.permission_gate import ConfirmGate
+    from zot.agent.snapshot import ConversationSnapshot
+    from zot.core.permission_gate import PermissionGate
     from zot.core.tool import Tool
 
 _T = TypeVar("_T")
@@ -36,14 +36,14 @@ _F = TypeVar("_F", bound=Feature)
 class Conversation:
     """``agent`` is for features only; ``launch`` is the key and address of the command line, while they apply."""
 
-    def __init__(self, services: Services, agent: Agent, resolved: Resolved, session: Session | None) -> None:
+    def __init__(self, services: Services, agent: Agent, resolved: ResolvedModel, session: Session | None) -> None:
         self.services = services
         self.home, self.settings, self.sessions = services.home, services.settings, services.sessions
         self.catalog, self.auth, self.pool = services.catalog, services.auth, services.pool
         self.workspace = services.workspace
         self.agent, self.resolved = agent, resolved
         self.session: Session | None = None
-        self.launch = Launch(services.config, resolved.provider.id)
+        self.launch = LaunchOverrides(services.config, resolved.provider.id)
         self.features = FeatureSet()
         self.toolset = ToolSet(services, self.features)
         self.is_child = False  # a side conversation
@@ -52,7 +52,7 @@ class Conversation:
         self._preparing: asyncio.Future[Any] | None = None  # features, before a prompt or a compaction
         self._early: list[events.Diagnostic] | None = []  # until the conversation has started
         if session is not None:
-            self._record(session)
+            self._attach_session(session)
 
     # --- features
 
@@ -80,7 +80,7 @@ class Conversation:
     # --- what holds at this moment
 
     @property
-    def present(self) -> Present:
+    def snapshot(self) -> ConversationSnapshot:
         from zot.agent.snapshot import take_snapshot  # not on the way to the first request
 
         return take_snapshot(self.agent, self.resolved.provider.id, self.session, self.workspace.cwd)
@@ -95,11 +95,11 @@ class Conversation:
         return self.agent.model
 
     @property
-    def gate(self) -> ConfirmGate | None:
+    def gate(self) -> PermissionGate | None:
         """Asks before tools run; None if everything runs and that cannot change."""
-        from zot.core.permission_gate import ConfirmGate  # most headless runs ask nothing
+        from zot.core.permission_gate import PermissionGate  # most headless runs ask nothing
 
-        return self.agent.gate if isinstance(self.agent.gate, ConfirmGate) else None
+        return self.agent.gate if isinstance(self.agent.gate, PermissionGate) else None
 
     @property
     def context_tokens(self) -> int:
@@ -111,12 +111,12 @@ class Conversation:
         return str(getattr(self.agent.toolbox.get(tool), "extension", "") or "")
 
     @property
-    def text_watched(self) -> bool:
+    def text_intercepted(self) -> bool:
         """Whether an interceptor withholds the model's text until it has seen it."""
         return any(interceptor.watches_text for interceptor in self.agent.interceptors)
 
     @property
-    def missing(self) -> str:
+    def unavailable_reason(self) -> str:
         """Why no model can answer and what to do about it; empty if one can."""
         return self.resolved.missing
 
@@ -125,7 +125,7 @@ class Conversation:
         return self.agent.messages
 
     @property
-    def unanswered(self) -> Message | None:
+    def unanswered_prompt(self) -> Message | None:
         """The user's last prompt if nothing followed it: its turn failed."""
         return self.agent.unanswered
 
@@ -135,20 +135,20 @@ class Conversation:
         return bool(self.messages) and self.messages[-1].role == "assistant"
 
     @property
-    def cost(self) -> Usage:
+    def total_usage(self) -> Usage:
         """Tokens and money of everything so far, including the past of a resumed session."""
         return self.agent.cost
 
-    def spent(self) -> Usage:
+    def run_usage(self) -> Usage:
         """What this run used."""
         return self.agent.cost - self._usage_before
 
     # --- the stream
 
-    def read(self, reader: Callable[[events.AgentEvent], None], *kinds: type[events.AgentEvent]) -> Callable[[], None]:
+    def subscribe(self, reader: Reader, *kinds: type[events.AgentEvent]) -> Callable[[], None]:
         """Subscribe, behind the subscribers there are: to these kinds of events, or to all that are shown. Call the
         result to unsubscribe."""
-        return self.agent.readers.add(reader, *(kinds or events.SHOWN))
+        return self.agent.readers.subscribe(reader, *(kinds or events.SHOWN))
 
     def emit(self, event: events.AgentEvent) -> None:
         """Emit an event that is not the agent's own."""
@@ -162,7 +162,7 @@ class Conversation:
 
         return handle(self, op)
 
-    async def say(
+    async def prompt(
         self,
         text: str,
         images: Sequence[ImageBlock] = (),
@@ -175,7 +175,7 @@ class Conversation:
 
         ``queued``: it waited in the queue and was announced then; ``first_call`` runs before the model is asked;
         ``instead`` replaces a prompt that is still unanswered."""
-        self._must_be_idle()
+        self._require_idle()
         draft = PromptDraft(text, images, replaces=instead)
         try:
             if (outcome := await self._prepare(draft)) is not None:
@@ -202,7 +202,7 @@ class Conversation:
         """Work that has to end before the agent runs; ``abort`` cancels it."""
         if self.busy:
             work.close()
-        self._must_be_idle()
+        self._require_idle()
         running = self._preparing = asyncio.ensure_future(work)
         try:
             await asyncio.wait([running])
@@ -215,7 +215,7 @@ class Conversation:
 
     async def continue_run(self) -> Outcome:
         """Continue from the transcript as it stands, or an answer that was cut off from what was kept of it."""
-        return await (self.agent.go_on() if self.is_answer_cut_off else self.agent.proceed())
+        return await (self.agent.continue_answer() if self.is_answer_cut_off else self.agent.continue_run())
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         """Join the running prompt before its next model call."""
@@ -224,7 +224,7 @@ class Conversation:
             text = feature.before_steering(text)
         self.agent.steer(text, images)
 
-    def queue(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
+    def enqueue(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
         """Keep a prompt for later; the front end takes it with ``take_queued``."""
         self.agent.enqueue(text, images)
 
@@ -236,17 +236,17 @@ class Conversation:
     def steering(self) -> tuple[PendingPrompt, ...]:
         return self.agent.inputs.steering
 
-    def take_queued(self) -> PendingPrompt | None:
+    def pop_queued(self) -> PendingPrompt | None:
         """The oldest queued prompt."""
         return self.agent.take_queued()
 
-    def take_back(self) -> PendingPrompt | None:
+    def pop_last_queued(self) -> PendingPrompt | None:
         """The newest queued prompt, to be edited again."""
         return self.agent.inputs.take_back()
 
-    def take_all(self) -> tuple[PendingPrompt, ...]:
+    def drain_input(self) -> tuple[PendingPrompt, ...]:
         """Everything steered or queued and not sent yet, oldest first."""
-        return self.agent.take_all()
+        return self.agent.drain_input()
 
     def abort(self) -> None:
         """End whatever runs; nothing happens when idle."""
@@ -268,11 +268,11 @@ class Conversation:
                 raise CompactionFailed(refusal)
         return await self.agent.compact(focus=focus)
 
-    def note_command(self, text: str, /, **values: object) -> None:
+    def record_command(self, text: str, /, **values: object) -> None:
         """A slash command, or a command of another program, was given; a recording shows it."""
         self.agent.boundary.on_input("command", text=text, **values)
 
-    def add(self, message: Message) -> None:
+    def add_message(self, message: Message) -> None:
         """Add something the model should know with the next prompt, such as a command the user ran."""
         self.agent.add(message)
 
@@ -291,7 +291,7 @@ class Conversation:
             self.toolset.rebuild(self.model)
         self.agent.set_tools(self.toolset.current())
 
-    def read_settings(self) -> None:
+    def apply_settings(self) -> None:
         """Apply settings that take effect at once."""
         self.agent.compact_at = self.settings.values.auto_compact_percent / 100
         if self.resolved.endpoint is not None and not self.resolved.script:
@@ -307,16 +307,16 @@ class Conversation:
             raise UsageError(f'unknown reasoning "{level}": expected one of {", ".join(REASONING_LEVELS)}')
         self.agent.reasoning = level
 
-    async def use_model(self, model: str, provider: str = "", *, logged_out: bool = False) -> None:
+    async def set_model(self, model: str, provider: str = "", *, logged_out: bool = False) -> None:
         """Continue with another model, of the current provider or of another; transcript and cost stay.
 
         AgentBusy during work, UsageError for an unknown model, NotLoggedIn without a credential (unless it may be
         ``logged_out``); nothing changed then."""
         resolved = await self.find_model(model, provider, logged_out=logged_out)
-        self._must_be_idle()
-        await self.adopt(resolved).aclose()
+        self._require_idle()
+        await self.apply_model(resolved).aclose()
 
-    async def find_model(self, model: str, provider: str = "", *, logged_out: bool = False) -> Resolved:
+    async def find_model(self, model: str, provider: str = "", *, logged_out: bool = False) -> ResolvedModel:
         """A model that could answer; the errors are those of ``use_model``."""
         query = self.services.model_query(self.launch, self.resolved.provider, model, provider)
         resolved = await asyncio.to_thread(self.services.resolve, query)  # a key may come from a slow program
@@ -324,14 +324,14 @@ class Conversation:
             require_credential(resolved)
         return resolved
 
-    def use_model_at_once(self, model: str) -> None:
+    def set_model_now(self, model: str) -> None:
         """The same for another model of the current provider, before the next command can come in between."""
-        self._must_be_idle()
+        self._require_idle()
         resolved = self.services.resolve(self.services.model_query(self.launch, self.resolved.provider, model))
         require_credential(resolved)
-        self.adopt(resolved)
+        self.apply_model(resolved)
 
-    def adopt(self, resolved: Resolved) -> Client:
+    def apply_model(self, resolved: ResolvedModel) -> Client:
         """Let this model answer, from the next model call on; returns the previous client, for the caller to close.
         The caller knows that no model call is being made."""
         client, before = self.agent.client, self.agent.model
@@ -360,7 +360,7 @@ class Conversation:
         except BaseException:
             session.close()
             raise
-        self.agent.seed_cost(session.cumulative)
+        self.agent.set_usage_baseline(session.cumulative)
         self._switch(session)
         return session
 
@@ -380,10 +380,10 @@ class Conversation:
         for message in messages:
             self.agent.add(message)
 
-    def begin_session(self) -> None:
+    def new_session(self) -> None:
         """An empty conversation with the same model, tools and extensions; cost and context begin at zero."""
         self.clear()
-        self.agent.seed_cost(Usage())
+        self.agent.set_usage_baseline(Usage())
 
     def _switch(self, session: Session | None) -> None:
         """The previous session is complete on disk when the next one begins."""
@@ -391,17 +391,17 @@ class Conversation:
         if self.session is not None:
             self.session.close()
         if session is not None:
-            self._record(session)
+            self._attach_session(session)
         else:
             self.agent.session_id = self.sessions.new_id()
         self.emit(events.SessionStarted(self.agent.session_id))
 
-    def _record(self, session: Session) -> None:
+    def _attach_session(self, session: Session) -> None:
         """The session is the first subscriber: nothing is shown before it is written."""
         if self._detach_session is not None:
             self._detach_session()
         session.on_failure = lambda text, lost: self.emit(events.SessionFault(text, lost))
-        self._detach_session = self.agent.readers.add(session.read, *events.RECORDED, first=True)
+        self._detach_session = self.agent.readers.subscribe(session.on_event, *events.RECORDED, first=True)
         self.session, self.agent.session_id = session, session.id
 
     # --- a side conversation
@@ -414,7 +414,7 @@ class Conversation:
         It keeps no session, and what it spends counts here. ``tools`` None are those of this conversation; ``system``
         None is the prompt this one has at this moment."""
         agent = self.agent
-        beside = agent.beside(
+        beside = agent.create_child(
             messages=tuple(messages),
             tools=agent.tools if tools is None else tools,
             system=agent.system_text() if system is None else system,
@@ -422,7 +422,7 @@ class Conversation:
         beside.interceptors = [interceptor.for_child() for interceptor in beside.interceptors]
         beside.guard = agent.guard
         beside.goes_on = True  # the program that created it is not asked
-        beside.readers.add(lambda event: agent.count_beside(event.usage), events.UsageCounted)  # pyright: ignore
+        beside.readers.subscribe(lambda event: agent.add_child_usage(event.usage), events.UsageCounted)  # pyright: ignore
         child = Conversation(self.services, beside, self.resolved, None)
         child.is_child, child._early = True, None
         for feature in self.features:
@@ -445,6 +445,6 @@ class Conversation:
         await self.services.aclose()
         await self.agent.client.aclose()
 
-    def _must_be_idle(self) -> None:
+    def _require_idle(self) -> None:
         if self.busy:
             raise AgentBusy("agent is busy")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 
-from zot.agent.settings import Values
+from zot.agent.settings import SettingsValues
 from zot.errors import ConfigError, NotLoggedIn
 from zot.provider.auth.credential_lookup import Credential
 from zot.provider.dialects.dialect import Endpoint
@@ -32,7 +32,7 @@ def endpoint_for(
     *,
     base_url: str,
     insecure: bool,
-    values: Values,
+    values: SettingsValues,
     environ: Mapping[str, str],
 ) -> Endpoint:
     """``base_url`` is the flag's; after it come the model's own address, a login's and the provider's."""
@@ -62,7 +62,7 @@ def endpoint_for(
     return sign(endpoint, provider, credential.key, credential.account_id)
 
 
-def api_for(provider: Provider, model: Model, credential: Credential | None) -> Api:
+def dialect_for(provider: Provider, model: Model, credential: Credential | None) -> Api:
     """The dialect: a login may use a different one than a key, and a model that cannot call tools needs its own."""
     if "grammar" in (model.tool_calls, provider.tool_calls) and provider.api == "openai":
         return "grammar"
@@ -93,7 +93,7 @@ def _provider_url(provider: Provider, credential: Credential, environ: Mapping[s
     return base_url_of(provider, environ)
 
 
-class LoggedOut:
+class LoggedOutClient:
     """Stands where a client will be after the login: it says what to do instead of answering."""
 
     def __init__(self, provider: str, missing: str) -> None:

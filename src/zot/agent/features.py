@@ -100,7 +100,7 @@ def _wants_mcp(services: Services) -> bool:
 
 def _wants_local_model(services: Services) -> bool:
     resolved = services.resolved
-    return bool(resolved.model.tool_calls or resolved.abilities_unsure or resolved.provider.local)
+    return bool(resolved.model.tool_calls or resolved.tool_support_unknown or resolved.provider.local)
 
 
 def _wants_hooks(services: Services) -> bool:
@@ -236,7 +236,7 @@ class FeatureSet:
             unsubscribe()
             asyncio.get_running_loop().call_soon(self._join, row, conversation, True)
 
-        unsubscribe = conversation.read(join_soon, row.first_event)
+        unsubscribe = conversation.subscribe(join_soon, row.first_event)
 
     def change_recorder(self, conversation: Conversation) -> ChangeRecorder | None:
         """Who records what tools change; the first change lets that feature join."""
@@ -352,7 +352,7 @@ class ToolSet:
         others = [feature for feature in self._features if feature.tool_priority]
         for feature in sorted(others, key=lambda each: each.tool_priority):
             tools += feature.tools({tool.name for tool in tools})
-        return self.choice.keep(tools)
+        return self.choice.filter(tools)
 
     def _builtin(self, model: Model) -> list[Tool]:
         """Those named with ``--tools``, else the default set and the settings' extras; a model constrained by a grammar

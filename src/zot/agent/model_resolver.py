@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from zot.agent.endpoint import api_for, endpoint_for
+from zot.agent.endpoint import dialect_for, endpoint_for
 from zot.agent.settings import Settings
 from zot.errors import ConfigError, NotLoggedIn, UsageError
 from zot.provider.auth.auth_store import AuthStore
@@ -53,7 +53,7 @@ class ModelQuery(msgspec.Struct, frozen=True, kw_only=True):
         return f"Query(provider={self.provider!r}, model={self.model!r}, base_url={self.base_url!r})"
 
 
-class Launch:
+class LaunchOverrides:
     """The key and address a run was started with: they hold for the ``provider`` it began with, and only until
     another one is chosen in its place."""
 
@@ -76,7 +76,7 @@ class Launch:
         )
 
     @property
-    def in_force(self) -> str:
+    def active_flags(self) -> str:
         """The flags that still hold, by name; empty when there are none."""
         given = (("--api-key", self._api_key), ("--base-url", self.base_url))
         return " and ".join(name for name, value in given if value)
@@ -90,7 +90,7 @@ class Launch:
             self._api_key = ""
 
 
-class Resolved(msgspec.Struct, frozen=True, kw_only=True):
+class ResolvedModel(msgspec.Struct, frozen=True, kw_only=True):
     """The decision. ``endpoint`` is None for the scripted model, and when a credential is missing."""
 
     provider: Provider
@@ -103,7 +103,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
     notices: list[str] = []
 
     @property
-    def abilities_unsure(self) -> bool:
+    def tool_support_unknown(self) -> bool:
         """Whether it is a model of a server on this machine of which nobody has said that it can call tools."""
         endpoint, model = self.endpoint, self.model
         if endpoint is None or self.api != "openai" or self.provider.id in _TELL_THEMSELVES:
@@ -113,12 +113,12 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
 
 def resolve(
     query: ModelQuery, settings: Settings, catalog: Catalog, store: AuthStore, environ: Mapping[str, str]
-) -> Resolved:
+) -> ResolvedModel:
     """UsageError for something typed wrong, ConfigError for an address or ``auth.json`` that cannot be used."""
     return _Resolver(query, settings, catalog, store, environ).run()
 
 
-def require_credential(resolved: Resolved) -> None:
+def require_credential(resolved: ResolvedModel) -> None:
     """For modes that cannot ask: NotLoggedIn when the run would have to. It carries the notices too."""
     if resolved.missing:
         raise NotLoggedIn("; ".join([*resolved.notices, resolved.missing]))
@@ -143,7 +143,7 @@ class _Resolver:
         self.repair: dict[str, str] = {}  # settings to change once everything else went well
         self.repair_notice = ""
 
-    def run(self) -> Resolved:
+    def run(self) -> ResolvedModel:
         query = self.query
         if query.base_url and not is_url(query.base_url):
             raise UsageError(f'--base-url "{query.base_url}": must begin with http:// or https://')
@@ -184,9 +184,9 @@ class _Resolver:
                 return  # as most are typed; and an address of one's own may serve anything
             if not asked and (row := self.providers.get(preferred)) is not None and row.any_model:
                 return
-        from zot.agent.model_lookup import meant
+        from zot.agent.model_lookup import match_model
 
-        found = meant(query.model, self.catalog, names, provider=asked, usable=self._can_use)
+        found = match_model(query.model, self.catalog, names, provider=asked, usable=self._can_use)
         if found.notice:
             self.notices.append(found.notice)
         self.query = msgspec.structs.replace(query, model=found.model, provider=found.provider or query.provider)
@@ -297,10 +297,10 @@ class _Resolver:
                     f'model "{wanted}" belongs to {elsewhere.provider}, not to {provider.id}; leave out --provider or'
                     f" use --provider {elsewhere.provider}"
                 )
-            from zot.agent.model_lookup import unlike
+            from zot.agent.model_lookup import suggestion_text
 
             owner = provider.rows_of or provider.id
-            closest = unlike(wanted, (row for row in self.catalog.rows() if row.provider == owner))
+            closest = suggestion_text(wanted, (row for row in self.catalog.rows() if row.provider == owner))
             raise UsageError(
                 f'unknown model "{wanted}" (provider="{provider.id}"){closest};'
                 " zot --list-models shows the known ones, models.json adds others"
@@ -351,7 +351,7 @@ class _Resolver:
 
     # -- the result ---------------------------------------------------------------------------------------------
 
-    def _resolved(self, provider: Provider, model: Model, credential: Credential | None) -> Resolved:
+    def _resolved(self, provider: Provider, model: Model, credential: Credential | None) -> ResolvedModel:
         endpoint = None
         if credential is not None:
             endpoint = endpoint_for(
@@ -373,9 +373,9 @@ class _Resolver:
             self.notices.append(self.repair_notice)
         self.notices += self.store.notices
         self.store.notices.clear()
-        if (api := api_for(provider, model, credential)) == "grammar":
+        if (api := dialect_for(provider, model, credential)) == "grammar":
             model = msgspec.structs.replace(model, tool_calls="grammar")
-        return Resolved(
+        return ResolvedModel(
             provider=provider,
             model=model,
             api=api,
@@ -385,7 +385,7 @@ class _Resolver:
             notices=self.notices,
         )
 
-    def _scripted(self, provider: Provider) -> Resolved:
+    def _scripted(self, provider: Provider) -> ResolvedModel:
         from zot.provider.scripted_client import DEMONSTRATION  # only the scripted model needs its client
 
         model = Model(
@@ -396,7 +396,7 @@ class _Resolver:
             max_output=32_000,
             source="script",
         )
-        return Resolved(
+        return ResolvedModel(
             provider=provider,
             model=model,
             api="script",
@@ -404,7 +404,7 @@ class _Resolver:
             notices=self.notices,
         )
 
-    def _embedded(self, provider: Provider) -> Resolved:
+    def _embedded(self, provider: Provider) -> ResolvedModel:
         """The model on this machine: it needs no credential, but weights and a runtime, which may be missing."""
         selection: Any = import_module(SELECTION)  # no other run needs it
         query, remembered = self.query, ""
@@ -422,7 +422,7 @@ class _Resolver:
         endpoint = endpoint_for(
             provider, found.model, key, base_url=_HERE, insecure=False, values=values, environ=environ
         )
-        return Resolved(
+        return ResolvedModel(
             provider=provider,
             model=found.model,
             api=selection.API,

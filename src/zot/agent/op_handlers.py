@@ -36,7 +36,7 @@ def handle(conversation: Conversation, op: Op) -> Any:
 def record_op(conversation: Conversation, op: Op) -> None:
     """Add it to a recording, without ids and defaults."""
     fields = {name: value for name in op.__struct_fields__ if name != "id" and (value := getattr(op, name))}
-    conversation.note_command(str(type(op).__struct_config__.tag), **fields)
+    conversation.record_command(str(type(op).__struct_config__.tag), **fields)
 
 
 def image_blocks(op: ops.Prompt | ops.Steer) -> tuple[ImageBlock, ...]:
@@ -50,13 +50,13 @@ def image_blocks(op: ops.Prompt | ops.Steer) -> tuple[ImageBlock, ...]:
 
 
 _OWN: dict[str, Callable[[Conversation, Any], Any]] = {
-    "prompt": lambda conversation, op: conversation.say(op.message, image_blocks(op)),
+    "prompt": lambda conversation, op: conversation.prompt(op.message, image_blocks(op)),
     "steer": lambda conversation, op: conversation.steer(op.message, image_blocks(op)),
     "continue": lambda conversation, op: conversation.continue_run(),
     "abort": lambda conversation, op: conversation.abort(),
     "compact": lambda conversation, op: conversation.compact(op.focus),
     "clear": lambda conversation, op: conversation.clear(),
-    "set_model": lambda conversation, op: conversation.use_model(op.model),
+    "set_model": lambda conversation, op: conversation.set_model(op.model),
     "set_reasoning": lambda conversation, op: conversation.set_reasoning(op.reasoning),
     "set_permission_mode": lambda conversation, op: conversation.set_permission_mode(op.permission_mode),
 }

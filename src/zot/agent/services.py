@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from zot.agent.config import FrontEnd, RunConfig
-from zot.agent.endpoint import LoggedOut
-from zot.agent.model_resolver import Launch, ModelQuery, Resolved, resolve
+from zot.agent.endpoint import LoggedOutClient
+from zot.agent.model_resolver import LaunchOverrides, ModelQuery, ResolvedModel, resolve
 from zot.agent.settings import Settings
 from zot.agent.tools.workspace import Workspace
 from zot.core.session.store import SessionStore
@@ -23,7 +23,7 @@ from zot.errors import UsageError
 from zot.provider.auth.auth_store import AuthStore
 from zot.provider.catalog import Catalog
 from zot.provider.http.pool import HttpPool
-from zot.provider.http_client import Renewal, connect
+from zot.provider.http_client import CredentialRefresher, connect
 from zot.provider.model_call import Client
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class ToolChoice(msgspec.Struct, frozen=True):
     always: tuple[str, ...] = ()
     groups: Mapping[str, tuple[str, ...]] = {}
 
-    def keep(self, tools: list[Tool]) -> list[Tool]:
+    def filter(self, tools: list[Tool]) -> list[Tool]:
         if self.names is None:
             return tools
         kept = {*self.names, *self.always}
@@ -78,7 +78,7 @@ class Services:
         self.auth = auth
         self.sessions = sessions
         self.workspace = workspace
-        self.resolved: Resolved
+        self.resolved: ResolvedModel
         self.pool = HttpPool(proxy=settings.values.http_proxy)
         self.create_boundary: Callable[[], Boundary] = Boundary
         self.waiting_model: tuple[str, str] | None = None
@@ -92,27 +92,27 @@ class Services:
         """Where credentials are looked up."""
         return os.environ if self.config.environ is None else self.config.environ
 
-    def resolve(self, query: ModelQuery) -> Resolved:
+    def resolve(self, query: ModelQuery) -> ResolvedModel:
         return resolve(query, self.settings, self.catalog, self.auth, self.environ)
 
-    def model_query(self, launch: Launch, current: Provider, model: str, provider: str = "") -> ModelQuery:
+    def model_query(self, launch: LaunchOverrides, current: Provider, model: str, provider: str = "") -> ModelQuery:
         """A model that the user named, of the ``current`` provider unless another is named; UsageError if unknown."""
         if not provider and (own := self.settings.values.model_names.get(model)):
-            from zot.agent.model_lookup import own_model  # few have such names
+            from zot.agent.model_lookup import resolve_alias  # few have such names
 
-            found = own_model(own, self.catalog, current.id)
+            found = resolve_alias(own, self.catalog, current.id)
             model, provider = found.model, found.provider
         if not provider and self.catalog.find(model, current.id) is None and not current.any_model:
             raise UsageError(f'unknown model "{model}" (provider="{current.id}")')
         return launch.query(provider or current.id, model)
 
-    def client_for(self, resolved: Resolved) -> Client:
+    def client_for(self, resolved: ResolvedModel) -> Client:
         if resolved.script:
             from zot.provider.scripted_client import ScriptedClient
 
             return ScriptedClient.load(resolved.script)
         if resolved.endpoint is None:
-            return LoggedOut(resolved.provider.id, resolved.missing)
+            return LoggedOutClient(resolved.provider.id, resolved.missing)
         if resolved.provider.api in CLIENTS:
             api = resolved.provider.api
             if api not in self._clients:
@@ -127,19 +127,19 @@ class Services:
         )
         return connect(endpoint, resolved.api, self.pool, renewal=self._renewal(resolved))
 
-    def _renewal(self, resolved: Resolved) -> Renewal | None:
+    def _renewal(self, resolved: ResolvedModel) -> CredentialRefresher | None:
         """Keeps a stored login fresh, or looks up a key again that another program stores."""
         credential = resolved.credential
         stored_elsewhere = ("command", "file") if resolved.provider.cloud else ("command",)
         if credential is not None and credential.method == "apikey" and credential.source in stored_elsewhere:
             provider = resolved.provider
             from zot.provider.auth.credential_lookup import (
-                LookedUpKey,  # few have such a key
+                ReloadableKey,  # few have such a key
                 find_credential,
             )
 
             commands = self.settings.values.api_key_command
-            return LookedUpKey(lambda: find_credential(provider, self.auth, self.environ, commands=commands))
+            return ReloadableKey(lambda: find_credential(provider, self.auth, self.environ, commands=commands))
         if credential is None or not credential.account or credential.method != "oauth":
             return None
         if not resolved.provider.oauth_row:

@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from zot.errors import ConfigError, nearest
+from zot.errors import ConfigError, closest_match
 from zot.provider.auth.auth_store import KeyCommand
 from zot.provider.model import REASONING_LEVELS, Reasoning
-from zot.system.files import move_aside, read_bytes
+from zot.system.files import quarantine_file, read_bytes
 from zot.system.json_store import JsonObjectStore
 
 _Dollars = Annotated[float, Meta(ge=0)]
@@ -30,7 +30,7 @@ _GUARDS: dict[str, Any] = {
 _LEVEL_ALIASES = {"minimal": "minimum", "maximum": "max"}
 
 
-class Values(msgspec.Struct, frozen=True, kw_only=True):
+class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
     """The settings; the descriptions are those of the reference page."""
 
     provider: Annotated[str, Meta(description="Provider used when `--provider` is not given.")] = ""
@@ -265,18 +265,18 @@ class Settings:
         self.problems: list[str] = []
         self._file = _SettingsFile(home / "config.json", self.problems)
         self.path = self._file.path
-        self.values = Values()
+        self.values = SettingsValues()
         try:
             self.values = _values(self.path, self._file.load(), self.problems)
         except ConfigError as error:
             self.problems.append(f"{error}; until it is fixed, default settings are used and zot asks before it acts")
             guards: dict[str, Any] = {**self._file.guards(), "permission_mode": "ask"}
-            self.values = Values(**guards)
+            self.values = SettingsValues(**guards)
 
     def save(self, **changes: Any) -> None:
         """Write the named keys; None removes one. ConfigError for an unknown key, a bad value, a failed write."""
         for key, value in changes.items():
-            if key not in Values.__struct_fields__:
+            if key not in SettingsValues.__struct_fields__:
                 raise ConfigError(f'{self.path}: there is no setting "{key}"')
             problems: list[str] = []
             if value is not None and not _sound(self.path, key, value, problems):
@@ -289,12 +289,12 @@ class Settings:
 
     def near_misses(self) -> list[str]:
         """Keys that look like a mistyped setting. Unknown ones are kept, so only ``zot doctor`` speaks of them."""
-        known = Values.__struct_fields__
+        known = SettingsValues.__struct_fields__
         try:
             unknown = [key for key in self._file.load() if key not in known]
         except ConfigError:
             return []  # among the problems
-        close = {key: nearest(key, known, likeness=0.8) for key in unknown}
+        close = {key: closest_match(key, known, likeness=0.8) for key in unknown}
         return [f"{self.path}: {key} is not a setting; did you mean {meant}?" for key, meant in close.items() if meant]
 
 
@@ -320,7 +320,7 @@ class _SettingsFile(JsonObjectStore):
         try:
             return {} if data is None else self.decode(data)
         except ConfigError:
-            bad = move_aside(self.target)
+            bad = quarantine_file(self.target)
             self._problems.append(f"{self.path} could not be read and is now {bad.name}; a new one was written")
             return guards
 
@@ -332,9 +332,9 @@ def parse_reasoning(text: str) -> Reasoning | None:
     return level if level in ("", *REASONING_LEVELS) else None
 
 
-def _values(path: Path, raw: dict[str, Any], problems: list[str]) -> Values:
+def _values(path: Path, raw: dict[str, Any], problems: list[str]) -> SettingsValues:
     if not raw:
-        return Values()  # spares most starts the 2 ms it takes to look at the types
+        return SettingsValues()  # spares most starts the 2 ms it takes to look at the types
     if "permission_mode" in raw:
         raw = {**raw, "permission_mode": _permission_mode(path, raw["permission_mode"], problems)}
     if not isinstance(raw.get("jail_by_default", False), bool):
@@ -360,8 +360,8 @@ def _permission_mode(path: Path, value: Any, problems: list[str]) -> str:
     return mode or ("" if value == "" else "ask")
 
 
-def _checked(raw: dict[str, Any]) -> Values:
-    values = msgspec.convert(raw, Values)
+def _checked(raw: dict[str, Any]) -> SettingsValues:
+    values = msgspec.convert(raw, SettingsValues)
     if values.temperature is not None and not 0 <= values.temperature <= 2:
         raise msgspec.ValidationError("Expected a number from 0 to 2 - at `$.temperature`")
     return values

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from zot.core.session.session import Session
 
 
-class Present(msgspec.Struct, frozen=True):
+class ConversationSnapshot(msgspec.Struct, frozen=True):
     """``session_file`` is empty when no session is kept."""
 
     provider: str
@@ -28,8 +28,8 @@ class Present(msgspec.Struct, frozen=True):
     permission_mode: str = "everything"
 
 
-def take_snapshot(agent: Agent, provider: str, session: Session | None, directory: Path) -> Present:
-    return Present(
+def take_snapshot(agent: Agent, provider: str, session: Session | None, directory: Path) -> ConversationSnapshot:
+    return ConversationSnapshot(
         provider=provider,
         model=agent.model.id,
         reasoning=agent.reasoning,

@@ -145,7 +145,7 @@ class SystemPrompt:
         ]
 
     @property
-    def left_out(self) -> str:
+    def truncation_notice(self) -> str:
         """A line about what did not fit of the context files; empty if all of it did."""
         return self.short.truncation_notice() if self.short is not None and self.short.is_active() else ""
 

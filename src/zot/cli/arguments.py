@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from zot.errors import UsageError, nearest
+from zot.errors import UsageError, closest_match
 
 
 class ParsedArguments(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ def verb_of(group: str, argv: Sequence[str], verbs: Collection[str]) -> tuple[st
         return "list", list(argv)
     verb = argv[0]
     if verb not in verbs:
-        meant = nearest(verb, verbs)
+        meant = closest_match(verb, verbs)
         hint = f"did you mean {meant}" if meant else f"one of {', '.join(verbs)}"
         raise UsageError(f'unknown command "zot {group} {verb}": {hint}')
     return verb, list(argv[1:])

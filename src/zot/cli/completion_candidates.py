@@ -40,7 +40,7 @@ def complete(words: Sequence[str]) -> Candidates:
     path, rest = names.get(length), before[length:]
     if path is None or path == "rpc":
         return _offer(_flag_switches(), rest, typed, "" if path or before else "verbs", ())
-    if children := verb_table.below(path):
+    if children := verb_table.subcommands(path):
         rows = [(child.path.split()[-1], child.about) for child in children]
         default = _verb_switches(f"{path} list") if path in ("auth", "local", "mcp", "sessions") else {}
         return _switches(default, typed) if typed.startswith("-") else _words(typed, rows)
@@ -80,7 +80,7 @@ def _offer(
     if typed.startswith("-"):
         return _switches(switches, typed)
     if place == "verbs":
-        found = _words(typed, [(verb.path, verb.about) for verb in verb_table.below("")])
+        found = _words(typed, [(verb.path, verb.about) for verb in verb_table.subcommands("")])
         return found if found.rows else Candidates("files", typed, [])
     if kinds:
         return _values(kinds[min(number, len(kinds) - 1)], typed, given)

@@ -494,9 +494,9 @@ def parse(argv: Sequence[str]) -> Flags:
             name, equals, inline = argument.partition("=") if argument.startswith("--") else (argument, "", "")
             flag = _BY_NAME.get(name)
             if flag is None:
-                from zot.errors import nearest  # only for a command line that is wrong anyway
+                from zot.errors import closest_match  # only for a command line that is wrong anyway
 
-                close = nearest(name, _BY_NAME) if name.startswith("--") else ""
+                close = closest_match(name, _BY_NAME) if name.startswith("--") else ""
                 raise UsageError(f'unknown flag "{name}"' + (f"; did you mean {close}?" if close else ""))
             if flag.read is None:
                 if equals and inline != flag.inline:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from zot.cli.flags import EXT, FLAGS, MODES
-from zot.cli.verb_table import Verb, below, verb_of
+from zot.cli.verb_table import Verb, subcommands, verb_of
 
 TYPE_CHECKING = False  # importing `typing` for it would cost more than the page
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def sections() -> list[tuple[str, list[tuple[str, str]]]]:
         rows.append((flag.label, flag.help))
     return [
         *sections.items(),
-        ("Commands (zot COMMAND --help)", [(verb.usage, verb.about) for verb in below("")]),
+        ("Commands (zot COMMAND --help)", [(verb.usage, verb.about) for verb in subcommands("")]),
     ]
 
 
@@ -170,7 +170,7 @@ def page(path: str) -> str:
 def _lines(verb: Verb) -> Iterator[str]:
     yield from (f"Usage: {verb.usage}", "", *_wrapped(verb.intro))
     yield from _examples(verb)
-    commands = below(verb.path)
+    commands = subcommands(verb.path)
     yield from _table("Commands", [(_short(command), command.about) for command in commands if not command.for_authors])
     yield from _table("For authors", [(_short(command), command.about) for command in commands if command.for_authors])
     flags = _rpc_flags() if verb.path == "rpc" else [(switch.label, switch.about) for switch in verb.switches]

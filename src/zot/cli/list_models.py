@@ -31,10 +31,10 @@ def run() -> int:
     catalog = Catalog(home)
     sys.stdout.write(model_table(catalog.rows(), usable_providers(catalog, home), cut=sys.stdout.isatty()))
     if catalog.problems:
-        from zot.frontends.console import say
+        from zot.frontends.console import print_notice
 
         for problem in catalog.problems:
-            say(problem)
+            print_notice(problem)
     return 0
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from zot.cli.flags import Flags, parse
-from zot.errors import NotThere, OutputFailed, UsageError, ZotError, in_words
-from zot.system.process_setup import claim, open_missing_streams, rest
+from zot.errors import NotThere, OutputFailed, UsageError, ZotError, describe_error
+from zot.system.process_setup import harden_process, open_missing_streams, pause_gc
 
 TYPE_CHECKING = False  # importing `typing` for it would cost more than all of this
 if TYPE_CHECKING:
@@ -51,11 +51,11 @@ def run(argv: list[str]) -> int:
         _silence_stdout()
         return 141
     except (ZotError, OSError, ExceptionGroup) as error:
-        from zot.frontends.console import say
+        from zot.frontends.console import print_notice
 
         text = _explain(error, argv)
         code = 2 if isinstance(error, NotThere) else 1
-        say(text)
+        print_notice(text)
         if isinstance(error, OutputFailed) or not _is_json_run(argv):
             return code
         from zot.frontends.headless.json_mode import write_failure
@@ -77,8 +77,8 @@ def _dispatch(argv: list[str]) -> int:
         argv = [*argv[1:3], "--help"]
         return _dispatch(argv)
     if argv[:2] == ["rpc", "--config-fd"] and len(argv) == 3:  # a worker of a swarm: not for people, in no help
-        rest()
-        claim()
+        pause_gc()
+        harden_process()
         return _rpc(argv[2])
     if word == "rpc":
         flags = parse(["--rpc", *argv[1:]])
@@ -118,8 +118,8 @@ def _flags(flags: Flags) -> int:
 def _mode(flags: Flags) -> int:
     if flags.theme:
         _check_theme(flags)
-    rest()
-    claim()
+    pause_gc()
+    harden_process()
     if flags.mode == "rpc":
         return _rpc(flags)
     import os
@@ -182,11 +182,11 @@ def _check_theme(flags: Flags) -> None:
 
 def _rpc(given: Flags | str) -> int:
     """``given`` are flags, or the descriptor of a worker's configuration."""
-    from zot.frontends.rpc.early_ping import EarlyDoor, heed_signals
+    from zot.frontends.rpc.early_ping import EarlyPingServer, exit_on_signal
 
     open_missing_streams()
-    heed_signals()
-    door = EarlyDoor()
+    exit_on_signal()
+    door = EarlyPingServer()
     door.open()
     # Imported after the door is open: it answers pings meanwhile.
     from zot.frontends.rpc.runner import run_rpc, run_worker
@@ -244,11 +244,11 @@ def _explain_os_error(error: OSError) -> str:
         innermost = innermost.tb_next
     module = str(innermost.tb_frame.f_globals.get("__name__", "")) if innermost is not None else ""
     if error.filename is not None:
-        return in_words(error)
+        return describe_error(error)
     if ".cli." in module:  # what happens there is printing
         _silence_stdout()
-        return f"cannot write to stdout: {in_words(error)}"
-    return f"cannot go on: {in_words(error)} ({module})"
+        return f"cannot write to stdout: {describe_error(error)}"
+    return f"cannot go on: {describe_error(error)} ({module})"
 
 
 def _directory_is_gone() -> bool:

@@ -6,22 +6,22 @@ import os
 import sys
 from contextlib import suppress
 
-from zot.system.visible_text import spelled
+from zot.system.visible_text import escape_invisible
 
 
-def tell(text: str) -> None:
+def print_notice(text: str) -> None:
     """One line on stderr; a closed stderr is no error."""
     with suppress(OSError):
-        sys.stderr.write(f"{_encodable(spelled(text), sys.stderr)}\n")
+        sys.stderr.write(f"{_encodable(escape_invisible(text), sys.stderr)}\n")
         sys.stderr.flush()
 
 
-def show(text: str = "") -> None:
+def print_result(text: str = "") -> None:
     """One line of a result, on stdout."""
-    show_spelled(spelled(text))
+    print_escaped(escape_invisible(text))
 
 
-def show_spelled(line: str) -> None:
+def print_escaped(line: str) -> None:
     """A line whose parts were spelled out and aligned already, on stdout."""
     sys.stdout.write(f"{_encodable(line, sys.stdout)}\n")
 
@@ -29,7 +29,7 @@ def show_spelled(line: str) -> None:
 def show_path(path: object) -> None:
     """A path on stdout: spelled out on a terminal, byte for byte where a program reads it."""
     if sys.stdout.isatty():
-        show(str(path))
+        print_result(str(path))
         return
     sys.stdout.flush()
     sys.stdout.buffer.write(os.fsencode(str(path)) + b"\n")
@@ -40,25 +40,25 @@ def show_bytes(data: bytes) -> None:
     """Text of files on stdout: byte for byte where a program reads it, line by line and spelled out on a terminal."""
     if sys.stdout.isatty():
         for line in data.decode(errors="replace").splitlines():
-            show(line)
+            print_result(line)
         return
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
 
 
-def draw_over(text: str, width: int) -> int:
+def redraw_line(text: str, width: int) -> int:
     """A line on stderr in place of the one before it, which was so wide; its own width. Empty clears it."""
-    text = spelled(text)
+    text = escape_invisible(text)
     sys.stderr.write(f"\r{_encodable(text, sys.stderr).ljust(width)}" + ("" if text else "\r"))
     sys.stderr.flush()
     return len(text)
 
 
-def ask(question: str) -> str:
+def read_answer(question: str) -> str:
     """The answer typed to a question."""
     sys.stdout.flush()
-    sys.stderr.write(f"{_encodable(spelled(question), sys.stderr)} ")
+    sys.stderr.write(f"{_encodable(escape_invisible(question), sys.stderr)} ")
     sys.stderr.flush()
     return sys.stdin.readline().strip()
 

@@ -1002,7 +1002,7 @@ def verb_of(path: str) -> Verb | None:
     return _BY_PATH.get(path)
 
 
-def below(path: str) -> list[Verb]:
+def subcommands(path: str) -> list[Verb]:
     """The commands of ``sessions`` and ``ext``; with an empty path the verbs of zot."""
     depth = len(path.split()) + 1
     return [verb for verb in VERBS if len(verb.path.split()) == depth and verb.path.startswith(path)]

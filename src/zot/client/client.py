@@ -20,9 +20,16 @@ from zot.client.process import RpcProcess
 from zot.errors import AnswerAborted, CommandFailed, CompactionAborted, CompactionFailed, ProcessGone, RuntimeClosed
 from zot.wire import rpc_frames as rpc
 from zot.wire.events import text_of
-from zot.wire.python_values import Decision, OutsideDecision, PromptImage, answer_of, image_block, outside_word
+from zot.wire.python_values import (
+    Decision,
+    OutsideDecision,
+    PromptImage,
+    image_block,
+    to_approval_answer,
+    to_outside_answer,
+)
 from zot.wire.rpc_frames import ApprovalRequest, ElicitationRequest, Event
-from zot.wire.stream_iteration import OneLoop
+from zot.wire.stream_iteration import SingleIteration
 from zot.wire.structured_output import TRIES, OutputSchema
 
 T = TypeVar("T")
@@ -39,7 +46,7 @@ class PromptStream:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def __aiter__(self) -> AsyncIterator[Event]:
-        return OneLoop(self)
+        return SingleIteration(self)
 
     async def __anext__(self) -> Event:
         if self._over:
@@ -177,8 +184,8 @@ class Client(ClientMethods):
             decision = ask(request)
             decided = await decision if isinstance(decision, Awaitable) else decision
             if request.outside:
-                return rpc.Approve(request_id=request.request_id, decision=outside_word(decided))
-            answer = answer_of(cast("Decision", decided))
+                return rpc.Approve(request_id=request.request_id, decision=to_outside_answer(decided))
+            answer = to_approval_answer(cast("Decision", decided))
         except Exception as error:
             reason = f"refused: asking for approval failed: {error or type(error).__name__}"
             return rpc.Approve(request_id=request.request_id, decision="deny", reason=reason)

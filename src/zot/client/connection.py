@@ -194,7 +194,7 @@ class RpcConnection:
                 self._group.create_task(self._child.read_stderr())
                 await self._read()
                 self._over = True
-                await self._child.last_words(_LAST_WORDS)
+                await self._child.last_stderr(_LAST_WORDS)
                 self._lose_all()
         finally:
             self._over = True

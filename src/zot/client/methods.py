@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from zot.system.sync_facade import BlockingFace
+from zot.system.sync_facade import SyncFacade
 from zot.wire import rpc_frames as rpc
 
 
@@ -86,7 +86,7 @@ class ClientMethods:
         await self._request(rpc.PanelClose(extension=extension, panel_id=panel_id))
 
 
-class SyncClientMethods(BlockingFace):
+class SyncClientMethods(SyncFacade):
     """Each waits for the method of ``Client``."""
 
     _methods: Any

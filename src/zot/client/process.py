@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 
 from zot.errors import ProcessGone
-from zot.wire.line_splitter import Lines
+from zot.wire.line_splitter import LineSplitter
 
 _CHUNK = 64 * 1024
 _STDERR_KEPT = 64 * 1024
@@ -77,7 +77,7 @@ class RpcProcess:
         """Every line of stdout until it ends; lines may be of any length."""
         stdout = self._process.stdout
         assert stdout is not None
-        lines = Lines()
+        lines = LineSplitter()
         while chunk := await stdout.read(_CHUNK):
             self.received += len(chunk)
             for line in lines.feed(chunk):
@@ -89,14 +89,14 @@ class RpcProcess:
     async def read_stderr(self) -> None:
         stderr = self._process.stderr
         assert stderr is not None
-        lines = Lines()
+        lines = LineSplitter()
         while chunk := await stderr.read(_CHUNK):
             self._stderr = (self._stderr + chunk)[-_STDERR_KEPT:]
             for line in lines.feed(chunk):
                 if line is not None and self._heard_stderr is not None:
                     self._heard_stderr(line.decode("utf-8", "replace"))
 
-    async def last_words(self, seconds: float) -> None:
+    async def last_stderr(self, seconds: float) -> None:
         """Its stdout has ended: wait a little for the exit code and for what stderr says about it."""
         if not await self._ended_within(seconds):
             self.kill()

@@ -14,7 +14,7 @@ from zot.client.methods import SyncClientMethods
 from zot.wire import rpc_frames as rpc
 from zot.wire.python_values import PromptImage
 from zot.wire.rpc_frames import Event
-from zot.wire.stream_iteration import PlainStream
+from zot.wire.stream_iteration import SyncIteration
 from zot.wire.structured_output import TRIES
 
 T = TypeVar("T")
@@ -36,11 +36,11 @@ class SyncClient(SyncClientMethods):
         """The end of what zot said on stderr."""
         return self._client.stderr
 
-    def prompt(self, text: str, images: Iterable[PromptImage] = ()) -> PlainStream[Event]:
+    def prompt(self, text: str, images: Iterable[PromptImage] = ()) -> SyncIteration[Event]:
         """The events, in order; leaving the loop aborts the prompt."""
         self._running()
         stream = self._client.prompt(text, images)
-        return PlainStream(lambda: self._each(stream))
+        return SyncIteration(lambda: self._each(stream))
 
     @overload
     def ask(self, text: str, images: Iterable[PromptImage] = ()) -> str: ...
@@ -57,6 +57,6 @@ class SyncClient(SyncClientMethods):
     def compact(self, focus: str = "") -> str:
         return self._wait(self._client.compact(focus))
 
-    def run_command(self, name: str, args: str = "") -> tuple[rpc.CommandRun, PlainStream[Event]]:
+    def run_command(self, name: str, args: str = "") -> tuple[rpc.CommandRun, SyncIteration[Event]]:
         ran, events = self._wait(self._client.run_command(name, args))
-        return ran, PlainStream(lambda: self._each(events))
+        return ran, SyncIteration(lambda: self._each(events))

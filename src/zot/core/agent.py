@@ -21,7 +21,7 @@ from zot.provider.messages import ImageBlock, Message, ToolCallBlock, Usage
 from zot.provider.model import Model
 from zot.provider.model_call import Client, ToolSpec
 
-__all__ = ["Agent", "FirstCall", "Outcome", "PendingPrompt"]
+__all__ = ["Agent", "FirstCall", "Outcome", "PendingPrompt", "Reader"]
 
 _CODES: dict[type[Exception], str] = {CostLimitReached: "cost_limit"}
 
@@ -53,13 +53,13 @@ class Agent(AgentState):
             self.emit(PromptAccepted(text, len(prompt.images)))
         return await self._work(emit, prompt, first_call, instead=instead)
 
-    async def proceed(self, emit: Reader | None = None) -> Outcome:
+    async def continue_run(self, emit: Reader | None = None) -> Outcome:
         """Continue from the transcript as it stands."""
         self._must_be_idle()
         self.boundary.on_input("proceed")
         return await self._work(emit, None)
 
-    async def go_on(self, emit: Reader | None = None) -> Outcome:
+    async def continue_answer(self, emit: Reader | None = None) -> Outcome:
         """Continue an answer that broke off: the model is told to go on from what is kept of it."""
         self._must_be_idle()
         self.boundary.on_input("go_on")
@@ -67,12 +67,12 @@ class Agent(AgentState):
 
     async def run_tool(self, name: str, args: dict[str, Any], origin: str) -> ToolResult:
         """Run a tool for an extension, also while a prompt runs: the same interceptors and gate, no transcript."""
-        from zot.core.tool_calls import execute, permit  # few extensions ask for one
+        from zot.core.tool_calls import authorize, execute  # few extensions ask for one
 
         self._own_calls += 1
         call = ToolCallBlock(f"{origin}-{self._own_calls}", name).with_args(args)
         try:
-            permitted = await permit(self, self.toolbox, call, origin)
+            permitted = await authorize(self, self.toolbox, call, origin)
         except ToolError as refusal:
             return text_result(str(refusal), is_error=True)
         return await execute(self, permitted, ToolContext(permitted.call, lambda text: None, origin))
@@ -114,11 +114,11 @@ class Agent(AgentState):
             loop = Loop(self, run)
             try:
                 if prompt is not None:
-                    loop.say(prompt, instead=instead)
+                    loop.append_prompt(prompt, instead=instead)
                 if go_on:
-                    loop.go_on()
+                    loop.continue_answer()
                 if first_call is not None:
-                    await loop.call_first(first_call.call, first_call.origin)
+                    await loop.run_initial_call(first_call.call, first_call.origin)
                 outcome = await loop.run()
             except asyncio.CancelledError:
                 outcome = Outcome("aborted")
@@ -139,7 +139,7 @@ class Agent(AgentState):
     def _exclusive(self, emit: Reader | None) -> Generator[Run]:
         self._must_be_idle()
         run = self._run = self.boundary.create_run(self.readers)
-        leave = self.readers.add(emit, *SHOWN) if emit is not None else None
+        leave = self.readers.subscribe(emit, *SHOWN) if emit is not None else None
         try:
             yield run
         finally:
@@ -180,7 +180,7 @@ class Agent(AgentState):
     def take_queued(self) -> PendingPrompt | None:
         return self.inputs.take_queued()
 
-    def take_all(self) -> tuple[PendingPrompt, ...]:
+    def drain_input(self) -> tuple[PendingPrompt, ...]:
         """Everything that was steered or queued and not said yet, oldest first."""
         if self.inputs.steered:
             self.boundary.on_input("take_all")
@@ -196,14 +196,14 @@ class Agent(AgentState):
         """Emit an event that does not come from the agent's own work."""
         self.boundary.emit(self, event)
 
-    def count_beside(self, priced: Usage) -> None:
+    def add_child_usage(self, priced: Usage) -> None:
         """Count what a conversation beside this one spent."""
         self.boundary.on_input("beside", usage=priced)
         self.count(priced)
 
     # --- another beside it
 
-    def beside(self, *, messages: Sequence[Message], tools: Iterable[Tool], system: str) -> Agent:
+    def create_child(self, *, messages: Sequence[Message], tools: Iterable[Tool], system: str) -> Agent:
         """Another agent with the same model, interceptors, gate and limits; it counts from what was spent so far."""
 
         def text(specs: tuple[ToolSpec, ...]) -> str:

@@ -9,11 +9,11 @@ from collections.abc import Generator, Sequence
 from contextlib import aclosing, contextmanager
 
 from zot.core import events
-from zot.core.compaction_prompt import INSTRUCTIONS, SYSTEM, length_of, serialise, shortened
+from zot.core.compaction_prompt import INSTRUCTIONS, SYSTEM, head_and_tail, length_of, transcript_text
 from zot.core.events import SYNTHETIC, CompactionEnded, CompactionStarted
 from zot.core.run import Run
 from zot.core.state import AgentState, PendingPrompt
-from zot.errors import CompactionFailed, ContextTooLong, ZotError, in_words
+from zot.errors import CompactionFailed, ContextTooLong, ZotError, describe_error
 from zot.provider import model_call as stream
 from zot.provider.messages import Block, ImageBlock, Message, TextBlock, user_message, utc_now
 from zot.provider.model import Model
@@ -33,7 +33,7 @@ async def compact(state: AgentState, run: Run, keep_tail: int = 0, *, focus: str
     """Replace all but the last ``keep_tail`` messages by a summary and return it. ``focus`` is emphasised; the last
     ``pinned`` messages stay."""
     messages = state.messages
-    if not state.readers.hear(CompactionStarted):
+    if not state.readers.has_subscriber(CompactionStarted):
         return await _compact(state, run, messages, keep_tail, focus, pinned)
     with _announced(state, messages):
         return await _compact(state, run, messages, keep_tail, focus, pinned)
@@ -49,7 +49,7 @@ def _announced(state: AgentState, messages: Sequence[Message]) -> Generator[None
         state.emit(CompactionEnded(started, "cancelled"))
         raise
     except Exception as error:
-        state.emit(CompactionEnded(started, "failed", in_words(error)))
+        state.emit(CompactionEnded(started, "failed", describe_error(error)))
         raise
     state.emit(CompactionEnded(started, "completed"))
 
@@ -72,11 +72,11 @@ async def _compact(
     at = next((i for i in reversed(range(len(messages))) if _instruction(messages[i])), -1)
     instruction = None if at < 0 or at >= start else _instruction(messages[at])
     if instruction is not None:
-        said = shortened(instruction.text, (window or _ASSUMED_WINDOW) * CHARS_PER_TOKEN // 2)
+        said = head_and_tail(instruction.text, (window or _ASSUMED_WINDOW) * CHARS_PER_TOKEN // 2)
         text += f"\n\n{LAST_INSTRUCTION}\n\n{said}"
         meta["last_instruction"] = said  # a later compaction finds it here
         images = instruction.images
-    state.replace_by_summary(Message("user", (*images, TextBlock(text)), utc_now(), meta), len(messages) - start)
+    state.apply_compaction(Message("user", (*images, TextBlock(text)), utc_now(), meta), len(messages) - start)
     return summary
 
 
@@ -86,9 +86,9 @@ async def compact_automatically(
     """Compact during a task; failures and vetoes are reported and the task continues. Returns whether there is room
     now."""
     if state.interceptors:
-        from zot.core.interceptors import reason_not_to_compact
+        from zot.core.interceptors import compaction_veto
 
-        if reason := await reason_not_to_compact(state.interceptors, state.report_interceptor):
+        if reason := await compaction_veto(state.interceptors, state.report_interceptor):
             run.emit(events.Notice(f"{why}, and it is not compacted: {reason}", "warn"))
             return False
     run.emit(events.Notice(f"{why}: compacting"))
@@ -105,7 +105,7 @@ async def compact_automatically(
 async def compact_after_overflow(state: AgentState, run: Run) -> bool:
     """Compact after the provider refused a prompt as too long. If the prompt alone does not fit, nothing is changed."""
     prompt = state.unanswered
-    if prompt is not None and (len(state.messages) == 1 or fills_the_window(prompt, state.model)):
+    if prompt is not None and (len(state.messages) == 1 or exceeds_window(prompt, state.model)):
         return False
     tail = AUTOMATIC_TAIL if len(state.messages) > AUTOMATIC_TAIL else 0
     why = "the prompt does not fit the model's window"
@@ -116,7 +116,7 @@ def tokens_of(message: Message) -> int:
     return length_of([message]) // CHARS_PER_TOKEN
 
 
-def fills_the_window(prompt: Message, model: Model) -> bool:
+def exceeds_window(prompt: Message, model: Model) -> bool:
     return bool(model.context_window) and tokens_of(prompt) >= model.context_window * 9 // 10
 
 
@@ -138,7 +138,7 @@ async def _summarise(state: AgentState, run: Run, messages: Sequence[Message], f
     window = state.model.context_window or _ASSUMED_WINDOW
     room = max(1, window - SUMMARY_TOKENS - _OVERHEAD_TOKENS) * CHARS_PER_TOKEN
     while True:
-        text = serialise(messages, room)
+        text = transcript_text(messages, room)
         room = len(text) // 2
         try:
             asked = f"{INSTRUCTIONS}\n\nThe user asks you to keep this above all:\n{focus}" if focus else INSTRUCTIONS
@@ -163,13 +163,13 @@ async def _read(state: AgentState, run: Run, request: stream.Request) -> str:
     texts: list[str] = []
     finished: stream.Finished | None = None
     try:
-        async with aclosing(state.call(request)) as heard:
+        async with aclosing(state.call_model(request)) as heard:
             async for event in heard:
                 match event:
                     case stream.TextDelta(text):
                         texts.append(text)
                     case stream.UsageReported(usage):
-                        state.spend(usage)
+                        state.count_call(usage)
                     case stream.Retrying(attempt, attempts, wait_s, reason):
                         run.emit(events.RetryWait(attempt, attempts, wait_s, reason))
                     case stream.Finished():

@@ -57,7 +57,7 @@ class _Piece(msgspec.Struct):
     is_result: bool = False
 
 
-def serialise(messages: Iterable[Message], room: int) -> str:
+def transcript_text(messages: Iterable[Message], room: int) -> str:
     pieces = [piece for message in messages for piece in _pieces(message)]
     excess = sum(len(piece.text) + 1 for piece in pieces) - room
     if excess > 0:
@@ -65,8 +65,8 @@ def serialise(messages: Iterable[Message], room: int) -> str:
         sizes = [len(piece.text) for piece in results]
         ceiling = _ceiling(sizes, max(0, sum(sizes) - excess))
         for result in results:
-            result.text = shortened(result.text, ceiling)
-    return shortened("\n".join(piece.text for piece in pieces), room)
+            result.text = head_and_tail(result.text, ceiling)
+    return head_and_tail("\n".join(piece.text for piece in pieces), room)
 
 
 def length_of(messages: Iterable[Message]) -> int:
@@ -107,7 +107,7 @@ def _ceiling(sizes: Sequence[int], room: int) -> int:
     return max(sizes, default=0)
 
 
-def shortened(text: str, limit: int) -> str:
+def head_and_tail(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     mark = f"\n[... about {len(text) - limit} characters left out ...]\n"

@@ -10,7 +10,7 @@ from zot.core.events import AgentEvent
 Reader = Callable[[AgentEvent], None]
 
 
-class Readers:
+class EventBus:
     """``on_failure`` receives the exception of a subscriber, which is then skipped until ``hear_all``; without it
     ``emit`` raises."""
 
@@ -20,7 +20,7 @@ class Readers:
         self._left_out: set[Reader] = set()
         self.on_failure: Callable[[Exception], None] | None = None
 
-    def add(self, reader: Reader, *kinds: type[AgentEvent], first: bool = False) -> Callable[[], None]:
+    def subscribe(self, reader: Reader, *kinds: type[AgentEvent], first: bool = False) -> Callable[[], None]:
         """Let it hear events of these kinds, every kind if none is named; call what comes back to take it out."""
         entry = (reader, frozenset(kinds) or None)
         self._readers.insert(0 if first else len(self._readers), entry)
@@ -48,11 +48,11 @@ class Readers:
                 self._by_kind.clear()
                 self.on_failure(error)
 
-    def hear(self, kind: type[AgentEvent]) -> bool:
+    def has_subscriber(self, kind: type[AgentEvent]) -> bool:
         """Whether anybody asked for this kind of event."""
         return bool(self._of(kind))
 
-    def hear_all(self) -> None:
+    def reset_failed(self) -> None:
         self._left_out.clear()
         self._by_kind.clear()
 

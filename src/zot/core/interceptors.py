@@ -13,7 +13,7 @@ from zot.errors import ZotError
 from zot.provider.messages import ToolCallBlock
 
 if TYPE_CHECKING:
-    from zot.core.permission_gate import Judged
+    from zot.core.permission_gate import GateVerdict
     from zot.core.permission_modes import Mode
     from zot.core.tool import ToolResult
 
@@ -109,11 +109,11 @@ class Gate(Protocol):
     @property
     def mode(self) -> Mode: ...
 
-    def judge(self, call: ToolCallBlock) -> Judged:
+    def evaluate(self, call: ToolCallBlock) -> GateVerdict:
         """What the call gets at this moment: whether it runs, somebody is asked about it, or it is refused."""
         ...
 
-    async def check(self, call: ToolCallBlock, origin: str = "") -> ToolCallBlock | str | None:
+    async def authorize(self, call: ToolCallBlock, origin: str = "") -> ToolCallBlock | str | None:
         """Why it may not run, or None; another call when whoever allowed it wants that one in its place."""
         ...
 
@@ -152,7 +152,7 @@ async def review_call(
                 return verdict.reason or CALL_REFUSED
             if verdict.args is not None:
                 try:
-                    call = rewritten(call, verdict.args)
+                    call = apply_rewrite(call, verdict.args)
                 except (TypeError, ValueError) as error:
                     return f"refused: an interceptor rewrote the arguments into something that is no JSON: {error}"
             left[place] = call
@@ -161,13 +161,13 @@ async def review_call(
     return NO_AGREEMENT
 
 
-def rewritten(call: ToolCallBlock, args: dict[str, Any]) -> ToolCallBlock:
+def apply_rewrite(call: ToolCallBlock, args: dict[str, Any]) -> ToolCallBlock:
     """The same object if nothing changed; compared as JSON, because in Python ``1 == True``."""
     changed = call.with_args(args)
     return call if msgspec.json.encode(call.value).decode() == changed.arguments else changed
 
 
-async def added_to_result(
+async def collect_result_additions(
     interceptors: Sequence[Interceptor],
     call: ToolCallBlock,
     result: ToolResult,
@@ -185,7 +185,7 @@ async def added_to_result(
     return "\n\n".join(filter(None, added))
 
 
-async def reason_to_go_on(interceptors: Sequence[Interceptor], text: str, on_failure: OnFailure = _ignore) -> str:
+async def continuation_request(interceptors: Sequence[Interceptor], text: str, on_failure: OnFailure = _ignore) -> str:
     """What the model is asked to do before it stops; empty lets it stop. ``text`` is its last answer."""
     for interceptor in interceptors:
         try:
@@ -209,7 +209,7 @@ async def review_steering(
     return PromptVerdict(context="\n\n".join(filter(None, contexts)))
 
 
-async def reason_not_to_compact(interceptors: Sequence[Interceptor], on_failure: OnFailure = _ignore) -> str:
+async def compaction_veto(interceptors: Sequence[Interceptor], on_failure: OnFailure = _ignore) -> str:
     """Why the transcript must not be compacted; empty allows it."""
     for interceptor in interceptors:
         try:

@@ -43,7 +43,7 @@ class Loop:
             int, tuple[PendingPrompt, str]
         ] = {}  # what may be said, and what the model is told before it
 
-    def say(self, prompt: PendingPrompt, *, instead: bool = False) -> None:
+    def append_prompt(self, prompt: PendingPrompt, *, instead: bool = False) -> None:
         """The user speaks: into transcript and session first, then it is shown; ``instead`` of what failed."""
         message = user_message(prompt.text, prompt.images)
         if instead and self._state.unanswered is not None:
@@ -53,7 +53,7 @@ class Loop:
             self._state.append(message)
         self._run.emit(events.UserMessage(message))
 
-    def go_on(self) -> None:
+    def continue_answer(self) -> None:
         """Ask the model to go on with an answer that broke off."""
         self._ask_for(GO_ON)
 
@@ -62,7 +62,7 @@ class Loop:
         self._state.append(message)
         self._run.emit(events.UserMessage(message))
 
-    async def call_first(self, call: ToolCallBlock, origin: str) -> None:
+    async def run_initial_call(self, call: ToolCallBlock, origin: str) -> None:
         """Run a call nobody has asked the model about: the pair of call and result stands before its answer."""
         self._state.append(Message("assistant", (call,), utc_now(), {"origin_extension": origin}))
         self._run.emit(events.ToolCall(call))
@@ -76,11 +76,11 @@ class Loop:
             if limit is not None:
                 return Outcome("error", limit)
             await self._prepare()
-            await self._state.settle_system()
+            await self._state.finalize_system_prompt()
             tools = self._state.toolbox
-            turn = await Turn(self._state, self._run, step, before).take()
+            turn = await Turn(self._state, self._run, step, before).run()
             # the model failed and nothing of its answer was kept: whether another one takes this turn
-            if turn.error is not None and not turn.kept and await self._state.take_over(turn.error):
+            if turn.error is not None and not turn.kept and await self._state.switch_to_fallback(turn.error):
                 continue
             if self._is_gone_on_with(turn):
                 step, before = step + turn.kept, turn.said
@@ -90,15 +90,15 @@ class Loop:
                 await self._run_tools(tools, turn.calls)
             elif not await self._goes_on(turn.stop, step) and not await self._is_kept_going(turn, step):
                 if isinstance(turn.error, ContextTooLong) and not turn.kept and self._state.unanswered is not None:
-                    error, prompt = take_back(self._state, turn.error)
+                    error, prompt = withdraw_oversized_prompt(self._state, turn.error)
                     return Outcome(turn.stop, error, taken_back=prompt)
                 return Outcome(turn.stop, turn.error, turn.refused)
             step += 1
 
     async def _run_tools(self, tools: Mapping[str, Tool], calls: Sequence[ToolCallBlock], origin: str = "") -> None:
-        from zot.core.tool_batch import ToolRuns  # many a prompt is answered without a tool
+        from zot.core.tool_batch import ToolBatch  # many a prompt is answered without a tool
 
-        await ToolRuns(self._state, self._run, tools, calls, origin).run_all()
+        await ToolBatch(self._state, self._run, tools, calls, origin).run_all()
 
     async def _prepare(self) -> None:
         await self._review_steering()
@@ -106,8 +106,8 @@ class Loop:
             _, context = self._steering.pop(id(prompt), (prompt, ""))
             if context:
                 self._state.append(msgspec.structs.replace(user_message(context), meta={SYNTHETIC: "true"}))
-            self.say(prompt)
-        if self._may_compact and self._state.should_be_compacted:
+            self.append_prompt(prompt)
+        if self._may_compact and self._state.needs_compaction:
             from zot.core.compaction import compact_automatically  # few conversations get so long
 
             used = self._state.last_context_tokens * 100 // self._state.model.context_window
@@ -123,7 +123,7 @@ class Loop:
         how = "the model is asked to go on from what is kept" if turn.kept else "the model is asked again"
         self._run.emit(events.Notice(f"the answer broke off ({describe(error)}); {how}", "warn"))
         if turn.kept:
-            self.go_on()
+            self.continue_answer()
         return True
 
     async def _review_steering(self) -> None:
@@ -153,9 +153,9 @@ class Loop:
         interceptors = self._state.interceptors
         if turn.stop != "end" or turn.refused or not interceptors or step == self._state.max_steps:
             return False
-        from zot.core.interceptors import reason_to_go_on
+        from zot.core.interceptors import continuation_request
 
-        reason = await reason_to_go_on(interceptors, turn.said, self._state.report_interceptor)
+        reason = await continuation_request(interceptors, turn.said, self._state.report_interceptor)
         if reason:
             self._ask_for(reason)
         return bool(reason)
@@ -181,7 +181,7 @@ def _broke_off(error: Exception) -> bool:
 # A prompt that does not fit the model's window is replaced by one line, so that later prompts fit.
 
 
-def take_back(state: AgentState, refusal: ContextTooLong) -> tuple[ContextTooLong, PendingPrompt]:
+def withdraw_oversized_prompt(state: AgentState, refusal: ContextTooLong) -> tuple[ContextTooLong, PendingPrompt]:
     """What to tell the user, and the prompt itself. The transcript must end with an unanswered one."""
     from zot.core.compaction import tokens_of
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from zot.core.permission_modes import MODES, PLANNING, Mode, Nature, Rule, Source, Step, parse_mode, step, wider
+from zot.core.permission_modes import MODES, PLANNING, CallClass, Mode, Rule, Source, Step, decide, is_wider, parse_mode
 from zot.errors import UsageError
 from zot.provider.messages import ToolCallBlock
 
@@ -41,7 +41,7 @@ class ApprovalQuestion(msgspec.Struct, frozen=True):
     or_all: bool = True
 
 
-class Judged(msgspec.Struct, frozen=True):
+class GateVerdict(msgspec.Struct, frozen=True):
     """What is to be done with a call, and who says so."""
 
     step: Step
@@ -53,11 +53,11 @@ Confirmer = Callable[[ApprovalQuestion], Awaitable[Answer]]
 StandIn = Callable[[ApprovalQuestion], Awaitable[Answer | None]]
 
 
-def _unknown(call: ToolCallBlock) -> Nature:
-    return Nature()
+def _unknown(call: ToolCallBlock) -> CallClass:
+    return CallClass()
 
 
-class ConfirmGate:
+class PermissionGate:
     """Without ``confirmer`` questions are denied. ``nature`` classifies calls and ``kept`` returns saved rules;
     failures are strict. ``asks_each`` also asks about reading and ignores saved rules. No answer exceeds ``limit``.
     ``stand_in`` may answer before the user."""
@@ -68,13 +68,13 @@ class ConfirmGate:
         *,
         mode: Mode = "ask",
         limit: Mode = "everything",
-        nature: Callable[[ToolCallBlock], Nature] = _unknown,
+        nature: Callable[[ToolCallBlock], CallClass] = _unknown,
         kept: Callable[[], Sequence[Rule]] = tuple,
         asks_each: bool = False,
     ) -> None:
         self.confirmer = confirmer
         self.limit: Mode = limit
-        self.mode: Mode = limit if wider(mode, limit) else mode
+        self.mode: Mode = limit if is_wider(mode, limit) else mode
         self.nature = nature
         self.kept = kept
         self.asks_each = asks_each
@@ -83,42 +83,42 @@ class ConfirmGate:
         self._rules: set[Rule] = set()
 
     @property
-    def open(self) -> bool:
+    def allows_everything(self) -> bool:
         """Whether nobody is asked any more, whatever the tool."""
         return self.mode == "everything"
 
-    def judge(self, call: ToolCallBlock) -> Judged:
-        if self.open:
-            return Judged("run", "yolo")
+    def evaluate(self, call: ToolCallBlock) -> GateVerdict:
+        if self.allows_everything:
+            return GateVerdict("run", "yolo")
         nature = self._nature_of(call)
-        wanted = step(self.mode, nature.kind)
+        wanted = decide(self.mode, nature.kind)
         if wanted == "refuse":
-            return Judged("refuse", "policy", PLANNING)
+            return GateVerdict("refuse", "policy", PLANNING)
         if wanted == "run" and not self.asks_each:
-            return Judged("run", "policy")
+            return GateVerdict("run", "policy")
         if self._remembers(call.name, nature):
-            return Judged("run", "remembered")
+            return GateVerdict("run", "remembered")
         may_ask = self.confirmer is not None or self.stand_in is not None
-        return Judged("ask", "user") if may_ask else Judged("refuse", "policy", NOBODY_TO_ASK)
+        return GateVerdict("ask", "user") if may_ask else GateVerdict("refuse", "policy", NOBODY_TO_ASK)
 
-    def _nature_of(self, call: ToolCallBlock) -> Nature:
+    def _nature_of(self, call: ToolCallBlock) -> CallClass:
         try:
             return self.nature(call)
         except Exception:  # whatever it is, nobody vouches for it
-            return Nature()
+            return CallClass()
 
-    def _remembers(self, tool: str, nature: Nature) -> bool:
-        if any(rule.covers(tool, nature) for rule in self._rules):
+    def _remembers(self, tool: str, nature: CallClass) -> bool:
+        if any(rule.matches(tool, nature) for rule in self._rules):
             return True
         if self.asks_each:
             return False
         try:
-            return any(rule.covers(tool, nature) for rule in self.kept())
+            return any(rule.matches(tool, nature) for rule in self.kept())
         except Exception:  # what cannot be read allows nothing
             return False
 
-    async def check(self, call: ToolCallBlock, origin: str = "") -> ToolCallBlock | str | None:
-        judged = self.judge(call)
+    async def authorize(self, call: ToolCallBlock, origin: str = "") -> ToolCallBlock | str | None:
+        judged = self.evaluate(call)
         if judged.step != "ask":
             return None if judged.step == "run" else judged.reason
         nature = self._nature_of(call)
@@ -131,12 +131,12 @@ class ConfirmGate:
                 self.on_answer(question, answer)
         except Exception as error:
             return f"refused: asking for confirmation failed: {error or type(error).__name__}"
-        if step(self.mode, nature.kind) == "refuse":  # switched while somebody was asked
+        if decide(self.mode, nature.kind) == "refuse":  # switched while somebody was asked
             return PLANNING
         refusal = self._heed(call.name, nature, answer)
         return refusal if refusal is not None or answer.args is None else call.with_args(answer.args)
 
-    def _heed(self, tool: str, nature: Nature, answer: Answer) -> str | None:
+    def _heed(self, tool: str, nature: CallClass, answer: Answer) -> str | None:
         match answer.decision:
             case "deny":
                 return answer.reason.strip() or SAID_NO
@@ -159,7 +159,7 @@ class ConfirmGate:
         return self.limit == "everything" and self.mode != "plan"
 
     def reset(self) -> None:
-        self.mode = "ask" if self.open else self.mode
+        self.mode = "ask" if self.allows_everything else self.mode
         self._rules.clear()
 
 
@@ -195,12 +195,12 @@ def _gist(args: Any) -> str:
         return repr(cast("object", args))
 
 
-def switch_mode(gate: ConfirmGate | None, mode: str) -> None:
+def switch_mode(gate: PermissionGate | None, mode: str) -> None:
     """UsageError for an unknown mode, or one wider than the limit of this run."""
     wanted = parse_mode(mode)
     if wanted is None:
         raise UsageError(f'unknown permission mode "{mode}": expected one of {", ".join(MODES)}')
-    if gate is None or wider(wanted, gate.limit):
+    if gate is None or is_wider(wanted, gate.limit):
         limit = "everything" if gate is None else gate.limit
         raise UsageError(f"the permission mode cannot be {wanted}: this run was started with the limit {limit}")
     gate.mode = wanted

@@ -38,7 +38,7 @@ PLANNING = (
 )
 
 
-class Nature(msgspec.Struct, frozen=True):
+class CallClass(msgspec.Struct, frozen=True):
     """Classification of a call. ``inside``: confined by a jail. ``extension``: owner of its tool. ``words``: the words
     of a single command, ``prefix`` the part a user may allow permanently."""
 
@@ -55,17 +55,17 @@ class Rule(msgspec.Struct, frozen=True, omit_defaults=True):
     extension: str = ""
     prefix: tuple[str, ...] = ()
 
-    def covers(self, tool: str, nature: Nature) -> bool:
+    def matches(self, tool: str, nature: CallClass) -> bool:
         if (self.tool, self.extension) != (tool, nature.extension):
             return False
         return not self.prefix or nature.words[: len(self.prefix)] == self.prefix
 
 
-def step(mode: Mode, kind: Kind) -> Step:
+def decide(mode: Mode, kind: Kind) -> Step:
     return _STEPS[mode][kind]
 
 
-def wider(mode: Mode, than: Mode) -> bool:
+def is_wider(mode: Mode, than: Mode) -> bool:
     return MODES.index(mode) > MODES.index(than)
 
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from zot.core.event_bus import Readers
+from zot.core.event_bus import EventBus
 
 
 class Run:
     """Made inside the task that does the work; ``emit`` is the hot path of streaming."""
 
-    def __init__(self, readers: Readers) -> None:
+    def __init__(self, readers: EventBus) -> None:
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("an agent runs inside an asyncio task")
@@ -22,7 +22,7 @@ class Run:
         self._aborted = False
         self.failure: Exception | None = None
         self.emit = readers.emit
-        readers.hear_all()
+        readers.reset_failed()
         readers.on_failure = self._reader_failed
 
     def _reader_failed(self, error: Exception) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from zot.core.event_bus import Readers
+from zot.core.event_bus import EventBus
 from zot.core.events import REPLACES, AgentEvent, Diagnostic, MessageAppended, TranscriptCompacted, UsageCounted
 from zot.core.run import Run
 from zot.core.tool import Tool, ToolContext, ToolResult, spec_of
@@ -118,7 +118,7 @@ class Boundary:
     def wrap_interceptor(self, interceptor: Interceptor, place: int) -> Interceptor:
         return interceptor
 
-    def create_run(self, readers: Readers) -> Run:
+    def create_run(self, readers: EventBus) -> Run:
         return Run(readers)
 
     def call(self, agent: AgentState, request: Request) -> AsyncGenerator[StreamEvent]:
@@ -148,7 +148,7 @@ class AgentState:
         temperature: float | None = None,
         interceptors: Sequence[Interceptor] = (),
         gate: Gate | None = None,
-        readers: Readers | None = None,
+        readers: EventBus | None = None,
         messages: Sequence[Message] = (),
         cumulative: Usage = NOTHING_SPENT,
         session_id: str = "",
@@ -164,7 +164,7 @@ class AgentState:
         self.reasoning: Reasoning = reasoning
         self.temperature = temperature
         self.interceptors = list(interceptors)
-        self.readers = readers or Readers()
+        self.readers = readers or EventBus()
         self.emit = self.readers.emit
         self.system_editor: SystemEditor | None = None
         self.fallback: Fallback | None = None
@@ -207,7 +207,7 @@ class AgentState:
     def replace_model(self, client: Client, model: Model) -> None:
         """Go on with another model, from the next model call on; the old client is the caller's to close."""
         self.client, self.model = client, model
-        self.rebuild_system()
+        self.invalidate_system_prompt()
         self.boundary.on_input("model", model=model)
 
     def append(self, message: Message) -> None:
@@ -229,9 +229,9 @@ class AgentState:
     def set_messages(self, messages: Iterable[Message]) -> None:
         """Replace the transcript (resume, clear, switch); the session is not told."""
         self._replace(messages)
-        self.rebuild_system()
+        self.invalidate_system_prompt()
 
-    def replace_by_summary(self, summary: Message, keep_tail: int) -> None:
+    def apply_compaction(self, summary: Message, keep_tail: int) -> None:
         tail = self._transcript[len(self._transcript) - keep_tail :]
         self.emit(TranscriptCompacted(keep_tail, summary))
         self._replace([summary, *tail])
@@ -241,7 +241,7 @@ class AgentState:
         self.revision += 1
         self.last_context_tokens = 0
 
-    def call(self, request: Request) -> AsyncGenerator[StreamEvent]:
+    def call_model(self, request: Request) -> AsyncGenerator[StreamEvent]:
         """A model call; every one is made here."""
         return self.boundary.call(self, request)
 
@@ -259,11 +259,11 @@ class AgentState:
             self._reported_interceptors.add(text)
             self.emit(Diagnostic(text, source="interceptor", level="error"))
 
-    async def take_over(self, error: Exception) -> bool:
+    async def switch_to_fallback(self, error: Exception) -> bool:
         """A model call failed: whether another model is in its place now."""
         return await self.boundary.take_over(self, error)
 
-    def lost_from_cache(self, request: Request) -> str:
+    def uncached_tokens(self, request: Request) -> str:
         """A sentence if the prompt prefix changed since the last request, so that the provider's cache is useless;
         else ""."""
         before = self._before_messages
@@ -276,12 +276,12 @@ class AgentState:
             return ""
         return f"{' and '.join(changed)} changed: {tokens:,} tokens are sent anew instead of from the provider's cache"
 
-    def seed_cost(self, cumulative: Usage) -> None:
+    def set_usage_baseline(self, cumulative: Usage) -> None:
         """Set the baseline that later usage is added to (resume, model switch)."""
         self.boundary.on_input("cost", usage=cumulative)
         self.cost = cumulative
 
-    def spend(self, usage: Usage) -> Usage:
+    def count_call(self, usage: Usage) -> Usage:
         """Count one model call, priced by the current model unless the provider named the cost itself."""
         priced = usage if usage.cost_usd else self.model.priced(usage)
         self.count(priced)
@@ -292,18 +292,18 @@ class AgentState:
         self.emit(UsageCounted(priced, self.cost))
 
     @property
-    def should_be_compacted(self) -> bool:
+    def needs_compaction(self) -> bool:
         """Whether the last prompt took so much of the window that the next one should be shorter."""
         window = self.model.context_window
         return window > 0 and self.compact_at > 0 and self.last_context_tokens >= self.compact_at * window
 
     # --- the system prompt, which an editor may change once per conversation, model and tool set
 
-    def rebuild_system(self) -> None:
+    def invalidate_system_prompt(self) -> None:
         self._system_rebuilds += 1
         self._edited_system = None
 
-    async def settle_system(self) -> None:
+    async def finalize_system_prompt(self) -> None:
         """Let the editor see the prompt, unless it has; what changes meanwhile is shown to it again."""
         while self.system_editor is not None:
             base, rebuilds = self.system(self.specs), self._system_rebuilds

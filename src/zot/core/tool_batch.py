@@ -14,7 +14,7 @@ from zot.core.events import Checkpoint, ToolEnded, ToolReturned, ToolStarting
 from zot.core.run import Run
 from zot.core.state import AgentState
 from zot.core.tool import Tool, ToolContext, ToolResult, changes_of, hunks_of, refused_of, text_result
-from zot.core.tool_calls import STOPPED, CallDenied, FinishedBeforeAbort, Permitted, execute, permit
+from zot.core.tool_calls import STOPPED, AuthorizedCall, CallDenied, FinishedBeforeAbort, authorize, execute
 from zot.errors import ToolError
 from zot.provider.messages import Message, ToolCallBlock, ToolResultBlock, utc_now
 
@@ -23,10 +23,10 @@ NOT_RUN = text_result("aborted: the call did not run", is_error=True)
 
 class _Ready(msgspec.Struct, frozen=True):
     place: int
-    permitted: Permitted
+    permitted: AuthorizedCall
 
 
-class ToolRuns:
+class ToolBatch:
     """``tools`` are those offered in this step. ``origin`` is the requesting extension, empty for the model."""
 
     def __init__(
@@ -81,7 +81,7 @@ class ToolRuns:
         """The call with its final arguments; None when it was refused and its result is known."""
         await self._run.checkpoint()
         try:
-            return _Ready(place, await permit(self._state, self._tools, self._calls[place], self._origin))
+            return _Ready(place, await authorize(self._state, self._tools, self._calls[place], self._origin))
         except ToolError as refusal:
             self._run.emit(Checkpoint())
             refused = {"refused": True} if isinstance(refusal, CallDenied) else None

@@ -10,18 +10,18 @@ from typing import Any
 import msgspec
 
 from zot.core.events import ConfirmationRequested, PermissionDecided, Status, ToolEnded
-from zot.core.interceptors import NO_AGREEMENT, Gate, added_to_result, review_call, rewritten
+from zot.core.interceptors import NO_AGREEMENT, Gate, apply_rewrite, collect_result_additions, review_call
 from zot.core.permission_gate import preview
 from zot.core.state import AgentState
 from zot.core.tool import Tool, ToolContext, ToolResult, text_result
-from zot.errors import ToolError, in_words
+from zot.errors import ToolError, describe_error
 from zot.provider.messages import TextBlock, ToolCallBlock
 
 _MOST_ROUNDS = 5
 STOPPED = text_result("aborted: the call was stopped before it finished", is_error=True)
 
 
-class Permitted(msgspec.Struct, frozen=True):
+class AuthorizedCall(msgspec.Struct, frozen=True):
     """A call that may run, with the arguments it will run with."""
 
     tool: Tool
@@ -41,7 +41,9 @@ class CallDenied(ToolError):
     """Somebody said no, as against a call that makes no sense."""
 
 
-async def permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBlock, origin: str = "") -> Permitted:
+async def authorize(
+    state: AgentState, tools: Mapping[str, Tool], call: ToolCallBlock, origin: str = ""
+) -> AuthorizedCall:
     """The call with its final arguments; ToolError says why it may not or cannot run."""
     try:
         return await _permit(state, tools, call, origin)
@@ -51,7 +53,7 @@ async def permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBlo
         raise
 
 
-async def execute(state: AgentState, permitted: Permitted, context: ToolContext) -> ToolResult:
+async def execute(state: AgentState, permitted: AuthorizedCall, context: ToolContext) -> ToolResult:
     call = permitted.call
     try:
         result = await _performed(state, permitted, context)
@@ -62,7 +64,7 @@ async def execute(state: AgentState, permitted: Permitted, context: ToolContext)
         added = ""
         if state.interceptors:
             report = state.report_interceptor
-            added = await added_to_result(state.interceptors, call, result, permitted.origin, report)
+            added = await collect_result_additions(state.interceptors, call, result, permitted.origin, report)
     except asyncio.CancelledError as cancelled:
         # The tool has finished: an abort while interceptors look at the result does not undo that.
         state.emit(ToolEnded(call, _status(result), True, result, permitted.origin))
@@ -73,19 +75,19 @@ async def execute(state: AgentState, permitted: Permitted, context: ToolContext)
     return result
 
 
-async def _performed(state: AgentState, permitted: Permitted, context: ToolContext) -> ToolResult:
+async def _performed(state: AgentState, permitted: AuthorizedCall, context: ToolContext) -> ToolResult:
     call = permitted.call
     try:
         return await state.perform(permitted.tool, arguments(call), context)
     except ToolError as error:
         return text_result(str(error), is_error=True)
     except OSError as error:
-        return text_result(f"{call.name} failed: {in_words(error)}", is_error=True)
+        return text_result(f"{call.name} failed: {describe_error(error)}", is_error=True)
     except Exception as error:
         return text_result(f"{call.name} failed: {type(error).__name__}: {error}", is_error=True)
 
 
-async def _permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBlock, origin: str) -> Permitted:
+async def _permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBlock, origin: str) -> AuthorizedCall:
     tool = tools.get(call.name)
     if tool is None:
         raise ToolError(f"unknown tool: {call.name}")
@@ -97,10 +99,10 @@ async def _permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBl
             raise CallDenied(reviewed)
         if state.gate is None:
             state.emit(PermissionDecided(reviewed, "approved", "yolo", "", origin))
-            return Permitted(tool, reviewed, origin)
+            return AuthorizedCall(tool, reviewed, origin)
         call = await _confirm(state, state.gate, reviewed, origin)
         if call is reviewed:
-            return Permitted(tool, reviewed, origin)
+            return AuthorizedCall(tool, reviewed, origin)
     state.emit(PermissionDecided(call, "denied", "policy", NO_AGREEMENT, origin))
     raise CallDenied(NO_AGREEMENT)
 
@@ -108,11 +110,11 @@ async def _permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBl
 async def _confirm(state: AgentState, gate: Gate, call: ToolCallBlock, origin: str) -> ToolCallBlock:
     """The same object when it may run; another, which nobody has seen yet, when that is to take its place."""
     try:
-        judged = gate.judge(call)
+        judged = gate.evaluate(call)
         if judged.step == "ask":
             state.emit(ConfirmationRequested(call, preview(call.value), origin))
         try:
-            answer = await gate.check(call, origin)
+            answer = await gate.authorize(call, origin)
         except asyncio.CancelledError:
             state.emit(PermissionDecided(call, "cancelled", judged.source, "", origin))
             raise
@@ -122,7 +124,7 @@ async def _confirm(state: AgentState, gate: Gate, call: ToolCallBlock, origin: s
     if isinstance(answer, str):
         state.emit(PermissionDecided(call, "denied", source, answer, origin))
         raise CallDenied(answer)
-    wanted = call if answer is None else rewritten(call, answer.args or {})
+    wanted = call if answer is None else apply_rewrite(call, answer.args or {})
     if wanted is call:
         state.emit(PermissionDecided(call, "approved", source, "", origin))
     return wanted

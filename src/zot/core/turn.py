@@ -56,7 +56,7 @@ class Turn:
         self._usage: events.UsageEvent | None = None
         self._usage_emitted = False
 
-    async def take(self) -> TurnOutcome:
+    async def run(self) -> TurnOutcome:
         self._run.emit(events.TurnStart(self._step))
         try:
             refusal = None
@@ -94,9 +94,9 @@ class Turn:
         answer = None
         self._usage_emitted = False
         request = self._state.request()
-        if lost := self._state.lost_from_cache(request):
+        if lost := self._state.uncached_tokens(request):
             self._run.emit(events.Notice(lost))
-        async with aclosing(self._state.call(request)) as heard:
+        async with aclosing(self._state.call_model(request)) as heard:
             async for event in heard:
                 if isinstance(event, stream.Finished):
                     answer = _ModelAnswer(event.stop, event.message, event.error)
@@ -163,7 +163,7 @@ class Turn:
             self._run.emit(events.AssistantStart())
 
     def _spend(self, usage: Usage) -> None:
-        priced = self._state.spend(usage)
+        priced = self._state.count_call(usage)
         # A provider that counted nothing says nothing about the context either.
         self._state.last_context_tokens = usage.context_tokens or self._state.last_context_tokens
         self._usage = events.UsageEvent(priced, self._state.cost)

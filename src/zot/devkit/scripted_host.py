@@ -31,7 +31,7 @@ from zot.system.safe_open import open_to_append
 from zot.wire.extension_codec import encode
 from zot.wire.extension_frames import PROTOCOL_VERSION, Frame, Hello, HelloAck, Ready, Shutdown
 from zot.wire.limits import EXIT_AFTER_EOF, IDLE_READY, MAX_LINE, SHUTDOWN_TOTAL, TERMINATE_GRACE
-from zot.wire.line_splitter import Lines
+from zot.wire.line_splitter import LineSplitter
 
 if TYPE_CHECKING:
     from zot.system.jail.jail import Jail
@@ -64,7 +64,7 @@ class RunPaths(msgspec.Struct, frozen=True):
         return place
 
 
-class ScriptHost:
+class ScriptedHost:
     """One running child. ``listeners`` hear of each line, sent or received, as it passes."""
 
     def __init__(
@@ -92,7 +92,7 @@ class ScriptHost:
         self._stdout = stdout
         self._stdin = stdin
         self._outbox: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._lines = Lines(MAX_LINE - 1)  # the line feed counts
+        self._lines = LineSplitter(MAX_LINE - 1)  # the line feed counts
         self.last_read = 0.0
         self._count = 0
         self._news = asyncio.Event()
@@ -227,7 +227,7 @@ class ScriptHost:
                 break
         return ready()
 
-    async def shake_hands(self, within: float, capabilities: tuple[str, ...] = (), **extra: object) -> Hello | None:
+    async def handshake(self, within: float, capabilities: tuple[str, ...] = (), **extra: object) -> Hello | None:
         hello = await self.hello(within)
         if hello is not None:
             self.acknowledge(capabilities, **extra)
@@ -347,7 +347,7 @@ class ScriptHost:
 
 
 @asynccontextmanager
-async def started(manifest: Manifest, place: RunPaths, label: str = "") -> AsyncGenerator[ScriptHost]:
+async def started(manifest: Manifest, place: RunPaths, label: str = "") -> AsyncGenerator[ScriptedHost]:
     """A running child; leaving the block ends it and all it started. ExtensionError when it cannot be started."""
     host = _start(manifest, place, label)
     async with asyncio.TaskGroup() as tasks:
@@ -362,7 +362,7 @@ async def started(manifest: Manifest, place: RunPaths, label: str = "") -> Async
         host.jail.close()
 
 
-def _start(manifest: Manifest, place: RunPaths, label: str) -> ScriptHost:
+def _start(manifest: Manifest, place: RunPaths, label: str) -> ScriptedHost:
     environment = child_environment(manifest.directory)
     argv = manifest.argv(environment.get("PATH", ""))
     jail, environment = _confined(manifest, place, argv, environment)
@@ -391,7 +391,7 @@ def _start(manifest: Manifest, place: RunPaths, label: str) -> ScriptHost:
             os.close(fd)
     os.set_blocking(stdin_write, False)
     os.set_blocking(stdout_read, False)
-    return ScriptHost(tree, stdin_write, stdout_read, manifest, place, label, stderr, jail)
+    return ScriptedHost(tree, stdin_write, stdout_read, manifest, place, label, stderr, jail)
 
 
 def _confined(
@@ -400,11 +400,11 @@ def _confined(
     """With what its permissions give it, and nothing else: what is missing there shows while it is written."""
     if manifest.permissions is None:
         return None, environment
-    from zot.features.extensions.jail_policy import Setting, confine
+    from zot.features.extensions.jail_policy import JailContext, build_jail
 
     granted = {name: os.environ[name] for name in manifest.permissions.env if name in os.environ}
-    setting = Setting(manifest.directory, place.data, place.cwd, zot_home())
-    confined = confine(manifest.permissions, setting, argv, environment | granted, "")
+    setting = JailContext(manifest.directory, place.data, place.cwd, zot_home())
+    confined = build_jail(manifest.permissions, setting, argv, environment | granted, "")
     return confined.jail, confined.environment
 
 

@@ -17,16 +17,16 @@ import msgspec
 
 from zot.devkit.conformance.extension_run import new_id
 from zot.devkit.conformance.frame_transcript import Asking, kind_of
-from zot.devkit.scripted_host import RunPaths, ScriptHost, started
+from zot.devkit.scripted_host import RunPaths, ScriptedHost, started
 from zot.errors import BadFrame, ConfigError, ExtensionError
 from zot.features.extensions.loader.manifest import Manifest
 from zot.features.recording.frame_trace import FrameLog, TracedFrame
-from zot.frontends.console import say
-from zot.system.safe_open import read_beginning, reading
+from zot.frontends.console import print_notice
+from zot.system.safe_open import open_buffered, read_prefix
 from zot.wire import limits
 from zot.wire.extension_codec import decode_host, encode
 from zot.wire.extension_frames import CommandInvoked, Frame, ToolCall
-from zot.wire.line_splitter import Lines
+from zot.wire.line_splitter import LineSplitter
 
 _LOOK_AGAIN = 0.1
 _AT_ONCE = 16 << 20
@@ -36,7 +36,7 @@ _SUMMARY = 96
 def read_frames(path: Path) -> Iterator[tuple[int, TracedFrame]]:
     """The extension frames of a recording or a trace, with their line numbers; ConfigError names a bad line."""
     try:
-        file = reading(path)
+        file = open_buffered(path)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from error
     with file:
@@ -63,13 +63,13 @@ class _RecordKind(msgspec.Struct, frozen=True):
 
 def follow_frames(path: Path) -> Iterator[TracedFrame]:
     """The frames of a file while it grows, for ever; one that was started over is read from its beginning."""
-    lines, place = Lines(), 0
+    lines, place = LineSplitter(), 0
     while True:
         size = path.stat().st_size if path.exists() else 0
         if size < place:
-            lines, place = Lines(), 0
+            lines, place = LineSplitter(), 0
         if size > place:
-            with reading(path) as file:
+            with open_buffered(path) as file:
                 file.seek(place)
                 new = file.read(_AT_ONCE)
                 place = file.tell()
@@ -137,18 +137,18 @@ class LiveTrace:
             host.listeners.append(
                 lambda line: self._show(frame(line.t - host.started, name, line.direction, line.data))
             )
-            greeted = await host.shake_hands(limits.HELLO_DEADLINE)
+            greeted = await host.handshake(limits.HELLO_DEADLINE)
             if greeted is not None:
                 await self._serve(host)
             took = await host.end()
         if self._place.log.exists():
-            os.write(2, read_beginning(self._place.log))
+            os.write(2, read_prefix(self._place.log))
         if greeted is None:
             raise ExtensionError(f"{self._manifest.name} did not say hello")
         return 0 if took is not None else 1
 
-    async def _serve(self, host: ScriptHost) -> None:
-        typed = Typed(host)
+    async def _serve(self, host: ScriptedHost) -> None:
+        typed = StdinLines(host)
         while line := await typed.line():
             if line.strip():
                 self._send(host, line.strip())
@@ -156,21 +156,21 @@ class LiveTrace:
         await host.until(lambda: not any(q.is_open for q in host.transcript.questions.values()), limits.TOOL_REPLY)
         await host.settle()
 
-    def _send(self, host: ScriptHost, typed: str) -> None:
+    def _send(self, host: ScriptedHost, typed: str) -> None:
         try:
             frame = read_typed(typed)
         except BadFrame as error:
-            say(str(error))
+            print_notice(str(error))
             return
         if isinstance(frame, Asking) and kind_of(frame) is not None:
             host.note_question(frame)
         host.send_bytes(typed.encode() + b"\n" if typed.startswith("{") else encode(frame))
 
 
-class Typed:
+class StdinLines:
     """Lines of stdin, read in a thread that may be left waiting: a dead extension or Ctrl-C ends the run at once."""
 
-    def __init__(self, host: ScriptHost) -> None:
+    def __init__(self, host: ScriptedHost) -> None:
         self._host = host
         self._lines: deque[str] = deque()
         self._loop = asyncio.get_running_loop()

@@ -17,9 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from zot.errors import ExtensionError
-from zot.system.processes import Jailer, ProcessTree, spawn
+from zot.system.processes import ProcessTree, SandboxLauncher, spawn
 from zot.wire import limits
-from zot.wire.line_splitter import Lines
+from zot.wire.line_splitter import LineSplitter
 
 _READ = 2 * 1024
 _READ_LONG = 256 * 1024
@@ -38,7 +38,7 @@ class JsonLineProcess:
         self.tree = tree
         self._receive = receive
         self._stdout: int | None = stdout
-        self._lines = Lines(limits.MAX_LINE - 1)  # the line feed counts
+        self._lines = LineSplitter(limits.MAX_LINE - 1)  # the line feed counts
         self._backlog: deque[bytes | None] = deque()
         self._at_end = False
         self._going_on = False
@@ -90,7 +90,7 @@ class JsonLineProcess:
         """End whatever is left of the process and its descendants."""
         self.disconnect("")
         if self.tree.group_is_empty:
-            self.tree.leave()
+            self.tree.detach()
         else:
             await self.tree.stop(limits.TERMINATE_GRACE)
 
@@ -166,7 +166,7 @@ def start_process(
     stderr: int,
     receive: Receive,
     private: bool,
-    jail: Jailer | None = None,
+    jail: SandboxLauncher | None = None,
 ) -> JsonLineProcess:
     """Start ``argv`` with a stream each for stdin and stdout; OSError when it cannot run."""
     if private:  # bash takes a socket as its stdin for a network login, and reads .bashrc, unless a shell is around it

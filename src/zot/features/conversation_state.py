@@ -32,14 +32,14 @@ class StateFeature(Feature):
 
 def conversation_state(conversation: Conversation, *, busy: bool) -> State:
     """``busy`` comes from the caller, whose queue may hold more work."""
-    present = conversation.present
+    present = conversation.snapshot
     return State(
         provider=present.provider,
         model=present.model,
         cwd=present.directory,
         message_count=len(conversation.messages),
         busy=busy,
-        usage=totals_of(conversation.cost),
+        usage=totals_of(conversation.total_usage),
         permission_mode=present.permission_mode,
         jail=jail_state(conversation),
     )

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zot.agent.feature import Feature
-from zot.agent.model_resolver import ModelQuery, Resolved, require_credential
+from zot.agent.model_resolver import ModelQuery, ResolvedModel, require_credential
 from zot.errors import NotLoggedIn, UsageError
-from zot.provider.error_mapping import rescue_category
+from zot.provider.error_mapping import recovery_kind
 from zot.provider.providers import canonical_id
 
 if TYPE_CHECKING:
@@ -23,26 +23,26 @@ class FallbackFeature(Feature):
 
     def join(self) -> None:
         """UsageError or NotLoggedIn name the flag."""
-        self._second: Resolved | None = _resolved(self.conversation)
+        self._second: ResolvedModel | None = _resolved(self.conversation)
         self.services.waiting_model = (self._second.provider.id, self._second.model.id)
-        self.conversation.read_settings()  # with fewer retries
+        self.conversation.apply_settings()  # with fewer retries
         self.conversation.agent.fallback = self._take_over
 
     async def _take_over(self, error: Exception) -> bool:
         second = self._second
-        if second is None or rescue_category(error) in ("", "too_large"):
+        if second is None or recovery_kind(error) in ("", "too_large"):
             return False
         self._second = self.services.waiting_model = None
-        present = self.conversation.present
+        present = self.conversation.snapshot
         if (second.provider.id, second.model.id) == (present.provider, present.model):
             return False  # a resumed session has it already, or it was chosen since
         failed, other = f"{present.provider}/{present.model}", f"{second.provider.id}/{second.model.id}"
         self.notify(f"model {failed} failed: {error}; going on with {other}")
-        await self.conversation.adopt(second).aclose()
+        await self.conversation.apply_model(second).aclose()
         return True
 
 
-def _resolved(conversation: Conversation) -> Resolved:
+def _resolved(conversation: Conversation) -> ResolvedModel:
     typed = conversation.services.config.fallback_model
     try:
         resolved = conversation.services.resolve(_query(conversation, typed))
@@ -58,9 +58,9 @@ def _query(conversation: Conversation, typed: str) -> ModelQuery:
     """An id or ``provider/id``. The provider of the first model comes first: ids of its own may have slashes, too."""
     catalog, current = conversation.catalog, conversation.resolved.provider
     if own := conversation.settings.values.model_names.get(typed):
-        from zot.agent.model_lookup import own_model
+        from zot.agent.model_lookup import resolve_alias
 
-        found = own_model(own, catalog, current.id)
+        found = resolve_alias(own, catalog, current.id)
         return conversation.launch.query(found.provider or current.id, found.model)
     if catalog.find(typed, current.id) is not None:
         return conversation.launch.query(current.id, typed)

@@ -21,7 +21,7 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 }
 
 
-def usable(schema: Any) -> str:
+def check_schema(schema: Any) -> str:
     """Why this cannot be the schema of a tool, or ""."""
     if not isinstance(schema, dict):
         return "the schema is not a JSON object"
@@ -51,7 +51,7 @@ def _without_nulls(schema: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in schema.items() if value is not None or key not in _NULL_IS_ABSENT}
 
 
-def misfit(schema: Any, value: Any, path: str = "", depth: int = 0) -> str:
+def validate_arguments(schema: Any, value: Any, path: str = "", depth: int = 0) -> str:
     """Where and why the value does not fit, or ""."""
     if not isinstance(schema, dict) or depth > _DEEPEST:
         return ""
@@ -103,7 +103,7 @@ def _wrong_fields(rules: dict[str, Any], value: Any, path: str, depth: int) -> s
     known = cast("dict[str, Any]", properties if isinstance(properties, dict) else {})
     for name, inner in fields.items():
         if name in known:
-            if wrong := misfit(known[name], inner, _join(path, name), depth + 1):
+            if wrong := validate_arguments(known[name], inner, _join(path, name), depth + 1):
                 return wrong
         elif rules.get("additionalProperties") is False and "patternProperties" not in rules:
             return f"{_place(_join(path, name))} is not known"
@@ -113,7 +113,7 @@ def _wrong_fields(rules: dict[str, Any], value: Any, path: str, depth: int) -> s
 def _wrong_items(rules: dict[str, Any], value: Any, path: str, depth: int) -> str:
     if isinstance(value, list):
         for place, item in enumerate(cast("list[Any]", value)):
-            if wrong := misfit(rules.get("items"), item, f"{path}[{place}]", depth + 1):
+            if wrong := validate_arguments(rules.get("items"), item, f"{path}[{place}]", depth + 1):
                 return wrong
     return ""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.features.budget.feature import BudgetFeature
-    from zot.features.checkpoints.change_recorder import Keeping
+    from zot.features.checkpoints.change_recorder import FileChangeRecorder
     from zot.features.checkpoints.feature import CheckpointsFeature
     from zot.features.extensions.feature import ExtensionsFeature
     from zot.features.extensions.host import ExtensionHost
@@ -34,7 +34,7 @@ def checkpoints(conversation: Conversation) -> CheckpointsFeature | None:
     return cast("CheckpointsFeature | None", conversation.features.named("checkpoints"))
 
 
-def change_recorder(conversation: Conversation) -> Keeping | None:
+def change_recorder(conversation: Conversation) -> FileChangeRecorder | None:
     """Records what tools change; None if nothing is recorded."""
     conversation.features.change_recorder(conversation)  # which lets the feature join
     feature = checkpoints(conversation)

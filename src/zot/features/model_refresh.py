@@ -20,7 +20,7 @@ class ModelRefreshFeature(Feature):
     _task: asyncio.Task[None] | None = None
 
     def join(self) -> None:
-        self._unsubscribe = self.conversation.read(self._on_answer, AssistantStart)
+        self._unsubscribe = self.conversation.subscribe(self._on_answer, AssistantStart)
 
     def _on_answer(self, event: AgentEvent) -> None:
         self._unsubscribe()

@@ -15,7 +15,7 @@ from pathlib import Path
 from zot.errors import ExtensionError
 from zot.features.stderr_pipe import StderrPipe
 from zot.system.files import make_private_dir
-from zot.system.safe_open import create, open_to_append, open_to_change, reading
+from zot.system.safe_open import create, open_buffered, open_for_update, open_to_append
 
 MAX_BYTES = 5 * 1000 * 1000  # of a log before it is rotated
 _CHUNK = 1024 * 1024
@@ -66,7 +66,7 @@ def flood_text(count: int) -> str:
 def last_output(log: Path) -> list[str]:
     """The end of what the child wrote itself in its last life, which usually says why it is not running."""
     try:
-        with reading(log) as file:
+        with open_buffered(log) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
             lines = file.read(4096).decode("utf-8", "replace").splitlines()
     except OSError:
@@ -139,7 +139,7 @@ def _open(path: Path) -> int:
 
 def _rotate(path: Path) -> None:
     """Under a lock of its own: two runs share the log, and one rotation is enough."""
-    source = open_to_change(path)
+    source = open_for_update(path)
     try:
         fcntl.flock(source, fcntl.LOCK_EX)
         if os.fstat(source).st_size > MAX_BYTES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from zot.errors import ConfigError, ExtensionError, in_words
+from zot.errors import ConfigError, ExtensionError, describe_error
 from zot.features.extensions.loader.data_dir import LOCK
 from zot.features.lookup import extension_host, hook_host, mcp_host
 from zot.features.questions import Question, QuestionQueue, question_queue
@@ -14,7 +14,7 @@ from zot.features.trust import Untrusted, list_untrusted, trust_all
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.features.extensions.host import ExtensionHost
-    from zot.features.extensions.loader.lock_file import Widened
+    from zot.features.extensions.loader.lock_file import PermissionChange
 
 Decision = Literal["trust", "editing", "skip"]
 
@@ -33,7 +33,7 @@ class GrantQuestion(Question[Decision], frozen=True):
     """May these extensions of the user do more than the user granted them?"""
 
     kind: ClassVar[str] = "grant"
-    extensions: tuple[Widened, ...]
+    extensions: tuple[PermissionChange, ...]
 
     def denial(self, reason: str = "") -> Decision:
         return "skip"
@@ -65,15 +65,15 @@ async def _ask_about_project(conversation: Conversation, queue: QuestionQueue) -
 async def _ask_about_more(host: ExtensionHost, queue: QuestionQueue) -> bool:
     if not (host.home / LOCK).exists():  # nothing was ever granted
         return False
-    from zot.features.extensions.loader.lock_file import grant, widened
+    from zot.features.extensions.loader.lock_file import find_permission_changes, grant
 
-    found = await asyncio.to_thread(widened, host.home)
+    found = await asyncio.to_thread(find_permission_changes, host.home)
     answer = await queue.ask(GrantQuestion(tuple(found))) if found else "skip"
     for extension in found if answer == "trust" else ():
         if extension.guard:
-            host.expect_guard(extension.directory)
+            host.require_guard(extension.directory)
         try:
             await asyncio.to_thread(grant, host.home, extension)
         except (ExtensionError, ConfigError, OSError) as error:
-            host.diagnostics.note(f"extension {extension.name} was not granted more: {in_words(error)}")
+            host.diagnostics.note(f"extension {extension.name} was not granted more: {describe_error(error)}")
     return answer == "trust"

@@ -39,7 +39,7 @@ class StdoutClosed(Exception):
     """Nobody reads our stdout any more."""
 
 
-class Interrupted(BaseException):
+class SignalInterrupt(BaseException):
     """A signal arrived while a write was stuck; carries the exit code."""
 
     def __init__(self, exit_code: int) -> None:
@@ -50,9 +50,9 @@ class Interrupted(BaseException):
 # --- stderr
 
 
-def say(text: str) -> None:
+def print_notice(text: str) -> None:
     """One line on stderr, prefixed with our name."""
-    print_line(f"zot: {text}")
+    print_stderr(f"zot: {text}")
 
 
 def retry_line(wait: RetryWait) -> str:
@@ -61,7 +61,7 @@ def retry_line(wait: RetryWait) -> str:
     return f"{wait.reason}, try {wait.attempt} of {wait.attempts} in {seconds} s"
 
 
-def print_line(text: str) -> None:
+def print_stderr(text: str) -> None:
     """One line on stderr, made safe for a terminal."""
     from zot.tui.sanitize import one_line
 
@@ -172,13 +172,13 @@ def is_piped() -> bool:
         return False
 
 
-def read_piped() -> str:
+def read_stdin() -> str:
     """All of stdin, trimmed; says so when it waits, because a pipe left open looks like a hang."""
     chunks: list[bytes] = []
     import select  # only piped runs need it
 
     if not select.select([0], [], [], _MENTION_S)[0]:
-        say("waiting for stdin to close (use </dev/null if nothing is piped in)")
+        print_notice("waiting for stdin to close (use </dev/null if nothing is piped in)")
     size = 0
     while chunk := os.read(0, 1 << 16):
         chunks.append(chunk)
@@ -188,7 +188,7 @@ def read_piped() -> str:
     data = b"".join(chunks)
     text = data.decode("utf-8", "replace")
     if "\ufffd" in text and b"\xef\xbf\xbd" not in data:
-        say("stdin is not UTF-8; bytes that could not be read were replaced")
+        print_notice("stdin is not UTF-8; bytes that could not be read were replaced")
     return text.strip()
 
 
@@ -227,8 +227,8 @@ class Signals:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.exit_code:
             if _in_a_callback(frame):  # which would swallow what is raised
-                end_at_once(self.exit_code)
-            raise Interrupted(self.exit_code)
+                exit_immediately(self.exit_code)
+            raise SignalInterrupt(self.exit_code)
         self.exit_code = EXIT_CODES[signal.Signals(number)]
         self.on_signal()
         self._watch_for_a_stuck_write()
@@ -239,7 +239,7 @@ class Signals:
 
     def _look_again(self, _number: int, frame: FrameType | None) -> None:
         if self._stdout.writing and self._stdout.writes == self._last_write:
-            raise Interrupted(self.exit_code)
+            raise SignalInterrupt(self.exit_code)
         self._watch_for_a_stuck_write()
         if self.loop is not None and not self.loop.is_closed():
             loop = self.loop
@@ -247,8 +247,8 @@ class Signals:
             self._turned = False
             loop.call_soon_threadsafe(self._turn)
             if self._held >= _GIVE_UP_AT:
-                say("something took too long and could not be interrupted; zot ends at once")
-                end_at_once(self.exit_code)
+                print_notice("something took too long and could not be interrupted; zot ends at once")
+                exit_immediately(self.exit_code)
             if self._held and self._held % _INTERRUPT_AT == 0 and _in_a_callback(frame):
                 loop.set_exception_handler(lambda _loop, _context: None)  # it is what we raise here
                 raise sys.modules["asyncio"].CancelledError("it held the event loop for too long")
@@ -267,7 +267,7 @@ def _in_a_callback(frame: FrameType | None) -> bool:
     return False
 
 
-def end_at_once(code: int) -> NoReturn:
+def exit_immediately(code: int) -> NoReturn:
     """Nothing can be ended in good order: at least no child is left."""
     if "zot.system.processes" in sys.modules:
         from zot.system.processes import kill_all
@@ -286,7 +286,7 @@ class StderrExtensionUI:
     def notify(self, extension: str, level: str, message: str) -> None:
         from zot.features.extensions.ui import LEVELS
 
-        print_line(f"[{extension}] {level if level in LEVELS else 'info'}: {message}")
+        print_stderr(f"[{extension}] {level if level in LEVELS else 'info'}: {message}")
 
     def clear_notes(self, extension: str) -> None: ...
 

@@ -74,9 +74,9 @@ def _facts(home: Path, *, usable: bool) -> Iterator[tuple[str, str]]:
     yield "home", f"{home}{' (not created yet)' if usable and not home.is_dir() else ''}"
     yield "docs", str(index_path())
     yield "shell", find_program("bash") or find_program("sh") or "none: the bash tool cannot work"
-    from zot.system.jail.jail import look
+    from zot.system.jail.jail import detect_support
 
-    machine = look(find_program)
+    machine = detect_support(find_program)
     what = {"full": "full (bubblewrap)", "reduced": "reduced (Landlock)", "": "none"}[machine.level]
     yield "jail", f"{what}{f': {machine.why}' if machine.why else ''}"
     yield "search", find_program("rg") or "built-in (ripgrep is not on PATH)"

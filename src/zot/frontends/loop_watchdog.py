@@ -22,11 +22,11 @@ _TOGETHER_S = 30.0  # presses further apart have nothing to do with each other
 _CALLBACK = asyncio.Handle._run.__code__  # pyright: ignore[reportPrivateUsage]  # the frame below every callback
 
 
-class LoopHeld(asyncio.CancelledError):
+class LoopInterrupted(asyncio.CancelledError):
     """Raised in what holds the loop; a task it ends counts as cancelled."""
 
 
-class LoopGuard:
+class LoopWatchdog:
     """Made inside a running loop, in the main thread. ``leave`` ends the mode; ``last_resort`` the process."""
 
     def __init__(self, leave: Callable[[int], object], last_resort: Callable[[int], object]) -> None:
@@ -36,7 +36,7 @@ class LoopGuard:
         self._last_resort = last_resort
         self._turned = True
         self._strikes = self._alarms = 0
-        self._keys: KeyWatch | None = None
+        self._keys: KeyWatcher | None = None
         self._pressed_at = -_TOGETHER_S
         for number in EXIT_CODES:
             signal.signal(number, self._signalled)
@@ -44,7 +44,7 @@ class LoopGuard:
 
     def watch_keys(self, reads: Callable[[], int], take: Callable[[], list[str]]) -> None:
         """``reads`` counts what the loop has read of stdin; ``take`` reads what waits and names the keys."""
-        self._keys = KeyWatch(self._loop, reads, take)
+        self._keys = KeyWatcher(self._loop, reads, take)
 
     def close(self) -> None:
         """The loop is over: signals are the system's again."""
@@ -99,11 +99,11 @@ def _interrupt(frame: FrameType | None) -> None:
     """Only inside a callback: the loop itself is never broken."""
     while frame is not None:
         if frame.f_code is _CALLBACK:
-            raise LoopHeld("it held the event loop for too long")
+            raise LoopInterrupted("it held the event loop for too long")
         frame = frame.f_back
 
 
-class KeyWatch:
+class KeyWatcher:
     """Sleeps until something is typed, then looks whether the loop reads it; ``held`` when it does not."""
 
     def __init__(

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from zot.core.permission_gate import Answer, ConfirmGate, preview
-from zot.core.permission_modes import Mode, parse_mode, wider
+from zot.core.permission_gate import Answer, PermissionGate, preview
+from zot.core.permission_modes import Mode, is_wider, parse_mode
 from zot.errors import UsageError
 from zot.features.questions import Question, QuestionQueue
-from zot.frontends.console import say
-from zot.system.visible_text import spelled
+from zot.frontends.console import print_notice
+from zot.system.visible_text import escape_invisible
 from zot.wire import rpc_frames as wire
 
 if TYPE_CHECKING:
@@ -65,10 +65,10 @@ class PendingQuestions:
         question, future = self._find(command.request_id, "elicitation")
         answer: dict[str, Any] = {"action": command.action}
         if command.action == "accept" and not question.url:
-            from zot.features.mcp.elicitation import checked
+            from zot.features.mcp.elicitation import validate_answer
 
             try:
-                answer["content"] = checked(question, command.content)
+                answer["content"] = validate_answer(question, command.content)
             except ValueError as error:
                 raise UsageError(str(error)) from error
         future.set_result(answer)
@@ -122,7 +122,7 @@ def _outside_frame(request_id: str, question: OutsideRequest) -> wire.ApprovalRe
         tool_id=call.id,
         name=call.name,
         args=call.args,
-        preview=f"outside the jail, {spelled(' and '.join(map(str, wishes)))}: {preview(call.value)}",
+        preview=f"outside the jail, {escape_invisible(' and '.join(map(str, wishes)))}: {preview(call.value)}",
         outside=tuple(wire.Outside(**msgspec.structs.asdict(wish)) for wish in wishes),
     )
 
@@ -162,7 +162,7 @@ class ClientPermissions:
     """What a client may change about permissions: it goes no further than the mode zot was started with, or than the
     limit that was named."""
 
-    def __init__(self, gate: ConfirmGate | None, limit: str) -> None:
+    def __init__(self, gate: PermissionGate | None, limit: str) -> None:
         self._gate = gate
         self._widest: Mode = "everything" if gate is None else gate.limit if limit else gate.mode
         self._mentioned = False
@@ -170,16 +170,16 @@ class ClientPermissions:
     def mention(self) -> None:
         """Before a prompt: say once that its calls will be refused, if they will."""
         gate = self._gate
-        if gate is not None and not gate.open and gate.confirmer is None and not self._mentioned:
+        if gate is not None and not gate.allows_everything and gate.confirmer is None and not self._mentioned:
             self._mentioned = True
             what = "every tool call" if gate.asks_each else f"in the mode {gate.mode} what would be asked about"
             flag = "--no-yolo" if gate.asks_each else "permissions"
-            say(f'{flag}: {what} is refused, because the client did not announce "approvals" in hello')
+            print_notice(f'{flag}: {what} is refused, because the client did not announce "approvals" in hello')
 
     def check_widening(self, mode: str) -> None:
         """UsageError when a client may not go that far."""
         wanted = parse_mode(mode)
-        if wanted is not None and wider(wanted, self._widest):
+        if wanted is not None and is_wider(wanted, self._widest):
             raise UsageError(
                 f"the permission mode cannot be {wanted}: zot was started with {self._widest}; "
                 "--permission-limit says how far a client may go"

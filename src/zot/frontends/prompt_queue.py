@@ -13,7 +13,7 @@ from zot.agent.conversation import Conversation
 from zot.core.agent import FirstCall
 from zot.core.events import AgentEvent, CompactDone, Diagnostic, Done, Notice, SessionFault
 from zot.errors import UsageError, ZotError
-from zot.frontends.console import say
+from zot.frontends.console import print_notice
 from zot.provider.messages import ImageBlock
 
 MOST_WAITING = 256  # commands
@@ -36,7 +36,7 @@ class QueuedWork(msgspec.Struct, frozen=True):
         return len(self.text) + sum(len(image.data) for image in self.images)
 
 
-class WorkQueue:
+class PromptQueue:
     """``hear`` reads the conversation for the client, from before it is built, and ``send`` gets the events the client
     should see; ``conversation`` is set once it is built."""
 
@@ -112,11 +112,11 @@ class WorkQueue:
                     elif work.compact:
                         await self.conversation.compact(work.text)
                     else:
-                        await self.conversation.say(work.text, work.images, first_call=work.first_call)
+                        await self.conversation.prompt(work.text, work.images, first_call=work.first_call)
                 except ZotError:
                     pass  # the events have told it
                 except Exception as error:  # a bug; the events have told it, and the process stays usable
-                    say(f"internal error: {type(error).__name__}: {error}")
+                    print_notice(f"internal error: {type(error).__name__}: {error}")
                 self._finish()
             if self._closed and not self._announced:
                 return
@@ -131,16 +131,16 @@ class WorkQueue:
             self._running.started()
             self._wake.set()
 
-    def hear(self, event: AgentEvent) -> None:
+    def on_event(self, event: AgentEvent) -> None:
         if self._abort_at_start and self.conversation.busy:
             self._abort_at_start = False
             self.conversation.abort()
         if isinstance(event, Notice):
-            say(event.text)
+            print_notice(event.text)
         elif isinstance(event, Done) or (isinstance(event, CompactDone) and not event.automatic):
             self._last = event
         elif isinstance(event, SessionFault | Diagnostic):
-            say(event.text if isinstance(event, Diagnostic) else event.message)
+            print_notice(event.text if isinstance(event, Diagnostic) else event.message)
             if self._early is None:
                 self._send(event)
             else:

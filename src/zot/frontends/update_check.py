@@ -37,7 +37,7 @@ class Release(msgspec.Struct, frozen=True):
     body: str | None = None
 
 
-class Checked(msgspec.Struct, frozen=True):
+class UpdateCheckState(msgspec.Struct, frozen=True):
     """``update-check.json``: what the last check found, and for which version it was made."""
 
     checked_at: float
@@ -67,7 +67,7 @@ class UpdateCheck:
         release = await fetch_release(pool, f"{self._url}/latest")
         if release is None or not release.tag_name:
             return None
-        checked = Checked(time.time(), self._version, release.tag_name, release.html_url)
+        checked = UpdateCheckState(time.time(), self._version, release.tag_name, release.html_url)
         with contextlib.suppress(OSError):  # then the feed is asked again next time
             write_atomic(self._path, msgspec.json.encode(checked))
         return self._newer(release.tag_name, release.html_url)
@@ -75,7 +75,7 @@ class UpdateCheck:
     def _cached(self) -> Update | None:
         """Only good news is believed: a cache that knows of no update asks again."""
         try:
-            checked = msgspec.json.decode(read_whole(self._path), type=Checked)
+            checked = msgspec.json.decode(read_whole(self._path), type=UpdateCheckState)
         except (OSError, msgspec.DecodeError):
             return None
         fresh = 0 <= time.time() - checked.checked_at < FRESH_S and checked.current_at == self._version

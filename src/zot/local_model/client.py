@@ -11,11 +11,11 @@ from pathlib import Path
 
 import msgspec
 
-from zot.agent.model_resolver import Resolved
+from zot.agent.model_resolver import ResolvedModel
 from zot.errors import BadRequest, TransportFailed, ZotError
 from zot.local_model.runtime_dir import ServerInfo
 from zot.local_model.server_manager import LocalServerManager
-from zot.local_model.weights import Chosen, chosen
+from zot.local_model.weights import ModelFile, find_model_file
 from zot.provider.dialects import dialect_for
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.http.pool import HttpPool
@@ -28,7 +28,7 @@ _STARTS = 3  # of the server, for one request of which nothing was answered
 class LocalClient:
     """A ``Client``. ``endpoint`` has everything but the address and the key, which a server brings."""
 
-    def __init__(self, model: Chosen, api: str, endpoint: Endpoint, pool: HttpPool) -> None:
+    def __init__(self, model: ModelFile, api: str, endpoint: Endpoint, pool: HttpPool) -> None:
         self._runtime = LocalServerManager(model)
         self._dialect = dialect_for(api)
         self._endpoint = endpoint
@@ -72,7 +72,7 @@ class LocalClient:
             finally:
                 self._runtime.note_use()
 
-    def rest(self) -> None:
+    def release_server(self) -> None:
         """Another model has the word: unless this one is answering, its server is let go; a request holds it again."""
         if not self._answering:
             self._runtime.release()
@@ -82,7 +82,7 @@ class LocalClient:
 
     async def _told(self, error: TransportFailed, server: ServerInfo) -> TransportFailed:
         """The same error, unless the server is gone: then that is the reason."""
-        if not await self._runtime.is_gone(server):
+        if not await self._runtime.has_exited(server):
             return error
         return TransportFailed(
             f"{self.name}: the model's server ended before the answer did; the next request starts another one",
@@ -97,15 +97,15 @@ class LocalClients:
         self._pool = pool
         self._clients: dict[Path, LocalClient] = {}
 
-    def client_for(self, resolved: Resolved) -> LocalClient:
+    def client_for(self, resolved: ResolvedModel) -> LocalClient:
         """The client of this model; the servers of others are released."""
         assert resolved.endpoint is not None
-        model = chosen(resolved.model.id)
+        model = find_model_file(resolved.model.id)
         if model.path not in self._clients:
             self._clients[model.path] = LocalClient(model, resolved.api, resolved.endpoint, self._pool)
         for path, other in self._clients.items():
             if path != model.path:
-                other.rest()
+                other.release_server()
         return self._clients[model.path]
 
     async def aclose(self) -> None:

@@ -14,13 +14,13 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from zot.errors import BadRequest, TransportFailed, ZotError, in_words
-from zot.local_model.memory import amount
+from zot.errors import BadRequest, TransportFailed, ZotError, describe_error
+from zot.local_model.memory import format_bytes
 from zot.local_model.weights import Address, File, Packages, Source, Weights, digest_of
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool, HttpResponse
 from zot.system.files import make_private_dir, sync_dir, try_lock
-from zot.system.safe_open import open_to_append, reading
+from zot.system.safe_open import open_buffered, open_to_append
 
 # How far a download is.
 
@@ -58,8 +58,8 @@ class DownloadProgress:
             else:
                 (first, before), (last, after) = self._seen[0], self._seen[-1]
                 rate = (after - before) / (last - first) if last > first else 0.0
-            pace = f"  {amount(int(rate))}/s  {_duration((self._total - done) / rate)} left" if rate > 0 else ""
-            self._write(f"{share:4.0%}  {amount(done)} of {amount(self._total)}{pace}")
+            pace = f"  {format_bytes(int(rate))}/s  {_duration((self._total - done) / rate)} left" if rate > 0 else ""
+            self._write(f"{share:4.0%}  {format_bytes(done)} of {format_bytes(self._total)}{pace}")
 
     def close(self) -> None:
         if self._drawn:
@@ -102,7 +102,7 @@ def _duration(seconds: float) -> str:
 _SPARE = 50_000_000  # left for others on the disk
 
 
-class Partial:
+class PartialDownload:
     """``size`` bytes are here."""
 
     def __init__(self, place: Path, weights: Weights) -> None:
@@ -111,12 +111,12 @@ class Partial:
         self._fd = -1
         self.size = 0
 
-    def __enter__(self) -> Partial:
+    def __enter__(self) -> PartialDownload:
         try:
             make_private_dir(self.path.parent)
             self._fd = open_to_append(self.path, os.O_RDWR)
         except OSError as error:
-            raise ZotError(f"weights cannot be stored: {in_words(error)}") from error
+            raise ZotError(f"weights cannot be stored: {describe_error(error)}") from error
         if not try_lock(self._fd):
             os.close(self._fd)
             raise ZotError(f"another zot is fetching {self._weights.name} at this moment")
@@ -134,7 +134,9 @@ class Partial:
         free, needed = disk.f_bavail * disk.f_frsize, self._weights.bytes - self.size + beside
         if free < needed + _SPARE:
             where = self.path.parent
-            raise ZotError(f"not enough room in {where}: {amount(needed)} are needed and {amount(free)} are free")
+            raise ZotError(
+                f"not enough room in {where}: {format_bytes(needed)} are needed and {format_bytes(free)} are free"
+            )
 
     def append(self, data: bytes | memoryview) -> None:
         """ZotError when the disk does not take it; what is there stays."""
@@ -145,7 +147,7 @@ class Partial:
                 rest = rest[written:]
                 self.size += written
         except OSError as error:
-            here = f"{amount(self.size)} of {amount(self._weights.bytes)} are there and stay"
+            here = f"{format_bytes(self.size)} of {format_bytes(self._weights.bytes)} are there and stay"
             raise ZotError(f"{self.path.parent}: {error.strerror or error}; {here}: make room and try again") from error
 
     def cut(self, size: int) -> None:
@@ -153,7 +155,7 @@ class Partial:
         os.ftruncate(self._fd, size)
         self.size = size
 
-    def is_right(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether all of it is here and is what was pinned."""
         return self.size == self._weights.bytes and digest_of(self.path) == self._weights.sha256
 
@@ -176,7 +178,7 @@ class SourceFailed(Exception):
     """This source does not have it; its text says why."""
 
 
-async def fetch(
+async def download(
     weights: Weights,
     place: Path,
     *,
@@ -185,7 +187,7 @@ async def fetch(
     show: Callable[[str], None] | None = None,
 ) -> None:
     """Downloads the weights to ``place``; ZotError if no source has them. Progress goes to ``show`` or stderr."""
-    with Partial(place, weights) as partial:
+    with PartialDownload(place, weights) as partial:
         partial.check_room()
         progress = DownloadProgress(weights.name, weights.bytes, show)
 
@@ -212,7 +214,7 @@ async def fetch(
 async def _tried(
     source: Source,
     weights: Weights,
-    partial: Partial,
+    partial: PartialDownload,
     progress: DownloadProgress,
     say: Callable[[str], None],
     proxy: str,
@@ -235,7 +237,7 @@ async def _tried(
                         await download(source, weights, partial, progress)
                     case File():
                         copy(Path(source.path), weights, partial, progress)
-            if await asyncio.to_thread(partial.is_right):
+            if await asyncio.to_thread(partial.is_complete):
                 return True
         except SourceFailed as failure:
             say(f"{source.label}: {failure}")
@@ -247,16 +249,16 @@ async def _tried(
         say(f"{source.label}: what was fetched before is damaged; once more from the beginning")
 
 
-def copy(path: Path, weights: Weights, partial: Partial, progress: DownloadProgress) -> None:
+def copy(path: Path, weights: Weights, partial: PartialDownload, progress: DownloadProgress) -> None:
     """From a file of this machine."""
     try:
-        with reading(path) as file:
+        with open_buffered(path) as file:
             file.seek(partial.size)
             while partial.size < weights.bytes and (piece := file.read(_PIECE)):
                 partial.append(piece[: weights.bytes - partial.size])
                 progress.at(partial.size)
     except OSError as error:
-        raise SourceFailed(in_words(error)) from error
+        raise SourceFailed(describe_error(error)) from error
     if partial.size < weights.bytes:
         raise SourceFailed("is shorter than the weights")
 
@@ -265,7 +267,7 @@ class _Download:
     """One address, from where the partial file ends; a cut connection is taken up again."""
 
     def __init__(
-        self, url: str, weights: Weights, partial: Partial, progress: DownloadProgress, pool: HttpPool
+        self, url: str, weights: Weights, partial: PartialDownload, progress: DownloadProgress, pool: HttpPool
     ) -> None:
         self._url, self._weights, self._pool = url, weights, pool
         self._partial, self._progress = partial, progress

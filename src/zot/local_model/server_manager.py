@@ -12,18 +12,18 @@ from importlib.util import find_spec
 
 import msgspec
 
-from zot.errors import ZotError, in_words
+from zot.errors import ZotError, describe_error
 from zot.local_model.memory import check_memory, threads
 from zot.local_model.runtime_dir import Lease, ServerInfo, ServerRuntimeDir, room_for
 from zot.local_model.server_process import LocalServerConfig
-from zot.local_model.weights import Chosen, known, read_header
+from zot.local_model.weights import ModelFile, known, read_header
 from zot.provider.installed_models import WINDOW
 from zot.provider.providers import credential_variables
 from zot.system import process_setup
-from zot.system.daemon_locks import says_it_is_ready
+from zot.system.daemon_locks import wait_for_ready_line
 from zot.system.installation import with_extra
 from zot.system.process_table import MARK_VARIABLE
-from zot.system.safe_open import open_to_replace, read_beginning
+from zot.system.safe_open import open_to_replace, read_prefix
 
 IDLE_S = 600.0
 _PATIENCE_S = 300.0  # a large file on a slow disk
@@ -47,7 +47,7 @@ def how_to_install_runtime() -> str:
 class LocalServerManager:
     """What one zot has to do with one model's server. Nothing is started before ``ensure``."""
 
-    def __init__(self, model: Chosen, *, idle_s: float = IDLE_S) -> None:
+    def __init__(self, model: ModelFile, *, idle_s: float = IDLE_S) -> None:
         self.model = model
         self._idle_s = idle_s
         self._room: ServerRuntimeDir | None = None
@@ -60,7 +60,7 @@ class LocalServerManager:
             try:
                 self._room = room_for(self.model)
             except OSError as error:
-                raise ZotError(f"weights cannot be read: {in_words(error)}") from error
+                raise ZotError(f"weights cannot be read: {describe_error(error)}") from error
         return self._room
 
     async def ensure(self) -> ServerInfo:
@@ -87,14 +87,14 @@ class LocalServerManager:
         except TimeoutError as error:
             raise ZotError(f"{self.model.name}: its server did not start in {_PATIENCE_S:g} s") from error
         except OSError as error:
-            raise ZotError(f"{self.model.name}: its server cannot be shared: {in_words(error)}") from error
+            raise ZotError(f"{self.model.name}: its server cannot be shared: {describe_error(error)}") from error
 
     def note_use(self) -> None:
         """It is being used now, or was until now."""
         if self._lease is not None:
             self._lease.note_use()
 
-    async def is_gone(self, server: ServerInfo, within: float = 1.0) -> bool:
+    async def has_exited(self, server: ServerInfo, within: float = 1.0) -> bool:
         """Whether that server has ended, or does in a moment; another one may have taken its place."""
         for _ in range(max(1, int(within / _LOOK_S))):
             self._reap()
@@ -135,7 +135,7 @@ class LocalServerManager:
         process_setup.helpers.add(child.pid)
         assert child.stdout is not None
         try:
-            said = await says_it_is_ready(child.stdout.fileno())
+            said = await wait_for_ready_line(child.stdout.fileno())
         finally:
             child.stdout.close()
         running = room.running() if said else None
@@ -149,7 +149,7 @@ class LocalServerManager:
         self._reap()
         text = ""
         with suppress(OSError):
-            text = read_beginning(room.log).decode("utf-8", "replace")
+            text = read_prefix(room.log).decode("utf-8", "replace")
         code = child.returncode
         ended = f"its server ended with code {code}"
         if code is not None and code < 0:
@@ -188,7 +188,7 @@ def _started(room: ServerRuntimeDir, task: LocalServerConfig, lock: int) -> subp
         finally:
             os.close(log)
     except OSError as error:
-        raise ZotError(f"the server of the local model could not be started: {in_words(error)}") from error
+        raise ZotError(f"the server of the local model could not be started: {describe_error(error)}") from error
     assert child.stdin is not None
     with suppress(BrokenPipeError), child.stdin:
         child.stdin.write(msgspec.json.encode(task))

@@ -39,12 +39,12 @@ class SmallModelPrompt:
         return self._text
 
     def sections(self) -> list[tuple[str, str, str]]:
-        context, file = self._prompt.context, nearest(self._prompt.context)
+        context, file = self._prompt.context, nearest_context_file(self._prompt.context)
         named = str(context[-1].path) if file else ""
         return [("prompt", "", self.text().replace(file, "", 1)), ("file", named, file)]
 
     def truncation_notice(self) -> str:
-        return left_out(self._prompt.context)
+        return truncation_notice(self._prompt.context)
 
 
 def build_short_prompt(
@@ -53,15 +53,21 @@ def build_short_prompt(
     """The tools come behind the first paragraph, from the dialect, which knows how they are called."""
     first = _BRIEF.format(cwd=cwd or ".") if custom is None else custom.strip()
     names = ", ".join(_names(cwd)) if cwd is not None else ""
-    parts = [first, _RULES if custom is None else "", *appends, nearest(context), f"{LISTED}{names}" if names else ""]
+    parts = [
+        first,
+        _RULES if custom is None else "",
+        *appends,
+        nearest_context_file(context),
+        f"{LISTED}{names}" if names else "",
+    ]
     return "\n\n".join(part for part in parts if part)
 
 
-def left_out(context: Sequence[ContextFile]) -> str:
+def truncation_notice(context: Sequence[ContextFile]) -> str:
     """A line about what did not fit of the project's instructions; empty when all of it did."""
     if not context:
         return ""
-    file, kept = context[-1], len(nearest(context))
+    file, kept = context[-1], len(nearest_context_file(context))
     cut = f"{kept:,} of the {len(file.text):,} characters of {file.path}" if kept < len(file.text) else ""
     others = len(context) - 1
     if not cut and not others:
@@ -71,7 +77,7 @@ def left_out(context: Sequence[ContextFile]) -> str:
     return f"the prompt of a small model is brief: it has {told}"
 
 
-def nearest(context: Sequence[ContextFile]) -> str:
+def nearest_context_file(context: Sequence[ContextFile]) -> str:
     """The file next to the work, as far as there is room."""
     if not context:
         return ""

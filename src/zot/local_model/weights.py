@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from zot.errors import ConfigError, NotThere, nearest
+from zot.errors import ConfigError, NotThere, closest_match
 from zot.system.files import cache_home
-from zot.system.safe_open import read_beginning, read_whole, reading
+from zot.system.safe_open import open_buffered, read_prefix, read_whole
 
 TABLE = "ZOT_LOCAL_WEIGHTS"  # another table, for mirrors and tests
 SUFFIX = ".gguf"
@@ -68,7 +68,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True):
     sources: list[Source] = []
 
 
-class Chosen(msgspec.Struct, frozen=True):
+class ModelFile(msgspec.Struct, frozen=True):
     """A file to run, by the name it is asked for."""
 
     name: str
@@ -102,7 +102,7 @@ def place_of(name: str) -> Path:
     return models_dir() / f"{name}{SUFFIX}"
 
 
-def installed() -> list[Chosen]:
+def installed() -> list[ModelFile]:
     """What is in the cache: the known ones in the table's order, then the user's own."""
     try:
         files = sorted(entry for entry in models_dir().iterdir() if entry.name.endswith(SUFFIX))
@@ -110,7 +110,7 @@ def installed() -> list[Chosen]:
         return []
     found = {file.name.removesuffix(SUFFIX): file for file in files if not file.name.startswith(".")}
     order = [name for name in known() if name in found]
-    return [Chosen(name, found[name]) for name in (*order, *(name for name in found if name not in order))]
+    return [ModelFile(name, found[name]) for name in (*order, *(name for name in found if name not in order))]
 
 
 def is_path(word: str) -> bool:
@@ -118,20 +118,20 @@ def is_path(word: str) -> bool:
     return os.sep in word or word.endswith(SUFFIX) or word.startswith("~")
 
 
-def chosen(word: str) -> Chosen:
+def find_model_file(word: str) -> ModelFile:
     """What ``--model WORD`` means; NotThere with what to do."""
     if is_path(word):
         path = Path(os.path.abspath(os.path.expanduser(word)))
         if not path.is_file():
             raise NotThere(f"{path}: there is no such file of weights")
-        return Chosen(word, path)
+        return ModelFile(word, path)
     place = place_of(word)
     if _NAME.fullmatch(word) and place.is_file():
-        return Chosen(word, place)
+        return ModelFile(word, place)
     if word in known():
         raise NotThere(f"the model {word} is not installed: zot local install {word}")
     names = list(dict.fromkeys([*known(), *(model.name for model in installed())]))
-    hint = f"; did you mean {meant}?" if (meant := nearest(word, names)) else f": {', '.join(names)}, or a path"
+    hint = f"; did you mean {meant}?" if (meant := closest_match(word, names)) else f": {', '.join(names)}, or a path"
     raise NotThere(f'there is no local model "{word}"{hint}')
 
 
@@ -139,7 +139,7 @@ def digest_of(path: Path) -> str:
     """The SHA-256 of a large file; OpenSSL's is several times as fast as the interpreter's own."""
     import hashlib
 
-    with reading(path) as file:
+    with open_buffered(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -169,7 +169,7 @@ class Header(msgspec.Struct, frozen=True):
 def read_header(path: Path) -> Header:
     """NotThere, naming the file, when these are no weights that zot can run."""
     try:
-        data = read_beginning(path, _READ)
+        data = read_prefix(path, _READ)
     except OSError as error:
         raise NotThere(f"{path}: cannot be read: {error.strerror or error}") from error
     if data[:4] != b"GGUF":

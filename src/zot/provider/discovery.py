@@ -21,7 +21,7 @@ from zot.provider.catalog import CACHE_FILE, Cache, CachedModel, read_cache
 from zot.provider.dialects import dialect_for
 from zot.provider.dialects.dialect import Endpoint, ListedModel
 from zot.provider.dialects.request_parts import bearer, get
-from zot.provider.error_mapping import failure
+from zot.provider.error_mapping import error_from_response
 from zot.provider.http.message import HttpRequest
 from zot.provider.http.pool import HttpPool
 from zot.provider.providers import Provider, base_url_of, builtin_providers
@@ -186,7 +186,7 @@ async def _models(pool: HttpPool, target: DiscoveryTarget, *, windows: bool = Tr
             break
     if windows and provider.local and models:
         with contextlib.suppress(ProviderError, OSError):  # the list is worth having without
-            models = await with_abilities(provider.id, endpoint, models, lambda request: _get(pool, request))
+            models = await with_server_info(provider.id, endpoint, models, lambda request: _get(pool, request))
     return [
         CachedModel(provider=_owner(provider), **msgspec.structs.asdict(model))
         for model in models
@@ -219,53 +219,57 @@ _ASSUMED_BY_OLLAMA = 32_768  # what is assumed of a model whose own window is la
 _MOST_SHOWN = 20  # models ollama is asked about one by one
 
 
-class Told(NamedTuple):
+class ServerModelInfo(NamedTuple):
     window: int = 0
     tools: bool | None = None
 
 
-async def with_abilities(kind: str, endpoint: Endpoint, models: Sequence[ListedModel], ask: Ask) -> list[ListedModel]:
+async def with_server_info(kind: str, endpoint: Endpoint, models: Sequence[ListedModel], ask: Ask) -> list[ListedModel]:
     """The models with details from the server. ``kind`` is the provider's id; unknown kinds get only common queries."""
     root = endpoint.base_url.rstrip("/").removesuffix("/v1")
     found = await _READERS.get(kind, _llama_cpp)(root, endpoint, models, ask)
-    return [_with(model, found.get(model.id, Told())) for model in models]
+    return [_with(model, found.get(model.id, ServerModelInfo())) for model in models]
 
 
-def _with(model: ListedModel, told: Told) -> ListedModel:
+def _with(model: ListedModel, told: ServerModelInfo) -> ListedModel:
     window = model.context_window or told.window
     return msgspec.structs.replace(model, context_window=window, tools=told.tools)
 
 
-async def _llama_cpp(root: str, endpoint: Endpoint, models: Sequence[ListedModel], ask: Ask) -> dict[str, Told]:
+async def _llama_cpp(
+    root: str, endpoint: Endpoint, models: Sequence[ListedModel], ask: Ask
+) -> dict[str, ServerModelInfo]:
     """``/props``: one model at a time, the context each of its slots has, and what its template can say."""
     props = await ask(get(f"{root}/props", endpoint, bearer(endpoint)))
     window = _number(_object(props.get("default_generation_settings")), "n_ctx") or _number(props, "n_ctx")
     can = _object(props.get("chat_template_caps")).get("supports_tools")
-    return {model.id: Told(window, can if isinstance(can, bool) else None) for model in models}
+    return {model.id: ServerModelInfo(window, can if isinstance(can, bool) else None) for model in models}
 
 
-async def _lm_studio(root: str, endpoint: Endpoint, models: Sequence[ListedModel], ask: Ask) -> dict[str, Told]:
+async def _lm_studio(
+    root: str, endpoint: Endpoint, models: Sequence[ListedModel], ask: Ask
+) -> dict[str, ServerModelInfo]:
     """Its own list: what is loaded has the window it was loaded with."""
     page = await ask(get(f"{root}/api/v0/models", endpoint, bearer(endpoint)))
     rows = [_object(row) for row in _list(page.get("data"))]
     return {
-        str(row.get("id")): Told(
+        str(row.get("id")): ServerModelInfo(
             _number(row, "loaded_context_length", "max_context_length"), _listed_among("tool_use", row)
         )
         for row in rows
     }
 
 
-async def _ollama(root: str, endpoint: Endpoint, models: Sequence[ListedModel], ask: Ask) -> dict[str, Told]:
+async def _ollama(root: str, endpoint: Endpoint, models: Sequence[ListedModel], ask: Ask) -> dict[str, ServerModelInfo]:
     """A running model tells its window; of another one it is the ``num_ctx`` it was made with, if it was given one."""
     running = await ask(get(f"{root}/api/ps", endpoint, bearer(endpoint)))
     rows = [_object(row) for row in _list(running.get("models"))]
     windows = {str(row.get("model") or row.get("name")): _number(row, "context_length") for row in rows}
-    found: dict[str, Told] = {name: Told(window) for name, window in windows.items()}
+    found: dict[str, ServerModelInfo] = {name: ServerModelInfo(window) for name, window in windows.items()}
     for model in models[:_MOST_SHOWN]:
         asked = get(f"{root}/api/show", endpoint, [("content-type", "application/json"), *bearer(endpoint)])
         shown = await ask(HttpRequest("POST", asked.url, asked.headers, msgspec.json.encode({"model": model.id})))
-        found[model.id] = Told(windows.get(model.id) or _made_with(shown), _listed_among("tools", shown))
+        found[model.id] = ServerModelInfo(windows.get(model.id) or _made_with(shown), _listed_among("tools", shown))
     return found
 
 
@@ -326,7 +330,7 @@ async def _ask(pool: HttpPool, provider: Provider, endpoint: Endpoint, *, may_la
             try:
                 if response.status >= 300 and not (may_lack_list and response.status in _NO_LIST):
                     body = await response.read(_KEY_BODY_LIMIT)
-                    raise failure(provider.id, response.status, response.headers, body)
+                    raise error_from_response(provider.id, response.status, response.headers, body)
             finally:
                 response.abort()
     except TimeoutError as error:

@@ -34,12 +34,12 @@ _OVERFLOW_WORDS = (
 )
 
 
-def failure(provider: str, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
+def error_from_response(provider: str, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
     """The error of a response that is not 200; its text is ``<provider>: http <status>: <what the body says>``."""
     text = body[:BODY_KEPT].decode("utf-8", "replace").strip()
     code, message = error_details(text)
     code = code or headers.get("x-amzn-errortype", "").partition(":")[0][:_CODE_KEPT]
-    shown = sentence(message or text, status) or "(empty body)"
+    shown = one_line_message(message or text, status) or "(empty body)"
     if 300 <= status < 400:
         place = headers.get("location", "nowhere")[:BODY_KEPT]
         shown = f"redirected to {place}; set that address as the base url"
@@ -62,7 +62,7 @@ def _asked_wait(headers: Mapping[str, str], body: str) -> float | None:
     return float(found[1]) if found else asked
 
 
-def sentence(text: str, status: int = 0) -> str:
+def one_line_message(text: str, status: int = 0) -> str:
     """What an answer says to people, in one line: of a web page its title, without the status it repeats."""
     if text.startswith("<"):
         text = _page_words(text) or "a web page without words answered"
@@ -161,7 +161,7 @@ _BAD = frozenset(
 )
 
 
-def stream_failure(provider: str, text: str, code: str) -> ProviderError:
+def error_from_stream(provider: str, text: str, code: str) -> ProviderError:
     """The error of an answer that had begun; ``text`` is shown, ``code`` is the vendor's own name for the failure."""
     text, code = text[:BODY_KEPT], code[:_CODE_KEPT]
     kind, retryable = _stream_kind(text, code)
@@ -229,7 +229,7 @@ _RESCUE_WORDS: tuple[tuple[RescueCategory, tuple[str, ...]], ...] = (
 )
 
 
-def rescue_category(error: BaseException) -> RescueCategory:
+def recovery_kind(error: BaseException) -> RescueCategory:
     """How a failed turn may be rescued: ``too_large`` by compacting, others by another model, empty not at all."""
     match error:
         case ContextTooLong():
@@ -264,13 +264,13 @@ _ADVICE: dict[RescueCategory, str] = {
 _NO_CREDIT = "the account has no credit left: add some, or use another provider with --provider"
 
 
-def advice(error: BaseException) -> str:
+def hint_for(error: BaseException) -> str:
     """What somebody can do about it who is not asked; empty when the error says it itself, or nothing is known."""
     if isinstance(error, ProviderError) and (error.code in _QUOTA or error.status == 402):
         return _NO_CREDIT
     if not isinstance(error, ProviderError) or "; " in str(error):  # what follows is advice already
         return ""
-    return _ADVICE.get(rescue_category(error), "")
+    return _ADVICE.get(recovery_kind(error), "")
 
 
 # Which failures are retried, and after how long. Pure: no clock but the one passed in, no waiting.

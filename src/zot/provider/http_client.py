@@ -19,20 +19,20 @@ _EMPTY = 2  # bytes of an event that says nothing: `{}`
 _KEEP_ALIVES = 12  # times the silence a server may fill with nothing but signs of life
 
 
-class Renewal(Protocol):
+class CredentialRefresher(Protocol):
     """Keeps what requests are signed with fresh; the pool and its connections stay."""
 
-    async def fresh(self, endpoint: Endpoint) -> Endpoint:
+    async def before_request(self, endpoint: Endpoint) -> Endpoint:
         """Called before each request."""
         ...
 
-    async def renewed(self, endpoint: Endpoint, refusal: AuthFailed) -> Endpoint | None:
+    async def after_refusal(self, endpoint: Endpoint, refusal: AuthFailed) -> Endpoint | None:
         """Called once after a 401; None when there is nothing newer, and ``refusal`` then says why."""
         ...
 
 
 def connect(
-    endpoint: Endpoint, api: str, pool: HttpPool | None = None, *, renewal: Renewal | None = None
+    endpoint: Endpoint, api: str, pool: HttpPool | None = None, *, renewal: CredentialRefresher | None = None
 ) -> HttpClient:
     """A client for an endpoint that speaks this dialect; of the dialects only that one is imported."""
     return HttpClient(endpoint.provider, dialect_for(api), endpoint, pool, renewal=renewal)
@@ -49,7 +49,7 @@ class HttpClient:
         pool: HttpPool | None = None,
         *,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-        renewal: Renewal | None = None,
+        renewal: CredentialRefresher | None = None,
     ) -> None:
         self._name = name
         self._dialect = dialect
@@ -172,14 +172,14 @@ class HttpClient:
     async def _answer(self, request: Request) -> HttpResponse:
         """As ``_open``. It is signed anew for each attempt: a signature does not outlast long waits, nor a login."""
         if self._renewal is not None:
-            self._endpoint = await self._renewal.fresh(self._endpoint)
+            self._endpoint = await self._renewal.before_request(self._endpoint)
         try:
             return await self._open(self._dialect.request(request, self._endpoint))
         except AuthFailed as refusal:
             # whether a key that was good may have ended; Amazon says so with a 403
             if self._renewal is None or not (refusal.status == 401 or refusal.code.startswith("ExpiredToken")):
                 raise
-            again = await self._renewal.renewed(self._endpoint, refusal)
+            again = await self._renewal.after_refusal(self._endpoint, refusal)
             if again is None:
                 raise
         self._endpoint = again
@@ -202,7 +202,7 @@ class HttpClient:
             raise self._named(error) from error
 
     async def _refusal(self, response: HttpResponse) -> ProviderError:
-        from zot.provider.error_mapping import BODY_KEPT, failure, sentence
+        from zot.provider.error_mapping import BODY_KEPT, error_from_response, one_line_message
 
         try:
             body = await response.read(BODY_KEPT)
@@ -211,9 +211,9 @@ class HttpClient:
         if response.headers.get("content-encoding", "identity") != "identity":
             body = b"(compressed body, though none was asked for)"
         if response.status != 200:
-            return failure(self._name, response.status, response.headers, body)
+            return error_from_response(self._name, response.status, response.headers, body)
         kind = (response.headers.get("content-encoding") or response.headers.get("content-type") or "nothing")[:100]
-        text = sentence(body[:BODY_KEPT].decode("utf-8", "replace").strip())[:300]
+        text = one_line_message(body[:BODY_KEPT].decode("utf-8", "replace").strip())[:300]
         return BadRequest(
             f"{self._name}: expected an event stream, got {kind}: {text}",
             provider=self._name,

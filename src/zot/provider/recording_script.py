@@ -12,8 +12,8 @@ import msgspec
 from zot.errors import ConfigError
 from zot.provider.messages import Message, ReasoningBlock
 from zot.provider.scripted_client import Script, ScriptedCall, ScriptedError, ScriptedTurn
-from zot.system.checksummed_lines import RECORDING_FORMAT, read_sealed
-from zot.system.safe_open import reading
+from zot.system.checksummed_lines import RECORDING_FORMAT, read_checked_lines
+from zot.system.safe_open import open_buffered
 
 _NO_ANSWER = 503  # for a failure that was no answer of a server
 
@@ -58,9 +58,9 @@ def read_answers(path: Path) -> Script:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    with reading(path) as file:
+    with open_buffered(path) as file:
         checked = True
-        for line in read_sealed(file):
+        for line in read_checked_lines(file):
             try:
                 head = msgspec.json.decode(line.data, type=_ScriptHead)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from zot.errors import BadRequest, ConfigError
-from zot.provider.error_mapping import failure
+from zot.provider.error_mapping import error_from_response
 from zot.provider.messages import (
     Block,
     Message,
@@ -34,7 +34,7 @@ from zot.provider.model_call import (
     ToolStarted,
     UsageReported,
 )
-from zot.system.safe_open import read_beginning, read_whole
+from zot.system.safe_open import read_prefix, read_whole
 
 DEMONSTRATION = Path(__file__).parent / "demonstration.json"  # what is played when no script is named
 _RECORDING = b'{"type":"header"'  # how one begins
@@ -76,7 +76,7 @@ class Script(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
 def read_script(path: Path) -> Script:
     """Of a script, or of the answers in a recording; ConfigError names the file and the place in it."""
     try:
-        if read_beginning(path, len(_RECORDING)) == _RECORDING:
+        if read_prefix(path, len(_RECORDING)) == _RECORDING:
             from zot.provider.recording_script import read_answers  # few scripts are recordings
 
             return read_answers(path)
@@ -159,7 +159,7 @@ class ScriptedClient:
         turn = turns[self._next % len(turns)]
         self._next += 1
         if turn.error is not None:
-            raise failure(self.name, turn.error.status, {}, turn.error.message.encode())
+            raise error_from_response(self.name, turn.error.status, {}, turn.error.message.encode())
         return turn
 
     def _filled(self, turn: ScriptedTurn, request: Request) -> ScriptedTurn:

@@ -23,9 +23,9 @@ def redact(error: ProviderError, endpoint: Endpoint) -> ProviderError:
     secrets = secrets_of(endpoint)
     link: BaseException | None = error
     while link is not None:
-        link.args = tuple(without(arg, secrets) if isinstance(arg, str) else arg for arg in link.args)
+        link.args = tuple(redact_text(arg, secrets) if isinstance(arg, str) else arg for arg in link.args)
         if isinstance(link, ProviderError):
-            link.body, link.code = without(link.body, secrets), without(link.code, secrets)
+            link.body, link.code = redact_text(link.body, secrets), redact_text(link.code, secrets)
         link = link.__cause__ or link.__context__
     return error
 
@@ -50,7 +50,7 @@ def _userinfo(base_url: str) -> str:
         return ""
 
 
-def without(text: str, secrets: Collection[str]) -> str:
+def redact_text(text: str, secrets: Collection[str]) -> str:
     """The text with every secret and every long piece of one replaced. All are searched in the original text, since
     pieces may overlap."""
     hidden = bytearray(len(text))

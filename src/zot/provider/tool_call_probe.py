@@ -21,14 +21,14 @@ _MOST_TOKENS = 96  # a call takes twenty
 _SAME_SERVER = ("model_path", "model_alias", "chat_template", "build_info")  # what /props says of a model
 
 
-class Ability(NamedTuple):
+class ToolCallSupport(NamedTuple):
     """``calls`` is None when it could not be found out."""
 
     calls: bool | None
     grammar: bool = False
 
 
-async def server_of(endpoint: Endpoint, ask: Ask) -> str:
+async def served_model_digest(endpoint: Endpoint, ask: Ask) -> str:
     """Digest of what a llama.cpp server serves, which changes with its model; empty for other servers."""
     root = endpoint.base_url.rstrip("/").removesuffix("/v1")
     status, props = await ask(get(f"{root}/props", endpoint, bearer(endpoint)))
@@ -37,9 +37,9 @@ async def server_of(endpoint: Endpoint, ask: Ask) -> str:
     return sha256(msgspec.json.encode([props.get(name) for name in _SAME_SERVER]))[:32]
 
 
-async def find_out(endpoint: Endpoint, model: str, ask: Ask) -> Ability:
+async def probe_tool_calls(endpoint: Endpoint, model: str, ask: Ask) -> ToolCallSupport:
     calls = await _calls(endpoint, model, ask)
-    return Ability(calls, calls is False and await _knows_grammars(endpoint, model, ask))
+    return ToolCallSupport(calls, calls is False and await _knows_grammars(endpoint, model, ask))
 
 
 async def _calls(endpoint: Endpoint, model: str, ask: Ask) -> bool | None:

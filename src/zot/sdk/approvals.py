@@ -11,7 +11,7 @@ import msgspec
 
 from zot.core.permission_gate import Answer
 from zot.system.jail.policy import Wish
-from zot.wire.python_values import Decision, OutsideDecision, OutsideWord, answer_of, outside_word
+from zot.wire.python_values import Decision, OutsideDecision, OutsideWord, to_approval_answer, to_outside_answer
 
 if TYPE_CHECKING:
     from zot.features.jail.outside_access import OutsideRequest
@@ -62,13 +62,13 @@ class ProgramPresenter:
         asked = question.request
         call, prefix = asked.call, " ".join(asked.prefix)
         decision = self._approve(Approval(call.name, deepcopy(call.args), asked.preview, prefix))
-        return answer_of(await decision if isinstance(decision, Awaitable) else decision)
+        return to_approval_answer(await decision if isinstance(decision, Awaitable) else decision)
 
     async def _answer_outside(self, question: OutsideRequest) -> OutsideWord:
         assert self._outside is not None
         call, wishes = question.call, question.wishes
         decision = self._outside(Outside(call.name, deepcopy(call.args), wishes, " and ".join(map(str, wishes))))
-        return outside_word(await decision if isinstance(decision, Awaitable) else decision)
+        return to_outside_answer(await decision if isinstance(decision, Awaitable) else decision)
 
     async def _answer_elicitation(self, question: Elicitation) -> dict[str, Any]:
         """None declines."""

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from zot.core.permission_modes import Mode
 from zot.provider.model import Reasoning
-from zot.system.sync_facade import BlockingFace
+from zot.system.sync_facade import SyncFacade
 from zot.wire import rpc_frames as rpc
 
 
@@ -72,7 +72,7 @@ class RuntimeMethods:
         return self._read(rpc.GetMcpServers()).servers
 
 
-class SyncRuntimeMethods(BlockingFace):
+class SyncRuntimeMethods(SyncFacade):
     """Each waits for the method of ``Runtime``."""
 
     _methods: Any

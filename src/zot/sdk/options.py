@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
-from zot.agent.config import FrontEnd, RunConfig, Surface
+from zot.agent.config import ExtensionUI, FrontEnd, RunConfig
 from zot.core.event_bus import Reader
 from zot.core.events import Diagnostic, SessionFault
 from zot.core.interceptors import Interceptor
@@ -148,7 +148,7 @@ def config_of(options: Options) -> RunConfig:
     )
 
 
-def front_end_of(options: Options, reader: Reader, surface: Surface) -> FrontEnd:
+def front_end_of(options: Options, reader: Reader, surface: ExtensionUI) -> FrontEnd:
     """What works with the agent from your side."""
     presenter = ProgramPresenter(options.get("approve"), options.get("approve_outside"), options.get("elicit"))
     return FrontEnd(

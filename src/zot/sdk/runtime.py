@@ -24,7 +24,7 @@ from zot.provider.messages import Block, ImageBlock, Message, ResultBlock, TextB
 from zot.provider.model import Reasoning
 from zot.sdk.methods import RuntimeMethods
 from zot.sdk.options import Options, check, config_of, front_end_of
-from zot.sdk.stream import EventStream, EventSurface, Job, Work, for_programs
+from zot.sdk.stream import EventStream, Job, PromptJob, SdkExtensionUI, rephrase_for_python
 from zot.wire import rpc_frames
 from zot.wire.events import of, text_of, totals_of
 from zot.wire.ops import Op
@@ -46,13 +46,13 @@ class Runtime(RuntimeMethods):
     def __init__(self, **options: Unpack[Options]) -> None:
         check(options)
         self._config = config_of(options)
-        self._surface = EventSurface(self._deliver)
+        self._surface = SdkExtensionUI(self._deliver)
         self._front_end = front_end_of(options, self._note, self._surface)
         self._notices: list[str] = []
         self._built: Conversation | None = None
         self._owner: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
-        self._work: Work | None = None
+        self._work: PromptJob | None = None
 
     # --- opening and closing
 
@@ -117,7 +117,7 @@ class Runtime(RuntimeMethods):
         blocks = tuple(map(image_block, images))
         conversation = self._open()
         if returns is None:
-            return EventStream[None](self._begin(lambda: _no_value(conversation.say(text, blocks))))
+            return EventStream[None](self._begin(lambda: _no_value(conversation.prompt(text, blocks))))
         shape = OutputSchema(returns)
         return EventStream[Any](self._begin(lambda: _value(conversation, shape, text, blocks, tries), rounds=True))
 
@@ -167,11 +167,11 @@ class Runtime(RuntimeMethods):
         """The older name of ``abort``."""
         await self.abort()
 
-    def _begin(self, job: Job, *, rounds: bool = False) -> Work:
+    def _begin(self, job: Job, *, rounds: bool = False) -> PromptJob:
         before = self._work
         if before is not None and before.running and not before.over:
             raise AgentBusy("runtime is busy")
-        self._work = Work(job, self._open().read, self._abort, before, rounds=rounds)
+        self._work = PromptJob(job, self._open().subscribe, self._abort, before, rounds=rounds)
         self._surface.release()
         return self._work
 
@@ -222,25 +222,25 @@ class Runtime(RuntimeMethods):
 
     @property
     def provider(self) -> str:
-        return self._entered().present.provider
+        return self._entered().snapshot.provider
 
     @property
     def model(self) -> str:
-        return self._entered().present.model
+        return self._entered().snapshot.model
 
     @property
     def reasoning(self) -> Reasoning:
         """How hard the model thinks; empty for the model's own way."""
-        return self._entered().present.reasoning
+        return self._entered().snapshot.reasoning
 
     @property
     def permission_mode(self) -> PermissionMode:
         """What runs without a question at this moment."""
-        return cast("PermissionMode", self._entered().present.permission_mode)
+        return cast("PermissionMode", self._entered().snapshot.permission_mode)
 
     @property
     def cwd(self) -> str:
-        return self._entered().present.directory
+        return self._entered().snapshot.directory
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -254,7 +254,7 @@ class Runtime(RuntimeMethods):
 
     def cost(self) -> rpc_frames.UsageTotals:
         """Tokens and money of everything so far."""
-        return totals_of(self._entered().cost)
+        return totals_of(self._entered().total_usage)
 
     def list_models(self) -> tuple[rpc_frames.ModelInfo, ...]:
         """The older name of ``models``."""
@@ -262,7 +262,7 @@ class Runtime(RuntimeMethods):
 
     def _note(self, event: AgentEvent) -> None:
         if isinstance(event, Diagnostic):
-            self._notices.append(for_programs(event.text))
+            self._notices.append(rephrase_for_python(event.text))
         elif isinstance(event, SessionFault):
             self._notices.append(event.message)
 
@@ -290,9 +290,9 @@ async def _text(conversation: Conversation, text: str, images: Sequence[ImageBlo
         if isinstance(seen := of(event), rpc_frames.AssistantMessage):
             answer = text_of(seen)
 
-    leave = conversation.read(hear)
+    leave = conversation.subscribe(hear)
     try:
-        outcome = await conversation.say(text, images)
+        outcome = await conversation.prompt(text, images)
     finally:
         leave()
     if outcome.error is not None:
@@ -318,7 +318,7 @@ async def _value(
 def _say_to_programs(error: BaseException) -> None:
     """Its first words name options, not flags."""
     if isinstance(error, ZotError) and error.args and isinstance(error.args[0], str):
-        error.args = (for_programs(error.args[0]), *error.args[1:])
+        error.args = (rephrase_for_python(error.args[0]), *error.args[1:])
 
 
 # The transcript that seeds a conversation, converted from the wire format.

@@ -18,11 +18,11 @@ import msgspec
 from zot.core.event_bus import Reader
 from zot.core.events import AgentEvent
 from zot.errors import AnswerAborted, AnswerMismatch, UsageError
-from zot.features.extensions.ui import SilentSurface
+from zot.features.extensions.ui import NullExtensionUI
 from zot.wire import rpc_frames
 from zot.wire.events import of
 from zot.wire.rpc_frames import Event, ExtClearNotes, ExtDisplay, ExtensionEvent, ExtNotify
-from zot.wire.stream_iteration import OneLoop
+from zot.wire.stream_iteration import SingleIteration
 
 R = TypeVar("R", covariant=True)
 
@@ -30,13 +30,13 @@ Job = Callable[[], Coroutine[Any, Any, Any]]
 Read = Callable[[Reader], Callable[[], None]]
 
 
-class Work:
+class PromptJob:
     """``over`` once its last event was read or nobody reads any more: the next work may queue behind it.
 
     A job in ``rounds`` says several things, one after another: its reader sees one ``done``, behind the last."""
 
     def __init__(
-        self, job: Job, read: Read, abort: Callable[[], bool], after: Work | None, *, rounds: bool = False
+        self, job: Job, read: Read, abort: Callable[[], bool], after: PromptJob | None, *, rounds: bool = False
     ) -> None:
         self._events: deque[Event] = deque()
         self._rounds = rounds
@@ -53,7 +53,7 @@ class Work:
     def running(self) -> bool:
         return not self.task.done()
 
-    async def _run(self, job: Job, after: Work | None) -> Any:
+    async def _run(self, job: Job, after: PromptJob | None) -> Any:
         if after is not None:
             await asyncio.wait([after.task])
         self._begun = True
@@ -72,7 +72,7 @@ class Work:
     def _hear(self, event: AgentEvent) -> None:
         seen = of(event)
         if isinstance(seen, rpc_frames.Error):
-            seen = msgspec.structs.replace(seen, message=for_programs(seen.message))
+            seen = msgspec.structs.replace(seen, message=rephrase_for_python(seen.message))
         if seen is not None and not (self._rounds and isinstance(seen, rpc_frames.Done)):
             self.push(seen)
 
@@ -115,7 +115,7 @@ class EventStream(Generic[R]):
     limit) is an ``error`` event; only the unexpected is raised.
     """
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: PromptJob) -> None:
         self._work = work
 
     @property
@@ -128,7 +128,7 @@ class EventStream(Generic[R]):
         return self._work.result()
 
     def __aiter__(self) -> AsyncIterator[Event]:
-        return OneLoop(self)
+        return SingleIteration(self)
 
     async def __anext__(self) -> Event:
         try:
@@ -172,7 +172,7 @@ class EventStream(Generic[R]):
 _HELD = 256  # notes of an idle runtime; the oldest give way
 
 
-class EventSurface(SilentSurface):
+class SdkExtensionUI(NullExtensionUI):
     """``deliver`` says whether somebody took the event."""
 
     def __init__(self, deliver: Callable[[ExtensionEvent], bool]) -> None:
@@ -240,7 +240,7 @@ _LIST_MODELS = re.compile(r"zot --list-models")
 _LOG_IN = re.compile(r"with /login\b")
 
 
-def for_programs(text: str) -> str:
+def rephrase_for_python(text: str) -> str:
     """
     >>> for_programs("set OPENAI_API_KEY, pass --api-key, or log in with /login")
     'set OPENAI_API_KEY, pass api_key=, or log in with `zot` and /login'

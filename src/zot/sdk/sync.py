@@ -17,14 +17,14 @@ from zot.sdk.stream import EventStream
 from zot.wire import rpc_frames
 from zot.wire.python_values import PromptImage
 from zot.wire.rpc_frames import Event
-from zot.wire.stream_iteration import PlainStream
+from zot.wire.stream_iteration import SyncIteration
 from zot.wire.structured_output import TRIES
 
 T = TypeVar("T")
 R = TypeVar("R", covariant=True)
 
 
-class SyncStream(PlainStream[Event], Generic[R]):
+class SyncStream(SyncIteration[Event], Generic[R]):
     """The events of one prompt, for a plain ``for``; leaving the loop cancels the prompt."""
 
     def __init__(self, stream: EventStream[R], begin: Callable[[], Iterator[Event]]) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from zot.errors import EngineFault, NotThere, UsageError, ZotError, in_words
+from zot.errors import EngineFault, NotThere, UsageError, ZotError, describe_error
 from zot.swarm.engines.engine import WorkerKey
 from zot.swarm.supervisor.runtime_dir import SupervisorRuntimeDir
 from zot.swarm.worker_env import AGENT_VARIABLE, strip_keys
@@ -32,10 +32,10 @@ from zot.swarm.worker_records import (
 )
 from zot.swarm.worker_store import WorkerStore, find_worker, worker_info
 from zot.system import process_setup
-from zot.system.daemon_locks import says_it_is_ready
-from zot.system.safe_open import open_to_replace, read_beginning
+from zot.system.daemon_locks import wait_for_ready_line
+from zot.system.safe_open import open_to_replace, read_prefix
 from zot.wire import rpc_frames
-from zot.wire.line_splitter import Lines
+from zot.wire.line_splitter import LineSplitter
 from zot.wire.swarm_frames import (
     SWARM_DATA,
     SwarmEvent,
@@ -182,7 +182,7 @@ class SupervisorClient:
         )
 
     async def _listen(self) -> None:
-        lines = Lines()
+        lines = LineSplitter()
         try:
             while chunk := await self._reader.read(_CHUNK):
                 for line in lines.feed(chunk):
@@ -266,7 +266,7 @@ async def connect(home: Path, credential: WorkerKey | None = None) -> Supervisor
     except TimeoutError as error:
         raise ZotError(f"the swarm's supervisor did not answer in {_PATIENCE_S:g} s; see {runtime_dir.log}") from error
     except OSError as error:
-        raise ZotError(f"the swarm's supervisor cannot be reached: {in_words(error)}") from error
+        raise ZotError(f"the swarm's supervisor cannot be reached: {describe_error(error)}") from error
 
 
 async def _joined(runtime_dir: SupervisorRuntimeDir) -> SupervisorClient | None:
@@ -296,7 +296,7 @@ async def _start(home: Path, runtime_dir: SupervisorRuntimeDir, lock: int, crede
     with suppress(BrokenPipeError), child.stdin:
         child.stdin.write(msgspec.json.encode(task))
     try:
-        said = await says_it_is_ready(child.stdout.fileno())
+        said = await wait_for_ready_line(child.stdout.fileno())
     finally:
         child.stdout.close()
     if not said:
@@ -354,7 +354,7 @@ def _spawned(runtime_dir: SupervisorRuntimeDir, environment: dict[str, str], loc
 
 def _complaint(runtime_dir: SupervisorRuntimeDir) -> str:
     with suppress(OSError):
-        lines = read_beginning(runtime_dir.log).decode("utf-8", "replace").strip().splitlines()
+        lines = read_prefix(runtime_dir.log).decode("utf-8", "replace").strip().splitlines()
         return lines[-1].removeprefix("zot: ") if lines else "it said nothing"
     return "it said nothing"
 

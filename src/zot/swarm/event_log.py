@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from zot.system.safe_open import open_to_append, reading
+from zot.system.safe_open import open_buffered, open_to_append
 
 PIECES = frozenset({b"text_delta", b"thinking_delta", b"tool_use_args", b"tool_progress"})
 _NOBODYS = frozenset({b"response", b"permit_request", b"permit_settled"})
@@ -55,7 +55,7 @@ class EventLog:
 def recorded(path: Path, most: int = _TAIL) -> Iterator[bytes]:
     """The lines of a log, or only the last ones of a large one."""
     try:
-        file = reading(path)
+        file = open_buffered(path)
     except FileNotFoundError:
         return
     with file:

@@ -8,13 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from zot.agent.feature import Feature
-from zot.agent.tools.registry import SWARM, LazyTool, Spec
+from zot.agent.tools.registry import SWARM, LazyTool, ToolDefinition
 from zot.core.tool import Tool, ToolContext, ToolResult, text_result
 from zot.errors import ToolError, ZotError
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.swarm.model_agents import ModelSwarm
+    from zot.swarm.model_agents import ModelAgents
 
 AGENT_VARIABLE = "ZOT_SWARM_AGENT_ID"
 _IDS = {
@@ -25,7 +25,7 @@ _IDS = {
 _ID = {"type": "string", "description": "Id or name of the agent."}
 
 SPECS = {
-    "swarm_spawn": Spec(
+    "swarm_spawn": ToolDefinition(
         "Start an agent that works on a task of its own in the background, with a context of its own; it sees nothing "
         "of this conversation, so the task has to say everything. Returns its id at once. In a repository it works on "
         "a branch of its own, and nothing of it is in your files until the user merges it. Use it for independent "
@@ -46,7 +46,7 @@ SPECS = {
             "required": ["task"],
         },
     ),
-    "agent_wait": Spec(
+    "agent_wait": ToolDefinition(
         "Wait until agents are done, and get their answers and how much they changed.",
         {
             "type": "object",
@@ -54,7 +54,7 @@ SPECS = {
         },
         read_only=True,
     ),
-    "agent_send": Spec(
+    "agent_send": ToolDefinition(
         "Tell an agent more; it does that when it is done with what it does now.",
         {
             "type": "object",
@@ -62,17 +62,17 @@ SPECS = {
             "required": ["id", "text"],
         },
     ),
-    "agent_stop": Spec(
+    "agent_stop": ToolDefinition(
         "End an agent and everything it started; what it changed stays on its branch.",
         {"type": "object", "properties": {"id": _ID}, "required": ["id"]},
     ),
-    "agent_list": Spec(
+    "agent_list": ToolDefinition(
         "The agents you started: what each does, or how it ended.", {"type": "object", "properties": {}}, read_only=True
     ),
 }
 
 
-def swarm_tools(swarm: Callable[[], ModelSwarm]) -> list[Tool]:
+def swarm_tools(swarm: Callable[[], ModelAgents]) -> list[Tool]:
     def make(name: str) -> Callable[[], Tool]:
         return lambda: SwarmTool(name, getattr(swarm(), name))
 
@@ -101,7 +101,7 @@ class SwarmFeature(Feature):
 
     def __init__(self, conversation: Conversation) -> None:
         super().__init__(conversation)
-        self.agents: ModelSwarm | None = None
+        self.agents: ModelAgents | None = None
         self._offered = False
 
     def tools(self, taken: Collection[str]) -> list[Tool]:
@@ -119,18 +119,20 @@ class SwarmFeature(Feature):
         if self._is_enabled() != self._offered:
             self.conversation.refresh_tools(own=True)
 
-    def _agents(self) -> ModelSwarm:
+    def _agents(self) -> ModelAgents:
         """In a terminal, results are submitted as if typed; elsewhere the front end asks for them."""
         if self.agents is None:
-            from zot.swarm.model_agents import ModelSwarm
+            from zot.swarm.model_agents import ModelAgents
 
             surface = self.services.front_end.surface
             typed = surface is not None and surface.interactive
-            self.agents = ModelSwarm(self.conversation, partial(surface.submit, "swarm") if surface and typed else None)
+            self.agents = ModelAgents(
+                self.conversation, partial(surface.submit, "swarm") if surface and typed else None
+            )
         return self.agents
 
     async def wait_for_results(self) -> str:
-        return await self.agents.news() if self.agents is not None else ""
+        return await self.agents.finished_message() if self.agents is not None else ""
 
     def spent(self) -> float:
         return self.agents.spent if self.agents is not None else 0.0

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from zot.errors import ZotError, in_words
-from zot.system.safe_open import open_to_append, read_whole, reading
+from zot.errors import ZotError, describe_error
+from zot.system.safe_open import open_buffered, open_to_append, read_whole
 from zot.wire.rpc_frames import Image
 
 _LARGEST = 1 << 30
@@ -51,7 +51,7 @@ class Inbox:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise ZotError(f"what a worker was told cannot be read: {in_words(error)}") from error
+            raise ZotError(f"what a worker was told cannot be read: {describe_error(error)}") from error
         for line in data.split(b"\n"):
             try:
                 entry = _decode(line) if line else None
@@ -85,7 +85,7 @@ class Inbox:
         """Whether the worker has begun something that it has not finished."""
         return self.taken > self.finished
 
-    def said(self, text: str) -> int:
+    def times_delivered(self, text: str) -> int:
         """How often this was said and taken."""
         return sum(message.text == text for message in self._messages if message.number <= self.taken)
 
@@ -122,7 +122,7 @@ def said_in(session: Path, text: str) -> int:
     from zot.core.session.session_file import read_lines
 
     try:
-        with reading(session) as file:
+        with open_buffered(session) as file:
             messages = replay(read_lines(file)).messages
     except (OSError, ZotError):
         return 0

@@ -26,7 +26,7 @@ PATIENCE_S = 600
 HEADING = "[auto-swarm update]"
 
 
-class ModelSwarm:
+class ModelAgents:
     """``tell`` is given the message of a batch that is done; without one it waits in ``news``."""
 
     def __init__(self, conversation: Conversation, tell: Callable[[str], None] | None = None) -> None:
@@ -44,7 +44,7 @@ class ModelSwarm:
         """In USD, by all agents of this conversation so far."""
         return sum(info.usage.cost_usd for info in self._agents.values())
 
-    async def news(self) -> str:
+    async def finished_message(self) -> str:
         """The message of a batch, waited for while one is under way; empty when there is none."""
         while self._batch and not self._news:
             self._done.clear()
@@ -90,10 +90,10 @@ class ModelSwarm:
         limit, _ = limits(self._conversation)
         if limit <= 0:
             return ""
-        left = limit - self._conversation.cost.cost_usd
+        left = limit - self._conversation.total_usage.cost_usd
         if left <= 0:
             raise ToolError(f"swarm_spawn: the cost limit of ${limit:g} is reached")
-        name = f"chat-{self._conversation.present.session_id}"
+        name = f"chat-{self._conversation.snapshot.session_id}"
         await self._service.budget(SwarmBudget(swarm=name, max_cost=left))
         return name
 
@@ -135,7 +135,7 @@ class ModelSwarm:
         return f"{self._agents[id].name} is stopped\n"
 
     async def agent_list(self, args: dict[str, Any]) -> str:
-        rows = await self._service.list(all=True, session=self._conversation.present.session_id)
+        rows = await self._service.list(all=True, session=self._conversation.snapshot.session_id)
         own = [row for row in rows if row.id in self._agents]
         self._agents |= {row.id: row for row in own}
         lines = [

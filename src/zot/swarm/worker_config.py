@@ -15,7 +15,7 @@ import msgspec
 from zot.agent.config import RunConfig
 from zot.agent.settings import Settings
 from zot.agent.tools.registry import SWARM, SWARM_NAMES
-from zot.core.permission_modes import MODES, Mode, parse_mode, wider
+from zot.core.permission_modes import MODES, Mode, is_wider, parse_mode
 from zot.errors import UsageError
 from zot.swarm.engines.engine import WorkerKey
 from zot.swarm.worker_records import READ_ONLY, RETRIES, TIMEOUT_S, WorkerLimits, WorkerRecord, WorkerSpec
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def conversation_config(conversation: Conversation) -> RunConfig:
     """The configuration a conversation has now: flags, and what was switched since it began."""
-    present = conversation.present
+    present = conversation.snapshot
     query = conversation.launch.query(present.provider, present.model)
     config = msgspec.structs.replace(
         conversation.services.config,
@@ -210,10 +210,10 @@ def _permission_mode(starter: RunConfig, request: SwarmStart) -> str:
     """Empty where the starter asks about nothing: the worker's settings may still narrow it."""
     own = _parse_mode(starter.permission_mode or "everything")
     asked = _parse_mode(request.permission_mode) if request.permission_mode else None
-    if asked is not None and wider(asked, own):
+    if asked is not None and is_wider(asked, own):
         raise UsageError(f"cannot start a worker in mode {asked}: this run allows at most {own} (--permission-mode)")
     if asked is None and request.ask:
-        asked = own if wider("ask", own) else "ask"
+        asked = own if is_wider("ask", own) else "ask"
     return asked or ("" if own == "everything" else own)
 
 

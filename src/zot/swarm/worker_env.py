@@ -16,7 +16,7 @@ from zot.provider.providers import Provider, credential_variables
 from zot.swarm.engines.engine import WorkerKey
 from zot.system.jail.policy import ENVIRONMENT
 from zot.system.process_table import MARK_VARIABLE
-from zot.system.secret_variables import looks_like_secret, matches
+from zot.system.secret_variables import looks_like_secret, matches_any
 
 AGENT_VARIABLE = "ZOT_SWARM_AGENT_ID"
 CONFIG_FLAG = "--config-fd"  # of `zot rpc`, for workers only
@@ -89,7 +89,7 @@ def portable_environment(
     return {
         name: value
         for name, value in strip_keys(environment).items()
-        if (name in _COMMON or name.startswith("LC_") or matches(name, passthrough))
+        if (name in _COMMON or name.startswith("LC_") or matches_any(name, passthrough))
         and name not in _STAYING
         and not name.startswith(_STAYING_KINDS)
         and not _is_secret(name, value, credential)

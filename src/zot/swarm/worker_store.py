@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from zot.errors import NotThere, UsageError, ZotError, closest, in_words
+from zot.errors import NotThere, UsageError, ZotError, closest, describe_error
 from zot.swarm.worker_records import LIVE, WorkerRecord, decode_record
 from zot.system.files import make_private_dir, write_atomic
 from zot.system.safe_open import read_whole
@@ -50,7 +50,7 @@ class WorkerDir:
         try:
             return decode_record(read_whole(self.meta))
         except OSError as error:
-            raise ZotError(f"the record of worker {self.id} cannot be read: {in_words(error)}") from error
+            raise ZotError(f"the record of worker {self.id} cannot be read: {describe_error(error)}") from error
         except (msgspec.MsgspecError, UnicodeError) as error:
             raise ZotError(f"{self.meta} is damaged: {error}; its other files are as they were") from error
 
@@ -98,7 +98,7 @@ class WorkerStore:
         except FileNotFoundError:
             return ()
         except OSError as error:
-            return (f"{place} could not be removed: {in_words(error)}",)
+            return (f"{place} could not be removed: {describe_error(error)}",)
         for left in self.agents.glob(f"{_GONE}*"):
             remove_tree(left)
         return tuple(f"{left} could not be removed" for left in self.agents.glob(f"{_GONE}{id}-*"))

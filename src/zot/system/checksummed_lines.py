@@ -24,7 +24,7 @@ class SealedLine(NamedTuple):
     whole: bool = True
 
 
-def sealed(body: bytes, before: str) -> tuple[bytes, str]:
+def add_checksum(body: bytes, before: str) -> tuple[bytes, str]:
     """A JSON object with its sum, and the sum, which the next line is sealed with.
 
     >>> line, end = sealed(b'{"a":1}', "")
@@ -49,7 +49,7 @@ def seal_all(bodies: Iterable[bytes], before: str) -> tuple[bytes, str]:
     return b"".join(pieces), own.decode()
 
 
-def read_sealed(file: BinaryIO) -> Iterator[SealedLine]:
+def read_checked_lines(file: BinaryIO) -> Iterator[SealedLine]:
     """Every line, checked; after one that is too long there are no more."""
     before, number = "", 0
     while data := file.readline(LONGEST + 1):

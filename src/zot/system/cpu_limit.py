@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 
-class TooSlow(BaseException):
+class CpuLimitExceeded(BaseException):
     """Not an Exception, so that no library on the way takes it for one of its own."""
 
 
@@ -20,12 +20,12 @@ def cpu_limit(seconds: float) -> Generator[None]:
 
     def stop(number: int, frame: FrameType | None) -> None:
         if armed:
-            raise TooSlow
+            raise CpuLimitExceeded
 
     try:
         before = signal.signal(signal.SIGVTALRM, stop)
     except ValueError:  # not the main thread
-        raise TooSlow from None
+        raise CpuLimitExceeded from None
     try:
         try:
             signal.setitimer(signal.ITIMER_VIRTUAL, seconds)

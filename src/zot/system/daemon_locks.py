@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from zot.system.files import try_lock
-from zot.system.safe_open import open_to_append, open_to_change
+from zot.system.safe_open import open_for_update, open_to_append
 
 
-def is_held(path: Path) -> bool:
+def is_locked(path: Path) -> bool:
     try:
-        fd = open_to_change(path)
+        fd = open_for_update(path)
     except OSError:
         return False
     try:
@@ -28,7 +28,7 @@ def is_held(path: Path) -> bool:
     return False
 
 
-def held_from_birth(path: Path) -> int:
+def acquire_lifetime_lock(path: Path) -> int:
     """The lock as a descriptor for a child to inherit; -1 when somebody has it."""
     fd = open_to_append(path, os.O_RDWR)
     if try_lock(fd):
@@ -38,7 +38,7 @@ def held_from_birth(path: Path) -> int:
 
 
 @contextmanager
-def for_a_moment(path: Path) -> Generator[bool]:
+def try_startup_lock(path: Path) -> Generator[bool]:
     """Whether the lock is ours in the block; it does not wait."""
     fd = open_to_append(path, os.O_RDWR)
     try:
@@ -47,7 +47,7 @@ def for_a_moment(path: Path) -> Generator[bool]:
         os.close(fd)
 
 
-async def says_it_is_ready(fd: int) -> bool:
+async def wait_for_ready_line(fd: int) -> bool:
     """Whether anything comes out of this pipe; False when its process ended instead."""
     loop = asyncio.get_running_loop()
     said: asyncio.Future[bool] = loop.create_future()

@@ -24,7 +24,7 @@ _IN_PLACE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV)
 def zot_home() -> Path:
     """zot's home: an accessible directory, or a path that does not exist yet (writers create it, 0700). Anything else
     is a ConfigError, since settings, keys and guards would be ignored."""
-    home = home_place()
+    home = zot_home_path()
     try:
         os.stat(f"{home}/.")
     except FileNotFoundError:
@@ -39,7 +39,7 @@ def zot_home() -> Path:
     return home
 
 
-def home_place() -> Path:
+def zot_home_path() -> Path:
     """``ZOT_HOME``, ``$XDG_STATE_HOME/zot`` or the platform's path, absolute. ConfigError if there is none: settings
     must never come from the working directory."""
     if explicit := os.environ.get("ZOT_HOME"):
@@ -105,19 +105,19 @@ def make_private_dir(path: Path) -> None:
 
 def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Replace ``path`` as a whole, or leave it untouched and raise OSError."""
-    from zot.system.temp_files import Unfinished, sweep  # only who writes needs it
+    from zot.system.temp_files import PendingFile, remove_stale_files  # only who writes needs it
 
     make_private_dir(path.parent)
-    new = Unfinished(path, mode)
+    new = PendingFile(path, mode)
     try:
         os.fchmod(new.fd, mode)
         _write(new.fd, data)
         os.fsync(new.fd)
-        new.appear(replace=True)
+        new.commit(replace=True)
     finally:
         new.close()
     sync_dir(path.parent)
-    sweep(path.parent)
+    remove_stale_files(path.parent)
 
 
 def _write(fd: int, data: bytes) -> None:
@@ -155,7 +155,7 @@ def try_lock(fd: int) -> bool:
     return True
 
 
-def move_aside(path: Path) -> Path:
+def quarantine_file(path: Path) -> Path:
     """Rename a bad user file to ``<name>.bad`` (``.bad-2``, …), never overwriting; returns the new path."""
     target = path.with_name(f"{path.name}.bad")
     number = 2
@@ -252,9 +252,9 @@ def _existing(target: str, *, follow: bool) -> os.stat_result | None:
 
 
 def _replace(target: str, data: bytes, before: os.stat_result | None) -> None:
-    from zot.system.temp_files import Unfinished, sweep
+    from zot.system.temp_files import PendingFile, remove_stale_files
 
-    new = Unfinished(target, 0o666 if before is None else 0o600)
+    new = PendingFile(target, 0o666 if before is None else 0o600)
     try:
         _write(new.fd, data)
         if before is not None:
@@ -268,10 +268,10 @@ def _replace(target: str, data: bytes, before: os.stat_result | None) -> None:
                     for attribute in os.listxattr(target):
                         os.setxattr(new.fd, attribute, os.getxattr(target, attribute))
         os.fsync(new.fd)
-        new.appear(replace=True)
+        new.commit(replace=True)
     finally:
         new.close()
-    sweep(os.path.dirname(target))
+    remove_stale_files(os.path.dirname(target))
 
 
 # Exchanges two directories in one step where the system can; elsewhere with three renames.
@@ -279,7 +279,7 @@ def _replace(target: str, data: bytes, before: os.stat_result | None) -> None:
 _AT_FDCWD, _RENAME_EXCHANGE, _RENAME_SWAP = -100, 2, 2
 
 
-def swap(one: Path, other: Path) -> None:
+def exchange_dirs(one: Path, other: Path) -> None:
     """Both exist, on one file system. OSError: everything is as it was."""
     if _swapped_at_once(os.fsencode(one), os.fsencode(other)):
         return

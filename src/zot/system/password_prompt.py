@@ -13,7 +13,7 @@ _LONGEST = 64 * 1024
 
 
 @contextmanager
-def unseen(fd: int) -> Generator[None]:
+def no_echo(fd: int) -> Generator[None]:
     """What is typed is not echoed in the block. What was typed before is thrown away: nobody saw the question."""
     before = termios.tcgetattr(fd)
     quiet = list(before)

@@ -29,7 +29,7 @@ def open_missing_streams(flags: int = os.O_RDWR) -> None:
             os.open(os.devnull, flags)
 
 
-def claim() -> None:
+def harden_process() -> None:
     """Mark this process as the ``zot`` command. Core dumps are off because memory holds keys; PR_SET_DUMPABLE would
     prevent wiping the environment."""
     global ours
@@ -42,7 +42,7 @@ def claim() -> None:
         pass
 
 
-def adopt_orphans() -> bool:
+def become_subreaper() -> bool:
     """Whether descendants that lose their parent become our children from now on."""
     if not ours or sys.platform != "linux":
         return False
@@ -68,7 +68,7 @@ def children() -> list[int]:
         return []
 
 
-def hide_environment(seen: Collection[str]) -> None:
+def wipe_environment(seen: Collection[str]) -> None:
     """Wipe every variable we were started with, but those in ``seen``."""
     if not ours or sys.platform != "linux":
         return
@@ -114,11 +114,11 @@ def _read(path: str) -> bytes:
         return file.read()
 
 
-def rest() -> None:
+def pause_gc() -> None:
     gc.disable()
 
 
-def wake() -> None:
+def resume_gc() -> None:
     """Everything is loaded; what is here now stays, so no later search for garbage has to look at it."""
     gc.freeze()
     gc.enable()

@@ -40,14 +40,14 @@ class CommandLease(Protocol):
     def release(self) -> None: ...
 
 
-class Jailer(Protocol):
+class SandboxLauncher(Protocol):
     """Starts commands where they can do no harm; see ``zot.system.jail``."""
 
     def start(
         self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int, stdout: int, stderr: int
     ) -> tuple[subprocess.Popen[bytes], CommandLease]: ...
 
-    def left_behind(self) -> str:
+    def cleanup_command(self) -> str:
         """A shell command for whoever cleans up after a zot that was killed; empty when there is nothing to do."""
         ...
 
@@ -77,12 +77,12 @@ class ProcessTree:
         return self._cell is not None
 
     @property
-    def never_began(self) -> bool:
+    def jail_failed(self) -> bool:
         """Once it is over: whether its jail could not be built, so that what it wrote is the builder's complaint."""
         return self._cell is not None and not self._cell.began()
 
     @property
-    def remarks(self) -> list[str]:
+    def jail_messages(self) -> list[str]:
         """Once it was stopped or left: what its jail has to say about what it did."""
         return self._cell.remarks if self._cell is not None else []
 
@@ -90,7 +90,7 @@ class ProcessTree:
         """It is over, and nobody will stop or leave it any more."""
         _children().forget(self)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Nothing of it is left, or nobody will look again."""
         if self._cell is not None:
             self._cell.release()
@@ -105,7 +105,7 @@ class ProcessTree:
         return members([self._mark], sessions, lambda table: _children().adopted(table, self))
 
     @property
-    def over(self) -> bool:
+    def has_ended(self) -> bool:
         return self.exit_code is not None and not self.members()
 
     @property
@@ -140,7 +140,7 @@ class ProcessTree:
         with suppress(subprocess.TimeoutExpired):
             self._child.wait(timeout=0.5)
 
-    def leave(self, *, suspicious: bool = False) -> list[Process]:
+    def detach(self, *, suspicious: bool = False) -> list[Process]:
         """Leave remaining processes in the background until zot ends, and return them; none in a jail. Scanning is
         slow, so an empty group counts as ended unless ``suspicious`` or zot has an unknown child."""
         left: list[Process] = []
@@ -174,7 +174,7 @@ def spawn(
     stdin: int = subprocess.DEVNULL,
     stdout: int = subprocess.DEVNULL,
     stderr: int = subprocess.DEVNULL,
-    jail: Jailer | None = None,
+    jail: SandboxLauncher | None = None,
     pass_fds: tuple[int, ...] = (),
 ) -> ProcessTree:
     """Start ``argv`` (absolute program) in its own session, in ``jail`` if given; OSError if program or directory is
@@ -182,17 +182,17 @@ def spawn(
     return _children().spawn(argv, cwd, env, stdin, stdout, stderr, jail, pass_fds)
 
 
-def expect_children() -> None:
+def prestart_reaper() -> None:
     """Several that stay are about to be started: watch before they compete with the watching shell for a core."""
     _children().tell_watch()
 
 
-def reap_strays() -> None:
+def reap_orphans() -> None:
     """Let go of what was adopted and is over; whoever lives long does this now and then."""
     _children().has_strays()
 
 
-def background() -> list[ProcessTree]:
+def live_processes() -> list[ProcessTree]:
     """The trees still alive: running, or left by a call that has returned."""
     return _children().living()
 
@@ -214,7 +214,7 @@ class _Children:
         self._trees: dict[int, ProcessTree] = {}
         self._watch = _ChildWatch(f"{MARK_VARIABLE}={self._mark}")
         self._count = 0
-        self._adopts = process_setup.adopt_orphans()
+        self._adopts = process_setup.become_subreaper()
         self._strayed: set[int] = set()
         self._orphans: set[int] = set()  # our children at the last look, of which nobody here knows
         self._looking: asyncio.AbstractEventLoop | None = None  # which will look around in a second
@@ -229,14 +229,14 @@ class _Children:
         stdin: int,
         stdout: int,
         stderr: int,
-        jail: Jailer | None,
+        jail: SandboxLauncher | None,
         pass_fds: tuple[int, ...] = (),
     ) -> ProcessTree:
         if jail is not None:
-            self._watch.cleans(jail.left_behind())
+            self._watch.cleans(jail.cleanup_command())
         if not self._watch.runs:  # before the first child: zot may be killed at any moment after it
             self.tell_watch()
-        process_setup.hide_environment(env)
+        process_setup.wipe_environment(env)
         self._count += 1
         mark = f"{self._mark}/{self._count}"
         # now, as the process table tells when something started
@@ -261,11 +261,11 @@ class _Children:
 
     def forget(self, tree: ProcessTree) -> None:
         self._trees.pop(tree.pid, None)
-        tree.let_go()
+        tree.release()
         self._tell_watch_soon()
 
     def living(self) -> list[ProcessTree]:
-        self._trees = {pid: tree for pid, tree in self._trees.copy().items() if not tree.over}
+        self._trees = {pid: tree for pid, tree in self._trees.copy().items() if not tree.has_ended}
         return list(self._trees.values())
 
     def kill_all(self) -> None:
@@ -277,7 +277,7 @@ class _Children:
         if left:
             _kill_until_gone(self._members)
         for tree in self._trees.values():
-            tree.let_go()
+            tree.release()
         self._trees.clear()
         self._watch.stop()
 
@@ -361,7 +361,7 @@ class _Children:
             # What was left in the background and is over: its number may pass to a stranger, who must not end with
             # us. One in a jail is let go by whoever started it
             for tree in self._trees.copy().values():
-                if not tree.is_jailed and tree.group_is_empty and tree.over:
+                if not tree.is_jailed and tree.group_is_empty and tree.has_ended:
                     self.forget(tree)
             table = snapshot()
             found = {*self._trees, *self.adopted(table)} & table.keys()

@@ -22,7 +22,7 @@ class TooLarge(OSError):
         super().__init__(errno.EFBIG, f"is larger than {size}", os.fspath(path))
 
 
-class LeadsOut(OSError):
+class SymlinkEscape(OSError):
     """A link on the way to the file leads out of the directory it must stay in."""
 
     def __init__(self, path: AnyPath, real: str, within: str) -> None:
@@ -41,20 +41,20 @@ def open_regular(path: AnyPath, within: AnyPath | None = None) -> int:
             root = os.path.realpath(within)
             real = _path_of(fd, path)
             if not Path(real).is_relative_to(root):
-                raise LeadsOut(path, real, root)
+                raise SymlinkEscape(path, real, root)
     except BaseException:
         os.close(fd)
         raise
     return fd
 
 
-def reading(path: AnyPath, within: AnyPath | None = None) -> BufferedReader:
+def open_buffered(path: AnyPath, within: AnyPath | None = None) -> BufferedReader:
     return os.fdopen(open_regular(path, within), "rb")
 
 
 def read_whole(path: AnyPath, limit: int = LARGEST_SETTINGS, within: AnyPath | None = None) -> bytes:
     """All of a file; TooLarge when there is more than ``limit``, however much it claims to hold."""
-    with reading(path, within) as file:
+    with open_buffered(path, within) as file:
         data = read_at_most(file, limit + 1)
     if len(data) > limit:
         raise TooLarge(path, limit)
@@ -68,8 +68,8 @@ def read_at_most(file: BufferedReader, limit: int) -> bytes:
     return data + file.read(limit - expected) if len(data) == expected < limit else data  # it grew, or did not say
 
 
-def read_beginning(path: AnyPath, limit: int = LARGEST_SETTINGS) -> bytes:
-    with reading(path) as file:
+def read_prefix(path: AnyPath, limit: int = LARGEST_SETTINGS) -> bytes:
+    with open_buffered(path) as file:
         return file.read(limit)
 
 
@@ -108,7 +108,7 @@ def open_to_append(path: AnyPath, flags: int = os.O_WRONLY) -> int:
     return fd
 
 
-def open_to_change(path: AnyPath, *, follow: bool = False) -> int:
+def open_for_update(path: AnyPath, *, follow: bool = False) -> int:
     """A descriptor for reading and adding to a file that is there; ``follow`` is for a path somebody typed."""
     flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
     return _regular(_opened(path, flags), path)

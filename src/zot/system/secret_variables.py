@@ -60,6 +60,6 @@ def looks_like_secret(variable: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in _PATTERNS)
 
 
-def matches(variable: str, patterns: Iterable[str]) -> bool:
+def matches_any(variable: str, patterns: Iterable[str]) -> bool:
     """Whether a person's list names it, as it is or by a pattern (``AWS_*``)."""
     return any(variable == pattern or fnmatchcase(variable, pattern) for pattern in patterns)

@@ -14,16 +14,16 @@ from zot.errors import RuntimeClosed
 T = TypeVar("T")
 
 
-class Opened(Protocol):
+class AsyncCloseable(Protocol):
     async def __aenter__(self) -> object: ...
 
     async def close(self) -> None: ...
 
 
-class BlockingFace:
+class SyncFacade:
     """What a synchronous face of ``inner`` inherits; errors about its end call it ``name``."""
 
-    def __init__(self, inner: Opened, name: str) -> None:
+    def __init__(self, inner: AsyncCloseable, name: str) -> None:
         self._inner = inner
         self._name = name
         self._loop: LoopThread | None = None

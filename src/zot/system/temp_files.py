@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
-from zot.system.safe_open import create, create_unnamed, open_directory, open_to_change
+from zot.system.safe_open import create, create_unnamed, open_directory, open_for_update
 
 SUFFIX = ".zot-tmp"
 KEPT_S = 7 * 24 * 3600  # what the temporary directory holds for later
@@ -24,7 +24,7 @@ _LONGEST_NAME = 200  # leaves room for what a temporary name adds, within the us
 _swept: set[str] = set()
 
 
-class Unfinished:
+class PendingFile:
     """New content for ``target``, written through ``fd``; nobody sees it before ``appear``. Close it in any case."""
 
     def __init__(self, target: str | os.PathLike[str], mode: int = 0o600) -> None:
@@ -36,7 +36,7 @@ class Unfinished:
             self.fd = create(self._name, mode, os.O_RDWR)
             _lock(self.fd)
 
-    def appear(self, *, replace: bool) -> None:
+    def commit(self, *, replace: bool) -> None:
         """The content has its name, at once. FileExistsError when it is taken and may not be replaced."""
         if not self._name:
             try:
@@ -105,7 +105,7 @@ def _lock(fd: int) -> None:
 # What others left.
 
 
-def sweep(directory: str | os.PathLike[str]) -> None:
+def remove_stale_files(directory: str | os.PathLike[str]) -> None:
     """Remove what a killed zot left among these files; once for each directory, and never a reason to fail."""
     where = os.fspath(directory)
     if where in _swept:
@@ -124,7 +124,7 @@ def remove_if_dead(path: str) -> None:
         if info.st_uid != os.geteuid() or time.time() - info.st_mtime < _YOUNG_S:
             return
         is_directory = stat.S_ISDIR(info.st_mode)
-        fd = open_directory(path) if is_directory else open_to_change(path)
+        fd = open_directory(path) if is_directory else open_for_update(path)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if is_directory:
@@ -154,7 +154,7 @@ def remove_tree(path: str | os.PathLike[str]) -> None:
 # The one directory for what is kept, and for work that needs a directory.
 
 
-def kept_directory() -> Path:
+def user_temp_dir() -> Path:
     """``zot-UID`` in the temporary directory, private; what is too old in it goes. OSError when it is not ours."""
     path = _kept_path()
     with suppress(FileExistsError):
@@ -162,7 +162,7 @@ def kept_directory() -> Path:
     info = os.lstat(path)
     if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & 0o077:
         raise PermissionError(1, "is not a private directory of yours", path)
-    clean_kept()
+    prune_user_temp_dir()
     return Path(path)
 
 
@@ -170,7 +170,7 @@ def _kept_path() -> str:
     return os.path.join(os.environ.get("TMPDIR") or "/tmp", f"zot-{os.geteuid()}")
 
 
-def clean_kept() -> None:
+def prune_user_temp_dir() -> None:
     """What is older than a week goes, and the oldest of what is too much; never a reason to fail."""
     files: list[tuple[float, int, str]] = []
     with suppress(OSError), os.scandir(_kept_path()) as entries:
@@ -198,7 +198,7 @@ def remove_older(directory: Path, seconds: float) -> None:
 
 
 @contextmanager
-def held_directory(path: Path) -> Generator[Path]:
+def locked_temp_dir(path: Path) -> Generator[Path]:
     """A new private directory for the time of the block, locked for ``remove_if_dead``; it may move elsewhere."""
     path.mkdir(mode=0o700, parents=True)
     fd = -1
@@ -216,8 +216,8 @@ def held_directory(path: Path) -> Generator[Path]:
 def scratch_directory(what: str) -> Generator[Path]:
     """A directory to work in, gone at the end; a later zot removes that of one that was killed."""
     try:
-        parent = kept_directory()
+        parent = user_temp_dir()
     except OSError:
         parent = Path(os.environ.get("TMPDIR") or "/tmp")
-    with held_directory(Path(temporary_name(os.fspath(parent / what)))) as path:
+    with locked_temp_dir(Path(temporary_name(os.fspath(parent / what)))) as path:
         yield path

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.system.files import user_home
-from zot.system.safe_open import read_at_most, reading
+from zot.system.safe_open import open_buffered, read_at_most
 
 if TYPE_CHECKING:
     from io import BufferedReader
 
-    from zot.system.jail.jailed_files import Beneath
+    from zot.system.jail.jailed_files import JailedFiles
 
 
 class TextFile(msgspec.Struct, frozen=True):
@@ -28,7 +28,7 @@ class TextFile(msgspec.Struct, frozen=True):
     damaged: bool
 
 
-def read_text(path: Path, limit: int, within: Path | None = None, beneath: Beneath | None = None) -> TextFile:
+def read_text(path: Path, limit: int, within: Path | None = None, beneath: JailedFiles | None = None) -> TextFile:
     """The first ``limit`` bytes of a regular file, else OSError, also if a link leads out of ``within``. ``beneath``
     opens it in a jail."""
     with open_text(path, within, beneath) as file:
@@ -43,12 +43,12 @@ def read_text(path: Path, limit: int, within: Path | None = None, beneath: Benea
     return TextFile(text.removeprefix("\ufeff").replace("\r\n", "\n"), size, cut, damaged)
 
 
-def open_text(path: Path, within: Path | None, beneath: Beneath | None) -> BufferedReader:
-    return reading(path, within) if beneath is None or not beneath.covers(path) else beneath.reading(path)
+def open_text(path: Path, within: Path | None, beneath: JailedFiles | None) -> BufferedReader:
+    return open_buffered(path, within) if beneath is None or not beneath.covers(path) else beneath.reading(path)
 
 
 def reason_of(error: OSError) -> str:
-    return getattr(error, "told", "") or error.strerror or str(error)
+    return getattr(error, "message", "") or error.strerror or str(error)
 
 
 def project_of(directory: Path) -> Path:

@@ -20,18 +20,18 @@ _MANY_SPACES = " " * 64
 _SPACES = re.compile(" {64,}")
 
 
-def spelled(text: str) -> str:
+def escape_invisible(text: str) -> str:
     return BREAK.join(_spelled_line(line) for line in text.split("\n"))
 
 
-def spelled_lines(text: str) -> list[str]:
+def escape_lines(text: str) -> list[str]:
     """The text line by line; tabs reach their stops. Only ``\\n`` ends a line."""
     return [_spelled_line(line, pad_tabs=True) for line in text.split("\n")]
 
 
 def spelled_start(text: str, limit: int) -> str:
     """The text on one line of at most ``limit`` characters, and how much more of it there is."""
-    whole = spelled(text) if len(text) <= limit else ""
+    whole = escape_invisible(text) if len(text) <= limit else ""
     if len(text) <= limit and len(whole) <= limit:
         return whole
     shown: list[str] = []
@@ -46,9 +46,9 @@ def spelled_start(text: str, limit: int) -> str:
     return f"{''.join(shown)}… ({len(text) - taken} more characters)"
 
 
-def has_hidden(text: str) -> bool:
+def has_invisible(text: str) -> bool:
     """Whether there is something in it that a screen would not have shown, beside line breaks and tabs."""
-    return MARK.search(spelled(text.replace("\r\n", "\n"))) is not None
+    return MARK.search(escape_invisible(text.replace("\r\n", "\n"))) is not None
 
 
 def _spelled_line(line: str, *, pad_tabs: bool = False) -> str:

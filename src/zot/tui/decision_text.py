@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from zot.system.visible_text import BREAK, TAB, spelled_lines
+from zot.system.visible_text import BREAK, TAB, escape_lines
 from zot.tui.theme import Theme
 from zot.tui.width import cells, is_narrow
 
@@ -17,7 +17,7 @@ _SIGN = re.compile(rf"(⟨[^⟩]*⟩|{BREAK}|{TAB} *)")
 
 def decision_rows(text: str, role: str, theme: Theme, width: int, indent: str = "  ") -> list[str]:
     """All of the text in rows of ``width`` cells, with visible line breaks; continued rows begin with ``indent``."""
-    lines = spelled_lines(text)
+    lines = escape_lines(text)
     ended = [line + BREAK for line in lines[:-1]] + lines[-1:]
     return [row for line in ended for row in painted(folded(line, width, len(indent)), role, theme, indent)]
 

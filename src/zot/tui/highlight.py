@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from zot.system.cpu_limit import TooSlow, cpu_limit
+from zot.system.cpu_limit import CpuLimitExceeded, cpu_limit
 from zot.tui.colour import parse
 from zot.tui.theme import STYLE_WORDS, SYNTAX, Theme
 from zot.tui.width import RESET
@@ -97,7 +97,7 @@ class Highlighter:
                     for line in rest:
                         rows.append([])
                         _put(rows[-1], opening, line)
-        except TooSlow:
+        except CpuLimitExceeded:
             self._largest[language] = len(code) // 2
             return None
         wanted = code.count("\n") + 1

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import msgspec
 
-from zot.errors import nearest
+from zot.errors import closest_match
 from zot.system.safe_open import TooLarge, read_whole
 from zot.tui import colour
 from zot.tui.colour import Background, Colour, Depth
@@ -172,7 +172,7 @@ class _Application:
         if key.startswith(("$", "_")) or not self._listing():
             return
         spellings = {_bare(name): name for name in known}
-        close = nearest(_bare(key), spellings)
+        close = closest_match(_bare(key), spellings)
         meant = f"did you mean {spellings[close]}?" if close else "`zot docs themes` lists them"
         self._problems.append(f"{self._file.path}: {place[:60]} is not a theme key; {meant}")
 

@@ -12,7 +12,7 @@ import sys
 _LONG = 64 * 1024
 
 
-class Lines:
+class LineSplitter:
     """``limit`` is the longest line, without its line feed; any length unless said otherwise."""
 
     def __init__(self, limit: int = sys.maxsize) -> None:

@@ -42,7 +42,7 @@ def image_block(given: PromptImage) -> ImageBlock:
     return ImageBlock(kind, data)
 
 
-def answer_of(decision: Decision) -> Answer:
+def to_approval_answer(decision: Decision) -> Answer:
     """What ``approve`` returned, as the answer to the question."""
     if isinstance(decision, Answer):
         return decision
@@ -53,7 +53,7 @@ def answer_of(decision: Decision) -> Answer:
     return Answer(decision)
 
 
-def outside_word(decision: object) -> OutsideWord:
+def to_outside_answer(decision: object) -> OutsideWord:
     """What was answered to a question about what is outside a jail."""
     if isinstance(decision, bool):
         return "once" if decision else "deny"

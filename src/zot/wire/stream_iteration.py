@@ -21,7 +21,7 @@ class Stream(Protocol[T_co]):
     def left(self) -> None: ...
 
 
-class OneLoop(Generic[T]):
+class SingleIteration(Generic[T]):
     """What one ``async for`` holds of a stream."""
 
     def __init__(self, stream: Stream[T]) -> None:
@@ -37,7 +37,7 @@ class OneLoop(Generic[T]):
         self._stream.left()
 
 
-class PlainStream(Generic[T]):
+class SyncIteration(Generic[T]):
     """The same for a plain ``for``: every loop is a generator of its own. ``begin`` makes the items of one loop."""
 
     def __init__(self, begin: Callable[[], Iterator[T]]) -> None:

@@ -12,10 +12,10 @@ from zot.errors import ZotError
 from zot.features.mcp.config import without_comments
 from zot.features.mcp.oauth import challenge_words
 from zot.features.mcp.protocol import fields, read_message
-from zot.features.mcp.tool_results import converted
+from zot.features.mcp.tool_results import to_content_blocks
 from zot.features.mcp.tools import fault, usable
 from zot.local_model.coaching.advice import advise
-from zot.local_model.coaching.prompts import for_file, likely_lines
+from zot.local_model.coaching.prompts import for_file, relevant_lines
 from zot.local_model.coaching.task import read_task
 from zot.provider.auth.oauth.loopback_server import read_pasted, read_query
 from zot.provider.auth.oauth.token_endpoint import account_name, claims_of
@@ -29,7 +29,7 @@ from zot.provider.dialects.grammar.decoder import read_blocks
 from zot.provider.dialects.grammar.dialect import GrammarDialect
 from zot.provider.dialects.openai_chat import OpenAIChatDialect
 from zot.provider.dialects.openai_responses import OpenAIResponsesDialect
-from zot.provider.error_mapping import failure, retry_after
+from zot.provider.error_mapping import error_from_response, retry_after
 from zot.provider.http.aws_eventstream import EventStreamParser
 from zot.provider.http.message import ChunkedBody, body_of, split_head
 from zot.provider.http.route import parse_url
@@ -37,7 +37,7 @@ from zot.provider.http.sse import SseEvent, SseParser
 from zot.provider.messages import user_message
 from zot.provider.model import Model
 from zot.provider.model_call import Request, ToolSpec
-from zot.provider.secret_redaction import without
+from zot.provider.secret_redaction import redact_text
 
 # --- HTTP and its streams
 
@@ -155,7 +155,7 @@ MESSAGES: dict[str, str | bytes | Callable[[int], Any]] = {
 def heard_of_a_server(data: bytes) -> None:
     message = read_message(data)
     if message is not None:
-        converted("s", "t", message.result)
+        to_content_blocks("s", "t", message.result)
         usable(fields(message.result))
         fault(fields(message.result))
 
@@ -173,10 +173,23 @@ rows(
 )
 rows("a challenge of an MCP server", challenge_words, names="a", signs="=", quotes='a="', pairs='a="b",', blanks="a ")
 rows("a date to wait for", lambda text: retry_after({"retry-after": text}, 0.0), digits="9", commas=",", words="Mon ")
-rows("a refusal", lambda data: failure("x", 400, {}, data), braces=b"{", objects=b'{"a":', text=b"a", quotes=b'"')
-rows("a page as a refusal", lambda data: failure("x", 502, {}, data), tags=b"<", scripts=b"<script", titles=b"<title>")
+rows(
+    "a refusal",
+    lambda data: error_from_response("x", 400, {}, data),
+    braces=b"{",
+    objects=b'{"a":',
+    text=b"a",
+    quotes=b'"',
+)
+rows(
+    "a page as a refusal",
+    lambda data: error_from_response("x", 502, {}, data),
+    tags=b"<",
+    scripts=b"<script",
+    titles=b"<title>",
+)
 SECRETS = frozenset({"ab" * 20, "a" * 40})
-rows("keys out of a text", lambda text: without(text, SECRETS), alike="ab", other="x", letters="a")
+rows("keys out of a text", lambda text: redact_text(text, SECRETS), alike="ab", other="x", letters="a")
 
 
 def answers(dialect: Dialect, name: str = "") -> Callable[[list[bytes]], None]:
@@ -264,7 +277,7 @@ rows(
 )
 rows(
     "lines a question is about",
-    lambda text: likely_lines("What is the default of a1 b2?", {"a": text}),
+    lambda text: relevant_lines("What is the default of a1 b2?", {"a": text}),
     lines="a1\n",
     words="default b2 ",
     digits="1.",

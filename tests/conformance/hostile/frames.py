@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance.hostile.row import WIDTH, fresh, quietly, rows
-from zot.core.compaction_prompt import serialise
+from zot.core.compaction_prompt import transcript_text
 from zot.core.session.resume import replay
 from zot.core.session.session_file import read_lines
 from zot.core.session.summary import summarise
 from zot.devkit.replay.comparison import excerpts
-from zot.devkit.replay.player import STRANGE, Shown
+from zot.devkit.replay.player import STRANGE, RecordingRenderer
 from zot.errors import ZotError
 from zot.features.extensions.loader.manifest import read_manifest
 from zot.features.recording.reader import read_recording
@@ -25,7 +25,7 @@ from zot.provider.recording_script import turns_of
 from zot.system import strict_json
 from zot.tui.tool_call_rows import string_fields
 from zot.wire.extension_codec import decode_child, decode_host
-from zot.wire.line_splitter import Lines
+from zot.wire.line_splitter import LineSplitter
 from zot.wire.rpc_codec import BadCommand, decode_command
 
 # --- JSON, frames, commands
@@ -77,7 +77,7 @@ for reader, read, error in (
 
 
 def in_lines(data: bytes) -> None:
-    lines = Lines(1 << 20)
+    lines = LineSplitter(1 << 20)
     for at in range(0, len(data), 13):
         lines.feed(data[at : at + 13])
     lines.rest()
@@ -151,7 +151,7 @@ SESSION: dict[str, str | bytes | Callable[[int], Any]] = {
 def resumed(text: str) -> None:
     state = replay(read_lines(io.BytesIO(os.fsencode(text))))
     state.finish()
-    serialise(state.messages, 10_000)
+    transcript_text(state.messages, 10_000)
 
 
 def summarised(text: str) -> None:
@@ -188,7 +188,7 @@ def shown_again(text: str) -> None:
     with tempfile.NamedTemporaryFile() as file:
         file.write(os.fsencode(text))
         file.flush()
-        shown = Shown(WIDTH, colours=False)
+        shown = RecordingRenderer(WIDTH, colours=False)
         for line in read_recording(file.name).lines:
             with suppress(*STRANGE):
                 shown.hear(line)

@@ -18,11 +18,11 @@ from zot.agent.tools.ignore import Rules, regex_of
 from zot.features.hooks.claude_format import answer_of
 from zot.features.hooks.conditions import command_fits
 from zot.features.hooks.config import Hook
-from zot.features.hooks.hook_process import Ran
-from zot.features.hooks.host import exported
+from zot.features.hooks.hook_process import HookResult
+from zot.features.hooks.host import parse_exports
 from zot.features.skills import discovery
 from zot.features.templates.discovery import Template
-from zot.features.templates.expansion import filled
+from zot.features.templates.expansion import fill_arguments
 from zot.frontends.terminal.dialogs.call_details import call_rows
 from zot.frontends.terminal.dialogs.confirm import is_dangerous
 from zot.frontends.terminal.editor.file_picker import PathMatcher
@@ -62,7 +62,7 @@ rows(
 
 
 def template(text: str) -> None:
-    filled(Template("t", Path("t.md"), "project", body=text), "a 'b c' d")
+    fill_arguments(Template("t", Path("t.md"), "project", body=text), "a 'b c' d")
 
 
 rows(
@@ -77,7 +77,7 @@ rows(
 
 rows(
     "the arguments of a prompt template",
-    lambda text: filled(Template("t", Path("t.md"), "project", body="$1 and $ARGUMENTS"), text),
+    lambda text: fill_arguments(Template("t", Path("t.md"), "project", body="$1 and $ARGUMENTS"), text),
     quotes="'\" \\",
     words="a b ",
     places="$1 $ARGUMENTS ",
@@ -86,7 +86,7 @@ rows(
 HOOK = Hook(event="PreToolUse", command="x")
 rows(
     "what a hook printed",
-    lambda text: answer_of(HOOK, Ran(0, text)),
+    lambda text: answer_of(HOOK, HookResult(0, text)),
     braces="{",
     half=lambda n: '{"reason": "' + "a" * n,
     deep=lambda n: '{"a":' * (n // 5),
@@ -104,7 +104,7 @@ rows(
     redirections="a >b 2>&1 ",
     half='echo "',
 )
-rows("what a hook exported", exported, lines="export A=1\n", quotes="export A='", words="export A=1 B=2 ")
+rows("what a hook exported", parse_exports, lines="export A=1\n", quotes="export A='", words="export A=1 B=2 ")
 
 
 def themed(data: bytes) -> None:

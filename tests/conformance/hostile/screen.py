@@ -12,7 +12,7 @@ from zot.features.export.export import Redaction
 from zot.features.export.html_page import rendered
 from zot.frontends.terminal.editor.popups import file_mention
 from zot.frontends.terminal.editor.submission import clean
-from zot.system.visible_text import has_hidden, spelled_lines, spelled_start
+from zot.system.visible_text import escape_lines, has_invisible, spelled_start
 from zot.tui import inline, markdown
 from zot.tui.decision_text import decision_rows
 from zot.tui.keys import KeyDecoder
@@ -298,9 +298,9 @@ for reader, read in {
     "decide": lambda text: decision_rows(text, "fg", built_in(), WIDTH),
     "one line": one_line,
     "paste": clean,
-    "spell": spelled_lines,
+    "spell": escape_lines,
     "spell the beginning": lambda text: spelled_start(text, 1000),
-    "hidden": has_hidden,
+    "hidden": has_invisible,
 }.items():
     rows(reader, read, **SOME)
 

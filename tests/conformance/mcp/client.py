@@ -53,7 +53,7 @@ class Client:
         self.refused: asyncio.Event = asyncio.Event()
 
     async def run(self) -> int:
-        server = self.host.running("suite")
+        server = self.host.get_server("suite")
         while True:
             try:
                 await server.tools()
@@ -74,7 +74,7 @@ class Client:
             while True:
                 result = await tool.execute(args, ToolContext(ToolCallBlock("1", name, args), lambda text: None))
                 say(f"{row.name}({args}) -> {result.content!r}"[:400])
-                if self.host.running("suite").state != "needs login":
+                if self.host.get_server("suite").state != "needs login":
                     break
                 if not await self.log_in():
                     return False
@@ -85,7 +85,7 @@ class Client:
         self.logins += 1
         if self.logins > MOST_LOGINS:
             return False
-        server = self.host.running("suite")
+        server = self.host.get_server("suite")
         login = asyncio.ensure_future(
             log_in(
                 self.pool, self.store, self.entry.url, server.challenge, self.entry.login, tell=self.tell, limit_s=15

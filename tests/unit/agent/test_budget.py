@@ -38,9 +38,9 @@ def talk(tmp_path: Path) -> Open:
 async def test_a_child_spends_the_same_money(talk: Open) -> None:
     async with talk(Say("one", usage=DEAR), max_cost=0.4) as (conversation, server):
         child = conversation.child()
-        assert (await child.say("hi")).error is None
+        assert (await child.prompt("hi")).error is None
         for one in (child, conversation, conversation.child()):
-            outcome = await one.say("again")
+            outcome = await one.prompt("again")
             assert isinstance(outcome.error, CostLimitReached)
         assert len(server.requests) == 1
 
@@ -49,14 +49,14 @@ async def test_children_side_by_side_count_what_each_is_about_to_spend(talk: Ope
     """Each sends thirty cents' worth; a dollar is enough for three of five."""
     slow = Slow(Say("one", usage=(100_000, 10)), 0.2)
     async with talk(*[slow] * 5, max_cost=1.0) as (conversation, server):
-        ended = await asyncio.gather(*(conversation.child().say("word " * 80_000) for _ in range(5)))
+        ended = await asyncio.gather(*(conversation.child().prompt("word " * 80_000) for _ in range(5)))
         assert sum(isinstance(outcome.error, CostLimitReached) for outcome in ended) == 2
         assert len(server.requests) == 3
 
 
 async def test_a_compaction_is_a_request_like_any_other(talk: Open) -> None:
     async with talk(Say("one", usage=DEAR), max_cost=0.4) as (conversation, server):
-        await conversation.say("hi")
+        await conversation.prompt("hi")
         with pytest.raises(CompactionFailed, match="cost limit"):
             await conversation.compact()
         assert len(server.requests) == 1
@@ -66,7 +66,7 @@ async def test_cached_input_counts_as_what_it_costs(talk: Open) -> None:
     """A long conversation may go on while its prompt is cached: 100,000 tokens cost three cents then, not thirty."""
     first = CallTools([("bash", {"command": "true"})], usage=(10, 10), written=100_000)  # $0.375
     async with talk(first, Say("done"), max_cost=0.5) as (conversation, _):
-        assert (await conversation.say("word " * 80_000)).error is None
+        assert (await conversation.prompt("word " * 80_000)).error is None
 
 
 async def test_a_model_without_a_price_is_refused_with_the_way_out(talk: Open, tmp_path: Path) -> None:
@@ -75,20 +75,20 @@ async def test_a_model_without_a_price_is_refused_with_the_way_out(talk: Open, t
     (tmp_path / "home" / "models.json").write_text(json.dumps({"providers": models}))
     far = {"provider": "far", "model": "m", "base_url": "", "api_key": ""}
     async with talk(max_cost=1.0, **far) as (conversation, _):
-        outcome = await conversation.say("hi")
+        outcome = await conversation.prompt("hi")
     assert isinstance(outcome.error, CostLimitReached)
     assert "no price is known for far/m" in str(outcome.error) and "priceInput" in str(outcome.error)
     models["far"]["models"] = [{"id": "m", "priceInput": 0, "priceOutput": 0}]
     (tmp_path / "home" / "models.json").write_text(json.dumps({"providers": models}))
     async with talk(max_cost=1.0, **far) as (conversation, _):
-        outcome = await conversation.say("hi")
+        outcome = await conversation.prompt("hi")
     assert not isinstance(outcome.error, CostLimitReached)  # nobody answers there
 
 
 async def test_a_server_on_this_machine_costs_nothing(talk: Open, tmp_path: Path) -> None:
     async with talk(Say("hi"), max_cost=1.0, provider="ollama", model="any") as (conversation, _):
-        assert (await conversation.say("hi")).error is None
-        assert conversation.cost.cost_usd == 0
+        assert (await conversation.prompt("hi")).error is None
+        assert conversation.total_usage.cost_usd == 0
 
 
 async def test_the_second_model_is_refused_by_the_same_limit(talk: Open) -> None:
@@ -96,19 +96,19 @@ async def test_the_second_model_is_refused_by_the_same_limit(talk: Open) -> None
     second = CallTools([("bash", {"command": "true"})], usage=(600_000, 0))  # $0.60 with claude-haiku-4-5
     said: list[str] = []
     async with talk(failing, second, max_cost=0.5, fallback_model="claude-haiku-4-5") as (conversation, server):
-        conversation.read(lambda event: said.append(getattr(event, "text", "")), Diagnostic)
-        outcome = await conversation.say("hi")
+        conversation.subscribe(lambda event: said.append(getattr(event, "text", "")), Diagnostic)
+        outcome = await conversation.prompt("hi")
     assert isinstance(outcome.error, CostLimitReached) and len(server.requests) == 2
     assert any("going on with anthropic/claude-haiku-4-5" in text for text in said)
 
 
 async def test_a_limit_set_in_the_settings_holds_at_once(talk: Open) -> None:
     async with talk(Say("one", usage=DEAR)) as (conversation, server):
-        await conversation.say("hi")
+        await conversation.prompt("hi")
         conversation.settings.save(max_cost_session=0.4)
-        conversation.read_settings()
-        assert isinstance((await conversation.say("again")).error, CostLimitReached)
+        conversation.apply_settings()
+        assert isinstance((await conversation.prompt("again")).error, CostLimitReached)
         conversation.settings.save(max_cost_session=0, max_cost_day=0.4)
-        conversation.read_settings()
-        assert isinstance((await conversation.say("again")).error, CostLimitReached)
+        conversation.apply_settings()
+        assert isinstance((await conversation.prompt("again")).error, CostLimitReached)
         assert len(server.requests) == 1

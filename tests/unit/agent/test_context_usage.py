@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from zot.agent.context_usage import WindowUse, window_use
+from zot.agent.context_usage import ContextUsage, window_use
 from zot.provider.messages import (
     ImageBlock,
     Message,
@@ -30,13 +30,13 @@ MESSAGES = (
 )
 
 
-def use(system: str = SYSTEM, counted: int = 0, messages: tuple[Message, ...] = MESSAGES) -> WindowUse:
+def use(system: str = SYSTEM, counted: int = 0, messages: tuple[Message, ...] = MESSAGES) -> ContextUsage:
     model = Model(id="m", provider="p", context_window=100_000)
     request = Request(model=model, system=system, messages=messages, tools=TOOLS)
     return window_use(request, SECTIONS, lambda tool: "ext" if tool == "mine" else "", counted, 85)
 
 
-def sizes(found: WindowUse) -> dict[str, int]:
+def sizes(found: ContextUsage) -> dict[str, int]:
     return {part.name: part.tokens for part in found.parts}
 
 

@@ -17,7 +17,7 @@ from zot.features.skills.discovery import discover
 from zot.features.skills.feature import SkillTool
 from zot.frontends.terminal.editor.chips import Chip, ChipMaker
 from zot.frontends.terminal.editor.submission import image_file, submission
-from zot.system.jail.jailed_files import Beneath
+from zot.system.jail.jailed_files import JailedFiles
 from zot.system.jail.policy import policy_for
 
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(40)
@@ -37,13 +37,13 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def beneath(root: Path, tmp_path: Path) -> Iterator[Beneath]:
-    made = Beneath(policy_for(root, home=str(tmp_path / "home")))
+def beneath(root: Path, tmp_path: Path) -> Iterator[JailedFiles]:
+    made = JailedFiles(policy_for(root, home=str(tmp_path / "home")))
     yield made
     made.close()
 
 
-def test_a_context_file(root: Path, tmp_path: Path, beneath: Beneath) -> None:
+def test_a_context_file(root: Path, tmp_path: Path, beneath: JailedFiles) -> None:
     (root / "AGENTS.md").symlink_to("../secret.md")
     (root.parent / "AGENTS.md").write_text("of the user")
     loaded = context_files.load(root, tmp_path / "zot", beneath)
@@ -53,7 +53,7 @@ def test_a_context_file(root: Path, tmp_path: Path, beneath: Beneath) -> None:
     assert len(context_files.load(root, tmp_path / "zot").parts) == 2
 
 
-def test_the_head_of_a_skill(root: Path, tmp_path: Path, beneath: Beneath) -> None:
+def test_the_head_of_a_skill(root: Path, tmp_path: Path, beneath: JailedFiles) -> None:
     far = root / ".zot" / "skills" / "far"
     far.symlink_to("../../../away")
     (root.parent / "away").mkdir()
@@ -63,7 +63,7 @@ def test_the_head_of_a_skill(root: Path, tmp_path: Path, beneath: Beneath) -> No
     assert found.problems == [f"skill {far / 'SKILL.md'}: {JAILED.format(root.parent / 'secret.md', root)}"]
 
 
-async def test_a_skill_that_became_a_link_since(root: Path, tmp_path: Path, beneath: Beneath) -> None:
+async def test_a_skill_that_became_a_link_since(root: Path, tmp_path: Path, beneath: JailedFiles) -> None:
     found = discover(root, tmp_path / "zot", tmp_path / "home")
     tool = SkillTool(found, lambda: beneath)
     context = ToolContext("1", lambda text: None)
@@ -76,7 +76,7 @@ async def test_a_skill_that_became_a_link_since(root: Path, tmp_path: Path, bene
 
 
 @pytest.mark.parametrize("relative", ["link.md", "../secret.md"])
-def test_an_attached_file(root: Path, beneath: Beneath, relative: str) -> None:
+def test_an_attached_file(root: Path, beneath: JailedFiles, relative: str) -> None:
     (root / "link.md").symlink_to("../secret.md")
     (root / "notes.md").write_text("my notes")
     chips = ChipMaker()
@@ -86,7 +86,7 @@ def test_an_attached_file(root: Path, beneath: Beneath, relative: str) -> None:
     assert sent is not None and "my notes" in sent.text
 
 
-def test_a_picture(root: Path, beneath: Beneath) -> None:
+def test_a_picture(root: Path, beneath: JailedFiles) -> None:
     (root / "link.png").symlink_to("../secret.png")
     (root / "own.png").write_bytes(PICTURE)
     assert image_file(str(root / "own.png"), beneath) is not None
@@ -102,7 +102,7 @@ def test_a_path_picked_with_at_is_a_name_and_opens_nothing(root: Path) -> None:
     assert isinstance(chip, Chip) and chip.content is None and chip.images == ()
 
 
-def test_opening_costs_next_to_nothing(root: Path, beneath: Beneath) -> None:
+def test_opening_costs_next_to_nothing(root: Path, beneath: JailedFiles) -> None:
     """At most 50 µs more than a plain opening, best of many; measured at about 10."""
 
     def best(opened) -> float:

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from zot.agent.model_resolver import ModelQuery, Resolved, require_credential, resolve
+from zot.agent.model_resolver import ModelQuery, ResolvedModel, require_credential, resolve
 from zot.agent.settings import Settings
 from zot.errors import ConfigError, NotLoggedIn, UsageError
 from zot.provider.auth.auth_store import AuthStore, OAuthToken
-from zot.provider.auth.credential_lookup import forget_commands
+from zot.provider.auth.credential_lookup import clear_key_command_cache
 from zot.provider.catalog import Catalog
 from zot.provider.dialects.dialect import Endpoint
 from zot.provider.http_client import connect
@@ -26,9 +26,9 @@ OPENAI = {"OPENAI_API_KEY": "sk-oa"}
 
 @pytest.fixture(autouse=True)
 def fresh_commands() -> Generator[None]:
-    forget_commands()
+    clear_key_command_cache()
     yield
-    forget_commands()
+    clear_key_command_cache()
 
 
 class Home:
@@ -47,7 +47,7 @@ class Home:
     def stored_config(self) -> dict[str, Any]:
         return json.loads((self.path / "config.json").read_text())
 
-    def resolve(self, environ: dict[str, str] | None = None, **typed: Any) -> Resolved:
+    def resolve(self, environ: dict[str, str] | None = None, **typed: Any) -> ResolvedModel:
         return resolve(ModelQuery(**typed), Settings(self.path), Catalog(self.path), self.store, environ or {})
 
 
@@ -56,11 +56,11 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path)
 
 
-def pair(resolved: Resolved) -> tuple[str, str]:
+def pair(resolved: ResolvedModel) -> tuple[str, str]:
     return resolved.provider.id, resolved.model.id
 
 
-def endpoint(resolved: Resolved) -> Endpoint:
+def endpoint(resolved: ResolvedModel) -> Endpoint:
     assert resolved.endpoint is not None
     return resolved.endpoint
 

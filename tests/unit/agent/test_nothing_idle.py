@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from zot.agent.config import RunConfig
-from zot.agent.settings import Values
+from zot.agent.settings import SettingsValues
 from zot.cli.flags import FLAGS, Flags
 
 ROOT = Path(__file__).parents[3]
@@ -69,7 +69,7 @@ def test_every_field_of_the_run_configuration_is_read() -> None:
 def test_every_setting_is_read() -> None:
     """Showing it in a dialog does not count: that goes through ``getattr``."""
     heard = read_anywhere("values", but="agent/settings.py") | read_by_itself("agent/settings.py", "Values")
-    assert set(Values.__struct_fields__) - heard == set()
+    assert set(SettingsValues.__struct_fields__) - heard == set()
 
 
 def test_every_extra_is_imported() -> None:

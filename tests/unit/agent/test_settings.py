@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.plain_user import plain_user
-from zot.agent.settings import Settings, Values, parse_reasoning
+from zot.agent.settings import Settings, SettingsValues, parse_reasoning
 from zot.errors import ConfigError
 from zot.system.files import zot_home
 
@@ -24,7 +24,7 @@ def write(home: Path, value: Any) -> Path:
 
 def test_no_file_means_defaults(tmp_path: Path) -> None:
     settings = Settings(tmp_path / "absent")
-    assert settings.values == Values()
+    assert settings.values == SettingsValues()
     assert settings.problems == []
     assert not (tmp_path / "absent").exists()
 
@@ -71,7 +71,7 @@ def test_known_keys_are_read_with_their_types(tmp_path: Path) -> None:
 def test_a_wrong_value_costs_its_key_and_one_line(tmp_path: Path, key: str, value: Any) -> None:
     path = write(tmp_path, {key: value, "theme": "night"})
     settings = Settings(tmp_path)
-    assert settings.values == Values(theme="night")
+    assert settings.values == SettingsValues(theme="night")
     (problem,) = settings.problems
     assert problem.startswith(f"{path}: {key}: ")
     assert problem.endswith("the key is ignored until it is fixed")

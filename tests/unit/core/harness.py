@@ -33,9 +33,9 @@ def make_agent(
     options.setdefault("system", plain_system)
     agent = Agent(client=client, **options)
     if journal is not None:
-        agent.readers.add(journal.read, *events.RECORDED, first=True)
+        agent.readers.subscribe(journal.read, *events.RECORDED, first=True)
     for observer in observers:
-        agent.readers.add(observer, *events.SHOWN)
+        agent.readers.subscribe(observer, *events.SHOWN)
     return agent, client
 
 

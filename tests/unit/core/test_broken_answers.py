@@ -82,7 +82,7 @@ async def test_where_somebody_can_be_asked_nothing_happens_by_itself() -> None:
     agent, client = make_agent(HALF, says("two"))
     outcome, _ = await heard(agent)
     assert outcome.error is CUT and len(client.requests) == 1
-    outcome = await agent.go_on()
+    outcome = await agent.continue_answer()
     assert outcome.stop == "end"
     assert [message.text() for message in agent.messages] == ["go", "one ", GO_ON, "two"]
 

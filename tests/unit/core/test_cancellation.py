@@ -15,7 +15,7 @@ from zot.core import events
 from zot.core.agent import Agent
 from zot.core.events import AgentEvent
 from zot.core.interceptors import TurnVerdict
-from zot.core.permission_gate import Judged
+from zot.core.permission_gate import GateVerdict
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.provider.messages import ToolCallBlock
 from zot.provider.model_call import TextDelta
@@ -206,10 +206,10 @@ async def test_abort_while_the_gate_asks_refuses_the_call() -> None:
     asked = asyncio.Event()
 
     class Asking:
-        def judge(self, call: ToolCallBlock) -> Judged:
-            return Judged("ask", "user")
+        def evaluate(self, call: ToolCallBlock) -> GateVerdict:
+            return GateVerdict("ask", "user")
 
-        async def check(self, call: ToolCallBlock, origin: str = "") -> str | None:
+        async def authorize(self, call: ToolCallBlock, origin: str = "") -> str | None:
             asked.set()
             return await asyncio.Future()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.core.harness import answered, user
-from zot.core.compaction_prompt import length_of, serialise
+from zot.core.compaction_prompt import length_of, transcript_text
 from zot.provider.messages import ImageBlock, Message, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock
 
 CONVERSATION = [
@@ -14,7 +14,7 @@ CONVERSATION = [
 
 
 def test_every_block_has_its_line_and_reasoning_has_none() -> None:
-    assert serialise(CONVERSATION, 10_000).split("\n") == [
+    assert transcript_text(CONVERSATION, 10_000).split("\n") == [
         *("", "--- user ---", "look", "[image: image/png, 5 bytes]"),
         *("", "--- assistant ---", "ok", '[tool_call bash {"n":1}]'),
         *("", "--- tool ---", "[tool_result] a", "[tool_result] b", "[image: image/gif, 1 bytes]"),
@@ -22,12 +22,12 @@ def test_every_block_has_its_line_and_reasoning_has_none() -> None:
 
 
 def test_the_length_is_that_of_the_text() -> None:
-    assert abs(length_of(CONVERSATION) - len(serialise(CONVERSATION, 10_000))) <= 1
+    assert abs(length_of(CONVERSATION) - len(transcript_text(CONVERSATION, 10_000))) <= 1
 
 
 def test_the_largest_results_are_cut_first() -> None:
     messages = [user("u" * 100), answered("t1", text="small"), answered("t2", text="H" + "x" * 9000 + "T")]
-    text = serialise(messages, 2000)
+    text = transcript_text(messages, 2000)
     assert "u" * 100 in text and "[tool_result] small" in text
     assert "[tool_result] H" in text and "xT" in text and "left out" in text
     assert len(text) <= 2000
@@ -35,11 +35,11 @@ def test_the_largest_results_are_cut_first() -> None:
 
 def test_two_large_results_share_the_room() -> None:
     messages = [answered("t1", text="a" * 5000), answered("t2", text="b" * 9000), answered("t3", text="c" * 10)]
-    text = serialise(messages, 3000)
+    text = transcript_text(messages, 3000)
     assert abs(text.count("a") - text.count("b")) < 100 and text.count("c") >= 10
     assert 2900 < len(text) <= 3000
 
 
 def test_people_are_cut_only_when_nothing_else_is_left() -> None:
-    text = serialise([user("u" * 5000), answered("t1", text="r" * 5000)], 1000)
+    text = transcript_text([user("u" * 5000), answered("t1", text="r" * 5000)], 1000)
     assert len(text) <= 1000 and text.startswith("\n--- user ---\nuuu")

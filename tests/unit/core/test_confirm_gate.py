@@ -9,7 +9,7 @@ import pytest
 from tests.fakes.client import calls, says
 from tests.fakes.tools import FakeTool
 from tests.unit.core.harness import heard, make_agent, results
-from zot.core.permission_gate import Answer, ApprovalQuestion, ConfirmGate, preview
+from zot.core.permission_gate import Answer, ApprovalQuestion, PermissionGate, preview
 from zot.provider.messages import ToolCallBlock
 
 ONCE, TOOL, ALL, DENY = Answer("once"), Answer("tool"), Answer("all"), Answer("deny")
@@ -42,7 +42,7 @@ async def test_without_a_gate_every_tool_runs() -> None:
 async def test_a_gate_without_a_confirmer_refuses_and_names_the_flag() -> None:
     """engine-194, and the core half of engine-200: headless modes deny."""
     tool = FakeTool()
-    agent, _ = make_agent(calls(("bash", {})), says("ok"), tools=[tool], gate=ConfirmGate())
+    agent, _ = make_agent(calls(("bash", {})), says("ok"), tools=[tool], gate=PermissionGate())
     _, said = await heard(agent)
     [(_, is_error, text)] = results(said)
     assert is_error and "--no-yolo" in text and "no prompt" in text
@@ -52,71 +52,71 @@ async def test_a_gate_without_a_confirmer_refuses_and_names_the_flag() -> None:
 async def test_a_plain_yes_asks_again_next_time() -> None:
     """engine-195: a plain yes is not remembered: the same call asks again."""
     confirmer = FakeConfirmer(ONCE)
-    gate = ConfirmGate(confirmer)
-    assert await gate.check(call("bash", {"command": "ls"})) is None
-    assert await gate.check(call("bash", {"command": "ls"})) is None
+    gate = PermissionGate(confirmer)
+    assert await gate.authorize(call("bash", {"command": "ls"})) is None
+    assert await gate.authorize(call("bash", {"command": "ls"})) is None
     assert confirmer.asked == [("bash", "ls", {"command": "ls"})] * 2
 
 
 async def test_remembering_a_tool_skips_later_questions_for_that_tool_only() -> None:
     """engine-196: an answer remembered for one tool does not cover another."""
     confirmer = FakeConfirmer(TOOL, DENY)
-    gate = ConfirmGate(confirmer)
-    assert await gate.check(call("bash", {})) is None
-    assert await gate.check(call("bash", {})) is None
-    assert await gate.check(call("write", {})) is not None
+    gate = PermissionGate(confirmer)
+    assert await gate.authorize(call("bash", {})) is None
+    assert await gate.authorize(call("bash", {})) is None
+    assert await gate.authorize(call("write", {})) is not None
     assert [tool for tool, _, _ in confirmer.asked] == ["bash", "write"]
 
 
 async def test_remembering_all_skips_every_question() -> None:
     """engine-197: after "all" no further question is asked for any tool."""
     confirmer = FakeConfirmer(ALL)
-    gate = ConfirmGate(confirmer)
-    assert await gate.check(call("bash", {})) is None
-    assert await gate.check(call("write", {})) is None
+    gate = PermissionGate(confirmer)
+    assert await gate.authorize(call("bash", {})) is None
+    assert await gate.authorize(call("write", {})) is None
     assert len(confirmer.asked) == 1
 
 
 async def test_yolo_skips_every_question() -> None:
     """engine-197: `/yolo` opens the gate without asking anybody."""
-    gate = ConfirmGate()
+    gate = PermissionGate()
     gate.mode = "everything"
-    assert await gate.check(call("bash", {})) is None
+    assert await gate.authorize(call("bash", {})) is None
 
 
 async def test_reset_forgets_every_yes() -> None:
     confirmer = FakeConfirmer(ALL, DENY)
-    gate = ConfirmGate(confirmer)
-    await gate.check(call("bash", {}))
+    gate = PermissionGate(confirmer)
+    await gate.authorize(call("bash", {}))
     gate.reset()
-    assert await gate.check(call("bash", {})) is not None
+    assert await gate.authorize(call("bash", {})) is not None
 
 
 async def test_a_refusal_gives_its_reason_trimmed_or_a_default() -> None:
     """engine-198: a refusal gives its own reason, trimmed, or a default one."""
-    assert await ConfirmGate(FakeConfirmer(Answer("deny", "  not now "))).check(call("bash", {})) == "not now"
-    assert await ConfirmGate(FakeConfirmer(Answer("deny", "  "))).check(call("bash", {}))
+    assert await PermissionGate(FakeConfirmer(Answer("deny", "  not now "))).authorize(call("bash", {})) == "not now"
+    assert await PermissionGate(FakeConfirmer(Answer("deny", "  "))).authorize(call("bash", {}))
 
 
 async def test_a_refusal_remembers_nothing() -> None:
     confirmer = FakeConfirmer(DENY, ONCE)
-    gate = ConfirmGate(confirmer)
-    assert await gate.check(call("bash", {})) is not None
-    assert await gate.check(call("bash", {})) is None
+    gate = PermissionGate(confirmer)
+    assert await gate.authorize(call("bash", {})) is not None
+    assert await gate.authorize(call("bash", {})) is None
     assert len(confirmer.asked) == 2
 
 
 async def test_a_confirmer_can_be_attached_later() -> None:
-    gate = ConfirmGate()
+    gate = PermissionGate()
     gate.confirmer = FakeConfirmer(ONCE)
-    assert await gate.check(call("bash", {})) is None
+    assert await gate.authorize(call("bash", {})) is None
 
 
 async def test_a_confirmer_that_fails_refuses() -> None:
     async def broken(question: ApprovalQuestion) -> Answer:
         raise ConnectionError("client gone")
 
-    refusal = await ConfirmGate(broken).check(call("bash", {}))
+    refusal = await PermissionGate(broken).authorize(call("bash", {}))
     assert refusal and "client gone" in refusal
 
 

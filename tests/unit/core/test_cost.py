@@ -17,7 +17,7 @@ THOUSAND = Usage(input_tokens=1000, output_tokens=100)
 async def test_usage_accumulates_across_steps_from_the_seed_on() -> None:
     """engine-156: usage adds up over the steps of a run, on top of the seeded cost."""
     agent, _ = make_agent(calls(("bash", {}), usage=THOUSAND), says("ok", usage=THOUSAND), tools=[FakeTool()])
-    agent.seed_cost(Usage(input_tokens=5, cost_usd=1.0))
+    agent.set_usage_baseline(Usage(input_tokens=5, cost_usd=1.0))
     _, said = await heard(agent)
     usages = of(said, events.UsageEvent)
     assert [u.usage.input_tokens for u in usages] == [1000, 1000]

@@ -138,7 +138,7 @@ async def test_proceed_runs_on_the_transcript_without_a_new_user_message() -> No
     agent, client = make_agent(says("one"), says("two"))
     await heard(agent, "first")
     said: list[events.AgentEvent] = []
-    outcome = await agent.proceed(said.append)
+    outcome = await agent.continue_run(said.append)
     assert outcome.stop == "end"
     assert words(said)[0] == "turn_start"
     assert [m.text() for m in client.requests[1].messages] == ["first", "one"]

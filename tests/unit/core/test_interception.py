@@ -13,7 +13,7 @@ from zot.core import events
 from zot.core.agent import FirstCall
 from zot.core.events import ToolEnded
 from zot.core.interceptors import Interceptor, TextVerdict, ToolVerdict, TurnVerdict
-from zot.core.permission_gate import Judged
+from zot.core.permission_gate import GateVerdict
 from zot.core.tool import ToolResult
 from zot.provider.messages import TextBlock, ToolCallBlock
 
@@ -97,7 +97,7 @@ async def test_a_call_an_extension_wants_made_first_carries_its_origin() -> None
 
     agent, _ = make_agent(says("ok"), tools=[FakeTool()], interceptors=[Guard()])
     ended: list[str] = []
-    agent.readers.add(lambda event: ended.append(event.origin), events.ToolEnded, events.PermissionDecided)  # pyright: ignore
+    agent.readers.subscribe(lambda event: ended.append(event.origin), events.ToolEnded, events.PermissionDecided)  # pyright: ignore
     await agent.prompt("go", first_call=FirstCall(ToolCallBlock("c1", "bash"), "sly"))
     assert origins == ["sly"] and ended == ["sly", "sly"]
 
@@ -106,10 +106,10 @@ async def test_the_gate_is_asked_after_interception_with_the_arguments_that_will
     asked: list[tuple[str, Any]] = []
 
     class Gate:
-        def judge(self, call: ToolCallBlock) -> Judged:
-            return Judged("ask", "user")
+        def evaluate(self, call: ToolCallBlock) -> GateVerdict:
+            return GateVerdict("ask", "user")
 
-        async def check(self, call: ToolCallBlock, origin: str = "") -> str | None:
+        async def authorize(self, call: ToolCallBlock, origin: str = "") -> str | None:
             asked.append((call.name, call.args))
             return "no"
 
@@ -137,10 +137,10 @@ async def test_an_interceptor_that_raises_refuses_the_turn() -> None:
 
 async def test_a_gate_that_raises_denies_the_call() -> None:
     class Broken:
-        def judge(self, call: ToolCallBlock) -> Judged:
-            return Judged("ask", "user")
+        def evaluate(self, call: ToolCallBlock) -> GateVerdict:
+            return GateVerdict("ask", "user")
 
-        async def check(self, call: ToolCallBlock, origin: str = "") -> str | None:
+        async def authorize(self, call: ToolCallBlock, origin: str = "") -> str | None:
             raise RuntimeError("no terminal")
 
     tool = FakeTool()
@@ -248,7 +248,7 @@ async def test_abort_while_result_is_reviewed_keeps_the_result() -> None:
 
     agent, _ = make_agent(calls(("bash", {})), says("ok"), tools=[FakeTool()], interceptors=[Slow()])
     ended: list[ToolEnded] = []
-    agent.readers.add(lambda event: ended.append(event) if isinstance(event, ToolEnded) else None, ToolEnded)
+    agent.readers.subscribe(lambda event: ended.append(event) if isinstance(event, ToolEnded) else None, ToolEnded)
     running = asyncio.ensure_future(heard(agent))
     await waiting.wait()
     agent.abort()

@@ -20,7 +20,7 @@ async def test_a_second_prompt_is_refused_and_leaves_no_trace() -> None:
         with pytest.raises(AgentBusy):
             await agent.prompt("me too")
         with pytest.raises(AgentBusy):
-            await agent.proceed()
+            await agent.continue_run()
         with pytest.raises(AgentBusy):
             await agent.compact()
         assert agent.messages == before and len(client.requests) == 1

@@ -7,48 +7,48 @@ from typing import get_args
 import pytest
 
 from tests.unit.core.test_confirm_gate import FakeConfirmer, call
-from zot.core.permission_gate import Answer, ConfirmGate
-from zot.core.permission_modes import CYCLE, MODES, PLANNING, Kind, Mode, Nature, Rule, parse_mode, step
+from zot.core.permission_gate import Answer, PermissionGate
+from zot.core.permission_modes import CYCLE, MODES, PLANNING, CallClass, Kind, Mode, Rule, decide, parse_mode
 
 _WIDTH = ("refuse", "ask", "run")
 
 
 def test_each_mode_allows_what_the_one_before_it_allows() -> None:
     for kind in get_args(Kind):
-        steps = [_WIDTH.index(step(mode, kind)) for mode in MODES]
+        steps = [_WIDTH.index(decide(mode, kind)) for mode in MODES]
         assert steps == sorted(steps), kind
     assert set(CYCLE) == set(MODES) == set(get_args(Mode))
 
 
-def gate(mode: Mode, kind: Kind, *answers: Answer, **more: object) -> ConfirmGate:
+def gate(mode: Mode, kind: Kind, *answers: Answer, **more: object) -> PermissionGate:
     confirmer = FakeConfirmer(*answers) if answers else None
-    return ConfirmGate(confirmer, mode=mode, nature=lambda _: Nature(kind), **more)  # pyright: ignore[reportArgumentType]
+    return PermissionGate(confirmer, mode=mode, nature=lambda _: CallClass(kind), **more)  # pyright: ignore[reportArgumentType]
 
 
 async def test_planning_refuses_without_asking_and_says_why() -> None:
     planning = gate("plan", "edit", Answer("once"))
-    assert await planning.check(call("edit", {})) == PLANNING
-    assert await gate("plan", "look").check(call("read", {})) is None
+    assert await planning.authorize(call("edit", {})) == PLANNING
+    assert await gate("plan", "look").authorize(call("read", {})) is None
 
 
 async def test_looking_inside_the_project_needs_no_question_unless_each_call_does() -> None:
-    assert gate("ask", "look").judge(call("read", {})).step == "run"
-    assert gate("ask", "look", asks_each=True).judge(call("read", {})).step == "refuse"  # nobody can be asked
+    assert gate("ask", "look").evaluate(call("read", {})).step == "run"
+    assert gate("ask", "look", asks_each=True).evaluate(call("read", {})).step == "refuse"  # nobody can be asked
 
 
 async def test_what_cannot_be_told_counts_as_the_most() -> None:
-    def broken(_: object) -> Nature:
+    def broken(_: object) -> CallClass:
         raise OSError("gone")
 
-    assert ConfirmGate(mode="plan", nature=broken).judge(call("read", {})).step == "refuse"
-    assert ConfirmGate(FakeConfirmer(Answer("once")), nature=broken).judge(call("read", {})).step == "ask"
+    assert PermissionGate(mode="plan", nature=broken).evaluate(call("read", {})).step == "refuse"
+    assert PermissionGate(FakeConfirmer(Answer("once")), nature=broken).evaluate(call("read", {})).step == "ask"
 
 
 async def test_rules_that_cannot_be_read_allow_nothing() -> None:
     def broken() -> list[Rule]:
         raise OSError("gone")
 
-    assert ConfirmGate(FakeConfirmer(Answer("once")), kept=broken).judge(call("bash", {})).step == "ask"
+    assert PermissionGate(FakeConfirmer(Answer("once")), kept=broken).evaluate(call("bash", {})).step == "ask"
 
 
 async def test_a_yes_given_while_the_mode_became_plan_is_none() -> None:
@@ -59,39 +59,39 @@ async def test_a_yes_given_while_the_mode_became_plan_is_none() -> None:
         return Answer("once")
 
     asked.confirmer = switch
-    assert await asked.check(call("bash", {})) == PLANNING
+    assert await asked.authorize(call("bash", {})) == PLANNING
 
 
 @pytest.mark.parametrize(("mode", "limit"), [("plan", "everything"), ("ask", "accept-edits")])
 async def test_a_yes_to_everything_goes_no_further_than_it_may(mode: Mode, limit: Mode) -> None:
     asked = gate(mode, "look elsewhere", Answer("all"), limit=limit)
-    assert await asked.check(call("read", {})) is None
-    assert asked.mode == mode and asked.judge(call("read", {})).source == "remembered"
-    assert asked.judge(call("glob", {})).step == "ask"
+    assert await asked.authorize(call("read", {})) is None
+    assert asked.mode == mode and asked.evaluate(call("read", {})).source == "remembered"
+    assert asked.evaluate(call("glob", {})).step == "ask"
 
 
 def test_a_mode_beyond_the_limit_is_the_limit() -> None:
-    assert ConfirmGate(mode="everything", limit="ask").mode == "ask"
+    assert PermissionGate(mode="everything", limit="ask").mode == "ask"
 
 
 async def test_a_beginning_covers_the_same_beginning_of_the_same_tool_only() -> None:
     words = {"a": ("git", "status", "-s"), "b": ("git", "statusx"), "c": (), "d": ("git", "status")}
-    asked = ConfirmGate(
+    asked = PermissionGate(
         FakeConfirmer(Answer("prefix")),
-        nature=lambda call: Nature("act", "", words[call.value["command"]], ("git", "status")),
+        nature=lambda call: CallClass("act", "", words[call.value["command"]], ("git", "status")),
     )
-    assert await asked.check(call("bash", {"command": "a"})) is None
-    steps = {name: asked.judge(call("bash", {"command": name})).step for name in words}
+    assert await asked.authorize(call("bash", {"command": "a"})) is None
+    steps = {name: asked.evaluate(call("bash", {"command": name})).step for name in words}
     assert steps == {"a": "run", "b": "ask", "c": "ask", "d": "run"}
-    assert asked.judge(call("other", {"command": "a"})).step == "ask"
+    assert asked.evaluate(call("other", {"command": "a"})).step == "ask"
 
 
 async def test_a_tool_of_the_same_name_of_another_extension_is_another() -> None:
     owner = ["first"]
-    asked = ConfirmGate(FakeConfirmer(Answer("tool")), nature=lambda _: Nature("act", owner[0]))
-    assert await asked.check(call("deploy", {})) is None
+    asked = PermissionGate(FakeConfirmer(Answer("tool")), nature=lambda _: CallClass("act", owner[0]))
+    assert await asked.authorize(call("deploy", {})) is None
     owner[0] = "second"
-    assert asked.judge(call("deploy", {})).step == "ask"
+    assert asked.evaluate(call("deploy", {})).step == "ask"
 
 
 def test_bypass_and_yolo_are_everything() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from zot.features.json_schema import completed, misfit, usable
+from zot.features.json_schema import check_schema, completed, validate_arguments
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -46,7 +46,7 @@ SCHEMA: dict[str, Any] = {
     ],
 )
 def test_arguments_are_judged_by_the_plain_keywords(value: Any, wrong: str) -> None:
-    assert misfit(SCHEMA, value) == wrong
+    assert validate_arguments(SCHEMA, value) == wrong
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_arguments_are_judged_by_the_plain_keywords(value: Any, wrong: str) -> N
     [{}, {"type": "object"}, SCHEMA, {"type": "object", "required": [], "$defs": {"x": 1}, "properties": {"a": True}}],
 )
 def test_a_schema_of_an_object_is_usable(schema: Any) -> None:
-    assert usable(schema) == ""
+    assert check_schema(schema) == ""
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_schema_of_an_object_is_usable(schema: Any) -> None:
     [[], "x", 5, {"type": "array"}, {"properties": []}, {"properties": {"a": 1}}, {"required": "a"}, {"required": [1]}],
 )
 def test_anything_else_is_not(schema: Any) -> None:
-    assert usable(schema)
+    assert check_schema(schema)
 
 
 def test_a_schema_that_refers_to_itself_ends() -> None:
@@ -70,7 +70,7 @@ def test_a_schema_that_refers_to_itself_ends() -> None:
     schema["properties"] = {"a": schema}
     value: dict[str, Any] = {}
     value["a"] = value
-    assert misfit(schema, value) == ""
+    assert validate_arguments(schema, value) == ""
 
 
 def test_what_providers_insist_on_is_added() -> None:
@@ -83,5 +83,5 @@ def test_what_providers_insist_on_is_added() -> None:
 def test_null_is_the_same_as_absent() -> None:
     """§2.2; Go writes an empty list as null, and no provider takes that."""
     schema = {"type": "object", "properties": None, "required": None, "default": None}
-    assert usable(schema) == ""
+    assert check_schema(schema) == ""
     assert completed(schema) == {"type": "object", "properties": {}, "default": None}

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from zot.agent.config import NOBODY, FrontEnd
+from zot.agent.config import NO_FRONT_END, FrontEnd
 from zot.core.permission_gate import NOBODY_TO_ASK, Answer, ApprovalQuestion
 from zot.features.questions import FAILED, Approval, Question, QuestionQueue, question_queue
 from zot.provider.messages import ToolCallBlock
@@ -164,7 +164,7 @@ def test_follower_learns_whether_a_kind_can_be_asked() -> None:
 async def test_conversation_has_one_queue_with_the_front_ends_presenter() -> None:
     class Services:
         questions: Any = None
-        front_end: FrontEnd = NOBODY
+        front_end: FrontEnd = NO_FRONT_END
 
     async def answer(question: Question[Any]) -> str:
         return f"answer to {question.kind}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from generate import user_pages
-from zot.agent.settings import Values
+from zot.agent.settings import SettingsValues
 from zot.cli.flags import FLAGS
 from zot.frontends.terminal.commands.registry import COMMANDS
 
@@ -15,7 +15,7 @@ def test_the_page_names_every_flag() -> None:
 
 def test_the_page_names_every_setting_with_its_meaning() -> None:
     page = user_pages.settings()
-    for name in Values.__struct_fields__:
+    for name in SettingsValues.__struct_fields__:
         (row,) = [line for line in page.splitlines() if line.startswith(f"| `{name}` |")]
         assert len(row.split("|")[-2].strip()) > 10
 

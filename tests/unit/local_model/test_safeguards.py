@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from zot.agent.config import NOBODY, FrontEnd, RunConfig
+from zot.agent.config import NO_FRONT_END, FrontEnd, RunConfig
 from zot.errors import ZotError
 from zot.features.jail import feature
 from zot.local_model.feature import guard
@@ -21,7 +21,7 @@ def jail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feature, "confine", lambda *_: JAIL)
 
 
-def run(front_end: FrontEnd = NOBODY, mode: str = "", jail: Any = None, **config: Any) -> Any:
+def run(front_end: FrontEnd = NO_FRONT_END, mode: str = "", jail: Any = None, **config: Any) -> Any:
     values = SimpleNamespace(permission_mode=mode, jail_roots=())
     return SimpleNamespace(
         config=RunConfig(**config),

@@ -9,21 +9,21 @@ import pytest
 
 from zot.errors import AuthFailed, BadRequest, ContextTooLong, Overloaded, ProviderError, RateLimited, TransportFailed
 from zot.provider.error_mapping import (
-    advice,
-    failure,
+    error_from_response,
     final,
+    hint_for,
     is_retried,
     next_wait,
+    one_line_message,
     reason,
-    rescue_category,
+    recovery_kind,
     retry_after,
-    sentence,
 )
 
 
 def test_the_text_names_provider_status_and_trimmed_body() -> None:
     """engine-016: an error reads `<provider>: http <status>: <body>`, with the body trimmed."""
-    error = failure("anthropic", 400, {}, b"  bad thing\n\n")
+    error = error_from_response("anthropic", 400, {}, b"  bad thing\n\n")
     assert str(error) == "anthropic: http 400: bad thing"
     assert (error.provider, error.status, error.body, error.retryable) == ("anthropic", 400, "bad thing", False)
 
@@ -43,7 +43,7 @@ def test_the_text_names_provider_status_and_trimmed_body() -> None:
     ],
 )
 def test_each_status_has_its_class(status: int, kind: type[ProviderError]) -> None:
-    assert type(failure("x", status, {}, b"body")) is kind
+    assert type(error_from_response("x", status, {}, b"body")) is kind
 
 
 @pytest.mark.parametrize(
@@ -58,20 +58,20 @@ def test_each_status_has_its_class(status: int, kind: type[ProviderError]) -> No
     ],
 )
 def test_a_provider_s_words_for_overflow_give_context_too_long(body: object) -> None:
-    error = failure("x", 400, {}, msgspec.json.encode(body))
+    error = error_from_response("x", 400, {}, msgspec.json.encode(body))
     assert type(error) is ContextTooLong
-    assert rescue_category(error) == "too_large"
+    assert recovery_kind(error) == "too_large"
 
 
 def test_an_overflow_is_final_even_under_a_status_that_is_retried() -> None:
-    assert not failure("x", 500, {}, b"the request exceeds the available context size").retryable
+    assert not error_from_response("x", 500, {}, b"the request exceeds the available context size").retryable
 
 
 @pytest.mark.parametrize(
     "body", [b"", b"not json", b"[]", b"7", b'{"error":null}', b'{"error":[1]}', b"\xff\xfe", b"[" * 5000]
 )
 def test_an_odd_body_is_no_second_failure(body: bytes) -> None:
-    assert str(failure("x", 500, {}, body)).startswith("x: http 500: ")
+    assert str(error_from_response("x", 500, {}, body)).startswith("x: http 500: ")
 
 
 @pytest.mark.parametrize(
@@ -97,20 +97,20 @@ def test_an_odd_body_is_no_second_failure(body: bytes) -> None:
     ],
 )
 def test_the_text_is_a_sentence_in_the_provider_s_words(body: bytes, said: str) -> None:
-    error = failure("a", 502, {}, body)
+    error = error_from_response("a", 502, {}, body)
     assert str(error) == f"a: http 502: {said}"
     assert error.body == body.decode().strip(), "whoever needs all of it has it"
 
 
 def test_a_sentence_has_an_end() -> None:
-    assert len(sentence("word " * 1000)) <= 601
+    assert len(one_line_message("word " * 1000)) <= 601
 
 
 def test_an_empty_account_is_not_tried_again() -> None:
     body = b'{"error":{"message":"You exceeded your quota","code":"insufficient_quota"}}'
-    error = failure("openai", 429, {}, body)
+    error = error_from_response("openai", 429, {}, body)
     assert isinstance(error, RateLimited) and not error.retryable
-    assert "no credit left" in advice(error)
+    assert "no credit left" in hint_for(error)
 
 
 @pytest.mark.parametrize(
@@ -126,23 +126,26 @@ def test_an_empty_account_is_not_tried_again() -> None:
     ],
 )
 def test_what_to_do_about_it_is_said_where_it_is_known(error: Exception, what_to_do: str) -> None:
-    assert what_to_do in advice(error) and bool(what_to_do) == bool(advice(error))
+    assert what_to_do in hint_for(error) and bool(what_to_do) == bool(hint_for(error))
 
 
 def test_the_code_is_kept() -> None:
-    assert failure("x", 429, {}, b'{"error":{"type":"rate_limit_error","code":null}}').code == "rate_limit_error"
+    assert (
+        error_from_response("x", 429, {}, b'{"error":{"type":"rate_limit_error","code":null}}').code
+        == "rate_limit_error"
+    )
 
 
 def test_a_long_body_is_cut() -> None:
-    assert len(str(failure("x", 500, {}, b"y" * 10_000))) < 4200
+    assert len(str(error_from_response("x", 500, {}, b"y" * 10_000))) < 4200
 
 
 def test_the_pause_asked_for_is_kept() -> None:
-    assert failure("x", 429, {"retry-after": "12"}, b"").retry_after == 12
+    assert error_from_response("x", 429, {"retry-after": "12"}, b"").retry_after == 12
 
 
 def test_a_redirect_names_where_it_leads() -> None:
-    error = failure("x", 308, {"location": "https://elsewhere.example/v1"}, b"")
+    error = error_from_response("x", 308, {"location": "https://elsewhere.example/v1"}, b"")
     assert "redirected to https://elsewhere.example/v1" in str(error)
     assert not error.retryable
 
@@ -171,27 +174,27 @@ def test_a_redirect_names_where_it_leads() -> None:
     ],
 )
 def test_rescue_goes_by_structure_first_and_by_words_second(error: Exception, category: str) -> None:
-    assert rescue_category(error) == category
+    assert recovery_kind(error) == category
 
 
 def test_google_says_in_the_body_how_long_to_wait() -> None:
     body = b'{"error":{"code":429,"message":"quota","status":"RESOURCE_EXHAUSTED","details":[{"retryDelay": "34.4s"}]}}'
-    error = failure("google", 429, {}, body)
+    error = error_from_response("google", 429, {}, body)
     assert (type(error), error.code, error.retry_after) == (RateLimited, "RESOURCE_EXHAUSTED", 34.4)
-    assert failure("google", 429, {"retry-after": "7"}, body).retry_after == 7
+    assert error_from_response("google", 429, {"retry-after": "7"}, body).retry_after == 7
 
 
 def test_google_calls_a_bad_key_a_bad_request() -> None:
     body = b'{"error":{"code":400,"message":"API key not valid. Please pass one.","status":"INVALID_ARGUMENT"}}'
-    assert isinstance(failure("google", 400, {}, body), AuthFailed)
+    assert isinstance(error_from_response("google", 400, {}, body), AuthFailed)
 
 
 def test_amazon_names_a_failure_in_a_header_and_spells_its_message_in_two_ways() -> None:
     headers = {"x-amzn-errortype": "ThrottlingException:http://internal.amazon.com/"}
     for body in (b'{"message":"Too many"}', b'{"Message":"Too many"}'):
-        error = failure("bedrock", 429, headers, body)
+        error = error_from_response("bedrock", 429, headers, body)
         assert (str(error), error.code) == ("bedrock: http 429: Too many", "ThrottlingException")
-    long = failure("bedrock", 400, {}, b'{"message":"Input is too long for requested model."}')
+    long = error_from_response("bedrock", 400, {}, b'{"message":"Input is too long for requested model."}')
     assert isinstance(long, ContextTooLong)
 
 

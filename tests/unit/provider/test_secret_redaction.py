@@ -21,7 +21,7 @@ from zot.provider.messages import user_message
 from zot.provider.model import Model
 from zot.provider.model_call import Finished, Request, Retrying
 from zot.provider.providers import builtin_providers
-from zot.provider.secret_redaction import secrets_of, without
+from zot.provider.secret_redaction import redact_text, secrets_of
 
 KEY = "sk-live/9f8e7d6c5b4a+3210=="
 REQUEST = Request(model=Model(id="m", provider="fake", max_output=100), messages=(user_message("hi"),))
@@ -155,11 +155,11 @@ def test_what_counts_as_a_secret() -> None:
 
 def test_a_piece_of_a_secret_is_replaced_and_other_text_is_not() -> None:
     secret = frozenset({"abcdefghijklmnopqrstuvwxyz"})
-    assert without("see efghijklmnopqrst and abcdef", secret) == "see *** and abcdef"
-    assert without("abcdefghijklmnopqrstuvwxyz" * 2, secret) == "***"
+    assert redact_text("see efghijklmnopqrst and abcdef", secret) == "see *** and abcdef"
+    assert redact_text("abcdefghijklmnopqrstuvwxyz" * 2, secret) == "***"
 
 
 def test_a_piece_of_two_secrets_is_a_piece_of_both() -> None:
     """Whichever is looked for first: an address spells a key in another way, and both share their middle."""
     for secrets in (["a/0123456789ab=", "a%2F0123456789ab%3D"], ["a%2F0123456789ab%3D", "a/0123456789ab="]):
-        assert without("at a%2F0123456789ab%3D.", secrets) == "at ***."
+        assert redact_text("at a%2F0123456789ab%3D.", secrets) == "at ***."

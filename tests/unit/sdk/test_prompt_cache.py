@@ -62,9 +62,9 @@ async def test_a_word_in_between_behind_many_parallel_calls_loses_nothing(serve:
     server = serve(*provider.answering(turns))
     config = RunConfig(provider="anthropic", api_key="k", base_url=server.url, home=tmp_path, cwd=str(tmp_path))
     async with build(config) as conversation:
-        conversation.read(lambda event: conversation.steer("and hurry"), ToolCall)
-        await conversation.say("work")
-        await conversation.say("and now?")
+        conversation.subscribe(lambda event: conversation.steer("and hurry"), ToolCall)
+        await conversation.prompt("work")
+        await conversation.prompt("and now?")
     assert "and hurry" in str(server.requests[2].json["messages"][-1])
     assert len(provider.counted) == 4
     pays_once(provider.counted)
@@ -101,12 +101,12 @@ async def test_tools_that_change_in_mid_conversation_are_not_a_silent_loss(serve
     config = RunConfig(provider="anthropic", api_key="k", base_url=server.url, home=tmp_path, cwd=str(tmp_path))
     said: list[str] = []
     async with build(config) as conversation:
-        conversation.read(lambda event: said.append(getattr(event, "text", "")), Notice)
-        await conversation.say("work " * 8000)
+        conversation.subscribe(lambda event: said.append(getattr(event, "text", "")), Notice)
+        await conversation.prompt("work " * 8000)
         conversation.toolset.own.pop()
         conversation.refresh_tools()
-        await conversation.say("and now?")
-        await conversation.say("and now?")
+        await conversation.prompt("and now?")
+        await conversation.prompt("and now?")
     before, after, again = provider.counted[1:]
     assert not after.read and again.read  # it is lost once, and then it is there again
     (told,) = said

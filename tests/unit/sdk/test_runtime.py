@@ -63,7 +63,7 @@ async def test_a_transcript_of_the_json_mode_is_read_as_the_same_types(serve: Se
     """The SDK's events encode to the very lines of the encoder that ``--json`` and ``zot rpc`` share."""
     lines: list[bytes] = []
     async with embed(serve(Say("Hello"))) as zot:
-        zot._built.read(  # pyright: ignore[reportPrivateUsage, reportOptionalMemberAccess]
+        zot._built.subscribe(  # pyright: ignore[reportPrivateUsage, reportOptionalMemberAccess]
             lambda event: lines.append(line) if (line := wire.encode(event)) else None
         )
         events = await read(zot.prompt("hi"))

@@ -17,7 +17,7 @@ from tests.unit.system.living import gone_within, is_alive
 from zot.system import processes
 from zot.system.files import find_program
 from zot.system.process_table import MARK_VARIABLE, Process, _parse_stat, command_of, marked, members, snapshot
-from zot.system.processes import ProcessTree, background, kill_all, spawn
+from zot.system.processes import ProcessTree, kill_all, live_processes, spawn
 
 ROOT = Path("/")
 
@@ -112,16 +112,16 @@ async def test_a_tree_left_in_the_background_lives_on_and_is_listed() -> None:
     with Output("sleep 100 & echo $!") as child:
         pid = await child.number()
         await child.tree.wait()
-        assert [process.pid for process in child.tree.leave()] == [pid]
-        assert child.tree in background()
+        assert [process.pid for process in child.tree.detach()] == [pid]
+        assert child.tree in live_processes()
         assert is_alive(pid)
 
 
 async def test_a_tree_that_is_over_leaves_nothing() -> None:
     with Output("true") as child:
         await child.tree.wait()
-        assert child.tree.leave() == []
-        assert child.tree not in background()
+        assert child.tree.detach() == []
+        assert child.tree not in live_processes()
 
 
 async def test_a_tree_left_in_the_background_is_forgotten_when_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +131,7 @@ async def test_a_tree_left_in_the_background_is_forgotten_when_it_is_over(monkey
     with Output("sleep 0.3 & echo $!") as child:
         pid = await child.number()
         await child.tree.wait()
-        assert child.tree.leave()
+        assert child.tree.detach()
         assert child.tree.pid in known._trees
         assert gone_within(pid, 5)
         await until(lambda: child.tree.pid not in known._trees)
@@ -141,7 +141,7 @@ async def test_an_orphan_outside_the_group_is_found_on_suspicion() -> None:
     with Output("(setsid sh -c 'echo $$; exec sleep 100' &)") as child:
         pid = await child.number()
         await child.tree.wait()
-        assert [process.pid for process in child.tree.leave(suspicious=True)] == [pid]
+        assert [process.pid for process in child.tree.detach(suspicious=True)] == [pid]
 
 
 async def test_a_reused_number_is_not_ours_any_more() -> None:

@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 
 from zot.system.safe_open import (
-    LeadsOut,
+    SymlinkEscape,
     TooLarge,
     create,
+    open_for_update,
     open_regular,
     open_to_append,
-    open_to_change,
     open_to_overwrite,
     open_to_replace,
-    read_beginning,
+    read_prefix,
     read_whole,
 )
 
-READERS: list[Callable[[Path], object]] = [open_regular, read_whole, read_beginning]
-WRITERS: list[Callable[[Path], int]] = [open_to_append, open_to_change, open_to_overwrite, open_to_replace]
+READERS: list[Callable[[Path], object]] = [open_regular, read_whole, read_prefix]
+WRITERS: list[Callable[[Path], int]] = [open_to_append, open_for_update, open_to_overwrite, open_to_replace]
 
 
 @pytest.mark.parametrize("opened", [*READERS, *WRITERS])
@@ -74,7 +74,7 @@ def test_a_file_is_read_no_further_than_asked(tmp_path: Path) -> None:
     os.truncate(tmp_path / "huge", 1 << 40)
     with pytest.raises(TooLarge, match="is larger than 1 MiB"):
         read_whole(tmp_path / "huge", 1 << 20)
-    assert read_beginning(tmp_path / "huge", 3) == b"\0\0\0"
+    assert read_prefix(tmp_path / "huge", 3) == b"\0\0\0"
 
 
 def test_a_file_that_claims_to_be_empty_is_bounded_too() -> None:
@@ -94,7 +94,7 @@ def test_a_link_may_not_lead_out_of_its_directory(tmp_path: Path) -> None:
     (inside / "up").symlink_to("..")
     assert read_whole(inside / "near", within=inside) == b"y"
     for name in ("far", "up/secret", "../secret"):
-        with pytest.raises(LeadsOut, match=r"leads out of .*/inside through a link, to .*/secret"):
+        with pytest.raises(SymlinkEscape, match=r"leads out of .*/inside through a link, to .*/secret"):
             read_whole(inside / name, within=inside)
 
 
@@ -108,7 +108,7 @@ def test_a_directory_that_is_a_link_itself_holds_its_files(tmp_path: Path) -> No
 def test_a_path_somebody_typed_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "link").symlink_to("file")
-    os.close(open_to_change(tmp_path / "link", follow=True))
+    os.close(open_for_update(tmp_path / "link", follow=True))
 
 
 def test_output_named_on_the_command_line_may_be_a_terminal_or_a_pipe_somebody_reads(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attack.tools import HARMLESS, SECRETS
-from zot.system.secret_variables import looks_like_secret, matches
+from zot.system.secret_variables import looks_like_secret, matches_any
 
 
 @pytest.mark.parametrize("name", [*SECRETS, "MATRIX_ACCESS_TOKEN", "TOKEN", "PASSWORD", "SECRET_KEY", "my_db_password"])
@@ -19,5 +19,5 @@ def test_what_is_a_place_a_count_or_a_word_stays(name: str) -> None:
 
 
 def test_a_list_has_names_and_patterns() -> None:
-    assert matches("AWS_PROFILE", ["AWS_*"]) and matches("GH_TOKEN", ["GH_TOKEN"])
-    assert not matches("GH_TOKENS", ["GH_TOKEN"]) and not matches("aws_profile", ["AWS_*"])
+    assert matches_any("AWS_PROFILE", ["AWS_*"]) and matches_any("GH_TOKEN", ["GH_TOKEN"])
+    assert not matches_any("GH_TOKENS", ["GH_TOKEN"]) and not matches_any("aws_profile", ["AWS_*"])

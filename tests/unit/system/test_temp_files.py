@@ -14,7 +14,14 @@ import pytest
 
 from zot.system import temp_files
 from zot.system.files import replace_file
-from zot.system.temp_files import Unfinished, clean_kept, kept_directory, remove_older, scratch_directory, sweep
+from zot.system.temp_files import (
+    PendingFile,
+    prune_user_temp_dir,
+    remove_older,
+    remove_stale_files,
+    scratch_directory,
+    user_temp_dir,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -38,8 +45,8 @@ def killed(program: str, *, named: bool = False) -> None:
 
 HALF = """
 import os, signal
-from zot.system.temp_files import Unfinished
-new = Unfinished({path!r})
+from zot.system.temp_files import PendingFile
+new = PendingFile({path!r})
 os.write(new.fd, b"half of it")
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -84,7 +91,7 @@ def test_what_a_living_process_writes_is_left_alone_and_so_is_what_only_looks_al
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without_nameless_files(monkeypatch)
-    new = Unfinished(tmp_path / "file")
+    new = PendingFile(tmp_path / "file")
     (mine,) = tmp_path.glob(".file.*.zot-tmp")
     others = [tmp_path / "notes.zot-tmp", tmp_path / ".env.tmp"]
     for path in others:
@@ -94,10 +101,10 @@ def test_what_a_living_process_writes_is_left_alone_and_so_is_what_only_looks_al
     for path in (mine, *others):
         old(path, 120)
     os.utime(link, (0, 0), follow_symlinks=False)
-    sweep(tmp_path)
+    remove_stale_files(tmp_path)
     assert mine.exists() and link.is_symlink() and all(path.exists() for path in others)
     os.write(new.fd, b"done")
-    new.appear(replace=False)
+    new.commit(replace=False)
     new.close()
     assert (tmp_path / "file").read_text() == "done" and not mine.exists()
 
@@ -109,12 +116,12 @@ def test_a_name_that_is_taken_is_replaced_only_when_asked(
     if not nameless:
         without_nameless_files(monkeypatch)
     (tmp_path / "file").write_text("before")
-    new = Unfinished(tmp_path / "file", 0o640)
+    new = PendingFile(tmp_path / "file", 0o640)
     os.write(new.fd, b"after")
     with pytest.raises(FileExistsError):
-        new.appear(replace=False)
+        new.commit(replace=False)
     assert (tmp_path / "file").read_text() == "before"
-    new.appear(replace=True)
+    new.commit(replace=True)
     new.close()
     assert (tmp_path / "file").read_text() == "after"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "tmp"]
@@ -122,22 +129,22 @@ def test_a_name_that_is_taken_is_replaced_only_when_asked(
 
 def test_a_nameless_file_that_can_get_no_name_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("before")
-    monkeypatch.setattr(Unfinished, "_link", lambda self, name: False)
+    monkeypatch.setattr(PendingFile, "_link", lambda self, name: False)
     replace_file(tmp_path / "file", b"after" * 1000)
     assert (tmp_path / "file").read_bytes() == b"after" * 1000
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "tmp"]
 
 
 def test_what_is_kept_goes_after_a_week_or_when_it_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    directory = kept_directory()
+    directory = user_temp_dir()
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     for name, age in (("new", 0), ("week", 6 * 24 * 3600), ("ancient", 8 * 24 * 3600)):
         (directory / name).write_text("x" * 100)
         old(directory / name, age)
-    clean_kept()
+    prune_user_temp_dir()
     assert sorted(path.name for path in directory.iterdir()) == ["new", "week"]
     monkeypatch.setattr(temp_files, "KEPT_BYTES", 150)
-    clean_kept()
+    prune_user_temp_dir()
     assert [path.name for path in directory.iterdir()] == ["new"]
 
 
@@ -146,13 +153,13 @@ def test_a_directory_to_work_in_ends_with_its_block_or_with_a_later_zot() -> Non
         "import os, signal\nfrom zot.system.temp_files import scratch_directory\n"
         "with scratch_directory('check') as path: (path / 'log').write_text('x'); os.kill(os.getpid(), signal.SIGKILL)"
     )
-    (left,) = kept_directory().iterdir()
+    (left,) = user_temp_dir().iterdir()
     old(left, 120)
     with scratch_directory("check") as path:
         old(path, 120)
-        clean_kept()
+        prune_user_temp_dir()
         assert path.exists() and not left.exists()
-    assert list(kept_directory().iterdir()) == []
+    assert list(user_temp_dir().iterdir()) == []
 
 
 def test_old_drafts_go_and_what_is_new_or_no_file_stays(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zot.system.visible_text import MARK, has_hidden, spelled, spelled_lines, spelled_start
+from zot.system.visible_text import MARK, escape_invisible, escape_lines, has_invisible, spelled_start
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from zot.system.visible_text import MARK, has_hidden, spelled, spelled_lines, sp
     ],
 )
 def test_nothing_is_dropped(text: str, shown: str) -> None:
-    assert spelled(text) == shown
+    assert escape_invisible(text) == shown
 
 
 def test_every_character_that_leaves_no_trace_has_a_mark() -> None:
@@ -40,18 +40,18 @@ def test_every_character_that_leaves_no_trace_has_a_mark() -> None:
     every = [chr(code) for code in (*range(0x3200), *range(0xA000, 0x20000), *range(0xE0000, 0xE0200)) if code != 32]
     text = "".join(character for character in every if unicodedata.category(character) in unseen)
     text += "\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u180b\ufe0f\U000e0100"
-    assert MARK.sub("", spelled(text)) == "⇥↩"
+    assert MARK.sub("", escape_invisible(text)) == "⇥↩"
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_property_two_texts_that_differ_look_different(one: str, other: str) -> None:
-    assert (spelled(one) == spelled(other)) == (one == other)
-    assert spelled(one).isprintable() or any(unicodedata.combining(c) for c in one)
+    assert (escape_invisible(one) == escape_invisible(other)) == (one == other)
+    assert escape_invisible(one).isprintable() or any(unicodedata.combining(c) for c in one)
 
 
 @given(st.text(alphabet="a\t ⇥\u0301\r\x1b", max_size=40), st.text(alphabet="a\t ⇥\u0301\r\x1b", max_size=40))
 def test_property_lines_that_differ_look_different_with_tabs_at_their_stops(one: str, other: str) -> None:
-    assert (spelled_lines(one) == spelled_lines(other)) == (one == other)
+    assert (escape_lines(one) == escape_lines(other)) == (one == other)
 
 
 def test_the_start_of_a_text_is_cut_between_marks_and_the_rest_is_counted() -> None:
@@ -62,5 +62,5 @@ def test_the_start_of_a_text_is_cut_between_marks_and_the_rest_is_counted() -> N
 
 
 def test_line_breaks_and_tabs_are_nothing_hidden() -> None:
-    assert not has_hidden("a\n\tb\r\nc")
-    assert has_hidden("a\rb") and has_hidden("a\u200bb") and has_hidden(" " * 100)
+    assert not has_invisible("a\n\tb\r\nc")
+    assert has_invisible("a\rb") and has_invisible("a\u200bb") and has_invisible(" " * 100)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zot.system.visible_text import spelled_lines
+from zot.system.visible_text import escape_lines
 from zot.tui.decision_text import decision_rows, folded
 from zot.tui.theme import built_in
 from zot.tui.width import cells, visible
@@ -36,7 +36,7 @@ def test_what_is_spelled_out_stands_in_the_colour_of_a_warning() -> None:
 
 @given(st.text(max_size=200), st.integers(1, 30))
 def test_property_the_rows_are_the_text_and_fit(text: str, width: int) -> None:
-    for line in spelled_lines(text):
+    for line in escape_lines(text):
         rows = folded(line, width)
         assert "".join(rows) == line
         assert all(cells(row) <= max(width, 2) for row in rows)

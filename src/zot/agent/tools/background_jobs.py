@@ -35,7 +35,7 @@ class Jobs:
 
     def add(self, command: str, tree: ProcessTree, began: float, output: Path | None) -> Job:
         # One whose group still has members is not looked for on the whole machine: that is dear.
-        self._forget([job for job in self._jobs if job.tree.group_is_empty and job.tree.over])
+        self._forget([job for job in self._jobs if job.tree.group_is_empty and job.tree.has_ended])
         self._count += 1
         job = Job(self._count, command, tree, began, output)
         self._jobs.append(job)
@@ -43,7 +43,7 @@ class Jobs:
 
     def living(self) -> list[Job]:
         """Those of which something still runs; the others are forgotten."""
-        self._forget([job for job in self._jobs if job.tree.over])
+        self._forget([job for job in self._jobs if job.tree.has_ended])
         return list(self._jobs)
 
     def _forget(self, ended: list[Job]) -> None:

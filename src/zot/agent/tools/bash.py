@@ -26,7 +26,7 @@ _MOST = 4
 _REFUSED = re.compile(r"(?i)credential|unauthori[sz]ed|forbidden|not logged in|log ?in|authenticat|\b40[13]\b|token")
 
 
-def withheld_note(command: str, output: str, *, failed: bool, names: Iterable[str]) -> str:
+def missing_variable_note(command: str, output: str, *, failed: bool, names: Iterable[str]) -> str:
     """Empty when no variable that was kept back has anything to do with it."""
     told = sorted(name for name in names if _concerns(name, command, output, failed=failed))
     if not told:
@@ -69,27 +69,29 @@ class BashTool(WorkspaceTool):
         capture = OutputCapture()
         cwd = self._workspace.cwd
         failure = f"bash: could not start {self._shell} in {cwd}"
-        async with self._workspace.watching(self.name):
+        async with self._workspace.record_command(self.name):
             started = time.monotonic()
             tree, output = self._workspace.start([self._shell, "-c", command], cwd, failure)
             pipe = OutputPipe(output, capture, context.progress)
             try:
                 ending = await _run(tree, pipe, capture, seconds)
-                if tree.never_began:
+                if tree.jail_failed:
                     raise ToolError(f"bash: the jail could not be built, so nothing ran: {capture.text().strip()}")
                 if ending.left:
                     self._workspace.jobs.add(command, tree, started, ending.output)
-                for remark in tree.remarks:
+                for remark in tree.jail_messages:
                     self._workspace.tell(remark)
-                notes = [f"[jail: {text}]" for text in tree.remarks]
-                if names := self._workspace.kept_from_commands():
+                notes = [f"[jail: {text}]" for text in tree.jail_messages]
+                if names := self._workspace.hidden_variables():
                     failed = ending.exit_code != 0
-                    if note := withheld_note(command, capture.text() if failed else "", failed=failed, names=names):
+                    if note := missing_variable_note(
+                        command, capture.text() if failed else "", failed=failed, names=names
+                    ):
                         notes.append(note)
                 ending = msgspec.structs.replace(ending, notes=(*ending.notes, *notes)) if notes else ending
                 return _result(command, capture, ending, time.monotonic() - started)
             finally:
-                capture.let_go()
+                capture.discard_spool()
 
     def _timeout(self, asked: int) -> int:
         return min(asked if asked > 0 else self._limits.bash_timeout_s, self._limits.bash_max_timeout_s)
@@ -116,7 +118,7 @@ async def _run(tree: ProcessTree, pipe: OutputPipe, capture: OutputCapture, seco
     except asyncio.CancelledError:
         await _stop(tree, pipe)
         raise
-    left = tree.leave(suspicious=not pipe.ended)
+    left = tree.detach(suspicious=not pipe.ended)
     code = code if code >= 0 else -1
     if not left:
         pipe.close()

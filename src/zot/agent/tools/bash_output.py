@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zot.agent.tools.truncate import MAX_BYTES, MAX_LINES, from_character, whole_characters
+from zot.agent.tools.truncate import MAX_BYTES, MAX_LINES, from_character, truncate_utf8
 
 if TYPE_CHECKING:
-    from zot.system.temp_files import Unfinished
+    from zot.system.temp_files import PendingFile
 
 HEAD_SHARE = 0.4
 SPOOL_CAP = 100 * 1024 * 1024
@@ -117,7 +117,7 @@ class OutputPipe:
             self._ended.set_result(None)
 
 
-class Redrawn:
+class CarriageReturnFilter:
     """Bytes as they come, without what a carriage return takes back: of each line what follows the last one. Line ends
     of two characters stay. ``line`` has not ended yet."""
 
@@ -158,7 +158,7 @@ class OutputCapture:
     def __init__(self) -> None:
         self.spool: Spool | None = None
         self._raw = bytearray()  # all of it, until there is a file for it
-        self._redrawn = Redrawn()
+        self._redrawn = CarriageReturnFilter()
         self.total_bytes = 0
         self._newlines = 0
         self._head = bytearray()
@@ -211,7 +211,7 @@ class OutputCapture:
             self._raw.clear()
         return self.spool
 
-    def let_go(self) -> None:
+    def discard_spool(self) -> None:
         """The call is over: a file that nobody was told of goes."""
         if self.spool is not None and not self.spool.is_named:
             self.spool.close()
@@ -238,7 +238,7 @@ def _first_part(data: bytes) -> bytes:
         return b"\n".join(parts[:_HEAD_LINES]) + b"\n"
     head = data[:_HEAD_BYTES]
     end = head.rfind(b"\n") + 1
-    return head[:end] if end and len(head) - end <= _NEAR else whole_characters(head)
+    return head[:end] if end and len(head) - end <= _NEAR else truncate_utf8(head)
 
 
 def _last_part(data: bytes, *, whole: bool) -> bytes:
@@ -267,14 +267,14 @@ class Spool:
         self.trouble = ""
         self._open = True  # more may be written
         self.is_named = False
-        self._file: Unfinished | None = None
+        self._file: PendingFile | None = None
         self._path = Path(os.environ.get("TMPDIR") or "/tmp") / f"zot-bash-{os.urandom(6).hex()}.log"
-        from zot.system.temp_files import Unfinished, kept_directory  # most outputs are short
+        from zot.system.temp_files import PendingFile, user_temp_dir  # most outputs are short
 
         with suppress(OSError):  # somebody else has that directory: one file less that is cleaned up
-            self._path = kept_directory() / self._path.name
+            self._path = user_temp_dir() / self._path.name
         try:
-            self._file = Unfinished(self._path)
+            self._file = PendingFile(self._path)
         except OSError as error:
             self._stop(f"it could not be created: {error.strerror}")
 
@@ -282,7 +282,7 @@ class Spool:
         """Where the output can be read from now on."""
         if self._file is not None and not self.is_named:
             try:
-                self._file.appear(replace=False)
+                self._file.commit(replace=False)
                 self.is_named = True
             except OSError as error:
                 self._stop(f"it could not be created: {error.strerror}")

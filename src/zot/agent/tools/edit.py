@@ -35,7 +35,7 @@ class EditTool(WorkspaceTool):
         arguments = ToolArguments(self.name, args)
         path = self._workspace.resolve(arguments.filled_text("path"))
         edits = [(edit.text("oldText"), edit.text("newText")) for edit in arguments.objects("edits")]
-        shown = self._workspace.shown(path)
+        shown = self._workspace.display_path(path)
         try:
             with self._reading(path):
                 before = self._workspace.read_whole(path, LARGEST)
@@ -51,7 +51,7 @@ class EditTool(WorkspaceTool):
         except UnicodeEncodeError as error:
             raise ToolError(f"edit: {shown} was not changed: newText holds a lone surrogate") from error
         try:
-            with self._workspace.changing(path, data, self.name, before):
+            with self._workspace.record_write(path, data, self.name, before):
                 self._workspace.replace(path, data)
         except OSError as error:
             raise ToolError(f"edit: {shown} was not changed: {reason_of(error)}") from error

@@ -30,7 +30,7 @@ class GlobTool(WorkspaceTool):
         root = self._workspace.resolve(arguments.optional_text("path") or ".")
         self._workspace.check_place(root)
         if not root.is_dir():
-            raise ToolError(f"glob: {self._workspace.shown(root)}: no such directory")
+            raise ToolError(f"glob: {self._workspace.display_path(root)}: no such directory")
         named: list[str] = []  # directories the pattern names outright: the search begins there
         *parts, last = pattern.split("/")
         while parts and not any(character in parts[0] for character in "*?[{\\"):

@@ -31,12 +31,12 @@ class GrepTool(WorkspaceTool):
         root, query = self._query(arguments, target)
         rows = await self._search(root, query)
         details = {"path": str(target), "matches": rows.matches, "truncated": rows.truncated}
-        nothing = f"no match for {query.pattern} in {self._workspace.shown(target)}\n"
+        nothing = f"no match for {query.pattern} in {self._workspace.display_path(target)}\n"
         return text_result(rows.text() or nothing, details=details)
 
     def _query(self, arguments: ToolArguments, target: Path) -> tuple[Path, SearchQuery]:
         if not target.exists():
-            raise ToolError(f"grep: {self._workspace.shown(target)}: no such file or directory")
+            raise ToolError(f"grep: {self._workspace.display_path(target)}: no such file or directory")
         root, file = (target, "") if target.is_dir() else (target.parent, target.name)
         pattern = arguments.text("pattern")
         if not pattern:

@@ -10,7 +10,7 @@ import msgspec
 
 from zot.agent.tools.arguments import ToolArguments
 from zot.agent.tools.registry import READ
-from zot.agent.tools.truncate import MAX_BYTES, MAX_LINES, whole_characters
+from zot.agent.tools.truncate import MAX_BYTES, MAX_LINES, truncate_utf8
 from zot.agent.tools.workspace import WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
@@ -33,7 +33,7 @@ class ReadTool(WorkspaceTool):
         arguments = ToolArguments(self.name, args)
         path = self._workspace.resolve(arguments.filled_text("path"))
         first, limit = max(arguments.integer("offset"), 1), max(arguments.integer("limit"), 0)
-        shown = self._workspace.shown(path)
+        shown = self._workspace.display_path(path)
         with self._reading(path):
             fd = self._workspace.open_regular(path)
         with os.fdopen(fd, "rb", buffering=0) as file:
@@ -163,7 +163,7 @@ class _Collector:
         if by_bytes:
             # Whole lines, so that the next offset continues exactly; part of a line only when it alone is too long.
             end = data.rfind(b"\n", 0, MAX_BYTES)
-            data = data[: end + 1] if end >= 0 else whole_characters(data[:MAX_BYTES])
+            data = data[: end + 1] if end >= 0 else truncate_utf8(data[:MAX_BYTES])
         return ReadWindow(
             data,
             lines=data.count(b"\n") + (not data.endswith(b"\n") if data else 0),

@@ -14,7 +14,7 @@ from zot.core.events import AgentEvent, ToolUseStart
 from zot.system.files import find_program
 
 if TYPE_CHECKING:
-    from zot.agent.settings import Settings, Values
+    from zot.agent.settings import Settings, SettingsValues
     from zot.agent.tools.workspace import Workspace
     from zot.core.agent import Agent
     from zot.core.tool import Tool, ToolContext, ToolResult
@@ -32,14 +32,14 @@ class BashLimits(msgspec.Struct, frozen=True):
     bash_max_timeout_s: int = 600
 
 
-def bash_limits(values: Values) -> BashLimits:
+def bash_limits(values: SettingsValues) -> BashLimits:
     return BashLimits(int(values.bash_timeout_s), int(values.bash_timeout_max_s))
 
 
 class LazyTool:
     """Stands for a tool until it is needed: says what the tool would say, and imports it to run it."""
 
-    def __init__(self, name: str, spec: Spec, make: Callable[[], Tool]) -> None:
+    def __init__(self, name: str, spec: ToolDefinition, make: Callable[[], Tool]) -> None:
         self.name = name
         self.description = spec.description
         self.schema = spec.schema
@@ -70,7 +70,7 @@ def builtin_tools(
     return [LazyTool(name, *offers[name]) for name in ALL_TOOLS if name in chosen]
 
 
-def offered_tools(workspace: Workspace, limits: BashLimits) -> dict[str, tuple[Spec, Callable[[], Tool]]]:
+def offered_tools(workspace: Workspace, limits: BashLimits) -> dict[str, tuple[ToolDefinition, Callable[[], Tool]]]:
     """Of each tool what a model is told, and how it is made."""
 
     def code(name: str, *more: object) -> Callable[[], Tool]:
@@ -90,7 +90,7 @@ def offered_tools(workspace: Workspace, limits: BashLimits) -> dict[str, tuple[S
     }
 
 
-def preparing(agent: Agent) -> Callable[[AgentEvent], None]:
+def preload_on_call(agent: Agent) -> Callable[[AgentEvent], None]:
     """An observer that makes a tool ready as soon as the model begins to call it, while it writes the arguments."""
 
     def watch(event: AgentEvent) -> None:
@@ -115,7 +115,7 @@ def unknown_extras(settings: Settings) -> list[str]:
     return [f"{settings.path}: tools: there is no tool named {name}; those to switch on are {extras}" for name in names]
 
 
-class Spec(msgspec.Struct, frozen=True):
+class ToolDefinition(msgspec.Struct, frozen=True):
     """What a model is told, and whether the tool only looks."""
 
     description: str
@@ -123,7 +123,7 @@ class Spec(msgspec.Struct, frozen=True):
     read_only: bool = False
 
 
-READ = Spec(
+READ = ToolDefinition(
     (
         "Read a text file or an image. Text comes without line numbers, at most 2000 lines or 50 KiB at a time; "
         "use offset and limit for the rest."
@@ -139,7 +139,7 @@ READ = Spec(
     },
     read_only=True,
 )
-WRITE = Spec(
+WRITE = ToolDefinition(
     "Create a file, or replace the whole content of one; missing directories are created.",
     {
         "type": "object",
@@ -150,7 +150,7 @@ WRITE = Spec(
         "required": ["path", "content"],
     },
 )
-EDIT = Spec(
+EDIT = ToolDefinition(
     "Replace exact pieces of text in a file; each oldText must occur exactly once.",
     {
         "type": "object",
@@ -172,7 +172,7 @@ EDIT = Spec(
         "required": ["path", "edits"],
     },
 )
-GLOB = Spec(
+GLOB = ToolDefinition(
     "Find files by path pattern, newest first; ignored files and .git are left out.",
     {
         "type": "object",
@@ -184,7 +184,7 @@ GLOB = Spec(
     },
     read_only=True,
 )
-GREP = Spec(
+GREP = ToolDefinition(
     "Search file contents by regular expression; ignored files, .git and binary files are left out.",
     {
         "type": "object",
@@ -201,9 +201,9 @@ GREP = Spec(
 )
 
 
-def bash_spec(shell: str, limits: BashLimits) -> Spec:
+def bash_spec(shell: str, limits: BashLimits) -> ToolDefinition:
     """The shell is named, because commands written for one may fail in another."""
-    return Spec(
+    return ToolDefinition(
         f"Run a shell command ({os.path.basename(shell)}) in the working directory and return its "
         "output and exit code. Input is empty; long output keeps its head and tail.",
         {

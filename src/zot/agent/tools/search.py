@@ -69,7 +69,7 @@ Take = Callable[[bytes], bool | Awaitable[bool]]
 
 async def run_search(workspace: Workspace, argv: list[str], cwd: Path, take: Take) -> int:
     """Feed ``take`` with the output until it wants no more. Returns the exit code, 0 when it was cut short."""
-    tree, output = workspace.start(argv, cwd, f"could not search in {workspace.shown(cwd)}")
+    tree, output = workspace.start(argv, cwd, f"could not search in {workspace.display_path(cwd)}")
     try:
         async with asyncio.timeout(SEARCH_TIMEOUT):
             return await tree.wait() if await _drain(output, take) else 0
@@ -79,8 +79,8 @@ async def run_search(workspace: Workspace, argv: list[str], cwd: Path, take: Tak
         if tree.exit_code is None:
             await tree.stop(0)
         else:
-            tree.leave()
-        for remark in tree.remarks:  # about a command that ran at the same time
+            tree.detach()
+        for remark in tree.jail_messages:  # about a command that ran at the same time
             workspace.tell(remark)
 
 
@@ -103,4 +103,4 @@ async def _drain(fd: int, take: Take) -> bool:
 
 def printable(workspace: Workspace, path: Path) -> str:
     """A path as a model should read it; a name that is not UTF-8 has marks where its odd bytes are."""
-    return os.fsencode(workspace.shown(path)).decode("utf-8", "replace")
+    return os.fsencode(workspace.display_path(path)).decode("utf-8", "replace")

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
 from zot.agent.tools.ignore import walk
-from zot.system.safe_open import reading
+from zot.system.safe_open import open_buffered
 
 _SNIFFED = 65536
 _LARGEST_UTF16 = 64 << 20
@@ -73,7 +73,7 @@ def _rows(lines: Iterable[str], regex: re.Pattern[str], context: int) -> Iterato
 def _lines(path: str) -> Iterator[str]:
     """The lines of a text file without their ends; none of a binary or unreadable one."""
     try:
-        with reading(path) as file:
+        with open_buffered(path) as file:
             head = file.peek(_SNIFFED)[:_SNIFFED]
             if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                 yield from file.read(_LARGEST_UTF16).decode("utf-16", "replace").splitlines()

@@ -33,7 +33,7 @@ class CappedRows:
         return "".join(f"{row}\n" for row in self.rows) + self._note
 
 
-def whole_characters(data: bytes) -> bytes:
+def truncate_utf8(data: bytes) -> bytes:
     """Without a sequence at the end that was cut short; bytes that are not UTF-8 anyway stay."""
     for back in range(1, min(4, len(data) + 1)):
         byte = data[-back]

@@ -15,11 +15,11 @@ from zot.errors import ToolError
 from zot.system.safe_open import TooLarge, open_regular, read_at_most, read_whole
 
 if TYPE_CHECKING:
-    from zot.agent.snapshot import Present
+    from zot.agent.snapshot import ConversationSnapshot
     from zot.agent.tools.background_jobs import Jobs
-    from zot.agent.tools.registry import Spec
+    from zot.agent.tools.registry import ToolDefinition
     from zot.system.jail.jail import Jail
-    from zot.system.jail.jailed_files import Beneath
+    from zot.system.jail.jailed_files import JailedFiles
     from zot.system.processes import ProcessTree
 
 # Secrets of zot itself; those of the providers are given to the Workspace.
@@ -31,7 +31,7 @@ SESSION_VARIABLES = frozenset(
 )
 
 
-class Jailed(ToolError):
+class JailedToolError(ToolError):
     """The jail said no. ``path`` is what the tool was to open; empty where nobody is to be asked about it."""
 
     def __init__(self, text: str, path: str = "") -> None:
@@ -42,11 +42,11 @@ class Jailed(ToolError):
 class ChangeRecorder(Protocol):
     """Receives file changes before and after tools make them; ``features/checkpoints`` implements it."""
 
-    def about_to_write(self, path: Path, data: bytes, by: str, before: bytes | None = None) -> Any: ...
+    def before_write(self, path: Path, data: bytes, by: str, before: bytes | None = None) -> Any: ...
 
-    def did_not_happen(self, change: Any) -> None: ...
+    def cancel_write(self, change: Any) -> None: ...
 
-    def written(self, change: Any) -> None: ...
+    def after_write(self, change: Any) -> None: ...
 
     async def before_command(self) -> None: ...
 
@@ -72,7 +72,7 @@ class Workspace:
         passthrough: Collection[str] = (),
     ) -> None:
         self.cwd = Path(os.path.abspath(cwd))
-        self.present: Callable[[], Present] | None = None
+        self.present: Callable[[], ConversationSnapshot] | None = None
         self.keeping: Callable[[], ChangeRecorder | None] = lambda: None
         self._jobs: Jobs | None = None
         self.jail: Jail | None = None
@@ -119,7 +119,7 @@ class Workspace:
         expanded = os.path.expanduser(path) if path.startswith("~") else path
         return Path(os.path.normpath(os.path.join(self.cwd, expanded)))
 
-    def shown(self, path: Path) -> str:
+    def display_path(self, path: Path) -> str:
         """The path as a model should read it: relative where it lies in the session's directory."""
         return str(path.relative_to(self.cwd)) if path.is_relative_to(self.cwd) else str(path)
 
@@ -127,7 +127,7 @@ class Workspace:
         """The variables that are set and that no child gets to see; names only."""
         return sorted(self._sorted_out()[1])
 
-    def kept_from_commands(self) -> list[str]:
+    def hidden_variables(self) -> list[str]:
         """The variables that are set and that the last command of a tool did not get: in a jail, all but what it
         allows."""
         if self.jail is None:
@@ -149,11 +149,11 @@ class Workspace:
     def _is_withheld(self, variable: str) -> bool:
         """A credential zot knows, unless the user names it; or what looks like a secret of another service, unless the
         user names it or gives a pattern for it."""
-        from zot.system.secret_variables import looks_like_secret, matches
+        from zot.system.secret_variables import looks_like_secret, matches_any
 
         if variable in self._credentials:
             return variable not in self._passthrough
-        return looks_like_secret(variable) and not matches(variable, self._passthrough)
+        return looks_like_secret(variable) and not matches_any(variable, self._passthrough)
 
     def child_environment(self) -> dict[str, str]:
         """What a command started by a tool gets: in a jail, what is allowed there."""
@@ -237,7 +237,7 @@ class Workspace:
             return self.jail.files.open(path)
 
     @property
-    def beneath(self) -> Beneath | None:
+    def jailed_files(self) -> JailedFiles | None:
         """Where files of the project are opened in a jail; None when there is no jail."""
         return self.jail.files if self.jail is not None else None
 
@@ -257,7 +257,7 @@ class Workspace:
         if self.jail is None:
             os.makedirs(path.parent, mode=0o755, exist_ok=True)
             return replace_file(path, data)
-        with self._jailed(path), self.jail.files.place(path, make=True) as place:
+        with self._jailed(path), self.jail.files.writable_path(path, make=True) as place:
             return replace_file(place, data, follow=False)
 
     def check_place(self, path: Path) -> None:
@@ -268,33 +268,33 @@ class Workspace:
 
     @contextmanager
     def _jailed(self, path: Path) -> Generator[None]:
-        from zot.system.jail.jailed_files import Protected, Refused
+        from zot.system.jail.jailed_files import JailDenied, Protected
 
         try:
             yield
-        except Refused as error:
+        except JailDenied as error:
             asked = "" if isinstance(error, Protected) else str(path)
-            raise Jailed(f"jailed: {path} {error.strerror}", asked) from error
+            raise JailedToolError(f"jailed: {path} {error.strerror}", asked) from error
 
     # --- what changes
 
     @contextmanager
-    def changing(self, path: Path, data: bytes, by: str, before: bytes | None = None) -> Generator[None]:
+    def record_write(self, path: Path, data: bytes, by: str, before: bytes | None = None) -> Generator[None]:
         """What ``path`` is now is kept before the block gives it the content ``data``; a block that raises did nothing.
         ``before`` is its content, where the tool has read it anyway."""
         keeping = self.keeping()
-        change = keeping.about_to_write(path, data, by, before) if keeping is not None else None
+        change = keeping.before_write(path, data, by, before) if keeping is not None else None
         try:
             yield
         except BaseException:
             if keeping is not None and change is not None:
-                keeping.did_not_happen(change)
+                keeping.cancel_write(change)
             raise
         if keeping is not None and change is not None:
-            keeping.written(change)
+            keeping.after_write(change)
 
     @asynccontextmanager
-    async def watching(self, by: str) -> AsyncGenerator[None]:
+    async def record_command(self, by: str) -> AsyncGenerator[None]:
         """What the block changes in the project, by whatever means, is found by looking before and after."""
         keeping = self.keeping()
         if keeping is None:
@@ -311,7 +311,7 @@ class WorkspaceTool:
     """What the built-in tools have in common: a base for ``core.tool.Tool`` that lacks only ``execute``."""
 
     name: ClassVar[str]
-    spec: Spec
+    spec: ToolDefinition
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -336,7 +336,7 @@ class WorkspaceTool:
         except TooLarge:
             raise
         except OSError as error:
-            raise ToolError(f"{self.name}: {self._workspace.shown(path)}: {reason_of(error)}") from error
+            raise ToolError(f"{self.name}: {self._workspace.display_path(path)}: {reason_of(error)}") from error
 
 
 def reason_of(error: OSError) -> str:

@@ -23,7 +23,7 @@ class WriteTool(WorkspaceTool):
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
         arguments = ToolArguments(self.name, args)
         path = self._workspace.resolve(arguments.filled_text("path"))
-        shown = self._workspace.shown(path)
+        shown = self._workspace.display_path(path)
         content = arguments.text("content")
         try:
             data = content.encode()
@@ -34,7 +34,7 @@ class WriteTool(WorkspaceTool):
         except (OSError, TooLarge):
             before = None
         try:
-            with self._workspace.changing(path, data, self.name, before):
+            with self._workspace.record_write(path, data, self.name, before):
                 created = self._workspace.replace(path, data)
         except OSError as error:
             raise ToolError(f"write: {shown}: {reason_of(error)}; nothing was changed") from error

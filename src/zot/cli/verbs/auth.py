@@ -11,9 +11,9 @@ import msgspec
 
 from zot.agent.settings import Settings
 from zot.cli.arguments import ParsedArguments, parse, verb_of
-from zot.cli.output import show, show_spelled, tell
+from zot.cli.output import print_escaped, print_notice, print_result
 from zot.cli.verb_table import options
-from zot.errors import NotThere, UsageError, ZotError, nearest
+from zot.errors import NotThere, UsageError, ZotError, closest_match
 from zot.features.login.key_login import named_provider
 from zot.features.login.login_list import KINDS, LoginRow, all_logins
 from zot.provider.auth.auth_store import AuthStore
@@ -44,7 +44,7 @@ class AuthContext:
         try:
             return named_provider(self.catalog, typed).id
         except NotThere:
-            if meant := nearest(typed, stored):
+            if meant := closest_match(typed, stored):
                 raise NotThere(f'nothing is stored for "{typed}"; did you mean {meant}?') from None
             raise
 
@@ -63,7 +63,7 @@ def run(argv: list[str]) -> int:
             return command(desk, arguments)
         finally:
             for notice in (*desk.settings.problems, *desk.catalog.problems, *desk.store.notices):
-                tell(f"zot: {notice}")
+                print_notice(f"zot: {notice}")
     except NotThere:
         raise
     except UsageError as error:
@@ -76,15 +76,15 @@ def run(argv: list[str]) -> int:
 def _list(desk: AuthContext, arguments: ParsedArguments) -> int:
     logins = desk.logins()
     if arguments.has("--json"):
-        show_spelled(json.dumps({"credentials": msgspec.to_builtins(logins)}))
+        print_escaped(json.dumps({"credentials": msgspec.to_builtins(logins)}))
         return 0
     if not logins:
-        tell("nothing is stored, and no key is in the environment; `zot auth login PROVIDER` changes that")
+        print_notice("nothing is stored, and no key is in the environment; `zot auth login PROVIDER` changes that")
         return 0
     rows = [("", "provider", "account", "kind", "from", "expires"), *(_row(login) for login in logins)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
-        show("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+        print_result("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
     return 0
 
 
@@ -120,7 +120,7 @@ def _logout(desk: AuthContext, arguments: ParsedArguments) -> int:
             _forget(desk, providers[0], account)
     told = [f"logged out of {_named(provider, account)}" for provider in providers if provider in stored]
     for line in told or [f"nothing is stored{'' if typed == 'all' else f' for {providers[0]}'}"]:
-        show(line)
+        print_result(line)
     _tell_what_is_left(desk, providers if typed != "all" else [*desk.catalog.providers()])
     return 0
 
@@ -133,7 +133,7 @@ def _forget(desk: AuthContext, provider: str, account: str) -> None:
         from zot.provider.auth.oauth.token_endpoint import revoked
 
         if told := run_loop(revoked(desk.store, known, account=account)):
-            tell(f"zot: {told}")
+            print_notice(f"zot: {told}")
     desk.store.clear(provider, account)
 
 
@@ -145,12 +145,12 @@ def _tell_what_is_left(desk: AuthContext, providers: list[str]) -> None:
     left = [login for login in desk.logins() if login.provider in providers]
     if names := [login.where for login in left if login.source == "env"]:
         supplies = "supplies" if len(names) == 1 else "supply"
-        tell(f"zot: {', '.join(names)} in the environment still {supplies} a key")
+        print_notice(f"zot: {', '.join(names)} in the environment still {supplies} a key")
     if commands := [f"{login.provider} ({login.where})" for login in left if login.source == "command"]:
-        tell(f"zot: a key command is still configured for {', '.join(commands)}")
+        print_notice(f"zot: a key command is still configured for {', '.join(commands)}")
     for login in left:
         if login.source in ("file", "keyring") and not login.in_use:
-            tell(
+            print_notice(
                 f"zot: {login.account} is still stored; `zot auth use {login.provider} {login.account}` switches to it"
             )
 
@@ -158,7 +158,7 @@ def _tell_what_is_left(desk: AuthContext, providers: list[str]) -> None:
 def _use(desk: AuthContext, arguments: ParsedArguments) -> int:
     provider, account = desk.stored_or_known(arguments.words[0]), arguments.words[1]
     desk.store.use(provider, account)
-    show(f"{provider}: {account} is in use now")
+    print_result(f"{provider}: {account} is in use now")
     tell_of_environment(desk, provider)
     return 0
 
@@ -167,7 +167,7 @@ def tell_of_environment(desk: AuthContext, provider: str) -> None:
     """What is stored is not what is used while a variable is set."""
     first = next((login for login in desk.logins() if login.provider == provider and login.in_use), None)
     if first is not None and first.source == "env":
-        tell(f"zot: {first.where} in the environment comes first, as long as it is set")
+        print_notice(f"zot: {first.where} in the environment comes first, as long as it is set")
 
 
 # --- asking about it

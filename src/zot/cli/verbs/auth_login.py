@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from zot.agent.tools.workspace import Workspace
 from zot.cli.arguments import ParsedArguments
-from zot.cli.output import show, tell
+from zot.cli.output import print_notice, print_result
 from zot.cli.verbs.auth import AuthContext, tell_of_environment
 from zot.errors import NotLoggedIn, ProviderError, UsageError, ZotError
 from zot.features.login.browser import has_browser, open_in_browser
@@ -23,7 +23,7 @@ from zot.features.login.page_server import LIFE_S
 from zot.frontends.console import run_loop
 from zot.provider.http.pool import HttpPool
 from zot.provider.providers import Provider, credential_variables
-from zot.system.password_prompt import LineReader, unseen
+from zot.system.password_prompt import LineReader, no_echo
 
 if TYPE_CHECKING:
     from zot.provider.auth.oauth.settings import OAuthSettings
@@ -99,8 +99,8 @@ class _Login:
             self.pool = pool
             if way == "stdin":
                 if _has_terminal():
-                    with unseen(0):
-                        tell(f"Paste the key for {self.provider.name} here and press enter; it is not shown.")
+                    with no_echo(0):
+                        print_notice(f"Paste the key for {self.provider.name} here and press enter; it is not shown.")
                         key = await LineReader(0).next()
                 else:
                     key = await LineReader(0).next()
@@ -115,7 +115,7 @@ class _Login:
             else:
                 await self._by_oauth(device=way == "device")
         name = f"{self.provider.name} ({self.account})" if self.account else self.provider.name
-        show(f"logged in to {name}; stored {place_of(self.desk.store)}")
+        print_result(f"logged in to {name}; stored {place_of(self.desk.store)}")
         tell_of_environment(self.desk, self.provider.id)
         return 0
 
@@ -137,21 +137,21 @@ class _Login:
         async with PageServer(form, self._accept) as server:
             self._open(server.url)
             if not _has_terminal():
-                tell("open this address in a browser on this machine:")
-                tell(server.url)
+                print_notice("open this address in a browser on this machine:")
+                print_notice(server.url)
                 await server.taken
                 return
             await _first(server.taken, self._typed_until_taken(server.url))
 
     async def _typed_until_taken(self, url: str) -> None:
         lines = LineReader(0)
-        with unseen(0):  # before the question: what is pasted at once is not shown either
+        with no_echo(0):  # before the question: what is pasted at once is not shown either
             if url:
-                tell(f"A page for the key is open in your browser: {url}")
+                print_notice(f"A page for the key is open in your browser: {url}")
             if self.provider.keys_url:
-                tell(f"Keys are given out at {self.provider.keys_url}")
+                print_notice(f"Keys are given out at {self.provider.keys_url}")
             also = "Or paste" if url else "Paste"
-            tell(f"{also} the key for {self.provider.name} here and press enter; it is not shown.")
+            print_notice(f"{also} the key for {self.provider.name} here and press enter; it is not shown.")
             while True:
                 typed = await lines.next()
                 if typed is None:
@@ -159,12 +159,12 @@ class _Login:
                 if not typed:
                     continue
                 try:
-                    tell(f"asking {self.provider.name} about the key …")
+                    print_notice(f"asking {self.provider.name} about the key …")
                     await self._accept(typed)
                     return
                 except KeyRefused as error:
-                    tell(f"nothing was stored: {error}")
-                    tell("Paste another key, or end this with ctrl+c.")
+                    print_notice(f"nothing was stored: {error}")
+                    print_notice("Paste another key, or end this with ctrl+c.")
 
     async def _accept(self, key: str) -> None:
         """Try a key where it will be used, and store it."""
@@ -201,14 +201,14 @@ class _Login:
         await asyncio.to_thread(self.desk.store.set_oauth, self.provider.id, token, self.account)
 
     def _tell(self, step: LoginStep) -> None:
-        tell(step.text)
+        print_notice(step.text)
         if step.kind != "open":
             return
-        tell(step.url)
+        print_notice(step.url)
         if step.user_code:
-            tell(f"The code is {step.user_code}")
+            print_notice(f"The code is {step.user_code}")
         if step.manual_url:
-            tell(f"In a browser on another machine: {step.manual_url}")
+            print_notice(f"In a browser on another machine: {step.manual_url}")
         self._open(step.url)
 
     def _open(self, url: str) -> None:
@@ -252,9 +252,9 @@ async def ask_provider(desk: AuthContext, provider: Provider) -> int:
 
     values = desk.settings.values
     if desk.store.shape(provider.id).method == "oauth" and provider.oauth_row:
-        from zot.provider.auth.oauth.refresh import refreshed
+        from zot.provider.auth.oauth.refresh import fresh_token
 
-        await refreshed(desk.store, provider, proxy=desk.settings.values.http_proxy)
+        await fresh_token(desk.store, provider, proxy=desk.settings.values.http_proxy)
     credential = await asyncio.to_thread(
         find_credential, provider, desk.store, os.environ, commands=values.api_key_command
     )
@@ -271,5 +271,5 @@ async def ask_provider(desk: AuthContext, provider: Provider) -> int:
             await probe_key(pool, provider, endpoint)
         except ProviderError as error:
             raise ZotError(f"{what}: {refusal(error)}") from error
-    show(f"{provider.name} takes {what}")
+    print_result(f"{provider.name} takes {what}")
     return 0

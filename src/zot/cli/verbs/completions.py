@@ -92,14 +92,14 @@ def run(argv: list[str]) -> int:
 def _answer(argv: list[str]) -> None:
     """Silence where something is wrong: a press of tab is no place for an error."""
     from zot.cli.completion_candidates import complete
-    from zot.system.visible_text import has_hidden, spelled
+    from zot.system.visible_text import escape_invisible, has_invisible
 
     words = _split(argv[1]) if argv[0] == "--line" else argv[2:]
     try:
         offer = complete(words)
     except (ZotError, OSError):
         return
-    shown = [(word, spelled(about)) for word, about in offer.rows if not has_hidden(word)]
+    shown = [(word, escape_invisible(about)) for word, about in offer.rows if not has_invisible(word)]
     lines = [(offer.kind, offer.typed), *shown]
     text = "".join(f"{word}\t{about}\n" for word, about in lines)
     sys.stdout.buffer.write(text.encode("utf-8", "replace"))

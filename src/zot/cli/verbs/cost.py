@@ -14,7 +14,7 @@ import msgspec
 from zot import __version__
 from zot.agent.settings import Settings
 from zot.cli.arguments import ParsedArguments, parse
-from zot.cli.output import show, show_spelled, tell
+from zot.cli.output import print_escaped, print_notice, print_result
 from zot.cli.verb_table import options
 from zot.core.session.prune import age_seconds
 from zot.core.session.store import SessionStore, find_session
@@ -24,7 +24,7 @@ from zot.features.budget.report import Cost, CostRow, ExplainedTurn, costs, expl
 from zot.provider.catalog import Catalog
 from zot.provider.messages import Usage
 from zot.system.files import zot_home
-from zot.system.visible_text import spelled
+from zot.system.visible_text import escape_invisible
 
 _USUAL = "30d"
 _LABEL = 40
@@ -64,7 +64,7 @@ def run(argv: list[str]) -> int:
         )
         return 0
     if not found:
-        tell(f"nothing was spent since {since}" if since else "nothing was spent yet")
+        print_notice(f"nothing was spent since {since}" if since else "nothing was spent yet")
         return 0
     _show(since, found, {by: tables[by]} if by else {k: tables[k] for k in ("model", "day")}, limit)
     return 0
@@ -102,18 +102,18 @@ def _today(found: Sequence[Cost]) -> float:
 def _show(since: str, found: Sequence[Cost], tables: dict[str, list[CostRow]], limit: float) -> None:
     for name, lines in tables.items():
         width = min(max(len(_label(line.label)) for line in [*lines, CostRow("all of it", Usage(), 0)]), _LABEL)
-        show_spelled(f"{f'by {name}':<{width}}       cost  calls     input   output  cached")
+        print_escaped(f"{f'by {name}':<{width}}       cost  calls     input   output  cached")
         for line in [*lines, _total(lines)]:
             usage = line.usage
             figures = f"{tokens(usage.context_tokens):>8} {tokens(usage.output_tokens):>8} {_share(usage):>7}"
-            show_spelled(f"{_label(line.label):<{width}} ${usage.cost_usd:>9.4f} {line.calls:>6}  {figures}")
-        show()
+            print_escaped(f"{_label(line.label):<{width}} ${usage.cost_usd:>9.4f} {line.calls:>6}  {figures}")
+        print_result()
     of = f" of ${limit:g}" if limit > 0 else ""
-    show(f"{f'since {since}' if since else 'from the beginning'}; today ${_today(found):.2f}{of}")
+    print_result(f"{f'since {since}' if since else 'from the beginning'}; today ${_today(found):.2f}{of}")
 
 
 def _label(text: str) -> str:
-    text = spelled(text)
+    text = escape_invisible(text)
     return text if len(text) <= _LABEL else f"…{text[-_LABEL + 1 :]}"
 
 
@@ -148,17 +148,17 @@ def _explain(arguments: ParsedArguments) -> int:
     if arguments.has("--json"):
         _write({"session": str(path), "turns": [_turn(turn) for turn in turns], "total": _turn(total)})
         return 0
-    show(str(path))
-    show_spelled(f"{'':4}{'turn':<{_LABEL}} calls     sent   cached  written   output       cost  uncached")
+    print_result(str(path))
+    print_escaped(f"{'':4}{'turn':<{_LABEL}} calls     sent   cached  written   output       cost  uncached")
     for number, turn in enumerate(turns, 1):
-        show_spelled(_turn_row(f"{number:>3} ", turn))
-    show_spelled(_turn_row("    ", total))
-    show(_verdict(total))
+        print_escaped(_turn_row(f"{number:>3} ", turn))
+    print_escaped(_turn_row("    ", total))
+    print_result(_verdict(total))
     return 0
 
 
 def _turn_row(number: str, turn: ExplainedTurn) -> str:
-    usage, prompt = turn.usage, spelled(turn.prompt)
+    usage, prompt = turn.usage, escape_invisible(turn.prompt)
     prompt = prompt if len(prompt) <= _LABEL else f"{prompt[: _LABEL - 1]}…"
     counts = " ".join(
         f"{tokens(n):>8}" for n in (turn.sent, usage.cache_read_tokens, usage.cache_write_tokens, usage.output_tokens)
@@ -207,4 +207,4 @@ def _counts(usage: Usage) -> dict[str, Any]:
 
 
 def _write(value: dict[str, Any]) -> None:
-    show_spelled(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    print_escaped(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

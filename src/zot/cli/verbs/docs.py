@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 
-from zot.cli.output import tell
+from zot.cli.output import print_notice
 from zot.frontends.docs_index import index_path, pages, root
 
 
@@ -21,10 +21,10 @@ def run(argv: list[str]) -> int:
         for section in sections:
             if not part or _anchor(section) == part:
                 return _show(section.encode())
-        tell(f"zot: {found.topic} has no part {part!r}; `zot docs {found.topic}` shows it all")
+        print_notice(f"zot: {found.topic} has no part {part!r}; `zot docs {found.topic}` shows it all")
         return 1
     topics = ", ".join(page.topic for page in pages())
-    tell(f"zot: there is no documentation topic {topic!r}; topics: {topics}")
+    print_notice(f"zot: there is no documentation topic {topic!r}; topics: {topics}")
     return 1
 
 

@@ -8,29 +8,29 @@ from pathlib import Path
 import msgspec
 
 from zot.cli.arguments import parse
-from zot.cli.output import show
+from zot.cli.output import print_result
 from zot.cli.verb_table import options
 from zot.frontends.doctor_report import report
-from zot.system.files import home_place
+from zot.system.files import zot_home_path
 
 
 def run(argv: list[str]) -> int:
     arguments = parse(argv, options("doctor"), most=0)
-    found = report(home_place(), Path.cwd())
+    found = report(zot_home_path(), Path.cwd())
     if arguments.has("--json"):
         print(json.dumps(msgspec.to_builtins(found)))  # in ASCII: a path need not be UTF-8
         return 1 if found.problems else 0
     for line in found.lines:
-        show(line)
-    show()
+        print_result(line)
+    print_result()
     for title, lines in (("extensions", [item.line for item in found.extensions]), ("notes", found.notes)):
         if lines:
-            show(f"{title}:")
+            print_result(f"{title}:")
             for line in lines:
-                show(f"  {line}")
-            show()
+                print_result(f"  {line}")
+            print_result()
     for problem in found.problems:
-        show(f"  ! {problem}")
+        print_result(f"  ! {problem}")
     count = len(found.problems)
-    show(f"{count} problem{'s' * (count != 1)}" if count else "nothing is wrong")
+    print_result(f"{count} problem{'s' * (count != 1)}" if count else "nothing is wrong")
     return 1 if found.problems else 0

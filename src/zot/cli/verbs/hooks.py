@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from zot.cli.arguments import ParsedArguments, parse, verb_of
-from zot.cli.output import show, show_spelled, tell
+from zot.cli.output import print_escaped, print_notice, print_result
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError, ZotError
 from zot.features.hooks.config import HookSource, load
@@ -57,7 +57,7 @@ def run(argv: list[str]) -> int:
         raise ZotError(f"{error}; see `zot hooks {verb} --help`") from error
     desk = HooksContext()
     for problem in desk.problems:
-        tell(f"zot: {problem}")
+        print_notice(f"zot: {problem}")
     return command(desk, arguments)
 
 
@@ -70,16 +70,18 @@ def _list(desk: HooksContext, arguments: ParsedArguments) -> int:
             for source in desk.sources
             for hook in source.hooks
         ]
-        show_spelled(json.dumps({"hooks": rows}))
+        print_escaped(json.dumps({"hooks": rows}))
         return 0
     if not desk.sources:
-        tell("there are no hooks; zot reads hooks.json of its home, .zot/hooks.json and Claude Code's settings files")
+        print_notice(
+            "there are no hooks; zot reads hooks.json of its home, .zot/hooks.json and Claude Code's settings files"
+        )
     for source in desk.sources:
-        show(f"{source.name}: {desk.state(source)}")
+        print_result(f"{source.name}: {desk.state(source)}")
         for hook in source.hooks:
-            show(f"  {hook.shown()}")
+            print_result(f"  {hook.shown()}")
         for path in source.scripts() if source.needs_trust else ():
-            show(f"  script {path}")
+            print_result(f"  script {path}")
     return 0
 
 
@@ -87,21 +89,21 @@ def _trust(desk: HooksContext, arguments: ParsedArguments) -> int:
     wanted = desk.named(arguments.words)
     for source in wanted:
         if not source.needs_trust:
-            tell(f"{source.name} is your own and needs no trust")
+            print_notice(f"{source.name} is your own and needs no trust")
             continue
         desk.trust.trust(source.project, "hooks", source.name, source.content())
-        tell(f"trusted as it is now: {source.name}")
+        print_notice(f"trusted as it is now: {source.name}")
         for hook in source.hooks:
-            tell(f"  {hook.shown()}")
+            print_notice(f"  {hook.shown()}")
     if not wanted:
-        tell("there are no hooks that need trust")
+        print_notice("there are no hooks that need trust")
     return 0
 
 
 def _untrust(desk: HooksContext, arguments: ParsedArguments) -> int:
     for source in desk.named(arguments.words):
         known = desk.trust.untrust(source.project, "hooks", source.name)
-        tell(f"{source.name} is no longer trusted" if known else f"{source.name} was not trusted")
+        print_notice(f"{source.name} is no longer trusted" if known else f"{source.name} was not trusted")
     return 0
 
 

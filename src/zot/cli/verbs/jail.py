@@ -8,11 +8,11 @@ from pathlib import Path
 from zot.agent.settings import Settings
 from zot.agent.tools.workspace import Workspace
 from zot.cli.arguments import parse
-from zot.cli.output import show
+from zot.cli.output import print_result
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError
 from zot.features.jail.feature import JailOptions, confine, machine_at
-from zot.frontends.console import run_loop, say
+from zot.frontends.console import print_notice, run_loop
 from zot.system.files import find_program, zot_home
 from zot.system.processes import spawn
 
@@ -27,7 +27,7 @@ def run(argv: list[str]) -> int:
     typed = parse(ours, options("jail"), most=0)
     if typed.has("--check"):
         machine = machine_at(zot_home())
-        show(f"{machine.level or 'none'}{f': {machine.why}' if machine.why else ''}")
+        print_result(f"{machine.level or 'none'}{f': {machine.why}' if machine.why else ''}")
         return 0 if machine.level else 1
     if not command:
         raise UsageError("zot jail: the command is missing: zot jail -- COMMAND")
@@ -56,10 +56,10 @@ async def _run(argv: list[str], workspace: Workspace) -> int:
         argv, cwd=workspace.cwd, env=workspace.child_environment(), stdin=0, stdout=1, stderr=2, jail=workspace.jail
     )
     code = await tree.wait()
-    tree.leave()
-    for remark in tree.remarks:
-        say(remark)
-    if tree.never_began:
-        say("the jail could not be built; what went wrong stands above")
+    tree.detach()
+    for remark in tree.jail_messages:
+        print_notice(remark)
+    if tree.jail_failed:
+        print_notice("the jail could not be built; what went wrong stands above")
         return 126
     return code if code >= 0 else 128 - code

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from zot.agent.settings import Settings
 from zot.agent.tools.workspace import Workspace
 from zot.cli.arguments import ParsedArguments, parse, verb_of
-from zot.cli.output import show, show_spelled, tell
+from zot.cli.output import print_escaped, print_notice, print_result
 from zot.cli.verb_table import options
-from zot.errors import ConfigError, NotThere, UsageError, ZotError, nearest
+from zot.errors import ConfigError, NotThere, UsageError, ZotError, closest_match
 from zot.features.mcp import config
-from zot.features.mcp.config import ServerConfig, by_name, entry_of, expanded, load
+from zot.features.mcp.config import ServerConfig, expand_variables, load, parse_server, resolve_names
 from zot.features.mcp.feature import needs_trust
-from zot.features.mcp.list_cache import forget, recall
+from zot.features.mcp.list_cache import forget, load_lists
 from zot.features.mcp.protocol import McpError, NeedsLogin
 from zot.features.trust import TrustStore
 from zot.system.files import zot_home
@@ -37,12 +37,12 @@ class McpContext:
         self.trust = TrustStore(self.home)
         self.problems: list[str] = []
         self.found = load(self.home, self.cwd, problems=self.problems)
-        self.entries = by_name(self.found, self.problems)
+        self.entries = resolve_names(self.found, self.problems)
 
     def named(self, name: str) -> ServerConfig:
         entry = self.entries.get(name)
         if entry is None:
-            meant = nearest(name, self.entries)
+            meant = closest_match(name, self.entries)
             hint = f"did you mean {meant}?" if meant else f"there are {', '.join(self.entries) or 'none'}"
             raise NotThere(f'there is no MCP server "{name}"; {hint}')
         return entry
@@ -56,7 +56,7 @@ class McpContext:
         if not self.may_run(entry):
             changed = self.trust.is_changed(self.cwd, "mcp", entry.name, entry.content())
             return "changed since you trusted it" if changed else "not trusted"
-        listed = recall(self.home, entry)
+        listed = load_lists(self.home, entry)
         return "not asked yet" if listed is None else f"{len(listed.tools)} tools"
 
 
@@ -68,7 +68,7 @@ def run(argv: list[str]) -> int:
         arguments = parse(rest, options(f"mcp {verb}"), least=least, most=most, what="NAME")
         desk = McpContext()
         for problem in desk.problems:
-            tell(f"zot: {problem}")
+            print_notice(f"zot: {problem}")
         return command(desk, arguments)
     except NotThere:
         raise
@@ -82,14 +82,14 @@ def run(argv: list[str]) -> int:
 def _list(desk: McpContext, arguments: ParsedArguments) -> int:
     if arguments.has("--json"):
         rows = [{**config.as_json(entry), "state": desk.state(entry)} for entry in desk.entries.values()]
-        show_spelled(json.dumps({"servers": rows}))
+        print_escaped(json.dumps({"servers": rows}))
         return 0
     if not desk.entries:
-        tell("no MCP servers are configured; `zot mcp add NAME -- COMMAND` or `zot mcp import` changes that")
+        print_notice("no MCP servers are configured; `zot mcp add NAME -- COMMAND` or `zot mcp import` changes that")
         return 0
     width = max(len(name) for name in desk.entries)
     for entry in desk.entries.values():
-        show(f"{entry.name:<{width}}  {entry.origin:<8} {desk.state(entry):<14}  {_what(desk, entry)}")
+        print_result(f"{entry.name:<{width}}  {entry.origin:<8} {desk.state(entry):<14}  {_what(desk, entry)}")
     return 0
 
 
@@ -100,20 +100,20 @@ def _what(desk: McpContext, entry: ServerConfig) -> str:
 
 def _get(desk: McpContext, arguments: ParsedArguments) -> int:
     entry = desk.named(arguments.words[0])
-    listed = recall(desk.home, entry)
+    listed = load_lists(desk.home, entry)
     if arguments.has("--json"):
         tools = [tool.name for tool in listed.tools] if listed is not None else None
-        show_spelled(json.dumps({**config.as_json(entry), "state": desk.state(entry), "tools": tools}))
+        print_escaped(json.dumps({**config.as_json(entry), "state": desk.state(entry), "tools": tools}))
         return 0
-    show(f"{entry.name}: {desk.state(entry)}")
-    show(f"  from     {entry.file} ({entry.origin})")
-    show(f"  runs     {_what(desk, entry)}")
+    print_result(f"{entry.name}: {desk.state(entry)}")
+    print_result(f"  from     {entry.file} ({entry.origin})")
+    print_result(f"  runs     {_what(desk, entry)}")
     if listed is not None:
-        show(f"  speaks   {listed.version} ({listed.era}) {listed.about}".rstrip())
+        print_result(f"  speaks   {listed.version} ({listed.era}) {listed.about}".rstrip())
         for tool in listed.tools:
-            show(f"  tool     {tool.name}: {' '.join(tool.description.split())[:100]}")
+            print_result(f"  tool     {tool.name}: {' '.join(tool.description.split())[:100]}")
         for prompt in listed.prompts:
-            show(f"  prompt   /mcp:{entry.name}:{prompt.name} {' '.join(prompt.arguments)}".rstrip())
+            print_result(f"  prompt   /mcp:{entry.name}:{prompt.name} {' '.join(prompt.arguments)}".rstrip())
     return 0
 
 
@@ -136,16 +136,16 @@ def _add(desk: McpContext, arguments: ParsedArguments) -> int:
         variables = dict(_pair(text, "=", "--env") for text in arguments.all("--env"))
         fields |= {"env": variables} if variables else {}
     try:
-        entry = entry_of(name, fields)
+        entry = parse_server(name, fields)
     except ConfigError as error:
         raise UsageError(str(error)) from error
     path = config.file_of(desk.home, desk.cwd, project=arguments.has("--project"))
     if config.has(path, name) and not arguments.has("--force"):
         raise NotThere(f"{path} has a server {name} already; --force replaces it")
-    config.put(path, name, fields)
+    config.add_server(path, name, fields)
     if arguments.has("--project"):  # the user has just typed it
         desk.trust.trust(desk.cwd, "mcp", name, entry.content())
-    tell(f"added {name} to {path}; `zot mcp test {name}` tries it")
+    print_notice(f"added {name} to {path}; `zot mcp test {name}` tries it")
     return 0
 
 
@@ -158,40 +158,40 @@ def _pair(text: str, between: str, switch: str) -> tuple[str, str]:
 
 def _remove(desk: McpContext, arguments: ParsedArguments) -> int:
     entry = desk.named(arguments.words[0])
-    config.take(Path(entry.file), entry.name)
+    config.remove_server(Path(entry.file), entry.name)
     forget(desk.home, entry)
     if needs_trust(entry):
         desk.trust.untrust(desk.cwd, "mcp", entry.name)
-    tell(f"removed {entry.name} from {entry.file}")
+    print_notice(f"removed {entry.name} from {entry.file}")
     return 0
 
 
 def _import(desk: McpContext, arguments: ParsedArguments) -> int:
-    from zot.features.mcp.config_import import SOURCES, find_all
+    from zot.features.mcp.config_import import SOURCES, find_configured_servers
     from zot.system.files import user_home
 
     only = arguments.word(0) or ""
     if only and only not in SOURCES:
         raise UsageError(f'"{only}": expected one of {", ".join(SOURCES)}')
     problems: list[str] = []
-    found = find_all(user_home(), desk.cwd, problems, only)
+    found = find_configured_servers(user_home(), desk.cwd, problems, only)
     for problem in problems:
-        tell(f"zot: {problem}")
+        print_notice(f"zot: {problem}")
     path = config.file_of(desk.home, desk.cwd, project=False)
     taken = 0
     for source, file, entry, fields in found:
         if config.has(path, entry.name) and not arguments.has("--force"):
-            show(f"{entry.name}: kept as it is in {path}; --force replaces it")
+            print_result(f"{entry.name}: kept as it is in {path}; --force replaces it")
             continue
         if not arguments.has("--dry-run"):
-            config.put(path, entry.name, fields)
+            config.add_server(path, entry.name, fields)
         taken += 1
-        show(f"{entry.name}: from {source} ({file}): {entry.shown(values=False)}")
+        print_result(f"{entry.name}: from {source} ({file}): {entry.shown(values=False)}")
     if not found:
-        tell("no servers were found in the files of Claude Code, Codex, VS Code and Cursor")
+        print_notice("no servers were found in the files of Claude Code, Codex, VS Code and Cursor")
     elif taken:
         done = "would be added to" if arguments.has("--dry-run") else "added to"
-        tell(f"{done} {path}; `zot mcp test NAME` tries one")
+        print_notice(f"{done} {path}; `zot mcp test NAME` tries one")
     return 0
 
 
@@ -199,19 +199,19 @@ def _trust(desk: McpContext, arguments: ParsedArguments) -> int:
     wanted = [desk.named(name) for name in arguments.words] or [e for e in desk.entries.values() if needs_trust(e)]
     for entry in wanted:
         if not needs_trust(entry):
-            tell(f"{entry.name} is your own and needs no trust: {entry.file}")
+            print_notice(f"{entry.name} is your own and needs no trust: {entry.file}")
             continue
         desk.trust.trust(desk.cwd, "mcp", entry.name, entry.content())
-        tell(f"trusted in this directory: {entry.name} runs {entry.shown()}")
+        print_notice(f"trusted in this directory: {entry.name} runs {entry.shown()}")
     if not wanted:
-        tell("this directory has no MCP servers of its own")
+        print_notice("this directory has no MCP servers of its own")
     return 0
 
 
 def _untrust(desk: McpContext, arguments: ParsedArguments) -> int:
     for name in arguments.words:
         known = desk.trust.untrust(desk.cwd, "mcp", name)
-        tell(f"{name} is no longer trusted here" if known else f"{name} was not trusted here")
+        print_notice(f"{name} is no longer trusted here" if known else f"{name} was not trusted here")
     return 0
 
 
@@ -228,10 +228,10 @@ def _logout(desk: McpContext, arguments: ParsedArguments) -> int:
     from zot.features.mcp.oauth import log_out
     from zot.provider.auth.auth_store import AuthStore
 
-    url = expanded(entry, os.environ.get)[0].url
+    url = expand_variables(entry, os.environ.get)[0].url
     known = log_out(AuthStore(desk.home), url)
     forget(desk.home, entry)
-    tell(f"logged out of {entry.name}" if known else f"nobody was logged in to {entry.name}")
+    print_notice(f"logged out of {entry.name}" if known else f"nobody was logged in to {entry.name}")
     return 0
 
 
@@ -267,7 +267,7 @@ def host_for(home: Path, cwd: Path, entry: ServerConfig) -> McpHost:
         workspace=workspace,
         store=AuthStore(home, keyring=values.credential_store == "keyring"),
         proxy=values.http_proxy,
-        tell=lambda text: tell(f"zot: {text}"),
+        tell=lambda text: print_notice(f"zot: {text}"),
     )
 
 
@@ -277,27 +277,27 @@ async def _try(home: Path, cwd: Path, entry: ServerConfig) -> int:
 
     forget(home, entry)  # what it says now counts
     host = host_for(home, cwd, entry)
-    server = host.running(entry.name)
+    server = host.get_server(entry.name)
     began = time.monotonic()
-    tell(f"starting {entry.shown(values=False)}")
+    print_notice(f"starting {entry.shown(values=False)}")
     try:
         tools = await server.tools()
     except McpError as error:
-        tell(f"failed: {server.error or error}")
+        print_notice(f"failed: {server.error or error}")
         if server.log.exists():
-            tell(f"its log: {server.log}")
+            print_notice(f"its log: {server.log}")
         return 1
     finally:
         await asyncio.shield(host.stop())
     listed = server.listed
     if listed is None:
-        tell(f"failed: {server.error or 'it did not say what it has'}")
+        print_notice(f"failed: {server.error or 'it did not say what it has'}")
         return 1
     for name in server.missing:
-        tell(f"not set: {name}")
-    show(f"{entry.name}: {listed.about or 'unnamed'}, MCP {listed.version}, {time.monotonic() - began:.2f} s")
+        print_notice(f"not set: {name}")
+    print_result(f"{entry.name}: {listed.about or 'unnamed'}, MCP {listed.version}, {time.monotonic() - began:.2f} s")
     for tool in tools:
-        show(f"  {tool.name}: {' '.join(tool.description.split())[:100]}")
+        print_result(f"  {tool.name}: {' '.join(tool.description.split())[:100]}")
     return 0
 
 
@@ -331,12 +331,12 @@ async def run_login(home: Path, cwd: Path, entry: ServerConfig, seconds: float) 
     host = host_for(home, cwd, entry)
     store = host.store
     assert store is not None
-    url = expanded(entry, os.environ.get)[0].url
+    url = expand_variables(entry, os.environ.get)[0].url
     pool = HttpPool(proxy=Settings(home).values.http_proxy)
     try:
-        challenge = await _challenge(host.running(entry.name))
+        challenge = await _challenge(host.get_server(entry.name))
         if challenge is None:
-            show(f"{entry.name} takes you as you are: no login is needed")
+            print_result(f"{entry.name} takes you as you are: no login is needed")
             return 0
         lines = LineReader(0)
 
@@ -347,9 +347,9 @@ async def run_login(home: Path, cwd: Path, entry: ServerConfig, seconds: float) 
             return typed or ""
 
         def show_step(step: LoginStep) -> None:
-            tell(step.text)
+            print_notice(step.text)
             if step.kind == "open":
-                tell(step.url)
+                print_notice(step.url)
                 if has_browser(os.environ):
                     open_in_browser(step.url, Workspace(cwd).free_environment())
 
@@ -358,7 +358,7 @@ async def run_login(home: Path, cwd: Path, entry: ServerConfig, seconds: float) 
             store,
             url,
             challenge,
-            expanded(entry, os.environ.get)[0].login,
+            expand_variables(entry, os.environ.get)[0].login,
             tell=show_step,
             pasted=pasted if os.isatty(0) else None,
             limit_s=seconds,
@@ -367,7 +367,7 @@ async def run_login(home: Path, cwd: Path, entry: ServerConfig, seconds: float) 
     finally:
         await host.stop()
         await pool.aclose()
-    show(f"logged in to {entry.name}")
+    print_result(f"logged in to {entry.name}")
     return 0
 
 

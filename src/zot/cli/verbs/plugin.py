@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from zot.cli.arguments import ParsedArguments, parse, verb_of
-from zot.cli.output import ask, show, show_spelled, tell
+from zot.cli.output import print_escaped, print_notice, print_result, read_answer
 from zot.cli.verb_table import options
-from zot.errors import NotThere, UsageError, ZotError, nearest
+from zot.errors import NotThere, UsageError, ZotError, closest_match
 from zot.features.extensions.install.source import ExtensionSource, fetch_files, read_source
 from zot.features.plugins.components import (
     DATA,
@@ -24,8 +24,8 @@ from zot.features.plugins.components import (
     parts_of,
 )
 from zot.features.plugins.manifest import PluginManifest, read_manifest
-from zot.system.files import make_private_dir, swap, zot_home
-from zot.system.temp_files import held_directory, remove_if_dead
+from zot.system.files import exchange_dirs, make_private_dir, zot_home
+from zot.system.temp_files import locked_temp_dir, remove_if_dead
 
 _STAGING = ".staging-"
 
@@ -52,29 +52,29 @@ def _install(arguments: ParsedArguments) -> int:
     make_private_dir(folder)
     for stale in folder.glob(f"{_STAGING}*"):
         remove_if_dead(os.fspath(stale))
-    with held_directory(folder / f"{_STAGING}{os.urandom(4).hex()}") as place:
+    with locked_temp_dir(folder / f"{_STAGING}{os.urandom(4).hex()}") as place:
         staged = Path(place) / "plugin"
-        commit = fetch_files(source, staged, tell)
+        commit = fetch_files(source, staged, print_notice)
         manifest = read_manifest(staged)
         if manifest.name in index_file(home).load().plugins and not arguments.has("--force"):
             raise ZotError(f"a plugin {manifest.name} is installed; --force replaces it")
         parts = parts_of(manifest, home / DATA / manifest.name)
         kind = "Agent Plugins 1.0" if manifest.kind == "agent-plugin" else "Claude Code"
-        tell(f"{manifest.name} {manifest.version} ({kind}) {manifest.description}".replace("  ", " ").rstrip())
+        print_notice(f"{manifest.name} {manifest.version} ({kind}) {manifest.description}".replace("  ", " ").rstrip())
         for line in parts.lines():
-            tell(f"  {line}")
+            print_notice(f"  {line}")
         for line in (*manifest.remarks, *parts.problems):
-            tell(f"  note: {line}")
+            print_notice(f"  note: {line}")
         if parts.missing:
-            tell(f"  zot has no place for: {', '.join(parts.missing)}")
+            print_notice(f"  zot has no place for: {', '.join(parts.missing)}")
         if not arguments.has("--yes"):
             if not sys.stdin.isatty():
                 raise ZotError("nobody is there to agree to what it would run; --yes agrees")
-            if ask("install it, and let this run? [y/N]").lower() not in ("y", "yes"):
-                tell("nothing was installed")
+            if read_answer("install it, and let this run? [y/N]").lower() not in ("y", "yes"):
+                print_notice("nothing was installed")
                 return 1
         _put(home, staged, source, commit, manifest)
-    tell(f"installed {manifest.name}; it is used from the next start of zot on")
+    print_notice(f"installed {manifest.name}; it is used from the next start of zot on")
     return 0
 
 
@@ -83,7 +83,7 @@ def _put(home: Path, staged: Path, source: ExtensionSource, commit: str, manifes
     destination = home / FOLDER / manifest.name
     make_private_dir(home / DATA / manifest.name)
     if os.path.lexists(destination):
-        swap(staged, destination)
+        exchange_dirs(staged, destination)
     else:
         staged.rename(destination)
     placed = parts_of(read_manifest(destination), home / DATA / manifest.name)
@@ -104,14 +104,14 @@ def _put(home: Path, staged: Path, source: ExtensionSource, commit: str, manifes
 def _list(arguments: ParsedArguments) -> int:
     plugins = load_all(zot_home())
     if arguments.has("--json"):
-        show_spelled(json.dumps({"plugins": [_as_json(plugin) for plugin in plugins]}))
+        print_escaped(json.dumps({"plugins": [_as_json(plugin) for plugin in plugins]}))
         return 0
     if not plugins:
-        tell("no plugins are installed; `zot plugin install PATH|GIT` changes that")
+        print_notice("no plugins are installed; `zot plugin install PATH|GIT` changes that")
     for plugin in plugins:
-        show(f"{plugin.name} {plugin.row.version}".rstrip() + f": {_state(plugin)}, from {plugin.row.source}")
+        print_result(f"{plugin.name} {plugin.row.version}".rstrip() + f": {_state(plugin)}, from {plugin.row.source}")
         for line in plugin.parts.lines():
-            show(f"  {line}")
+            print_result(f"  {line}")
     return 0
 
 
@@ -131,7 +131,7 @@ def _doctor(arguments: ParsedArguments) -> int:
     """1 when something keeps a plugin from being used."""
     wanted = [_named(name) for name in arguments.words] or load_all(zot_home())
     for plugin in wanted:
-        show(f"{plugin.name}: {_state(plugin)}")
+        print_result(f"{plugin.name}: {_state(plugin)}")
         notes = [plugin.wrong] if plugin.wrong else []
         notes += [*(plugin.manifest.remarks if plugin.manifest is not None else ()), *plugin.parts.problems]
         notes += [f"zot has no place for {what}" for what in plugin.parts.missing]
@@ -139,7 +139,7 @@ def _doctor(arguments: ParsedArguments) -> int:
             if entry.kind == "stdio" and "${" not in entry.command and shutil.which(entry.command) is None:
                 notes.append(f"MCP server {entry.name}: there is no program {entry.command}")
         for note in notes:
-            show(f"  {note}")
+            print_result(f"  {note}")
     return int(any(plugin.wrong for plugin in wanted))
 
 
@@ -149,7 +149,7 @@ def _doctor(arguments: ParsedArguments) -> int:
 def _named(name: str) -> LoadedPlugin:
     plugins = {plugin.name: plugin for plugin in load_all(zot_home())}
     if name not in plugins:
-        meant = nearest(name, plugins)
+        meant = closest_match(name, plugins)
         hint = f"did you mean {meant}?" if meant else f"there are {', '.join(plugins) or 'none'}"
         raise NotThere(f'there is no plugin "{name}"; {hint}')
     return plugins[name]
@@ -162,7 +162,7 @@ def _remove(arguments: ParsedArguments) -> int:
         with index_file(home).edit() as index:
             index.plugins.pop(plugin.name, None)
         shutil.rmtree(home / FOLDER / plugin.name, ignore_errors=True)
-        tell(f"removed {plugin.name}; what it kept is in {home / DATA / plugin.name}")
+        print_notice(f"removed {plugin.name}; what it kept is in {home / DATA / plugin.name}")
     return 0
 
 
@@ -171,7 +171,7 @@ def _switch(arguments: ParsedArguments, *, on: bool) -> int:
         plugin = _named(name)
         with index_file(zot_home()).edit() as index:
             index.plugins[plugin.name].enabled = on
-        tell(f"{plugin.name} is {'on' if on else 'off'} from the next start of zot on")
+        print_notice(f"{plugin.name} is {'on' if on else 'off'} from the next start of zot on")
     return 0
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from zot import __version__
 from zot.cli.arguments import ParsedArguments, parse
-from zot.cli.output import ask, show, show_path, show_spelled, tell
+from zot.cli.output import print_escaped, print_notice, print_result, read_answer, show_path
 from zot.cli.verb_table import options
 from zot.core.session.store import SessionStore, find_session
 from zot.errors import SessionError, UsageError, ZotError
@@ -32,19 +32,19 @@ def run(argv: list[str]) -> int:
         return command(SessionStore(zot_home(), cwd, __version__), arguments)
     except UsageError as error:
         known = f" {verb}" if verb in _VERBS else ""
-        tell(f"zot: {error}; see `zot sessions{known} --help`")
+        print_notice(f"zot: {error}; see `zot sessions{known} --help`")
     except ZotError as error:
-        tell(f"zot: {error}")
+        print_notice(f"zot: {error}")
     return 1
 
 
 def _list(store: SessionStore, arguments: ParsedArguments) -> int:
     summaries = store.summaries(everywhere=arguments.has("--all"))
     if not summaries:
-        tell("no sessions yet" if arguments.has("--all") else f"no sessions in {store.cwd}")
+        print_notice("no sessions yet" if arguments.has("--all") else f"no sessions in {store.cwd}")
     for number, summary in enumerate(summaries, 1):
         where = f"  ({summary.cwd})" if arguments.has("--all") else ""
-        show(row(number, summary) + where)
+        print_result(row(number, summary) + where)
     return 0
 
 
@@ -68,7 +68,7 @@ def _tree(store: SessionStore, arguments: ParsedArguments) -> int:
     from zot.core.session.summary import branches, tree_lines
 
     for line in tree_lines(branches(store.summaries()), os.environ.get("ZOT_SESSION_ID", "")):
-        show_spelled(plain(line))
+        print_escaped(plain(line))
     return 0
 
 
@@ -103,7 +103,7 @@ def _export(store: SessionStore, arguments: ParsedArguments) -> int:
         show_path(export(source, destination, kind, hidden))
     left = "" if scrub or hide else "paths (--scrub replaces them) and "
     known = "secrets of a shape zot does not know" if hide else f"{left}secrets"
-    tell(f"note: prompts and tool output in it may still contain {known}; look before you share it")
+    print_notice(f"note: prompts and tool output in it may still contain {known}; look before you share it")
     return 0
 
 
@@ -116,43 +116,43 @@ def _import(store: SessionStore, arguments: ParsedArguments) -> int:
 
 def _prune(store: SessionStore, arguments: ParsedArguments) -> int:
     """Nothing is deleted that was not shown, chosen and confirmed; ``--all`` chooses, ``--yes`` confirms."""
-    from zot.core.session.prune import age_seconds, delete, survey
+    from zot.core.session.prune import age_seconds, delete, plan_prune
 
     age = arguments.values.get("--older-than")
     older_than_s = None if age is None else age_seconds(age)
     everything, sure = arguments.has("--all"), arguments.has("--yes")
     if sure and not everything:
         raise UsageError("--yes needs --all: without it there is nobody to choose")
-    found = survey(store.root, older_than_s=older_than_s, cwd=store.cwd if arguments.has("--cwd") else None)
+    found = plan_prune(store.root, older_than_s=older_than_s, cwd=store.cwd if arguments.has("--cwd") else None)
     for spared in found.kept:
-        show(f"kept {spared.path}: {spared.reason}")
+        print_result(f"kept {spared.path}: {spared.reason}")
     if not found.groups:
-        show("nothing to prune")
+        print_result("nothing to prune")
         return 0
     for number, group in enumerate(found.groups, 1):
         where = group.cwd or "(no directory recorded)"
-        show(f"{number:>3}  {len(group.sessions):>4} sessions  {_size(group.size):>9}  {where}")
+        print_result(f"{number:>3}  {len(group.sessions):>4} sessions  {_size(group.size):>9}  {where}")
     if arguments.has("--dry-run"):
         return 0
     chosen = found.groups if everything else _chosen(found.groups)
     sessions = [session for group in chosen for session in group.sessions]
     if not sessions:
-        show("nothing chosen, nothing deleted")
+        print_result("nothing chosen, nothing deleted")
         return 0
-    if not sure and ask(f"delete {len(sessions)} sessions for good (y/N)?").lower() not in ("y", "yes"):
-        show("nothing deleted")
+    if not sure and read_answer(f"delete {len(sessions)} sessions for good (y/N)?").lower() not in ("y", "yes"):
+        print_result("nothing deleted")
         return 0
     kept = 0
     for session in sessions:
         if (reason := delete(session)) is not None:
-            show(f"kept {session.summary.path}: {reason}")
+            print_result(f"kept {session.summary.path}: {reason}")
             kept += 1
-    show(f"deleted {len(sessions) - kept} sessions" + (f", kept {kept}" if kept else ""))
+    print_result(f"deleted {len(sessions) - kept} sessions" + (f", kept {kept}" if kept else ""))
     return 1 if kept else 0
 
 
 def _chosen(groups: tuple[Group, ...]) -> tuple[Group, ...]:
-    answer = ask("which ones (numbers, or all)?").replace(",", " ").split()
+    answer = read_answer("which ones (numbers, or all)?").replace(",", " ").split()
     if answer == ["all"]:
         return groups
     if not all(word.isdecimal() and 1 <= int(word) <= len(groups) for word in answer):

@@ -12,17 +12,17 @@ from pathlib import Path
 import msgspec
 
 from zot.cli.arguments import ParsedArguments
-from zot.cli.output import ask, show, show_path, tell
+from zot.cli.output import print_notice, print_result, read_answer, show_path
 from zot.core.session.fork import fork_at, source_of
 from zot.core.session.store import SessionStore
 from zot.core.session.turn_history import turns_of
 from zot.errors import SessionError, UsageError
 from zot.features.checkpoints.change_log import ChangeStorePaths, Event, history
-from zot.features.checkpoints.change_recorder import Keeping
+from zot.features.checkpoints.change_recorder import FileChangeRecorder
 from zot.features.checkpoints.restore_plan import (
-    Point,
     RestorePlan,
-    carry_out,
+    RestorePoint,
+    apply_plan,
     changed,
     plan,
     plan_lines,
@@ -61,20 +61,20 @@ def rewind(store: SessionStore, path: Path, arguments: ParsedArguments) -> int:
             text = " ".join(point.text.split())
             text = text if len(text) <= _TEXT else f"{text[: _TEXT - 1]}…"
             label = f"{point.number:>4}" if point.number else "    "
-            show(f"{label}  {text or 'rewound':<{_TEXT}}  {changed(point)}".rstrip())
+            print_result(f"{label}  {text or 'rewound':<{_TEXT}}  {changed(point)}".rstrip())
         if not found:
-            tell("nothing was said in this session")
+            print_notice("nothing was said in this session")
         return 0
     point = _point(found, wanted)
     cwd = meta.cwd or store.cwd
     files = plan(events, point.key, place.objects) if wanted.files else RestorePlan(())
     for line in plan_lines(files, cwd, overwrite=wanted.overwrite):
-        show(line)
+        print_result(line)
     if wanted.dry_run:
         return 0
     what = f"before prompt {point.number}" if point.number else "before the last rewinding"
-    if not wanted.sure and ask(f"go back to {what} (y/N)?").lower() not in ("y", "yes"):
-        tell("nothing was changed")
+    if not wanted.sure and read_answer(f"go back to {what} (y/N)?").lower() not in ("y", "yes"):
+        print_notice("nothing was changed")
         return 1
     status = _go_back(store, path, place, events, point, wanted, cwd) if wanted.files else 0
     if wanted.conversation and point.number:
@@ -100,7 +100,7 @@ def _wanted(arguments: ParsedArguments) -> RewindOptions:
     )
 
 
-def _point(found: list[Point], wanted: RewindOptions) -> Point:
+def _point(found: list[RestorePoint], wanted: RewindOptions) -> RestorePoint:
     if wanted.undo:
         rewound = [point for point in found if not point.number]
         if not rewound:
@@ -117,7 +117,7 @@ def _go_back(
     path: Path,
     place: ChangeStorePaths,
     events: list[Event],
-    point: Point,
+    point: RestorePoint,
     wanted: RewindOptions,
     cwd: str,
 ) -> int:
@@ -125,19 +125,19 @@ def _go_back(
         now = plan(events, point.key, place.objects)  # again: the user may have taken long to answer
         conflicts = now.conflicts
         try:
-            report = carry_out(keeping, [*now.doable, *(conflicts if wanted.overwrite else [])])
+            report = apply_plan(keeping, [*now.doable, *(conflicts if wanted.overwrite else [])])
         except OSError as error:
             raise SessionError(f"nothing was changed: {place.root}: {error.strerror or error}") from error
     left = [] if wanted.overwrite else conflicts
-    tell(report_line(report, left, lambda name: shown_path(name, cwd)))
+    print_notice(report_line(report, left, lambda name: shown_path(name, cwd)))
     return 1 if left or report.failed or now.of("lost") else 0
 
 
 @contextmanager
-def _held(store: SessionStore, path: Path, place: ChangeStorePaths, cwd: str) -> Generator[Keeping]:
+def _held(store: SessionStore, path: Path, place: ChangeStorePaths, cwd: str) -> Generator[FileChangeRecorder]:
     """Under the session's lock: a zot that works in it would not know what happened to its files."""
     session = store.open(path)
-    keeping = Keeping(place, Path(cwd), lambda: session, lambda: "", tell, 1 << 40)
+    keeping = FileChangeRecorder(place, Path(cwd), lambda: session, lambda: "", print_notice, 1 << 40)
     try:
         yield keeping
     finally:

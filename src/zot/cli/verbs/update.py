@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zot import __version__
 from zot.agent.settings import Settings
-from zot.cli.output import show
+from zot.cli.output import print_result
 from zot.errors import UsageError, ZotError
 from zot.frontends.console import run_loop
 from zot.frontends.update_check import Update, UpdateCheck
@@ -22,23 +22,23 @@ def run(argv: list[str]) -> int:
     if not settings.values.update_url:
         if argv:
             raise ZotError("zot update --check: no update_url is configured, so there is no feed to ask")
-        show(f"zot {__version__}; no update_url is configured, so zot did not look for a newer version")
+        print_result(f"zot {__version__}; no update_url is configured, so zot did not look for a newer version")
         _show_how("upgrade with")
         return 0
     found = run_loop(_find(settings))
     if found is None:
-        show(f"zot {__version__} is the newest version the feed knows")
+        print_result(f"zot {__version__} is the newest version the feed knows")
         return 0
-    show(f"zot {found.latest} is available; you have {__version__}")
+    print_result(f"zot {found.latest} is available; you have {__version__}")
     if found.url:
-        show(found.url)
+        print_result(found.url)
     _show_how("install it with")
     return NEWER if argv else 0
 
 
 def _show_how(words: str) -> None:
     here = installation()
-    show(f"{words}: {here.command}" if here.command else here.advice)
+    print_result(f"{words}: {here.command}" if here.command else here.advice)
 
 
 async def _find(settings: Settings) -> Update | None:

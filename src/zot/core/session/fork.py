@@ -21,8 +21,8 @@ from zot.core.session.summary import summarise
 from zot.errors import SessionCorrupt, SessionError, UsageError
 from zot.provider.messages import Message
 from zot.system.files import make_private_dir, sync_dir, user_home
-from zot.system.safe_open import TooLarge, reading
-from zot.system.temp_files import Unfinished, sweep
+from zot.system.safe_open import TooLarge, open_buffered
+from zot.system.temp_files import PendingFile, remove_stale_files
 
 SUFFIX = ".zotsession"
 _SLUG_MAX = 40
@@ -217,23 +217,23 @@ def write_new(path: Path, lines: Iterable[bytes]) -> None:
     make_private_dir(path.parent)
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
-    new = Unfinished(path)
+    new = PendingFile(path)
     try:
         with os.fdopen(new.fd, "wb", closefd=False) as file:
             file.writelines(lines)
         os.fsync(new.fd)
-        new.appear(replace=False)
+        new.commit(replace=False)
     finally:
         new.close()
     sync_dir(path.parent)
-    sweep(path.parent)
+    remove_stale_files(path.parent)
 
 
 def _lines(path: Path, end: int | None = None) -> Iterator[bytes]:
     """The lines before offset ``end``; SessionError when they cannot be read, all or some."""
     offset = 0
     try:
-        with reading(path) as file:
+        with open_buffered(path) as file:
             if os.fstat(file.fileno()).st_size > LARGEST:
                 raise TooLarge(path, LARGEST)
             for line in lines_of(file):

@@ -17,7 +17,7 @@ from zot.core.session.session_file import bad_path, lock
 from zot.core.session.store import SUFFIX
 from zot.core.session.summary import Summary, summarise
 from zot.errors import UsageError
-from zot.system.safe_open import open_to_change
+from zot.system.safe_open import open_for_update
 
 _UNITS_S = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800, "mo": 2_592_000, "y": 31_536_000}
 
@@ -58,7 +58,7 @@ def age_seconds(text: str) -> int:
     return int(match[1]) * _UNITS_S[match[2]]
 
 
-def survey(root: Path, *, older_than_s: float | None = None, cwd: str | None = None) -> Survey:
+def plan_prune(root: Path, *, older_than_s: float | None = None, cwd: str | None = None) -> Survey:
     """Look at every session under ``root``. An age or a directory replaces the wish for gone directories."""
     wanted = _wish(older_than_s, cwd)
     groups: dict[str, list[PrunableSession]] = {}
@@ -104,7 +104,7 @@ def delete(found: PrunableSession) -> str | None:
     """Delete the session and what was kept aside of it; returns why not when it stays."""
     path = Path(found.summary.path)
     try:
-        fd = open_to_change(path)
+        fd = open_for_update(path)
     except OSError as error:
         return error.strerror
     try:

@@ -35,7 +35,7 @@ _ABORTED = "The call was aborted; no result was recorded."
 _INTERRUPTED = "Interrupted: zot stopped while this call was running; it may have taken effect in part."
 
 
-class Replay:
+class TranscriptLoader:
     """Feed it the lines of a file in order, then call ``finish``."""
 
     def __init__(self) -> None:
@@ -156,14 +156,14 @@ def _last(items: deque[_T], count: int) -> list[_T]:
     return list(islice(reversed(items), count))[::-1]
 
 
-def replay(lines: Iterable[SessionLine]) -> Replay:
-    state = Replay()
+def replay(lines: Iterable[SessionLine]) -> TranscriptLoader:
+    state = TranscriptLoader()
     for line in lines:
         state.feed(line)
     return state
 
 
-def window(messages: Sequence[Message], limit: int = WINDOW) -> tuple[Message, ...]:
+def recent_messages(messages: Sequence[Message], limit: int = WINDOW) -> tuple[Message, ...]:
     """The last ``limit`` messages, not starting inside a tool exchange; the objects stay the same."""
     tail = list(messages[-limit:])
     while tail and tail[0].role == "tool":

@@ -13,7 +13,7 @@ import msgspec
 from zot.core.session.records import DiskMessage
 from zot.core.session.turn_history import NOT_SAID
 from zot.provider.messages import SHOWN_TEXT
-from zot.system.safe_open import reading
+from zot.system.safe_open import open_buffered
 
 _LONGEST = 8 << 20  # bytes of a row that is looked at; longer ones are pictures
 _TAILS = (128 << 10, 4 << 20)
@@ -50,7 +50,7 @@ def search(paths: Iterable[str], typed: str, given_up: Callable[[], bool]) -> It
     words = typed.lower().split()
     for path in paths if words else ():
         try:
-            with reading(Path(path)) as file:
+            with open_buffered(Path(path)) as file:
                 said = _first(file, words, given_up)
         except OSError:
             continue
@@ -89,9 +89,9 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
             pass
 
 
-def last_said(path: str) -> list[MessageExcerpt]:
+def last_messages(path: str) -> list[MessageExcerpt]:
     """The end of a conversation, oldest first; raises OSError. Only the end of the file is read."""
-    with reading(Path(path)) as file:
+    with open_buffered(Path(path)) as file:
         size, found = os.fstat(file.fileno()).st_size, list[MessageExcerpt]()
         for tail in _TAILS:
             file.seek(max(size - tail, 0))

@@ -35,12 +35,12 @@ from zot.core.session.records import (
 )
 from zot.core.session.session_file import (
     NO_ROW,
-    RowWriter,
+    SessionWriter,
     bad_path,
     create_file,
     free_name,
-    keep_aside,
     open_file,
+    quarantine_lines,
     read_lines,
 )
 from zot.core.tool import ToolResult
@@ -48,7 +48,7 @@ from zot.errors import SessionCorrupt, SessionError, UsageError
 from zot.provider.messages import Message, ToolCallBlock, Usage, utc_now
 
 if TYPE_CHECKING:
-    from zot.core.session.resume import Replay
+    from zot.core.session.resume import TranscriptLoader
 
 
 class _SessionEntry:
@@ -66,7 +66,7 @@ class Session:
     rows are lost. ``repairs`` lists what opening repaired."""
 
     def __init__(
-        self, path: Path, meta: Meta, *, writer: RowWriter | None = None, loaded: Replay | None = None
+        self, path: Path, meta: Meta, *, writer: SessionWriter | None = None, loaded: TranscriptLoader | None = None
     ) -> None:
         self.path = path
         self.meta = meta
@@ -86,12 +86,12 @@ class Session:
 
     # What the agent says.
 
-    def read(self, event: AgentEvent) -> None:
+    def on_event(self, event: AgentEvent) -> None:
         match event:
             case MessageAppended(message):
                 self.appended(message)
             case UsageCounted(usage, cumulative):
-                self.used(usage, cumulative)
+                self.record_usage(usage, cumulative)
             case ToolStarting(call):
                 self.tool_intent(call)
             case ToolReturned(call_id, result):
@@ -115,7 +115,7 @@ class Session:
             self._waiting.insert(0, (encode_row(MetaRow(self.meta)), None))
         self._write(message_row(message), entry, sync=message.role == "user")
 
-    def used(self, usage: Usage, cumulative: Usage) -> None:
+    def record_usage(self, usage: Usage, cumulative: Usage) -> None:
         self.cumulative = cumulative
         self._write(UsageRow(usage, cumulative, utc_now()))
 
@@ -159,9 +159,9 @@ class Session:
 
     def messages_to_resume(self) -> tuple[Message, ...]:
         """The last messages, and the summary of what came before them if there is one."""
-        from zot.core.session.resume import window  # only a resumed conversation needs it
+        from zot.core.session.resume import recent_messages  # only a resumed conversation needs it
 
-        tail = window(self.messages)
+        tail = recent_messages(self.messages)
         first = self.messages[0] if self.messages else None
         if first is not None and first.meta.get("compaction") and tail and tail[0] is not first:
             return (first, *tail)
@@ -221,7 +221,7 @@ class Session:
                     "zot keeps the conversation in memory and tries again with each message"
                 )
 
-    def _where_its_name_says(self, writer: RowWriter) -> RowWriter:
+    def _where_its_name_says(self, writer: SessionWriter) -> SessionWriter:
         """What is written to a file that has lost its name would be gone with the process."""
         if writer.is_at(self.path):
             return writer
@@ -255,7 +255,7 @@ def open_session(path: Path) -> Session:
         raise
 
 
-def _loaded_session(path: Path, writer: RowWriter, loaded: Replay) -> Session:
+def _loaded_session(path: Path, writer: SessionWriter, loaded: TranscriptLoader) -> Session:
     stubs = loaded.finish()
     path = Path(os.path.abspath(path))  # whoever embeds zot may change the directory of the process
     if loaded.meta is None and not loaded.messages:
@@ -275,7 +275,7 @@ def _loaded_session(path: Path, writer: RowWriter, loaded: Replay) -> Session:
 def _keep_aside(path: Path, lines: list[bytes]) -> list[str]:
     """What the user is to know of them. They are still in the file, so a copy that cannot be made stops nobody."""
     try:
-        count = keep_aside(path, lines)
+        count = quarantine_lines(path, lines)
     except OSError as error:
         what = _count(len(lines), "unreadable line")
         return [f"{what} of {path.name} not copied: {bad_path(path)}: {error.strerror or error}; move that away"]

@@ -16,14 +16,14 @@ import msgspec
 from zot.core.session.records import NotARecord, Row, decode_row
 from zot.errors import SessionError, SessionLocked
 from zot.system.files import make_private_dir, sync_dir, try_lock
-from zot.system.safe_open import TooLarge, create, open_to_append, open_to_change
+from zot.system.safe_open import TooLarge, create, open_for_update, open_to_append
 
 LARGEST = 2 << 30
 LONGEST_LINE = 256 << 20  # a row with many images stays below; more is no row
 _LARGEST_ASIDE = 64 << 20
 
 
-class RowWriter:
+class SessionWriter:
     """Owns the descriptor and with it the lock. ``torn`` says that the file does not end with a newline."""
 
     def __init__(self, fd: int, *, torn: bool = False) -> None:
@@ -55,7 +55,7 @@ class RowWriter:
         except OSError:
             return True
 
-    def copy_to(self, path: Path) -> RowWriter:
+    def copy_to(self, path: Path) -> SessionWriter:
         """All of it in a new file, whose writer comes back; raises OSError, and then nothing is left of it."""
         copy = create_file(path)
         try:
@@ -78,7 +78,7 @@ class RowWriter:
 _PIECE = 1024 * 1024
 
 
-def create_file(path: Path) -> RowWriter:
+def create_file(path: Path) -> SessionWriter:
     """A new file, 0600 in a 0700 directory, locked; raises OSError, FileExistsError among them."""
     make_private_dir(path.parent)
     fd = create(path, flags=os.O_RDWR | os.O_APPEND)
@@ -90,7 +90,7 @@ def create_file(path: Path) -> RowWriter:
         os.close(fd)
         path.unlink(missing_ok=True)
         raise
-    return RowWriter(fd)
+    return SessionWriter(fd)
 
 
 def free_name(path: Path) -> Path:
@@ -99,10 +99,10 @@ def free_name(path: Path) -> Path:
     return next(name for name in names if not os.path.lexists(name))
 
 
-def open_file(path: Path) -> RowWriter:
+def open_file(path: Path) -> SessionWriter:
     """An existing file for append, locked; raises SessionError or SessionLocked."""
     try:
-        fd = open_to_change(path, follow=True)
+        fd = open_for_update(path, follow=True)
     except OSError as error:
         raise SessionError(f"cannot open session {path}: {error.strerror}; `zot sessions` lists them") from error
     try:
@@ -110,7 +110,7 @@ def open_file(path: Path) -> RowWriter:
         size = os.fstat(fd).st_size
         if size > LARGEST:
             raise SessionError(f"cannot open session {path}: it {TooLarge(path, LARGEST).strerror}")
-        return RowWriter(fd, torn=size > 0 and os.pread(fd, 1, size - 1) != b"\n")
+        return SessionWriter(fd, torn=size > 0 and os.pread(fd, 1, size - 1) != b"\n")
     except BaseException:
         os.close(fd)
         raise
@@ -165,7 +165,7 @@ def bad_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.bad")
 
 
-def keep_aside(path: Path, lines: Iterable[bytes]) -> int:
+def quarantine_lines(path: Path, lines: Iterable[bytes]) -> int:
     """Append to ``<path>.bad`` those lines that are not in it yet; returns how many that were. Raises OSError."""
     fd = open_to_append(bad_path(path), os.O_RDWR)
     with os.fdopen(fd, "rb") as reader, os.fdopen(os.dup(fd), "wb") as writer:

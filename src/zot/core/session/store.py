@@ -17,7 +17,7 @@ from zot.core.session.session_file import lines_of, lock
 from zot.errors import SessionError
 from zot.provider.messages import utc_now
 from zot.system.digest import sha256
-from zot.system.safe_open import open_to_change, reading
+from zot.system.safe_open import open_buffered, open_for_update
 
 if TYPE_CHECKING:
     import asyncio
@@ -142,7 +142,7 @@ def newest_first(files: Iterable[SessionFile]) -> list[SessionFile]:
 
 def has_message(path: Path) -> bool:
     try:
-        with reading(path) as file:
+        with open_buffered(path) as file:
             return any(row_type(line) == "message" for line in lines_of(file))
     except OSError:
         return False
@@ -151,7 +151,7 @@ def has_message(path: Path) -> bool:
 def _delete_if_empty(path: Path) -> bool:
     """Under the lock, so that a process about to write to the file keeps it."""
     try:
-        fd = open_to_change(path)
+        fd = open_for_update(path)
     except OSError:
         return False
     try:

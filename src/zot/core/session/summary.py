@@ -15,7 +15,7 @@ from zot.core.session.records import DiskBlock, Meta
 from zot.core.session.session_file import lines_of
 from zot.provider.messages import Usage
 from zot.system.files import make_private_dir
-from zot.system.safe_open import open_to_append, reading
+from zot.system.safe_open import open_buffered, open_to_append
 
 if TYPE_CHECKING:
     import sqlite3
@@ -83,7 +83,7 @@ _decode_blocks = msgspec.json.Decoder(tuple[DiskBlock, ...] | None).decode
 
 def summarise(path: Path) -> Summary | None:
     """None when the first row is not a meta row; raises OSError. The last meta, title and cost hold."""
-    with reading(path) as file:
+    with open_buffered(path) as file:
         lines = lines_of(file)
         first = _row(next(lines, b""))
         if first is None or first.type != "meta" or first.meta is None:

@@ -12,7 +12,7 @@ from zot.core.events import PERMISSION_MODE, REPLACES
 from zot.core.session.records import DiskMessage, MessageRow, MetaRow, UsageRow, message_of, row_type
 from zot.core.session.session_file import read_lines
 from zot.provider.messages import Message, Usage
-from zot.system.safe_open import reading
+from zot.system.safe_open import open_buffered
 
 # Marks of user messages that nobody typed to the model.
 NOT_SAID = frozenset({"compaction", "synthetic", "shell", PERMISSION_MODE})
@@ -33,7 +33,7 @@ class PromptTurn(msgspec.Struct, frozen=True):
 def turns_of(path: Path) -> list[PromptTurn]:
     def numbered() -> Iterator[tuple[int, Message]]:
         number = 0
-        with reading(path) as file:
+        with open_buffered(path) as file:
             for line in read_lines(file):
                 if isinstance(line.row, MessageRow) and (message := message_of(line.row.message)) is not None:
                     yield number, message
@@ -82,12 +82,12 @@ def cost_of(path: Path) -> CostReport:
     models: dict[str, UsageTotal] = {}
     turns: list[UsageTotal] = []
     model = "unknown"
-    with reading(path) as file:
+    with open_buffered(path) as file:
         for line in read_lines(file):
             match line.row:
                 case MetaRow(meta=meta):
                     model = f"{meta.provider}/{meta.model}"
-                case MessageRow(message=message) if message.role == "user" and not is_marked(message):
+                case MessageRow(message=message) if message.role == "user" and not is_synthetic(message):
                     text = next((block.text for block in message.content or () if block.text), "")
                     turns.append(UsageTotal(" ".join(text[:200].split()) or "(no text)", Usage()))
                 case UsageRow(usage=usage):
@@ -99,7 +99,7 @@ def cost_of(path: Path) -> CostReport:
     return CostReport(tuple(sorted(models.values(), key=lambda spent: -spent.usage.cost_usd)), tuple(turns))
 
 
-def is_marked(message: DiskMessage) -> bool:
+def is_synthetic(message: DiskMessage) -> bool:
     """Whether zot or an extension put it there, not the user."""
     return bool((message.meta or {}).keys() - {REPLACES})
 

@@ -23,14 +23,14 @@ from zot.devkit.cli.ext_check import lines
 from zot.devkit.conformance.frame_transcript import Asking, TranscriptLine, kind_of
 from zot.devkit.conformance.results import ConformanceReport
 from zot.devkit.conformance.runner import check_extension
-from zot.devkit.scripted_host import RunPaths, ScriptHost, started
+from zot.devkit.scripted_host import RunPaths, ScriptedHost, started
 from zot.devkit.trace_reader import read_frames, read_typed, summary_of
 from zot.errors import BadFrame, ExtensionError, UsageError
 from zot.features.extensions.loader.data_dir import looks_like_data
 from zot.features.extensions.loader.manifest import FILE, Manifest, read_manifest
 from zot.features.recording.frame_trace import FrameLog
 from zot.frontends.console import run_loop
-from zot.system.safe_open import reading
+from zot.system.safe_open import open_buffered
 from zot.system.temp_files import scratch_directory
 from zot.tui.sanitize import exact_line
 from zot.wire import limits
@@ -234,7 +234,7 @@ class DevLoop:
 class _Life:
     """One process of the extension, from its start to its end or to the next change."""
 
-    def __init__(self, loop: DevLoop, host: ScriptHost, manifest: Manifest) -> None:
+    def __init__(self, loop: DevLoop, host: ScriptedHost, manifest: Manifest) -> None:
         self._loop = loop
         self._host = host
         self._name = manifest.name
@@ -244,7 +244,7 @@ class _Life:
         host.listeners.append(self._passed)
 
     async def run(self) -> list[str]:
-        greeted = await self._host.shake_hands(limits.HELLO_DEADLINE)
+        greeted = await self._host.handshake(limits.HELLO_DEADLINE)
         self._tell_stderr()
         if greeted is None:
             self._loop.failed()
@@ -301,7 +301,7 @@ class _Life:
         log = self._host.place.log
         if not log.exists():
             return
-        with reading(log) as file:
+        with open_buffered(log) as file:
             file.seek(self._stderr_place)
             data = self._stderr_rest + file.read()
             self._stderr_place = file.tell()

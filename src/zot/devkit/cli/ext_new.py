@@ -14,13 +14,13 @@ from pathlib import Path
 
 import zot
 from zot.cli.arguments import parse
-from zot.cli.output import tell
+from zot.cli.output import print_notice
 from zot.cli.verb_table import options
 from zot.errors import UsageError, ZotError
 from zot.features.extensions.bytecode_cache import compile_ahead
 from zot.features.extensions.loader.manifest import FILE, read_manifest
 from zot.system.files import zot_home
-from zot.system.temp_files import held_directory, sweep, temporary_name
+from zot.system.temp_files import locked_temp_dir, remove_stale_files, temporary_name
 
 STARTERS = Path(__file__).parents[1] / "starters"
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
@@ -47,7 +47,7 @@ def run(argv: list[str]) -> int:
     directory = Path(os.path.abspath(os.path.expanduser(arguments.values.get("--dir", name))))
     create(directory, name, language, guard=arguments.has("--guard"))
     compile_ahead(read_manifest(directory), zot_home())
-    tell(f"created {directory}; in it, try")
+    print_notice(f"created {directory}; in it, try")
     if language == "typescript":
         sys.stderr.write("  npm install             only for Node older than 22.18, unless tsx is on PATH\n")
     sys.stderr.write(f"  {_TRY[language]:24}its tests\n")
@@ -62,7 +62,7 @@ def create(directory: Path, name: str, language: str, *, guard: bool) -> None:
         raise ZotError(f"{directory} already exists and is not empty")
     staging = Path(temporary_name(os.fspath(directory)))
     try:
-        with held_directory(staging):
+        with locked_temp_dir(staging):
             before = os.umask(0)
             os.umask(before)
             staging.chmod(0o777 & ~before)
@@ -78,7 +78,7 @@ def create(directory: Path, name: str, language: str, *, guard: bool) -> None:
             path.write_text(json.dumps(fields, indent=2) + "\n", encoding="utf-8")
             _SDKS.get(language, _no_sdk)(staging)
             staging.replace(directory)
-        sweep(directory.parent)
+        remove_stale_files(directory.parent)
     except OSError as error:
         raise ZotError(f"{directory} cannot be made: {error.strerror or error}") from error
 

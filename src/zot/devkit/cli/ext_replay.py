@@ -12,7 +12,7 @@ import msgspec
 
 from zot.cli.arguments import parse
 from zot.cli.verb_table import options
-from zot.devkit.scripted_host import RunPaths, ScriptHost, started
+from zot.devkit.scripted_host import RunPaths, ScriptedHost, started
 from zot.devkit.trace_reader import read_frames
 from zot.errors import ConfigError, ExtensionError
 from zot.features.extensions.loader.manifest import Manifest, read_manifest
@@ -111,7 +111,7 @@ async def replay(
 
 
 class _Player:
-    def __init__(self, host: ScriptHost, wait: float, exact: bool) -> None:
+    def __init__(self, host: ScriptedHost, wait: float, exact: bool) -> None:
         self._host = host
         self._wait = wait
         self._exact = exact

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from zot.cli.arguments import parse
-from zot.cli.output import tell
+from zot.cli.output import print_notice
 from zot.cli.verb_table import options
 from zot.devkit.trace_reader import LiveTrace, follow_frames, read_frames, summary_of
 from zot.errors import UsageError, ZotError
@@ -50,12 +50,12 @@ def run(argv: list[str]) -> int:
 def _extension(word: str) -> Manifest:
     """A name means what is installed; only a path, or a word that is no such name, means a directory here."""
     if os.sep not in word and (found := [item for item in all_installed() if word in (item.name, item.directory.name)]):
-        return _installed(find(word, tell) if len(found) > 1 else found[0])
+        return _installed(find(word, print_notice) if len(found) > 1 else found[0])
     if (Path(word) / FILE).is_file():
         return read_manifest(Path(word))
     if os.sep in word:
         raise UsageError(f'"{word}" is neither an extension\'s directory nor a trace file')
-    return _installed(find(word, tell))
+    return _installed(find(word, print_notice))
 
 
 def _installed(item: Installed) -> Manifest:

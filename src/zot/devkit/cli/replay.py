@@ -10,7 +10,7 @@ from zot.cli.arguments import ParsedArguments, parse
 from zot.cli.verb_table import options
 from zot.errors import UsageError
 from zot.features.recording.reader import Recording, read_recording
-from zot.frontends.console import run_loop, say
+from zot.frontends.console import print_notice, run_loop
 from zot.system.visible_text import counted
 from zot.tui.sanitize import one_line
 
@@ -44,7 +44,7 @@ def run(argv: list[str]) -> int:
                 file.write(msgspec.json.format(msgspec.json.encode(script), indent=1) + b"\n")
         except OSError as error:
             raise UsageError(f"{out}: {error.strerror or error}") from error
-        say(f"{out}: {counted(len(script.turns), 'answer')}; to play it: zot --provider script --script {out}")
+        print_notice(f"{out}: {counted(len(script.turns), 'answer')}; to play it: zot --provider script --script {out}")
         return 0
     return _verify(recording, typed) if typed.has("--verify") else _show(recording, typed)
 
@@ -56,12 +56,12 @@ def _show(recording: Recording, typed: ParsedArguments) -> int:
     from zot.devkit.replay.player import show
 
     if recording.damage:
-        say(f"{recording.path}: {recording.damage}; what is shown may not be what happened")
+        print_notice(f"{recording.path}: {recording.damage}; what is shown may not be what happened")
     speed = 0.0 if typed.has("--fast", "--step") else _speed(typed.values.get("--speed"))
     strange = show(recording, speed, _step if typed.has("--step") else None)
     if strange:
         made = "makes no sense and was" if strange == 1 else "make no sense and were"
-        say(f"{recording.path}: {counted(strange, 'line')} {made} left out")
+        print_notice(f"{recording.path}: {counted(strange, 'line')} {made} left out")
     return 1 if recording.damage else 0
 
 
@@ -88,11 +88,11 @@ def _verify(recording: Recording, typed: ParsedArguments) -> int:
     from zot.system.temp_files import scratch_directory
 
     if recording.damage:
-        say(f"{recording.path}: {recording.damage}; it is not verified")
+        print_notice(f"{recording.path}: {recording.damage}; it is not verified")
         return 1
     live = Live(tools=typed.has("--live-tools"), extensions=typed.has("--live-extensions"), cwd=Path.cwd())
     if live.tools:
-        say(f"--live-tools: the recorded calls really run now, in {live.cwd}")
+        print_notice(f"--live-tools: the recorded calls really run now, in {live.cwd}")
     with scratch_directory("verify") as scratch:
         verified = run_loop(verify(recording, scratch, live))
     difference = verified.difference

@@ -14,9 +14,9 @@ import msgspec
 
 from zot import __version__
 from zot.agent.build import working_directory
-from zot.agent.settings import Settings, Values
+from zot.agent.settings import Settings, SettingsValues
 from zot.cli.arguments import parse
-from zot.cli.output import show_path, tell
+from zot.cli.output import print_notice, show_path
 from zot.cli.verb_table import options
 from zot.core import events
 from zot.core.session.fork import write_numbered
@@ -31,9 +31,9 @@ from zot.features.recording.journal_file import encoded, plain
 from zot.features.recording.reader import Recording, read_recording
 from zot.frontends.doctor_report import report as doctor_report
 from zot.provider.messages import Message
-from zot.system.checksummed_lines import RECORDING_FORMAT, sealed
+from zot.system.checksummed_lines import RECORDING_FORMAT, add_checksum
 from zot.system.files import zot_home
-from zot.system.safe_open import reading
+from zot.system.safe_open import open_buffered
 from zot.system.visible_text import counted
 
 SUFFIX = ".zotrec"
@@ -48,7 +48,7 @@ def run(argv: list[str]) -> int:
             raise UsageError("--recording and a SESSION: one of them")
         recording = read_recording(os.path.abspath(os.path.expanduser(named)))
         if recording.damage:
-            tell(f"{named}: {recording.damage}")
+            print_notice(f"{named}: {recording.damage}")
         where, records = str(recording.header.get("cwd", cwd)), list(of_recording(recording, about))
         what = "the recording"
     else:
@@ -72,10 +72,14 @@ def run(argv: list[str]) -> int:
     written = write_numbered(path, SUFFIX, report_lines(records, redaction(home, where)))
     prompts, calls = counts(records)
     show_path(written)
-    tell(f"In it: {what} ({counted(prompts, 'prompt')}, {counted(calls, 'tool call')}), the settings you changed, and")
-    tell("what `zot doctor` says. Keys, addresses of people and paths that zot recognises are replaced; it cannot know")
-    tell("every secret, so look through it before you give it to somebody. Nothing was sent.")
-    tell(f"  zot replay --fast {shlex.quote(str(written))}    shows it; any editor shows every line")
+    print_notice(
+        f"In it: {what} ({counted(prompts, 'prompt')}, {counted(calls, 'tool call')}), the settings you changed, and"
+    )
+    print_notice(
+        "what `zot doctor` says. Keys, addresses of people and paths that zot recognises are replaced; it cannot know"
+    )
+    print_notice("every secret, so look through it before you give it to somebody. Nothing was sent.")
+    print_notice(f"  zot replay --fast {shlex.quote(str(written))}    shows it; any editor shows every line")
     return 0
 
 
@@ -90,7 +94,7 @@ def report_lines(records: Iterable[_Record], redaction: Redaction) -> Iterator[b
     """The file, line by line."""
     before = ""
     for type, t, fields in records:
-        line, before = sealed(redaction.row(encoded(type, t, fields)).rstrip(b"\n"), before)
+        line, before = add_checksum(redaction.row(encoded(type, t, fields)).rstrip(b"\n"), before)
         yield line + b"\n"
 
 
@@ -139,7 +143,7 @@ def _piece(fields: dict[str, Any]) -> tuple[tuple[Any, ...], str] | None:
 def of_session(path: Path, summary: Summary, about: dict[str, Any]) -> Iterator[_Record]:
     """Its messages, as the lines a recording would have of them."""
     try:
-        with reading(path) as file:
+        with open_buffered(path) as file:
             rows = [line.row for line in read_lines(file)]
     except OSError as error:
         raise SessionError(f"cannot read {path}: {error.strerror or error}") from error
@@ -164,7 +168,7 @@ def about_this_machine(home: Path, cwd: Path) -> dict[str, Any]:
     found = doctor_report(home, cwd)
     doctor = [*found.lines, *(item.line for item in found.extensions), *found.notes]
     values: dict[str, Any] = msgspec.to_builtins(Settings(home).values, enc_hook=plain)
-    default: dict[str, Any] = msgspec.to_builtins(Values(), enc_hook=plain)
+    default: dict[str, Any] = msgspec.to_builtins(SettingsValues(), enc_hook=plain)
     return {
         **versions(),
         "settings": {name: value for name, value in values.items() if value != default.get(name)},

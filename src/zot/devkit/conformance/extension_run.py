@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from zot.devkit.conformance.frame_transcript import Asking, Kind, Question, kind_of, name_of
-from zot.devkit.conformance.results import Verdicts
+from zot.devkit.conformance.results import CheckResults
 from zot.devkit.conformance.tool_schema import example
-from zot.devkit.scripted_host import ScriptHost
+from zot.devkit.scripted_host import ScriptedHost
 from zot.features.process_log import error_line
-from zot.system.safe_open import read_beginning
+from zot.system.safe_open import read_prefix
 from zot.wire import limits
 from zot.wire.extension_frames import (
     INTERCEPTS,
@@ -61,7 +61,7 @@ class Times(msgspec.Struct, frozen=True):
 class ExtensionRun:
     """``silent`` is shared by all runs: what did not answer once is not asked again, so no fault is told twice."""
 
-    def __init__(self, host: ScriptHost, verdicts: Verdicts, times: Times, silent: set[tuple[Kind, str]]) -> None:
+    def __init__(self, host: ScriptedHost, verdicts: CheckResults, times: Times, silent: set[tuple[Kind, str]]) -> None:
         self._silent = silent
         self.host = host
         self.verdicts = verdicts
@@ -156,7 +156,7 @@ class ExtensionRun:
 
     @property
     def last_words(self) -> str:
-        said = read_beginning(self.host.place.log).decode("utf-8", "replace").splitlines()
+        said = read_prefix(self.host.place.log).decode("utf-8", "replace").splitlines()
         line = error_line([line for line in said if line.strip()])
         return f": {line}" if line else ""
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast, get_args
 
 import msgspec
 
-from zot.errors import BadFrame, nearest
+from zot.errors import BadFrame, closest_match
 from zot.system import strict_json
 from zot.wire.extension_codec import UnknownFrame, decode_child
 from zot.wire.extension_frames import (
@@ -161,7 +161,7 @@ def read_line(line: bytes) -> tuple[ChildFrame | None, Fault | None]:
     except UnknownFrame as error:
         value = _object(line)
         known = [str(kind.__struct_config__.tag) for kind in get_args(ChildFrame)]
-        near = nearest(str(value.get("type")), known) if value else ""
+        near = closest_match(str(value.get("type")), known) if value else ""
         return None, Fault("framing-known-types", str(error) + (f"; did you mean {near}?" if near else ""))
     except BadFrame as error:
         reason = str(error)

@@ -70,7 +70,7 @@ class ConformanceReport(msgspec.Struct, frozen=True):
         return sorted((result for result in self.results if result.status == status), key=lambda each: each.began)
 
 
-class Verdicts:
+class CheckResults:
     """Collects observations while the kit runs; ``results`` puts them in the order of the checks."""
 
     def __init__(self, checks: Iterable[Check]) -> None:

@@ -25,11 +25,11 @@ from zot.devkit.conformance.checks import (
 )
 from zot.devkit.conformance.extension_run import ExtensionRun, Times
 from zot.devkit.conformance.frame_transcript import Kind
-from zot.devkit.conformance.results import ConformanceReport, Verdicts
-from zot.devkit.scripted_host import RunPaths, ScriptHost, started
+from zot.devkit.conformance.results import CheckResults, ConformanceReport
+from zot.devkit.scripted_host import RunPaths, ScriptedHost, started
 from zot.errors import ExtensionError, UsageError
 from zot.features.extensions.loader.manifest import Manifest
-from zot.system.safe_open import read_beginning
+from zot.system.safe_open import read_prefix
 
 _BEFORE_ALL = (
     "manifest",
@@ -47,7 +47,7 @@ async def check_extension(
     ``timeout`` is what a tool may take, the other limits go with it; ``only`` names checks or groups of them.
     """
     wanted = selected(only)
-    verdicts = Verdicts(ALL)
+    verdicts = CheckResults(ALL)
     declared = manifest.check_manifest(directory, verdicts)
     if declared is None:
         there = any(check.group == "exec" and verdicts.has_failed(check.id) for check in ALL)
@@ -58,7 +58,7 @@ async def check_extension(
         await _Checking(declared, scratch, verdicts, Times.scaled(timeout)).run()
     wanted |= {check.id for check in ALL if check.group in _BEFORE_ALL and verdicts.has_failed(check.id)}
     results = tuple(result for result in verdicts.results() if result.id in wanted)
-    log = "".join(read_beginning(path).decode("utf-8", "replace") for path in sorted(scratch.glob("*/log")))
+    log = "".join(read_prefix(path).decode("utf-8", "replace") for path in sorted(scratch.glob("*/log")))
     return ConformanceReport(declared.name if declared else directory.name, directory, results, log)
 
 
@@ -73,7 +73,7 @@ def selected(only: Collection[str]) -> set[str]:
 
 
 class _Checking:
-    def __init__(self, manifest: Manifest, scratch: Path, verdicts: Verdicts, times: Times) -> None:
+    def __init__(self, manifest: Manifest, scratch: Path, verdicts: CheckResults, times: Times) -> None:
         self._manifest = manifest
         self._scratch = scratch
         self._verdicts = verdicts
@@ -105,10 +105,10 @@ class _Checking:
         usable = self._runs and self._runs[0].usable
         self._verdicts.skip_rest("it has nothing of the kind" if usable else "it did not get that far")
 
-    def _start(self, label: str) -> AbstractAsyncContextManager[ScriptHost]:
+    def _start(self, label: str) -> AbstractAsyncContextManager[ScriptedHost]:
         return started(self._manifest, RunPaths.below(self._scratch / label), f"{label} run")
 
-    def _run(self, host: ScriptHost) -> ExtensionRun:
+    def _run(self, host: ScriptedHost) -> ExtensionRun:
         run = ExtensionRun(host, self._verdicts, self._times, self._silent)
         self._runs.append(run)
         return run

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
-from zot.features.recording.reader import Line
+from zot.features.recording.reader import RecordedLine
 
 _CLOCK = frozenset({"t", "sum", "latency", "pending"})  # of a line
 _FLEETING = frozenset({"time", "zot_version"})  # anywhere in it
@@ -39,10 +39,10 @@ class Comparison:
         self._taken: dict[str, str] = {}  # now -> recorded
         self._live = live
 
-    def difference(self, line: Line, got: dict[str, Any]) -> Difference | None:
+    def difference(self, line: RecordedLine, got: dict[str, Any]) -> Difference | None:
         """None when it is the same."""
         if line.type != got["type"] or name_of(line.fields) != name_of(got):
-            return Difference(line.number, name_of(line.fields), "", gist(line.fields), gist(got))
+            return Difference(line.number, name_of(line.fields), "", preview(line.fields), preview(got))
         try:
             parted = self._parting(_body(line.fields), _body(got), "", "")
         except RecursionError:
@@ -120,7 +120,7 @@ def name_of(fields: dict[str, Any]) -> str:
             return str(other)
 
 
-def gist(fields: dict[str, Any]) -> str:
+def preview(fields: dict[str, Any]) -> str:
     """The beginning of a line, for a person."""
     rest = {key: value for key, value in _body(fields).items() if key not in ("type", "messages", "model", "tools")}
     return f"{name_of(fields)} {_json(rest)}"

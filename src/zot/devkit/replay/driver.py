@@ -12,30 +12,32 @@ from typing import Any
 
 import msgspec
 
-from zot.devkit.replay.comparison import Comparison, Difference, gist, name_of
+from zot.devkit.replay.comparison import Comparison, Difference, name_of, preview
 from zot.features.recording.journal_file import encoded
-from zot.features.recording.reader import Line
+from zot.features.recording.reader import RecordedLine
 from zot.wire import limits
 
 # What is done to a line when the cursor comes to it: True when that is done with, and the cursor has moved on.
-Trigger = Callable[[Line], bool]
+Trigger = Callable[[RecordedLine], bool]
 
 _LOOK_S = 0.05
 _IDLE_S = 2.0
 _RESTART_S = max(limits.RESTART_DELAYS) + 4.0
 
 
-class Conductor:
+class ReplayDriver:
     """A ``Sink`` of the second run. ``triggers`` are by line type; ``passed_over`` types are not compared."""
 
-    def __init__(self, lines: Sequence[Line], comparison: Comparison, passed_over: Callable[[str], bool]) -> None:
+    def __init__(
+        self, lines: Sequence[RecordedLine], comparison: Comparison, passed_over: Callable[[str], bool]
+    ) -> None:
         self._lines = [line for line in lines if not passed_over(line.type)]
         self._passed_over = passed_over
         self._comparison = comparison
         self._at = 0
         self._advancing = False
         self._scheduled = self._held = -1
-        self._waiting: dict[Hashable, asyncio.Future[Line]] = {}
+        self._waiting: dict[Hashable, asyncio.Future[RecordedLine]] = {}
         self.triggers: dict[str, Trigger] = {}
         self.patience = _IDLE_S
         self.last_request = 0
@@ -44,7 +46,7 @@ class Conductor:
     # --- where it is
 
     @property
-    def line(self) -> Line | None:
+    def line(self) -> RecordedLine | None:
         """The one under the cursor."""
         return self._lines[self._at] if self._at < len(self._lines) and not self.over.done() else None
 
@@ -52,7 +54,7 @@ class Conductor:
     def compared(self) -> int:
         return self._at
 
-    def at(self, type: str, **fields: Any) -> Line | None:
+    def at(self, type: str, **fields: Any) -> RecordedLine | None:
         """The line under the cursor if it is of this kind."""
         line = self.line
         fits = line is not None and line.type == type and all(line.fields.get(k) == v for k, v in fields.items())
@@ -63,7 +65,7 @@ class Conductor:
     def now(self) -> float:
         return 0.0
 
-    def rest(self) -> None: ...
+    def flush_soon(self) -> None: ...
 
     def close(self) -> None: ...
 
@@ -103,7 +105,7 @@ class Conductor:
                     break
         except Exception as error:  # reported here, not to the emitter of an event
             number, name = (line.number, name_of(line.fields)) if (line := self.line) is not None else (0, "")
-            self.fail(Difference(number, name, "", "" if line is None else gist(line.fields), f"{error}"))
+            self.fail(Difference(number, name, "", "" if line is None else preview(line.fields), f"{error}"))
         finally:
             self._advancing = False
         if self._at >= len(self._lines) and not self.over.done():
@@ -113,7 +115,7 @@ class Conductor:
         """A new waiter: the line under the cursor may be for it."""
         asyncio.get_running_loop().call_soon(self.advance)
 
-    def pass_on(self) -> bool:
+    def skip_line(self) -> bool:
         """The line needs no doing and nothing to be compared with."""
         self._at += 1
         return True
@@ -137,9 +139,9 @@ class Conductor:
             waiter.set_result(line)
         return False
 
-    async def next_for(self, *key: Hashable) -> Line:
+    async def next_for(self, *key: Hashable) -> RecordedLine:
         """The next line that wakes this key."""
-        waiter: asyncio.Future[Line] = asyncio.get_running_loop().create_future()
+        waiter: asyncio.Future[RecordedLine] = asyncio.get_running_loop().create_future()
         self._waiting[key] = waiter
         try:
             self.advance()
@@ -172,9 +174,9 @@ class Conductor:
             line, nothing_runs = self.line, idle()
             if line is not None and still * _LOOK_S >= self._patience_with(line, nothing_runs):
                 got = "nothing: the agent is idle" if nothing_runs else "nothing"
-                self.fail(Difference(line.number, name_of(line.fields), "", gist(line.fields), got))
+                self.fail(Difference(line.number, name_of(line.fields), "", preview(line.fields), got))
 
-    def _patience_with(self, line: Line, idle: bool) -> float:
+    def _patience_with(self, line: RecordedLine, idle: bool) -> float:
         if line.type in ("frame", "gone", "exit"):  # one that crashed is started again after a while
             return max(self.patience, _RESTART_S)
         return _IDLE_S if idle else self.patience

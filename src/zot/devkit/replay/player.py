@@ -13,7 +13,7 @@ import msgspec
 
 from zot.core import events
 from zot.core.events import AgentEvent
-from zot.features.recording.reader import Line, Recording
+from zot.features.recording.reader import RecordedLine, Recording
 from zot.frontends.terminal.screen.activity import Activity
 from zot.frontends.terminal.screen.call_summary import duration
 from zot.frontends.terminal.screen.notice_area import Notes
@@ -42,7 +42,7 @@ _DELTAS: dict[Any, Callable[[dict[str, Any]], AgentEvent]] = {
 }
 
 
-class Shown:
+class RecordingRenderer:
     """Turns lines into rows; ``rows`` are those that are finished and were not taken yet."""
 
     def __init__(self, columns: int, *, colours: bool) -> None:
@@ -58,9 +58,9 @@ class Shown:
         return rows if self._desk.colours else [_COLOURS.sub("", row) for row in rows]
 
     def mark(self, text: str) -> None:
-        self._transcript.mark("◇", text)
+        self._transcript.add_marker("◇", text)
 
-    def hear(self, line: Line) -> None:
+    def hear(self, line: RecordedLine) -> None:
         """Shows one line; invisible and invalid ones are skipped."""
         if line.agent > 1:
             self._beside(line)
@@ -74,7 +74,7 @@ class Shown:
                 told = [f"platform     {line.fields.get('platform')}", f"settings     {settings}"]
                 for name in ("doctor", "problems"):
                     told += map(str, cast("list[Any]", line.fields.get(name) or []))
-                self._transcript.remark("\n".join(told))
+                self._transcript.add_note("\n".join(told))
             case "frame":
                 self._watch(line.fields.get("frame"))
             case "input":
@@ -87,9 +87,9 @@ class Shown:
                 self.mark(f"asked about {line.fields.get('id')}: {answer.get('decision')}")
             case _:
                 for event in self._events(line):
-                    self._transcript.hear(event)
+                    self._transcript.on_event(event)
 
-    def _events(self, line: Line) -> Iterator[AgentEvent]:
+    def _events(self, line: RecordedLine) -> Iterator[AgentEvent]:
         fields = line.fields
         if line.type == "stream":
             make = _DELTAS.get(fields.get("kind"))
@@ -106,11 +106,11 @@ class Shown:
                 self.mark(self._stopped)
                 self._stopped = ""
             elif isinstance(event, events.Notice):
-                self._transcript.remark(event.text)
+                self._transcript.add_note(event.text)
             else:
                 yield event
 
-    def _input(self, line: Line) -> None:
+    def _input(self, line: RecordedLine) -> None:
         match line.fields.get("what"):
             case "abort":
                 self._stopped = "stopped from outside" if line.fields.get("outside") else "stopped by the user"
@@ -127,7 +127,7 @@ class Shown:
             intercepts = fields.get("intercept")
             self._held |= fields.get("type") == "subscribe" and "assistant_message" in (intercepts or ())
 
-    def _beside(self, line: Line) -> None:
+    def _beside(self, line: RecordedLine) -> None:
         """Another agent: its answers alone."""
         if line.agent not in self._others:
             self._others.add(line.agent)
@@ -136,7 +136,7 @@ class Shown:
         if line.type == "event" and isinstance(inner, dict):
             event = msgspec.convert(inner, _Known)
             if isinstance(event, events.AssistantMessage) and (text := event.message.text()):
-                self._transcript.remark(f"agent {line.agent}: {text}")
+                self._transcript.add_note(f"agent {line.agent}: {text}")
 
 
 class _PrintingDesk:
@@ -153,7 +153,7 @@ class _PrintingDesk:
     def redraw(self) -> None: ...
 
 
-class Pace:
+class PlaybackSpeed:
     """How long to wait before a line: as long as it was, in a fraction of the time, or not at all."""
 
     def __init__(self, speed: float) -> None:
@@ -161,7 +161,7 @@ class Pace:
         self._before: float | None = None
         self._idle = True
 
-    def wait(self, line: Line) -> None:
+    def wait(self, line: RecordedLine) -> None:
         before, self._before = self._before, line.t
         begins = line.type == "input" and line.fields.get("what") in ("prompt", "proceed", "go_on", "compact")
         if self._speed and before is not None:
@@ -176,7 +176,7 @@ def show(recording: Recording, speed: float, step: Callable[[], bool] | None) ->
     """Print it; ``step`` waits after each block and says whether to go on. How many lines made no sense."""
     terminal = sys.stdout.isatty()
     columns = shutil.get_terminal_size().columns if terminal else _PLAIN_COLUMNS
-    shown, pace, strange = Shown(columns, colours=terminal), Pace(speed), 0
+    shown, pace, strange = RecordingRenderer(columns, colours=terminal), PlaybackSpeed(speed), 0
     header = recording.header
     clock = header.get("clock")
     wall = cast("dict[str, Any]", clock).get("wall") if isinstance(clock, dict) else None

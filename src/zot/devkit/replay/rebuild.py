@@ -16,22 +16,22 @@ import msgspec
 
 from zot import __version__
 from zot.agent.context_files import ContextFile
-from zot.agent.snapshot import Present
+from zot.agent.snapshot import ConversationSnapshot
 from zot.agent.system_prompt import SystemPrompt
 from zot.agent.tools.registry import ALL_TOOLS, BashLimits, bash_spec, builtin_tools, offered_tools
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent
-from zot.core.event_bus import Readers
-from zot.core.permission_gate import ConfirmGate
+from zot.core.event_bus import EventBus
+from zot.core.permission_gate import PermissionGate
 from zot.core.permission_modes import Mode
 from zot.core.run import Run
 from zot.core.state import AgentState, Boundary
 from zot.core.tool import Tool, ToolContext, ToolResult
-from zot.devkit.replay.driver import Conductor
+from zot.devkit.replay.driver import ReplayDriver
 from zot.devkit.replay.recorded_world import (
+    RecordedApprovals,
     RecordedInterceptor,
     RecordedModel,
-    RecordedPeople,
     RecordedProcess,
     RecordedTool,
 )
@@ -39,12 +39,12 @@ from zot.errors import ConfigError
 from zot.features.child_process import JsonLineProcess
 from zot.features.extensions.child import ExtensionChild
 from zot.features.extensions.host import ExtensionHost
-from zot.features.extensions.jail_policy import Confined
+from zot.features.extensions.jail_policy import JailedCommand
 from zot.features.extensions.loader.declared_permissions import Permissions
 from zot.features.extensions.loader.discovery import DiscoveredExtension, Discovery, LoadProblem
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.loader.manifest import Manifest
-from zot.features.extensions.ui import SilentSurface
+from zot.features.extensions.ui import NullExtensionUI
 from zot.features.recording.reader import Recording
 from zot.features.recording.recorder import Recorder
 from zot.features.recording.recording_boundary import RecordingBoundary
@@ -125,7 +125,7 @@ def _hook(type: Any, value: Any) -> Any:
 class _ReplayedRun(Run):
     """Where the loop lets others have their turn, it lets everything in that came then, cancelled or not."""
 
-    def __init__(self, readers: Readers, conductor: Conductor) -> None:
+    def __init__(self, readers: EventBus, conductor: ReplayDriver) -> None:
         super().__init__(readers)
         self._conductor = conductor
 
@@ -141,14 +141,14 @@ class _ReplayedRun(Run):
 class ReplayBoundary(RecordingBoundary):
     """Before the agent reaches out it lets everything in that came before that then."""
 
-    def __init__(self, conductor: Conductor, recorder: Recorder) -> None:
+    def __init__(self, conductor: ReplayDriver, recorder: Recorder) -> None:
         super().__init__(recorder)
         self._conductor = conductor
 
     def for_child(self) -> Boundary:
         return ReplayBoundary(self._conductor, self.recorder)
 
-    def create_run(self, readers: Readers) -> Run:
+    def create_run(self, readers: EventBus) -> Run:
         return _ReplayedRun(readers, self._conductor)
 
     async def call(self, agent: AgentState, request: Request) -> AsyncGenerator[StreamEvent]:
@@ -163,14 +163,14 @@ class ReplayBoundary(RecordingBoundary):
 
 
 def rebuilt_agent(
-    setup: RecordedSetup, conductor: Conductor, recorder: Recorder, live: Workspace | None
+    setup: RecordedSetup, conductor: ReplayDriver, recorder: Recorder, live: Workspace | None
 ) -> tuple[Agent, ReplayBoundary, list[Tool]]:
     """The agent, its boundary and its own tools; ``live`` is where tools run for real."""
-    state, people = setup.get("state", dict[str, Any]), RecordedPeople(conductor)
+    state, people = setup.get("state", dict[str, Any]), RecordedApprovals(conductor)
     mode, limits = state.get("mode") or "everything", setup.get("gate", dict[str, Any] | None)
     gate = None
     if limits is not None:
-        gate = ConfirmGate(
+        gate = PermissionGate(
             people.confirm if state.get("asks") else None,
             mode=cast("Mode", mode),
             limit=limits["limit"],
@@ -203,15 +203,15 @@ def rebuilt_agent(
     return agent, boundary, tools
 
 
-def apply_state(agent: Agent, state: dict[str, Any], people: RecordedPeople) -> None:
+def apply_state(agent: Agent, state: dict[str, Any], people: RecordedApprovals) -> None:
     """What others changed on the agent then."""
     for name, value in state.items():
         if name == "model":
             agent.model = msgspec.convert(value, Model)
         elif name == "mode" and agent.gate is not None:
-            cast("ConfirmGate", agent.gate).mode = value
+            cast("PermissionGate", agent.gate).mode = value
         elif name == "asks" and agent.gate is not None:
-            cast("ConfirmGate", agent.gate).confirmer = people.confirm if value else None
+            cast("PermissionGate", agent.gate).confirmer = people.confirm if value else None
         elif name == "jail" and isinstance(agent.system, _ReplayedPrompt):
             agent.system.told_of_jail = str(value)
         elif name == "brief" and isinstance(agent.system, _ReplayedPrompt):
@@ -272,7 +272,7 @@ def _system(setup: RecordedSetup, is_short: Callable[[], bool]) -> Callable[...,
 
 
 def made_tools(
-    setup: RecordedSetup, recorded: Iterable[dict[str, Any]], conductor: Conductor, live: Workspace | None
+    setup: RecordedSetup, recorded: Iterable[dict[str, Any]], conductor: ReplayDriver, live: Workspace | None
 ) -> list[Tool]:
     """A stand-in for each tool that is not in an extension's process."""
     shell = setup.get("bash", dict[str, Any])
@@ -299,9 +299,9 @@ class RecordedHost(ExtensionHost):
     """The real host over recorded processes."""
 
     def __init__(
-        self, setup: RecordedSetup, recording: Recording, conductor: Conductor, home: Path, agent: Agent
+        self, setup: RecordedSetup, recording: Recording, conductor: ReplayDriver, home: Path, agent: Agent
     ) -> None:
-        surface = SilentSurface()
+        surface = NullExtensionUI()
         surface.interactive = bool(setup.fields.get("interactive"))
         self.processes: dict[str, RecordedProcess] = {}
         self._setup = setup
@@ -347,8 +347,8 @@ class RecordedHost(ExtensionHost):
         given = self._setup.get("permissions", dict[str, Permissions | None], {})
         return given.get(entry.manifest.name)
 
-    def confine(self, child: ExtensionChild, argv: list[str], environment: dict[str, str]) -> Confined:
-        return Confined(cast("Jail", _NoJail()), environment, [])
+    def confine(self, child: ExtensionChild, argv: list[str], environment: dict[str, str]) -> JailedCommand:
+        return JailedCommand(cast("Jail", _NoJail()), environment, [])
 
     def acknowledge(self, entry: DiscoveredExtension, place: Path) -> extension_frames.HelloAck:
         then = self._acks.get(entry.manifest.name, {})
@@ -368,10 +368,10 @@ class RecordedHost(ExtensionHost):
         return cast("JsonLineProcess", process)
 
 
-def _present(setup: RecordedSetup, agent: Agent) -> Present:
+def _present(setup: RecordedSetup, agent: Agent) -> ConversationSnapshot:
     first = setup.fields.get("state", {}).get("model", {}).get("id")
     provider = str(setup.fields.get("provider", "")) if agent.model.id == first else agent.model.provider
-    return Present(
+    return ConversationSnapshot(
         provider=provider,
         model=agent.model.id,
         reasoning=agent.reasoning,

@@ -10,13 +10,13 @@ import msgspec
 
 from zot.core.interceptors import Interceptor, InterceptorFailed, PromptVerdict, TextVerdict, ToolVerdict, TurnVerdict
 from zot.core.permission_gate import Answer, ApprovalQuestion
-from zot.core.permission_modes import Nature, Rule
+from zot.core.permission_modes import CallClass, Rule
 from zot.core.tool import Tool, ToolContext, ToolResult
 from zot.devkit.replay.comparison import Comparison
-from zot.devkit.replay.driver import Conductor
+from zot.devkit.replay.driver import ReplayDriver
 from zot.errors import ConfigError, ProviderError
 from zot.features.recording.journal_file import error_of
-from zot.features.recording.reader import Line
+from zot.features.recording.reader import RecordedLine
 from zot.provider import model_call
 from zot.provider.messages import ToolCallBlock
 from zot.provider.model_call import Request, StreamEvent
@@ -24,7 +24,7 @@ from zot.provider.model_call import Request, StreamEvent
 _KINDS: dict[str, Any] = {kind.__name__: kind for kind in StreamEvent.__args__}
 
 
-def stream_event(line: Line) -> StreamEvent:
+def stream_event(line: RecordedLine) -> StreamEvent:
     """What a model sent; ConfigError for a line that does not say."""
     fields = line.fields
     try:
@@ -49,7 +49,7 @@ class _Finished(msgspec.Struct):
 class RecordedModel:
     """A ``Client``: answers with what was streamed then, whatever the request; the conductor compares requests."""
 
-    def __init__(self, name: str, conductor: Conductor) -> None:
+    def __init__(self, name: str, conductor: ReplayDriver) -> None:
         self.name = name
         self._conductor = conductor
 
@@ -72,7 +72,7 @@ class RecordedModel:
 class RecordedTool:
     """Gives the recorded result. With a ``live`` tool that one runs, and its result is given where it was recorded."""
 
-    def __init__(self, conductor: Conductor, spec: dict[str, Any], live: Tool | None = None) -> None:
+    def __init__(self, conductor: ReplayDriver, spec: dict[str, Any], live: Tool | None = None) -> None:
         self.name = str(spec["name"])
         self.description = str(spec["description"])
         self.schema = cast("dict[str, Any]", spec["schema"])
@@ -99,7 +99,7 @@ class RecordedTool:
                     raise error_of(cast("dict[str, Any]", error))
                 return msgspec.convert(fields.get("result"), ToolResult)
 
-    async def _line(self, context: ToolContext) -> Line:
+    async def _line(self, context: ToolContext) -> RecordedLine:
         """The next line of this call. A cancellation does not end the wait: when the call ended was recorded, too."""
         while True:
             try:
@@ -112,17 +112,17 @@ class RecordedTool:
 # --- people and their settings
 
 
-class RecordedPeople:
+class RecordedApprovals:
     """The recorded input of the gate: classification, rules and answers."""
 
-    def __init__(self, conductor: Conductor) -> None:
+    def __init__(self, conductor: ReplayDriver) -> None:
         self._conductor = conductor
 
-    def nature(self, call: ToolCallBlock) -> Nature:
+    def nature(self, call: ToolCallBlock) -> CallClass:
         line = self._conductor.at("nature", id=call.id)
         if line is None:
             raise LookupError(call.id)  # it could not be told then either; the gate takes the strictest
-        return msgspec.convert(line.fields["nature"], Nature)
+        return msgspec.convert(line.fields["nature"], CallClass)
 
     def kept(self) -> list[Rule]:
         line = self._conductor.at("kept")
@@ -136,7 +136,7 @@ class RecordedPeople:
 class RecordedInterceptor(Interceptor):
     """One of the front end's: what it said when it did not just allow."""
 
-    def __init__(self, conductor: Conductor, place: int, watches_text: bool) -> None:
+    def __init__(self, conductor: ReplayDriver, place: int, watches_text: bool) -> None:
         self._conductor = conductor
         self._place = place
         self._watches_text = watches_text
@@ -193,7 +193,7 @@ class _Tree:
 class RecordedProcess:
     """Takes the place of an ``JsonLineProcess``: says what it said then, hears everything and does nothing."""
 
-    def __init__(self, name: str, receive: Callable[[bytes | None], None], conductor: Conductor) -> None:
+    def __init__(self, name: str, receive: Callable[[bytes | None], None], conductor: ReplayDriver) -> None:
         self._name = name
         self._receive = receive
         self._conductor = conductor
@@ -220,13 +220,13 @@ class RecordedProcess:
     async def reap(self) -> None:
         self.disconnect("")
 
-    def say(self, line: Line, comparison: Comparison) -> None:
+    def say(self, line: RecordedLine, comparison: Comparison) -> None:
         """One recorded frame, with the ids of this run."""
         if not self.over.done():
             self._receive(frame_of(line, comparison))
 
 
-def frame_of(line: Line, comparison: Comparison) -> bytes:
+def frame_of(line: RecordedLine, comparison: Comparison) -> bytes:
     frame = line.fields.get("frame")
     if frame is None:
         return str(line.fields.get("text", "")).encode()

@@ -11,19 +11,19 @@ from typing import Any, cast
 import msgspec
 
 from zot import __version__
-from zot.agent.snapshot import Present
+from zot.agent.snapshot import ConversationSnapshot
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent, FirstCall
 from zot.core.events import Diagnostic, Done, Error, ModelChanged, Notice, SessionEnded, SessionFault, SessionStarted
 from zot.devkit.replay.comparison import Comparison, Difference
-from zot.devkit.replay.driver import Conductor
+from zot.devkit.replay.driver import ReplayDriver
 from zot.devkit.replay.rebuild import RecordedHost, RecordedSetup, apply_state, made_tools, rebuilt_agent
-from zot.devkit.replay.recorded_world import RecordedPeople, frame_of
+from zot.devkit.replay.recorded_world import RecordedApprovals, frame_of
 from zot.errors import ConfigError, ZotError
 from zot.features.extensions.host import ExtensionHost
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
-from zot.features.extensions.ui import SilentSurface
-from zot.features.recording.reader import Line, Recording
+from zot.features.extensions.ui import NullExtensionUI
+from zot.features.recording.reader import RecordedLine, Recording
 from zot.features.recording.recorder import Recorder
 from zot.features.recording.recording_boundary import RecordingBoundary
 from zot.provider.messages import ImageBlock, Message, Usage
@@ -78,9 +78,9 @@ class _SecondRun:
             self._comparison.here[os.fspath(home)] = self._setup.home
         lines = [line for line in recording.lines if line.number > self._setup.number]
         silent = {*_SILENT, *(_OF_EXTENSIONS if live.extensions else ()), *(("progress",) if live.tools else ())}
-        self.conductor = Conductor(lines, self._comparison, silent.__contains__)
+        self.conductor = ReplayDriver(lines, self._comparison, silent.__contains__)
         recorder = Recorder(self.conductor)
-        self._people = RecordedPeople(self.conductor)
+        self._people = RecordedApprovals(self.conductor)
         self._workspace = Workspace(live.cwd) if live.tools else None
         self.agent, boundary, self._own_tools = rebuilt_agent(self._setup, self.conductor, recorder, self._workspace)
         self._agents: dict[int, Agent] = {1: self.agent}
@@ -116,7 +116,7 @@ class _SecondRun:
             "fallback": lambda line: self.conductor.wake("fallback"),
             "frame": self._frame,
             "gone": self._gone,
-            "end": lambda line: self.conductor.pass_on(),
+            "end": lambda line: self.conductor.skip_line(),
         }
         if self._setup.fields.get("fallback"):
             self.agent.fallback = self._fallback
@@ -163,9 +163,9 @@ class _SecondRun:
 
     # --- extensions
 
-    def _present(self) -> Present:
+    def _present(self) -> ConversationSnapshot:
         agent = self.agent
-        return Present(
+        return ConversationSnapshot(
             agent.model.provider,
             agent.model.id,
             agent.reasoning,
@@ -182,7 +182,7 @@ class _SecondRun:
         host.run_tool = agent.run_tool
         host.on_tools_changed = self._refresh_tools
         agent.interceptors.append(host.interceptor)
-        agent.readers.add(host.observe, *host.observed)
+        agent.readers.subscribe(host.observe, *host.observed)
         agent.system_editor = host.edit_system_prompt
 
     def _refresh_tools(self) -> None:
@@ -197,7 +197,7 @@ class _SecondRun:
         self._started = True
         self.conductor.advance()
 
-    def _frame(self, line: Line) -> bool:
+    def _frame(self, line: RecordedLine) -> bool:
         host = self._recorded_host
         if host is None:
             return False
@@ -220,7 +220,7 @@ class _SecondRun:
             case _:
                 return False
 
-    def _gone(self, line: Line) -> bool:
+    def _gone(self, line: RecordedLine) -> bool:
         process = self._recorded_host and self._recorded_host.processes.get(str(line.fields.get("extension")))
         if process and not process.over.done():
             self.conductor.soon(lambda: process.disconnect(str(line.fields.get("reason", ""))))
@@ -228,20 +228,20 @@ class _SecondRun:
 
     # --- what others did
 
-    def _tell(self, line: Line) -> bool:
+    def _tell(self, line: RecordedLine) -> bool:
         event = _converted(line, "event", _Told)
         if isinstance(event, SessionStarted) and not self._started:
             return False
         self._agent_of(line).tell(event)
         return True
 
-    def _change(self, line: Line) -> bool:
+    def _change(self, line: RecordedLine) -> bool:
         agent = self._agent_of(line)
         apply_state(agent, line.fields, self._people)
         self._boundaries[line.agent].record_changes()
         return True
 
-    def _agent_of(self, line: Line) -> Agent:
+    def _agent_of(self, line: RecordedLine) -> Agent:
         agent = self._agents.get(line.agent)
         if agent is None:
             raise ConfigError(f"line {line.number} is about agent {line.agent}, which was not made")
@@ -253,7 +253,7 @@ class _SecondRun:
 
     # --- inputs
 
-    def _input(self, line: Line) -> bool:
+    def _input(self, line: RecordedLine) -> bool:
         if not self._started:
             return False
         agent, fields = self._agent_of(line), line.fields
@@ -261,9 +261,9 @@ class _SecondRun:
             case "prompt":
                 return self._work_on(agent, lambda: self._prompt(agent, line))
             case "proceed":
-                return self._work_on(agent, agent.proceed)
+                return self._work_on(agent, agent.continue_run)
             case "go_on":
-                return self._work_on(agent, agent.go_on)
+                return self._work_on(agent, agent.continue_answer)
             case "compact":
                 tail, focus = int(fields.get("keep_tail", 0)), str(fields.get("focus", ""))
                 return self._work_on(agent, lambda: agent.compact(keep_tail=tail, focus=focus))
@@ -277,26 +277,26 @@ class _SecondRun:
             case "queue":
                 return self.conductor.soon(lambda: agent.enqueue(str(fields.get("text", "")), _images(line)))
             case "take_all":
-                return self.conductor.soon(lambda: _done(agent.take_all()))
+                return self.conductor.soon(lambda: _done(agent.drain_input()))
             case "add":
                 message = _converted(line, "message", Message)
                 return self.conductor.soon(lambda: agent.add(message))
             case _:
                 return self._change_by_input(agent, line)
 
-    def _change_by_input(self, agent: Agent, line: Line) -> bool:
+    def _change_by_input(self, agent: Agent, line: RecordedLine) -> bool:
         match line.fields.get("what"):
             case "cost":
-                agent.seed_cost(_converted(line, "usage", Usage))
+                agent.set_usage_baseline(_converted(line, "usage", Usage))
             case "beside":
-                agent.count_beside(_converted(line, "usage", Usage))
+                agent.add_child_usage(_converted(line, "usage", Usage))
             case "model":
                 agent.replace_model(agent.client, _converted(line, "model", Model))
             case "child":
                 fields = line.fields
                 names = cast("list[str]", fields.get("tools") or [])
                 known = {tool.name: tool for tool in (*self._own_tools, *agent.tools)}
-                child = agent.beside(
+                child = agent.create_child(
                     messages=_converted(line, "messages", tuple[Message, ...] | None) or (),
                     tools=[known[name] for name in names if name in known],
                     system=str(fields.get("system", "")),
@@ -328,7 +328,7 @@ class _SecondRun:
 
         return self.conductor.once(start, holds=False)
 
-    async def _prompt(self, agent: Agent, line: Line) -> None:
+    async def _prompt(self, agent: Agent, line: RecordedLine) -> None:
         fields = line.fields
         await agent.prompt(
             str(fields.get("text", "")),
@@ -344,12 +344,14 @@ class _SecondRun:
         self._reloading = True
         self.agent.boundary.on_input("reload")
         await self._host.reload()
-        self.agent.rebuild_system()
+        self.agent.invalidate_system_prompt()
         self._reloading = False
         self.conductor.advance()
 
 
-def live_host(directories: list[Path], home: Path, cwd: Path, present: Callable[[], Present]) -> ExtensionHost:
+def live_host(
+    directories: list[Path], home: Path, cwd: Path, present: Callable[[], ConversationSnapshot]
+) -> ExtensionHost:
     """The extensions of the recording as they are here now, started for real."""
     missing = [str(path) for path in directories if not path.is_dir()]
     if missing:
@@ -357,7 +359,7 @@ def live_host(directories: list[Path], home: Path, cwd: Path, present: Callable[
     return ExtensionHost(
         home=home,
         cwd=cwd,
-        surface=SilentSurface(),
+        surface=NullExtensionUI(),
         zot_version=__version__,
         present=present,
         on_fault=lambda text: None,
@@ -378,11 +380,11 @@ async def _at_once(action: Callable[[Any], None], value: Any) -> None:
     action(value)
 
 
-def _images(line: Line) -> tuple[ImageBlock, ...]:
+def _images(line: RecordedLine) -> tuple[ImageBlock, ...]:
     return _converted(line, "images", tuple[ImageBlock, ...], ())
 
 
-def _converted(line: Line, name: str, type: Any, default: Any = None) -> Any:
+def _converted(line: RecordedLine, name: str, type: Any, default: Any = None) -> Any:
     try:
         return msgspec.convert(line.fields.get(name, default), type)
     except msgspec.ValidationError as error:

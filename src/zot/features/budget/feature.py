@@ -9,7 +9,7 @@ import msgspec
 
 from zot.agent.feature import Feature
 from zot.core.events import AgentEvent, TurnStart, UsageCounted
-from zot.errors import in_words
+from zot.errors import describe_error
 from zot.provider.messages import Usage
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class BudgetFeature(Feature):
 
     def join(self) -> None:
         self.settings_changed()
-        self.conversation.read(self._on_event, TurnStart, UsageCounted)
+        self.conversation.subscribe(self._on_event, TurnStart, UsageCounted)
 
     @property
     def ledger(self) -> Ledger:
@@ -52,9 +52,9 @@ class BudgetFeature(Feature):
         conversation.agent.max_cost_usd = max(session, 0.0)
         conversation.agent.guard = self._permits
         if session or values.max_cost_day:
-            from zot.features.budget.spending_limits import Budget
+            from zot.features.budget.spending_limits import SpendingGuard
 
-            conversation.agent.guard = Budget(conversation, self.ledger, self._permits).stream
+            conversation.agent.guard = SpendingGuard(conversation, self.ledger, self._permits).stream
 
     def set_permit_guard(self, permits: Guard | None) -> None:
         """From the next model call on, each one needs a permit of the controlling program; None needs none."""
@@ -70,7 +70,7 @@ class BudgetFeature(Feature):
         elif event.usage != Usage():
             from zot.features.budget.ledger import spent_row
 
-            present, saved = self.conversation.present, self.conversation.session is not None
+            present, saved = self.conversation.snapshot, self.conversation.session is not None
             directory = present.directory if saved else ""
             try:
                 self.ledger.append(
@@ -79,14 +79,14 @@ class BudgetFeature(Feature):
             except OSError as error:
                 if not self._failed:
                     self._failed = True
-                    self.notify(f"cannot write the cost ledger: {in_words(error)}")
+                    self.notify(f"cannot write the cost ledger: {describe_error(error)}")
 
     def for_worker(self, config: RunConfig) -> RunConfig:
         """A worker gets what is left of the limit."""
         from zot.features.budget.spending_limits import limits
 
         limit, _ = limits(self.conversation)
-        left = max(limit - self.conversation.cost.cost_usd, NOTHING_LEFT) if limit > 0 else 0.0
+        left = max(limit - self.conversation.total_usage.cost_usd, NOTHING_LEFT) if limit > 0 else 0.0
         return msgspec.structs.replace(config, max_cost=left)
 
     async def aclose(self) -> None:

@@ -18,7 +18,7 @@ LARGEST = 256 << 20
 _SUFFIX = ".jsonl"
 
 
-class Spent(msgspec.Struct, frozen=True, tag="spent", omit_defaults=True):
+class LedgerEntry(msgspec.Struct, frozen=True, tag="spent", omit_defaults=True):
     """One model call that was paid for. ``cwd`` is empty where nothing is kept of a conversation."""
 
     at: str
@@ -40,8 +40,8 @@ class Spent(msgspec.Struct, frozen=True, tag="spent", omit_defaults=True):
 _encode = msgspec.json.Encoder().encode
 
 
-def spent_row(usage: Usage, provider: str, model: str, session: str, cwd: str) -> Spent:
-    return Spent(
+def spent_row(usage: Usage, provider: str, model: str, session: str, cwd: str) -> LedgerEntry:
+    return LedgerEntry(
         utc_now(),
         usage.cost_usd,
         provider,
@@ -118,10 +118,10 @@ def days(root: Path) -> list[str]:
     return sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX) and len(name) == 16)
 
 
-def spent_on(root: Path, day: str) -> list[Spent]:
+def spent_on(root: Path, day: str) -> list[LedgerEntry]:
     """The calls of a day; raises OSError. What is not one is passed over."""
-    found: list[Spent] = []
-    decode = msgspec.json.Decoder(Spent).decode
+    found: list[LedgerEntry] = []
+    decode = msgspec.json.Decoder(LedgerEntry).decode
     for line in read_whole(root / f"{day}{_SUFFIX}", LARGEST).splitlines():
         if line.startswith(b'{"type":"spent"'):
             try:

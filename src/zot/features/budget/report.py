@@ -12,12 +12,12 @@ from zot import __version__
 from zot.core.session.records import MessageRow, MetaRow, UsageRow
 from zot.core.session.session_file import read_lines
 from zot.core.session.store import SessionStore
-from zot.core.session.turn_history import is_marked
+from zot.core.session.turn_history import is_synthetic
 from zot.features.budget import ledger
 from zot.provider.catalog import Catalog
 from zot.provider.messages import Usage
 from zot.provider.model import Model
-from zot.system.safe_open import reading
+from zot.system.safe_open import open_buffered
 
 NO_PROJECT = "(no session)"
 
@@ -50,7 +50,7 @@ def _without_a_file(root: Path, since: str, known: set[str]) -> Iterable[Cost]:
                     yield Cost(day, f"{row.provider}/{row.model}", row.cwd or NO_PROJECT, row.usage)
 
 
-def _rows(root: Path, day: str) -> list[ledger.Spent]:
+def _rows(root: Path, day: str) -> list[ledger.LedgerEntry]:
     try:
         return ledger.spent_on(root, day)
     except OSError:
@@ -98,12 +98,12 @@ def explained(path: Path, catalog: Catalog) -> list[ExplainedTurn]:
     """A session turn by turn; raises OSError."""
     turns: list[ExplainedTurn] = []
     model: Model | None = None
-    with reading(path) as file:
+    with open_buffered(path) as file:
         for line in read_lines(file):
             match line.row:
                 case MetaRow(meta=meta):
                     model = catalog.find(meta.model, meta.provider)
-                case MessageRow(message=message) if message.role == "user" and not is_marked(message):
+                case MessageRow(message=message) if message.role == "user" and not is_synthetic(message):
                     text = next((block.text for block in message.content or () if block.text), "")
                     turns.append(ExplainedTurn(" ".join(text[:200].split()) or "(no text)"))
                 case UsageRow(usage=usage):

@@ -17,7 +17,7 @@ from zot.system.safe_open import TooLarge
 LOCK_WAIT_S = 5.0
 
 
-class Hold(msgspec.Struct, frozen=True, tag="hold"):
+class Reservation(msgspec.Struct, frozen=True, tag="hold"):
     """What a request that is being made will cost at least; ``born`` tells its process from a later one."""
 
     id: str
@@ -45,7 +45,7 @@ class _Row(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Row).decode
 
 
-class Claims:
+class Reservations:
     """On one home's ledger. Keeps the sums of the present day, and reads only what was added since."""
 
     def __init__(self, ledger: Ledger) -> None:
@@ -76,7 +76,7 @@ class Claims:
             if taken >= limit or taken + usd > limit:
                 return "", taken
             self._born = self._born or started(os.getpid())
-            hold = Hold(os.urandom(8).hex(), usd, os.getpid(), self._born)
+            hold = Reservation(os.urandom(8).hex(), usd, os.getpid(), self._born)
             write_row(fd, hold)
             return hold.id, taken
         finally:

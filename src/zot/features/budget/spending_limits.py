@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from zot.core.compaction import CHARS_PER_TOKEN
 from zot.core.compaction_prompt import length_of
-from zot.errors import CostLimitReached, in_words
-from zot.features.budget.reservations import Claims
+from zot.errors import CostLimitReached, describe_error
+from zot.features.budget.reservations import Reservations
 from zot.provider.messages import ImageBlock, ToolResultBlock
 from zot.provider.model import Model
 from zot.provider.model_call import Client, Request, StreamEvent, UsageReported
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from zot.features.budget.ledger import Ledger
 
 
-class Budget:
+class SpendingGuard:
     """One per run, shared by its conversations. ``inner`` is a further guard, called after it."""
 
     def __init__(self, conversation: Conversation, ledger: Ledger, inner: Guard | None = None) -> None:
@@ -31,7 +31,7 @@ class Budget:
         self._inner = inner
         self._estimate = Estimate()
         self._ledger = ledger
-        self._claims = Claims(self._ledger)
+        self._claims = Reservations(self._ledger)
         self._claimed = 0.0  # by requests of this process that are being made
 
     async def stream(self, client: Client, request: Request) -> AsyncGenerator[StreamEvent]:
@@ -43,9 +43,9 @@ class Budget:
                 " write priceInput and priceOutput for it in models.json (0 when it costs nothing),"
                 " or run without a limit"
             )
-        least = self._estimate.least(request)
+        least = self._estimate.minimum_cost(request)
         elsewhere = sum(feature.spent() for feature in self._conversation.features)
-        spent = self._conversation.cost.cost_usd + self._claimed + elsewhere
+        spent = self._conversation.total_usage.cost_usd + self._claimed + elsewhere
         if session < 0:
             raise CostLimitReached(f"{self._conversation.settings.path}: max_cost_session is no amount; correct it")
         if session and (spent >= session or spent + least > session):
@@ -77,7 +77,7 @@ class Budget:
         try:
             hold, taken = await self._claims.reserve(least, limit)
         except OSError as error:
-            what = f"{self._ledger.root}: {in_words(error)}"
+            what = f"{self._ledger.root}: {describe_error(error)}"
             raise CostLimitReached(
                 f"the cost limit of ${limit:g} for today cannot be held: {what}; correct that, or set max_cost_day to 0"
             ) from error
@@ -119,7 +119,7 @@ class Estimate:
     def __init__(self) -> None:
         self._last: tuple[str, int, float] = ("", 0, 0.0)  # what the last request sent: model, tokens, when
 
-    def least(self, request: Request) -> float:
+    def minimum_cost(self, request: Request) -> float:
         """In USD: what the last request sent is cached, the rest is new."""
         model, tokens = request.model, tokens_of(request)
         last, sent, when = self._last

@@ -13,10 +13,10 @@ from pathlib import Path
 import msgspec
 
 from zot.core.session.records import Meta, MetaRow, NotARecord, decode_row
-from zot.features.checkpoints.file_state import FileState, Objects, digest_of, packed, unpacked
+from zot.features.checkpoints.file_state import FileState, Objects, digest_of, encode_path, unpacked
 from zot.system.files import make_private_dir, try_lock
-from zot.system.safe_open import open_to_append, reading
-from zot.system.temp_files import sweep
+from zot.system.safe_open import open_buffered, open_to_append
+from zot.system.temp_files import remove_stale_files
 
 _LONGEST_LINE = 1 << 20
 _MOST_ANCESTORS = 100
@@ -50,11 +50,11 @@ class FileChange(msgspec.Struct, frozen=True, tag="change", omit_defaults=True):
         return unpacked(self.path)
 
 
-class Void(msgspec.Struct, frozen=True, tag="void"):
+class CancelledChange(msgspec.Struct, frozen=True, tag="void"):
     id: str
 
 
-class Blind(msgspec.Struct, frozen=True, tag="blind", omit_defaults=True):
+class UntrackedCommand(msgspec.Struct, frozen=True, tag="blind", omit_defaults=True):
     """A command ran during this prompt, and what it changed is not known, or not all of it."""
 
     prompt: str
@@ -62,8 +62,8 @@ class Blind(msgspec.Struct, frozen=True, tag="blind", omit_defaults=True):
     reason: str
 
 
-Row = ChangeLogHead | FileChange | Void | Blind
-Event = FileChange | Blind
+Row = ChangeLogHead | FileChange | CancelledChange | UntrackedCommand
+Event = FileChange | UntrackedCommand
 
 _encoder = msgspec.json.Encoder()
 
@@ -113,7 +113,7 @@ class ChangeLog:
 
 
 def head_of(meta: Meta, file: Path) -> ChangeLogHead:
-    return ChangeLogHead(meta.id, packed(str(file)), meta.parent, meta.started)
+    return ChangeLogHead(meta.id, encode_path(str(file)), meta.parent, meta.started)
 
 
 def read_ledger(path: Path) -> tuple[ChangeLogHead | None, list[Event]]:
@@ -121,7 +121,7 @@ def read_ledger(path: Path) -> tuple[ChangeLogHead | None, list[Event]]:
     decode = msgspec.json.Decoder(Row).decode
     head: ChangeLogHead | None = None
     events: dict[str, Event] = {}
-    with suppress(OSError), reading(path) as file:
+    with suppress(OSError), open_buffered(path) as file:
         while line := file.readline(_LONGEST_LINE):
             try:
                 row: Row = decode(line)
@@ -135,11 +135,11 @@ def read_ledger(path: Path) -> tuple[ChangeLogHead | None, list[Event]]:
             match row:
                 case ChangeLogHead():
                     head = head or row
-                case Void(id=gone):
+                case CancelledChange(id=gone):
                     events.pop(gone, None)
                 case FileChange(id=name):
                     events[name] = row
-                case Blind():
+                case UntrackedCommand():
                     events[f"blind {len(events)} {row.time}"] = row
     return head, list(events.values())
 
@@ -168,7 +168,7 @@ def _meta_of(folder: Path, session_id: str) -> Meta | None:
     if not _ID.fullmatch(session_id):
         return None
     for path in folder.glob(f"*-{session_id[:8]}.jsonl"):
-        with suppress(OSError, NotARecord), reading(path) as file:
+        with suppress(OSError, NotARecord), open_buffered(path) as file:
             row = decode_row(file.readline(_LONGEST_LINE))
             if isinstance(row, MetaRow) and row.meta.id == session_id:
                 return row.meta
@@ -242,7 +242,7 @@ def _prune(place: ChangeStorePaths, capacity: int, sizes: dict[str, int], now: f
     with suppress(OSError), os.scandir(place.objects.root) as entries:
         directories = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
     for directory in directories:
-        sweep(directory)
+        remove_stale_files(directory)
 
 
 def _newest_first(directory: Path) -> list[tuple[Path, float]]:

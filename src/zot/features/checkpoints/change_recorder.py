@@ -10,16 +10,16 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from zot.features.checkpoints.change_log import (
-    Blind,
+    CancelledChange,
     ChangeLog,
     ChangeStorePaths,
     Event,
     FileChange,
-    Void,
+    UntrackedCommand,
     head_of,
     history,
 )
-from zot.features.checkpoints.file_state import FileState, capture, of_content, packed
+from zot.features.checkpoints.file_state import FileState, capture, encode_path, of_content
 from zot.provider.messages import utc_now
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from zot.features.checkpoints.command_watcher import CommandWatch
 
 
-class Keeping:
+class FileChangeRecorder:
     """``session`` and ``prompt`` are the current ones; ``tell`` notifies the user. ``happened``, if set, collects
     changes; by default they are only in the log, to limit memory."""
 
@@ -56,10 +56,10 @@ class Keeping:
 
     # --- what a tool writes
 
-    def about_to_write(self, path: Path, data: bytes, by: str, before: bytes | None = None) -> FileChange | None:
+    def before_write(self, path: Path, data: bytes, by: str, before: bytes | None = None) -> FileChange | None:
         """Store the current content (``before`` if given) and log the change; None if that failed."""
         where = os.path.realpath(path)
-        made = tuple(packed(directory) for directory in _missing_parents(where))
+        made = tuple(encode_path(directory) for directory in _missing_parents(where))
         try:
             was = (
                 capture(where, self.place.objects)
@@ -74,13 +74,13 @@ class Keeping:
             return None
         return change
 
-    def did_not_happen(self, change: FileChange) -> None:
+    def cancel_write(self, change: FileChange) -> None:
         try:
-            self.append([Void(change.id)])
+            self.append([CancelledChange(change.id)])
         except OSError as error:
             self._failed(error)
 
-    def written(self, change: FileChange) -> None:
+    def after_write(self, change: FileChange) -> None:
         """What is there now is known, so that the next look does not take it for a command's work."""
         if self._watch is not None:
             self._watch.know(change.place, change.after)
@@ -98,7 +98,7 @@ class Keeping:
         try:
             found = await self._watched().after()
             rows: list[Event] = [self.change(by, path, was, will) for path, was, will in found.changes]
-            rows += [Blind(self.prompt(), utc_now(), reason) for reason in found.blind]
+            rows += [UntrackedCommand(self.prompt(), utc_now(), reason) for reason in found.blind]
             if rows:
                 self.append(rows)
         except OSError as error:
@@ -121,9 +121,9 @@ class Keeping:
     ) -> FileChange:
         self._number += 1
         name = f"{os.getpid()}-{self._number}-{os.urandom(4).hex()}"
-        return FileChange(name, prompt or self.prompt(), utc_now(), by, packed(path), before, after, made)
+        return FileChange(name, prompt or self.prompt(), utc_now(), by, encode_path(path), before, after, made)
 
-    def append(self, rows: Sequence[Event | Void]) -> None:
+    def append(self, rows: Sequence[Event | CancelledChange]) -> None:
         ledger = self._current()
         if ledger is None:
             return
@@ -131,7 +131,7 @@ class Keeping:
         self._failing = False
         if self.happened is not None:
             for row in rows:
-                if isinstance(row, Void):
+                if isinstance(row, CancelledChange):
                     self.happened[:] = [event for event in self.happened if getattr(event, "id", "") != row.id]
                 else:
                     self.happened.append(row)
@@ -168,7 +168,9 @@ class Keeping:
 
     def _failed(self, error: OSError) -> None:
         if self.happened is not None:
-            self.happened.append(Blind(self.prompt(), utc_now(), f"it could not be kept: {error.strerror or error}"))
+            self.happened.append(
+                UntrackedCommand(self.prompt(), utc_now(), f"it could not be kept: {error.strerror or error}")
+            )
         if not self._failing:
             self._failing = True
             reason = error.strerror or str(error)

@@ -20,7 +20,7 @@ import msgspec
 
 from zot.agent.tools.ignore import Ignores, of_parents
 from zot.features.checkpoints.file_state import MISSING, FileState, Objects, capture, of_content
-from zot.features.checkpoints.file_state import look as recognise
+from zot.features.checkpoints.file_state import read_state as recognise
 from zot.system.files import find_program
 from zot.system.safe_open import read_whole
 

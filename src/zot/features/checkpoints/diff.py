@@ -130,7 +130,7 @@ def _changed_lines(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, in
     return [(a + i, a + j, c + k, c + m) for kind, i, j, k, m in matcher.get_opcodes() if kind != "equal"]
 
 
-def figures(all_of_them: Sequence[Counted]) -> str:
+def diff_summary(all_of_them: Sequence[Counted]) -> str:
     """``3 files changed +41 −7``; empty when nothing changed."""
     if not all_of_them:
         return ""

@@ -13,7 +13,7 @@ from zot.errors import AgentBusy
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.features.checkpoints.change_log import Event
-    from zot.features.checkpoints.change_recorder import Keeping
+    from zot.features.checkpoints.change_recorder import FileChangeRecorder
     from zot.wire.ops import Op
     from zot.wire.rpc_frames import Changes, Rewound
 
@@ -25,18 +25,18 @@ class CheckpointsFeature(Feature):
 
     def __init__(self, conversation: Conversation) -> None:
         super().__init__(conversation)
-        self._recorder: Keeping | None = None
+        self._recorder: FileChangeRecorder | None = None
         self._collected: list[Event] | None = None
         self._prompt_time = ""  # of the prompt that is being worked on
 
     def join(self) -> None:
-        self.conversation.read(self._on_event, UserMessage, SessionEnded)
+        self.conversation.subscribe(self._on_event, UserMessage, SessionEnded)
 
     def _on_event(self, event: AgentEvent) -> None:
         self._prompt_time = event.message.time if isinstance(event, UserMessage) else ""
 
     @property
-    def recorder(self) -> Keeping | None:
+    def recorder(self) -> FileChangeRecorder | None:
         """Records what tools change; None without a session, or if the setting turns it off."""
         conversation = self.conversation
         capacity = conversation.settings.values.keep_changes_mb << 20
@@ -44,10 +44,10 @@ class CheckpointsFeature(Feature):
             return None
         if self._recorder is None:
             from zot.features.checkpoints.change_log import ChangeStorePaths
-            from zot.features.checkpoints.change_recorder import Keeping
+            from zot.features.checkpoints.change_recorder import FileChangeRecorder
 
             config = self.services.config
-            self._recorder = Keeping(
+            self._recorder = FileChangeRecorder(
                 ChangeStorePaths(conversation.home),
                 conversation.workspace.cwd,
                 lambda: conversation.session,

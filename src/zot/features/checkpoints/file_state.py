@@ -18,7 +18,7 @@ import msgspec
 from zot.system.digest import blake2b
 from zot.system.files import make_private_dir, replace_file
 from zot.system.safe_open import read_whole
-from zot.system.temp_files import Unfinished, temporary_name
+from zot.system.temp_files import PendingFile, temporary_name
 
 LARGEST = 32 << 20  # of one content; the edit tool takes nothing larger either
 _DIGEST_BYTES = 24
@@ -48,16 +48,16 @@ class Objects:
         except FileNotFoundError:
             pass
         try:
-            new = Unfinished(path)
+            new = PendingFile(path)
         except FileNotFoundError:
             make_private_dir(Path(os.path.dirname(path)))
-            new = Unfinished(path)
+            new = PendingFile(path)
         try:
             rest = memoryview(data)
             while rest:
                 rest = rest[os.write(new.fd, rest) :]
             with suppress(FileExistsError):  # another zot was quicker
-                new.appear(replace=False)
+                new.commit(replace=False)
         finally:
             new.close()
         self.added += len(data)
@@ -131,7 +131,7 @@ class FileState(msgspec.Struct, frozen=True, omit_defaults=True):
 MISSING = FileState()
 
 
-def packed(path: str) -> str:
+def encode_path(path: str) -> str:
     """A path as JSON can carry it: one that is not UTF-8 in hexadecimal, behind a character no path has."""
     try:
         path.encode()
@@ -150,7 +150,7 @@ def capture(path: str, objects: Objects, *, largest: int = LARGEST) -> FileState
     return _state(path, objects, largest)
 
 
-def look(path: str) -> FileState:
+def read_state(path: str) -> FileState:
     return _state(path, None, LARGEST)
 
 
@@ -169,7 +169,7 @@ def _state(path: str, objects: Objects | None, largest: int) -> FileState:
     except OSError as error:
         return FileState("other", why=error.strerror or str(error))
     if stat.S_ISLNK(info.st_mode):
-        return FileState("link", target=packed(os.readlink(path)))
+        return FileState("link", target=encode_path(os.readlink(path)))
     if not stat.S_ISREG(info.st_mode):
         return FileState("other", why="a directory" if stat.S_ISDIR(info.st_mode) else "not a regular file")
     mode = stat.S_IMODE(info.st_mode)
@@ -227,13 +227,13 @@ def _write(path: str, data: bytes, mode: int) -> None:
         if stat.S_IMODE(os.stat(path).st_mode) != mode:
             os.chmod(path, mode)
         return
-    new = Unfinished(path, 0o600)
+    new = PendingFile(path, 0o600)
     try:
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(new.fd, rest) :]
         os.fchmod(new.fd, mode)
         os.fsync(new.fd)
-        new.appear(replace=True)
+        new.commit(replace=True)
     finally:
         new.close()

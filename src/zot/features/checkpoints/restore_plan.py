@@ -11,10 +11,10 @@ from typing import Literal
 import msgspec
 
 from zot.core.session.turn_history import PromptTurn
-from zot.features.checkpoints.change_log import Blind, Event, FileChange
-from zot.features.checkpoints.change_recorder import Keeping
-from zot.features.checkpoints.diff import Counted, counted, differences, figures
-from zot.features.checkpoints.file_state import MISSING, FileState, Objects, capture, look, restore, unpacked
+from zot.features.checkpoints.change_log import Event, FileChange, UntrackedCommand
+from zot.features.checkpoints.change_recorder import FileChangeRecorder
+from zot.features.checkpoints.diff import Counted, counted, diff_summary, differences
+from zot.features.checkpoints.file_state import MISSING, FileState, Objects, capture, read_state, restore, unpacked
 from zot.provider.messages import utc_now
 
 REWIND = "rewind"  # who changed it, in a ledger
@@ -22,7 +22,7 @@ REWIND = "rewind"  # who changed it, in a ledger
 Verdict = Literal["restore", "remove", "recreate", "same", "changed", "lost"]
 
 
-class Item(msgspec.Struct, frozen=True):
+class RestoreItem(msgspec.Struct, frozen=True):
     """One file. ``changed``: modified by others; ``lost``: its old content is unknown, ``why`` says why."""
 
     path: str
@@ -35,23 +35,23 @@ class Item(msgspec.Struct, frozen=True):
 class RestorePlan(msgspec.Struct, frozen=True):
     """``blind`` are reasons why there may be more than this."""
 
-    items: tuple[Item, ...]
+    items: tuple[RestoreItem, ...]
     blind: tuple[str, ...] = ()
 
-    def of(self, *verdicts: Verdict) -> list[Item]:
+    def of(self, *verdicts: Verdict) -> list[RestoreItem]:
         return [item for item in self.items if item.verdict in verdicts]
 
     @property
-    def doable(self) -> list[Item]:
+    def doable(self) -> list[RestoreItem]:
         return self.of("restore", "remove", "recreate")
 
     @property
-    def conflicts(self) -> list[Item]:
+    def conflicts(self) -> list[RestoreItem]:
         return self.of("changed")
 
 
 class RestoreReport(msgspec.Struct, frozen=True):
-    done: tuple[Item, ...]
+    done: tuple[RestoreItem, ...]
     failed: tuple[tuple[str, str], ...] = ()
 
 
@@ -66,7 +66,7 @@ def plan(events: Sequence[Event], prompt: str, objects: Objects) -> RestorePlan:
     made: dict[str, tuple[str, ...]] = {}
     blind: dict[str, None] = {}
     for event in since(events, prompt):
-        if isinstance(event, Blind):
+        if isinstance(event, UntrackedCommand):
             blind[event.reason] = None
             continue
         first.setdefault(event.place, event)
@@ -81,30 +81,32 @@ def _left(last: FileChange) -> tuple[FileState, ...]:
     return (last.after, last.before) if last.by == REWIND else (last.after,)
 
 
-def _item(path: str, target: FileState, left: tuple[FileState, ...], made: tuple[str, ...], objects: Objects) -> Item:
-    current = look(path)
+def _item(
+    path: str, target: FileState, left: tuple[FileState, ...], made: tuple[str, ...], objects: Objects
+) -> RestoreItem:
+    current = read_state(path)
     if current.same(target):
-        return Item(path, "same", target)
+        return RestoreItem(path, "same", target)
     if target.kind == "other" or (target.kind == "file" and not target.digest):
-        return Item(path, "lost", target, target.why or "it was not kept")
+        return RestoreItem(path, "lost", target, target.why or "it was not kept")
     if target.kind == "file" and not objects.has(target.digest, target.size):
-        return Item(path, "lost", target, "what was kept of it is gone")
+        return RestoreItem(path, "lost", target, "what was kept of it is gone")
     if current.kind == "other":
-        return Item(path, "lost", target, f"there is now {current.why}")
+        return RestoreItem(path, "lost", target, f"there is now {current.why}")
     if not any(current.holds(state) for state in (*left, target)):
         why = "it was deleted" if current.kind == "missing" else "it was changed"
         why = f"{why} by something else since"
         if current.kind == "file" and left[0].kind == "file" and not left[0].digest:
             why = f"whether something else changed it is not known: {left[0].why}"
-        return Item(path, "changed", target, why, made)
+        return RestoreItem(path, "changed", target, why, made)
     verdict: Verdict = "remove" if target.kind == "missing" else "recreate" if current.kind == "missing" else "restore"
-    return Item(path, verdict, target, made=made)
+    return RestoreItem(path, verdict, target, made=made)
 
 
-def carry_out(keeping: Keeping, items: Sequence[Item]) -> RestoreReport:
+def apply_plan(keeping: FileChangeRecorder, items: Sequence[RestoreItem]) -> RestoreReport:
     """Make it so. What cannot be kept is not overwritten; raises OSError when nothing can be written down."""
     now = utc_now()
-    ready: list[tuple[Item, FileChange]] = []
+    ready: list[tuple[RestoreItem, FileChange]] = []
     failed: list[tuple[str, str]] = []
     for item in items:
         current = capture(item.path, keeping.place.objects)
@@ -115,15 +117,15 @@ def carry_out(keeping: Keeping, items: Sequence[Item]) -> RestoreReport:
     if ready:
         keeping.append([change for _, change in ready])
         keeping.sync()
-    done: list[Item] = []
+    done: list[RestoreItem] = []
     for item, change in ready:
         try:
             restore(item.path, item.target, keeping.place.objects)
         except OSError as error:
             failed.append((item.path, error.strerror or str(error)))
-            keeping.did_not_happen(change)
+            keeping.cancel_write(change)
             continue
-        keeping.written(change)
+        keeping.after_write(change)
         if item.target == MISSING:
             # directories that were created with the file are removed with it if they are empty
             for directory in sorted({unpacked(place) for place in item.made}, key=len, reverse=True):
@@ -137,7 +139,7 @@ def carry_out(keeping: Keeping, items: Sequence[Item]) -> RestoreReport:
 # Points to go back to: each prompt with its changes, and each rewind, to undo it.
 
 
-class Point(msgspec.Struct, frozen=True):
+class RestorePoint(msgspec.Struct, frozen=True):
     """Before prompt ``number`` (from 1), whose messages begin at ``row`` of the session; a rewinding has number 0."""
 
     number: int
@@ -148,21 +150,21 @@ class Point(msgspec.Struct, frozen=True):
     blind: bool = False
 
 
-def points(turns: Sequence[PromptTurn], events: Sequence[Event], objects: Objects) -> list[Point]:
+def points(turns: Sequence[PromptTurn], events: Sequence[Event], objects: Objects) -> list[RestorePoint]:
     by_prompt: dict[str, list[Event]] = {}
     rewound: dict[str, list[Event]] = {}
     for event in events:
-        is_rewind = not isinstance(event, Blind) and event.by == REWIND
+        is_rewind = not isinstance(event, UntrackedCommand) and event.by == REWIND
         (rewound if is_rewind else by_prompt).setdefault(event.prompt, []).append(event)
     found = [_point(number, turn, by_prompt, objects) for number, turn in enumerate(turns, 1)]
-    found += [Point(0, key, "", files=_files(those, objects)) for key, those in rewound.items()]
+    found += [RestorePoint(0, key, "", files=_files(those, objects)) for key, those in rewound.items()]
     return sorted(found, key=lambda point: point.key)
 
 
-def _point(number: int, turn: PromptTurn, by_prompt: dict[str, list[Event]], objects: Objects) -> Point:
+def _point(number: int, turn: PromptTurn, by_prompt: dict[str, list[Event]], objects: Objects) -> RestorePoint:
     events = by_prompt.get(turn.prompt.time, [])
-    blind = any(isinstance(event, Blind) for event in events)
-    return Point(number, turn.prompt.time, turn.prompt.text(), turn.row, _files(events, objects), blind)
+    blind = any(isinstance(event, UntrackedCommand) for event in events)
+    return RestorePoint(number, turn.prompt.time, turn.prompt.text(), turn.row, _files(events, objects), blind)
 
 
 def _files(events: Sequence[Event], objects: Objects) -> tuple[Counted, ...]:
@@ -184,17 +186,17 @@ def shown_path(path: str, cwd: str) -> str:
     return os.path.relpath(path, cwd) if path.startswith(f"{cwd.rstrip('/')}/") else path
 
 
-def changed(point: Point) -> str:
+def changed(point: RestorePoint) -> str:
     """What a prompt changed: ``2 files changed +4 −1``, or that nobody knows."""
     if point.files:
-        return figures(point.files)
+        return diff_summary(point.files)
     return "not known what its commands changed" if point.blind else ""
 
 
 def plan_lines(found: RestorePlan, cwd: str, *, overwrite: bool = False, troubles_first: bool = False) -> list[str]:
     """What going back would do to each file; those that need nothing are left out."""
 
-    def line(item: Item) -> str:
+    def line(item: RestoreItem) -> str:
         name = shown_path(item.path, cwd)
         if item.verdict == "lost":
             return f"cannot go back  {name}: {item.why}"
@@ -211,7 +213,7 @@ def plan_lines(found: RestorePlan, cwd: str, *, overwrite: bool = False, trouble
     return [*map(line, items), *blind]
 
 
-def report_line(report: RestoreReport, left: Sequence[Item], shown: Callable[[str], str]) -> str:
+def report_line(report: RestoreReport, left: Sequence[RestoreItem], shown: Callable[[str], str]) -> str:
     """``2 restored, 1 removed; a.py: …``; what was left alone is named."""
     counts: dict[str, int] = {}
     for item in report.done:

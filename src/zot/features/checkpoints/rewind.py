@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 from zot.core.session.turn_history import PromptTurn, turns_of
 from zot.errors import UsageError, ZotError
-from zot.features.checkpoints.change_log import Blind, Event, FileChange
+from zot.features.checkpoints.change_log import Event, FileChange, UntrackedCommand
 from zot.features.checkpoints.diff import Counted, DiffLines, counted, diff_lines, differences
 from zot.features.checkpoints.file_state import Objects
 from zot.features.checkpoints.restore_plan import (
     DONE,
-    Item,
-    Point,
+    RestoreItem,
     RestorePlan,
+    RestorePoint,
     RestoreReport,
-    carry_out,
+    apply_plan,
     plan,
     points,
     shown_path,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from zot.agent.conversation import Conversation
-    from zot.features.checkpoints.change_recorder import Keeping
+    from zot.features.checkpoints.change_recorder import FileChangeRecorder
 
 _MOST_NAMED = 50
 WAYS = ("both", "files", "conversation")
@@ -52,7 +52,7 @@ def session_file(conversation: Conversation) -> Path:
     return session.path
 
 
-def places(conversation: Conversation, path: Path) -> tuple[list[PromptTurn], list[Point]]:
+def list_restore_points(conversation: Conversation, path: Path) -> tuple[list[PromptTurn], list[RestorePoint]]:
     keeping, turns = change_recorder(conversation), turns_of(path)
     if keeping is None:
         return turns, points(turns, [], Objects(path))
@@ -76,24 +76,26 @@ def last_changing(events: Sequence[Event], turns: Sequence[PromptTurn]) -> int:
 # --- going there
 
 
-def plan_to(conversation: Conversation, point: Point) -> RestorePlan:
+def plan_to(conversation: Conversation, point: RestorePoint) -> RestorePlan:
     keeping = change_recorder(conversation)
     return RestorePlan(()) if keeping is None else plan(keeping.history(), point.key, keeping.place.objects)
 
 
-def restore_files(conversation: Conversation, point: Point, *, overwrite: bool) -> tuple[RestoreReport, list[Item]]:
+def restore_files(
+    conversation: Conversation, point: RestorePoint, *, overwrite: bool
+) -> tuple[RestoreReport, list[RestoreItem]]:
     """Planned at this moment; what was done, and what was left alone or cannot be had."""
     keeping, now = change_recorder(conversation), plan_to(conversation, point)
     if keeping is None:
         raise ZotError("nothing is kept of files")
     try:
-        report = carry_out(keeping, [*now.doable, *(now.conflicts if overwrite else [])])
+        report = apply_plan(keeping, [*now.doable, *(now.conflicts if overwrite else [])])
     except OSError as error:
         raise ZotError(f"nothing was changed: {keeping.place.root}: {error.strerror or error}") from error
     return report, [*([] if overwrite else now.conflicts), *now.of("lost")]
 
 
-def tell_model(conversation: Conversation, report: RestoreReport) -> None:
+def notify_model(conversation: Conversation, report: RestoreReport) -> None:
     """Else it would take the files for what it made of them."""
     cwd = str(conversation.workspace.cwd)
     paths = [shown_path(item.path, cwd) for item in report.done]
@@ -101,7 +103,7 @@ def tell_model(conversation: Conversation, report: RestoreReport) -> None:
     names = ", ".join(paths[:_MOST_NAMED]) + more
     text = f"The user has put these files back to an earlier state; read them again before you change them: {names}"
     if paths:
-        conversation.add(Message("user", (TextBlock(text),), utc_now(), {"synthetic": "true"}))
+        conversation.add_message(Message("user", (TextBlock(text),), utc_now(), {"synthetic": "true"}))
 
 
 # --- for programs
@@ -113,7 +115,7 @@ async def rewind(
     """To before prompt ``number``; 0 undoes the last rewinding of files. A dry run only tells what would be done."""
     if what not in WAYS:
         raise UsageError(f'unknown way to rewind "{what}": expected one of {", ".join(WAYS)}')
-    turns, found = await asyncio.to_thread(places, conversation, session_file(conversation))
+    turns, found = await asyncio.to_thread(list_restore_points, conversation, session_file(conversation))
     matching = [point for point in found if point.number == number]
     if not matching:
         last = max((point.number for point in found), default=0)
@@ -132,13 +134,13 @@ async def rewind(
         failed = (wire.RewoundFile(path=_shown(path), outcome="failed", reason=why) for path, why in report.failed)
         files = (*(_file(item, overwrite) for item in (*report.done, *left)), *failed)
         if what == "files":
-            tell_model(conversation, report)
+            notify_model(conversation, report)
     if what != "files":
         await conversation.fork(point.row)
     return wire.Rewound(files=files, unknown=blind, text=text)
 
 
-def _file(item: Item, overwrite: bool) -> wire.RewoundFile:
+def _file(item: RestoreItem, overwrite: bool) -> wire.RewoundFile:
     left = item.verdict == "lost" or (item.verdict == "changed" and not overwrite)
     outcome = ("lost" if item.verdict == "lost" else "conflict") if left else DONE[item.verdict]
     return wire.RewoundFile(path=_shown(item.path), outcome=outcome, reason=item.why)
@@ -147,7 +149,7 @@ def _file(item: Item, overwrite: bool) -> wire.RewoundFile:
 def changes_in(conversation: Conversation, path: Path, number: int) -> wire.Changes:
     """What prompt ``number`` did to the files, or with 0 the whole session; from what was kept when it happened."""
     keeping = change_recorder(conversation)
-    turns, found = places(conversation, path)
+    turns, found = list_restore_points(conversation, path)
     if not 0 <= number <= len(turns):
         raise UsageError(f"there is no prompt {number}: there are {len(turns)}")
     chosen = events_of(keeping.history(), turns, number) if keeping is not None else []
@@ -164,11 +166,11 @@ def changes_in(conversation: Conversation, path: Path, number: int) -> wire.Chan
             if point.number
         ),
         files=_changed(keeping, chosen) if keeping is not None else (),
-        unknown=tuple(dict.fromkeys(event.reason for event in chosen if isinstance(event, Blind))),
+        unknown=tuple(dict.fromkeys(event.reason for event in chosen if isinstance(event, UntrackedCommand))),
     )
 
 
-def _changed(keeping: Keeping, events: Sequence[Event]) -> tuple[wire.ChangedFile, ...]:
+def _changed(keeping: FileChangeRecorder, events: Sequence[Event]) -> tuple[wire.ChangedFile, ...]:
     objects = keeping.place.objects
     return tuple(_changed_file(counted(one, objects), diff_lines(one, objects)) for one in differences(events))
 

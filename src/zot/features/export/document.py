@@ -15,7 +15,7 @@ from zot.core.session.session_file import read_lines
 from zot.core.session.summary import summarise
 from zot.errors import SessionError
 from zot.provider.messages import ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock
-from zot.system.safe_open import reading
+from zot.system.safe_open import open_buffered
 from zot.tui.sanitize import one_line, sanitize
 
 Kind = Literal["prompt", "answer", "call", "command", "summary"]
@@ -52,7 +52,7 @@ def read_document(path: Path, redact: Redact = str) -> Document:
         summary = summarise(path)
         if summary is None:
             raise SessionError(f"{path} is not a session: its first row is not a `meta` row")
-        with reading(path) as file:
+        with open_buffered(path) as file:
             rows = (line.row for line in read_lines(file))
             found = [message_of(row.message) for row in rows if isinstance(row, MessageRow)]
     except OSError as error:

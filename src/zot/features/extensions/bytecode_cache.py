@@ -13,7 +13,7 @@ from zot.errors import ExtensionError
 from zot.features.extensions.child_log import log_path
 from zot.features.extensions.loader.manifest import Manifest
 from zot.system.files import find_program, make_private_dir
-from zot.system.safe_open import open_to_append, reading
+from zot.system.safe_open import open_buffered, open_to_append
 from zot.system.temp_files import remove_tree
 
 VARIABLE = "ZOT_BYTECODE"
@@ -75,7 +75,7 @@ def interpreter(manifest: Manifest) -> str:
 def _of_first_line(script: Path) -> str:
     """``#!/usr/bin/env python3``, ``#!/usr/bin/python3``."""
     try:
-        with reading(script) as file:
+        with open_buffered(script) as file:
             line = file.readline(4096).decode("utf-8", "replace")
     except OSError:
         return ""

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from zot.errors import BadFrame, ConfigError, ExtensionCrashed, ExtensionError, ExtensionTimedOut, in_words
+from zot.errors import BadFrame, ConfigError, ExtensionCrashed, ExtensionError, ExtensionTimedOut, describe_error
 from zot.features.extensions.child_log import ChildLog, Diagnostics
 from zot.features.extensions.loader.discovery import DiscoveredExtension
 from zot.features.extensions.loader.manifest import read_manifest
@@ -23,7 +23,7 @@ from zot.wire.extension_codec import UnknownFrame, decode_child, encode
 
 if TYPE_CHECKING:
     from zot.features.child_process import JsonLineProcess
-    from zot.features.extensions.jail_policy import Confined
+    from zot.features.extensions.jail_policy import JailedCommand
     from zot.features.extensions.loader.declared_permissions import Permissions
     from zot.features.extensions.loader.manifest import Manifest
     from zot.features.recording.frame_trace import Direction
@@ -45,7 +45,7 @@ _KINDS: dict[type[Question], Kind] = {
 _SHOWN_CHARS = 200
 
 
-def new_id() -> str:
+def new_request_id() -> str:
     """For a question. Nobody but the child that is asked can know it, so nobody else can answer."""
     return os.urandom(8).hex()
 
@@ -67,7 +67,7 @@ class ChildOwner(Protocol):
         """What it may do; None for everything."""
         ...
 
-    def confine(self, child: ExtensionChild, argv: list[str], environment: dict[str, str]) -> Confined:
+    def confine(self, child: ExtensionChild, argv: list[str], environment: dict[str, str]) -> JailedCommand:
         """Where it is started when it has permissions; ExtensionError says why that cannot be."""
         ...
 
@@ -77,7 +77,7 @@ class ChildOwner(Protocol):
         """Its hello says that it is a guard, which nothing else says: to be remembered."""
         ...
 
-    def guard_resigned(self, child: ExtensionChild) -> None:
+    def guard_withdrawn(self, child: ExtensionChild) -> None:
         """It was a guard and says no longer that it is one."""
         ...
 
@@ -85,14 +85,14 @@ class ChildOwner(Protocol):
 
     def ended(self, child: ExtensionChild) -> None: ...
 
-    def gone(self, child: ExtensionChild, reason: str) -> None: ...
+    def disconnected(self, child: ExtensionChild, reason: str) -> None: ...
 
     def exited(self, child: ExtensionChild, code: int | None) -> None: ...
 
     def tap(self, name: str, direction: Direction, line: bytes) -> None: ...
 
 
-class Restarts:
+class RestartBackoff:
     """When a child that crashed is started again: after 1, 2, 4, 8, 16 s, then no more; a minute of life resets it."""
 
     def __init__(self) -> None:
@@ -133,7 +133,7 @@ class ExtensionChild:
         self.log = ChildLog(self.name, owner.diagnostics)
         self._open_questions: dict[tuple[Kind, str], asyncio.Future[Any]] = {}
         self._asked: deque[str] = deque(maxlen=_REMEMBERED)  # ids of questions, open or not
-        self._restarts = Restarts()
+        self._restarts = RestartBackoff()
         self._stop_asked = asyncio.Event()
         self.manifest = entry.manifest
         self.place = entry.manifest.directory
@@ -218,7 +218,9 @@ class ExtensionChild:
             process = self._process = self._start()
         except (ExtensionError, OSError) as error:
             self._leave_jail()
-            self._load_error(str(error) if isinstance(error, ExtensionError) else f"cannot start: {in_words(error)}")
+            self._load_error(
+                str(error) if isinstance(error, ExtensionError) else f"cannot start: {describe_error(error)}"
+            )
             return False
         try:
             return await self._serve(process)
@@ -270,7 +272,7 @@ class ExtensionChild:
         exit_watch = asyncio.ensure_future(process.watch_exit())
         try:
             reason = await process.over
-            self._owner.gone(self, reason)
+            self._owner.disconnected(self, reason)
             if self._once_more and self.state == "starting":
                 self._cancel_timers()
                 return True
@@ -372,7 +374,7 @@ class ExtensionChild:
             self._owner.guard_declared(self)
         elif self._presumed:
             self.guard = False
-            self._owner.guard_resigned(self)
+            self._owner.guard_withdrawn(self)
         self._presumed = False
         if self.guard and not self._private:
             # A guard that nobody knew of talks through pipes; its next life, and every later one, has private streams
@@ -517,7 +519,7 @@ class ExtensionChild:
             self._fail_questions(BadFrame(text), "intercept")
         if line:
             # the question that the line answers, if it names one, fails
-            meant, id = meant_for(line)
+            meant, id = guess_request(line)
             named = next((each for (_, of), each in self._open_questions.items() if of == id and not each.done()), None)
             if named is not None:
                 self._fail_soon(named, BadFrame(text))  # only the child itself knows the id
@@ -562,7 +564,7 @@ _ANSWER_KINDS: dict[bytes, Kind] = {
 _LOOKED_AT = 64 * 1024  # a type and an id stand at the beginning
 
 
-def meant_for(line: bytes) -> tuple[Kind | None, str]:
+def guess_request(line: bytes) -> tuple[Kind | None, str]:
     """The kind of answer it says it is, and the id it has; None and empty when it does not say."""
     start = line[:_LOOKED_AT]
     kind, id = _TYPE.search(start), _ID.search(start)

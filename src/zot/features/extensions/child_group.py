@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from zot.features.extensions.child import ChildOwner, ExtensionChild
 from zot.features.extensions.loader.discovery import DiscoveredExtension
 from zot.system.background_tasks import BackgroundTasks
-from zot.system.processes import expect_children
+from zot.system.processes import prestart_reaper
 from zot.wire import limits
 
 _SAY_WAITING_S = 1.0
 
 
-class Children:
+class ChildGroup:
     def __init__(self, owner: ChildOwner, tasks: BackgroundTasks) -> None:
         self._owner = owner
         self._tasks = tasks
@@ -37,7 +37,7 @@ class Children:
         ]
         if not self._children:
             return
-        expect_children()
+        prestart_reaper()
         self._lives = {child: self._tasks.start(child.live()) for child in self._children}
 
     async def wait_until_ready(self, explicit_grace_s: float) -> None:

@@ -13,7 +13,7 @@ import msgspec
 
 from zot.core.state import FirstCall
 from zot.errors import ExtensionError
-from zot.features.extensions.child import ExtensionChild, new_id
+from zot.features.extensions.child import ExtensionChild, new_request_id
 from zot.features.extensions.inbound_requests import PanelRequests
 from zot.features.extensions.registry import NameRegistry
 from zot.provider.messages import ToolCallBlock
@@ -79,7 +79,7 @@ class CommandInvoker:
         if found is None:
             return FailedCommand(f"unknown command /{name}")
         child, registered = found
-        question = extension_frames.CommandInvoked(id=new_id(), name=registered, args=args.strip())
+        question = extension_frames.CommandInvoked(id=new_request_id(), name=registered, args=args.strip())
         try:
             answer: extension_frames.CommandResponse = await child.ask(question, limits.COMMAND_REPLY)
             if answer.error:

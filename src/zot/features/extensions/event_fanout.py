@@ -13,13 +13,13 @@ from zot.wire.extension_codec import encode
 from zot.wire.extension_frames import Event, ResultView
 
 if TYPE_CHECKING:
-    from zot.agent.snapshot import Present
+    from zot.agent.snapshot import ConversationSnapshot
 
 _Fields = dict[str, Any]
 
 
-class Fanout:
-    def __init__(self, children: Iterable[ExtensionChild], present: Callable[[], Present]) -> None:
+class EventFanout:
+    def __init__(self, children: Iterable[ExtensionChild], present: Callable[[], ConversationSnapshot]) -> None:
         self._children = children
         self._present = present
         self._sequence = 0

@@ -9,7 +9,7 @@ import msgspec
 
 from zot import __version__
 from zot.agent.settings import Settings
-from zot.agent.snapshot import Present
+from zot.agent.snapshot import ConversationSnapshot
 from zot.agent.tools.registry import DEFAULT_TOOLS
 from zot.agent.tools.workspace import Workspace
 from zot.features.extensions.host import ExtensionHost
@@ -17,7 +17,7 @@ from zot.features.extensions.install.installed import Installed, all_installed
 from zot.features.extensions.loader.discovery import STAGING, Discovery, discover, global_dir
 from zot.features.extensions.loader.extension_trust import ExtensionTrust, UntrustedExtension, untrusted_extensions
 from zot.features.extensions.registry import ExtensionStatus
-from zot.features.extensions.ui import SilentSurface
+from zot.features.extensions.ui import NullExtensionUI
 from zot.provider.catalog import Catalog
 from zot.provider.providers import credential_variables
 
@@ -51,9 +51,9 @@ async def examine(home: Path, cwd: Path, explicit: list[Path]) -> Findings:
     host = ExtensionHost(
         home=home,
         cwd=cwd,
-        surface=SilentSurface(),  # all it would say is in the findings
+        surface=NullExtensionUI(),  # all it would say is in the findings
         zot_version=__version__,
-        present=lambda: Present(settings.values.provider, settings.values.model, "", "", "", str(cwd)),
+        present=lambda: ConversationSnapshot(settings.values.provider, settings.values.model, "", "", "", str(cwd)),
         on_fault=lambda text: None,
         environment=workspace.child_environment,
         granted=workspace.granted,
@@ -110,7 +110,7 @@ def check_extensions(home: Path, cwd: Path, findings: Findings) -> Extensions:
     named = {item.directory for item in checked if item.problem}
     for lost in findings.discovery.problems:  # a guard whose directory is gone is not installed any more
         if str(lost.directory) not in named:
-            problems.append(f"extension {lost.directory}: {lost.told}")
+            problems.append(f"extension {lost.directory}: {lost.message}")
     problems += skill_files(findings.discovery.entries)[1]
     return Extensions(checked, [*findings.discovery.notes, *map(_leftover, findings.leftovers)], problems)
 
@@ -129,7 +129,7 @@ def _checked(item: Installed, findings: Findings) -> ExtensionCheck:
 
 def _state(item: Installed, findings: Findings) -> tuple[str, str, str]:
     """In a word, what is wrong, and where to read more."""
-    told = next((found.told for found in findings.discovery.problems if found.directory == item.directory), "")
+    told = next((found.message for found in findings.discovery.problems if found.directory == item.directory), "")
     if told or item.manifest is None:
         return "broken", told or "its manifest cannot be used", ""
     if not item.manifest.enabled:

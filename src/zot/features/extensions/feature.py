@@ -15,7 +15,7 @@ from zot.errors import ExtensionError, NotThere, UsageError
 from zot.features.extensions.host import ExtensionHost
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.loader.manifest import FILE, read_manifest
-from zot.features.extensions.ui import SilentSurface
+from zot.features.extensions.ui import NullExtensionUI
 from zot.features.lookup import extension_host
 from zot.wire.limits import READY_GRACE_EXPLICIT
 
@@ -38,9 +38,9 @@ class ExtensionsFeature(Feature):
         self.host = ExtensionHost(
             home=conversation.home,
             cwd=workspace.cwd,
-            surface=services.front_end.surface or SilentSurface(),
+            surface=services.front_end.surface or NullExtensionUI(),
             zot_version=__version__,
-            present=lambda: conversation.present,
+            present=lambda: conversation.snapshot,
             on_fault=partial(self.notify, level="error"),
             environment=workspace.child_environment,
             granted=workspace.granted,
@@ -72,7 +72,7 @@ class ExtensionsFeature(Feature):
         host.run_tool = agent.run_tool
         host.on_tools_changed = self.conversation.refresh_tools
         agent.interceptors.append(host.interceptor)
-        agent.readers.add(host.observe, *host.observed)
+        agent.readers.subscribe(host.observe, *host.observed)
         agent.system_editor = host.edit_system_prompt
         await host.start()
 
@@ -120,7 +120,7 @@ async def reload_extensions(conversation: Conversation) -> ReloadStats | None:
         return None
     conversation.agent.boundary.on_input("reload")
     stats = await host.reload()
-    conversation.agent.rebuild_system()
+    conversation.agent.invalidate_system_prompt()
     return stats
 
 

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from zot.agent.config import Surface
+from zot.agent.config import ExtensionUI
 from zot.core.tool import Tool
-from zot.errors import ConfigError, ExtensionError, in_words
+from zot.errors import ConfigError, ExtensionError, describe_error
 from zot.features.child_process import start_process
 from zot.features.extensions.child import ExtensionChild
-from zot.features.extensions.child_group import Children
+from zot.features.extensions.child_group import ChildGroup
 from zot.features.extensions.child_log import Diagnostics
 from zot.features.extensions.commands import CommandAnswer, CommandInvoker
-from zot.features.extensions.event_fanout import OBSERVED, Fanout
-from zot.features.extensions.inbound_requests import ChildRequests, NestedCalls, PanelRequests, RunTool
-from zot.features.extensions.interception import Interception
-from zot.features.extensions.loader.data_dir import LOCK, is_own, make_data_dir
+from zot.features.extensions.event_fanout import OBSERVED, EventFanout
+from zot.features.extensions.inbound_requests import InboundRequests, NestedCalls, PanelRequests, RunTool
+from zot.features.extensions.interception import ExtensionInterceptor
+from zot.features.extensions.loader.data_dir import LOCK, is_data_dir, make_data_dir
 from zot.features.extensions.loader.discovery import DiscoveredExtension, Discovery, LoadProblem, discover
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.loader.guard_registry import remember
@@ -40,12 +40,12 @@ from zot.system.background_tasks import BackgroundTasks
 from zot.wire import extension_frames, limits
 
 if TYPE_CHECKING:
-    from zot.agent.snapshot import Present
-    from zot.features.extensions.jail_policy import Confined
+    from zot.agent.snapshot import ConversationSnapshot
+    from zot.features.extensions.jail_policy import JailedCommand
     from zot.features.extensions.loader.declared_permissions import Permissions
     from zot.features.extensions.loader.extension_trust import UntrustedExtension
     from zot.features.extensions.loader.manifest import Manifest
-    from zot.features.recording.frame_trace import Direction, EndTap, FrameTap
+    from zot.features.recording.frame_trace import Direction, ExitListener, FrameTap
 
 
 class ReloadStats(msgspec.Struct, frozen=True):
@@ -68,9 +68,9 @@ class ExtensionHost:
         *,
         home: Path,
         cwd: Path,
-        surface: Surface,
+        surface: ExtensionUI,
         zot_version: str,
-        present: Callable[[], Present],
+        present: Callable[[], ConversationSnapshot],
         on_fault: Callable[[str], None],
         environment: Callable[[], dict[str, str]],
         granted: Callable[[Collection[str]], dict[str, str]] | None = None,
@@ -91,7 +91,7 @@ class ExtensionHost:
         self.tool_timeout_s = tool_timeout_s
         self.on_tools_changed: Callable[[], None] = _nobody_cares
         self.traces: list[FrameTap] = [trace] if trace else []
-        self.ends: list[EndTap] = []
+        self.ends: list[ExitListener] = []
         self.diagnostics = Diagnostics(on_fault)
         self.discovery: Discovery | None = None
         self.start_process = start_process
@@ -112,15 +112,15 @@ class ExtensionHost:
         self._taken: frozenset[str] = frozenset()
         self._tools_stale = False
         self._tasks = BackgroundTasks(self._on_bug)
-        self._children = Children(self, self._tasks)
+        self._children = ChildGroup(self, self._tasks)
         self._registry = NameRegistry(builtin_commands)
         self._panels = PanelRequests(surface, self._children.find)
         self._nested = NestedCalls(self._tasks)
         self._commands = CommandInvoker(self._registry, self._panels)
-        self._requests = ChildRequests(surface, self._registry, self._panels, self._nested, self._tools_changed)
-        self._fanout = Fanout(self._children, present)
+        self._requests = InboundRequests(surface, self._registry, self._panels, self._nested, self._tools_changed)
+        self._fanout = EventFanout(self._children, present)
         self.observe, self.observed = self._fanout.observe, OBSERVED
-        self.interceptor = Interception(self._children, lambda: self._missing_guards, self._warn)
+        self.interceptor = ExtensionInterceptor(self._children, lambda: self._missing_guards, self._warn)
 
     # --- starting and stopping
 
@@ -143,16 +143,16 @@ class ExtensionHost:
         for note in found.notes:
             self.diagnostics.note(note)
         for problem in found.problems:
-            self.diagnostics.load_error(problem.directory, problem.told)
+            self.diagnostics.load_error(problem.directory, problem.message)
         if found.new_guards or found.former_guards:
             self._remember(lambda: remember(self.home, learned=found.new_guards, forgotten=found.former_guards))
         self._missing_guards = [problem for problem in found.problems if problem.guard]
         self._children.start(found.entries)
         await self._children.wait_until_ready(self._explicit_grace_s)
-        self._registry.settle(self._children)
+        self._registry.resolve_names(self._children)
         self._tell_tools_changed()
 
-    def expect_guard(self, directory: Path) -> None:
+    def require_guard(self, directory: Path) -> None:
         """A person has just allowed this guard: until ``start`` has begun it, what it might refuse is refused."""
         reason, fix = "it was trusted a moment ago and is not running yet", "try again when the extensions are ready"
         self._missing_guards.append(LoadProblem(directory, reason, guard=True, fix=fix))
@@ -235,7 +235,7 @@ class ExtensionHost:
         """Until a reload has started them, a guard among them refuses tool calls."""
         for item in items:
             if item.guard:
-                self.expect_guard(Path(item.source))
+                self.require_guard(Path(item.source))
 
     async def trust_items(self, items: Sequence[Untrusted], *, save: bool = True) -> None:
         """They run after a reload."""
@@ -247,7 +247,7 @@ class ExtensionHost:
                 else:
                     self._trust.trust_for_session(extension.directory)
             except (ConfigError, ExtensionError, OSError) as error:
-                self.diagnostics.note(f"extension {extension.name} was not trusted: {in_words(error)}")
+                self.diagnostics.note(f"extension {extension.name} was not trusted: {describe_error(error)}")
 
     def commands(self) -> list[ExtensionCommand]:
         return self._registry.commands()
@@ -289,10 +289,10 @@ class ExtensionHost:
             # standard library compiled at every start.
             environment["PYTHONPYCACHEPREFIX"] = str(self.home / "pycache")
         if place != entry.manifest.directory:
-            from zot.features.extensions.loader.trusted_copy import without_project
+            from zot.features.extensions.loader.trusted_copy import strip_project_env
 
             remarks.append(f"runs the copy of what was trusted: {place}")
-            if names := without_project(environment, self.cwd, self.home):
+            if names := strip_project_env(environment, self.cwd, self.home):
                 remarks.append(f"without what lies in the project: {', '.join(names)}")
         if self._removed:
             names, place_of = ", ".join(self._removed), self.home / "config.json"
@@ -309,8 +309,8 @@ class ExtensionHost:
 
         return manifest.permissions or OF_PROJECTS
 
-    def confine(self, child: ExtensionChild, argv: list[str], environment: dict[str, str]) -> Confined:
-        from zot.features.extensions.jail_policy import Setting, confine, kept_in
+    def confine(self, child: ExtensionChild, argv: list[str], environment: dict[str, str]) -> JailedCommand:
+        from zot.features.extensions.jail_policy import JailContext, build_jail, immutable_paths
 
         entry, permissions = child.entry, child.permissions
         assert permissions is not None
@@ -321,9 +321,9 @@ class ExtensionHost:
         otherwise = ""
         if entry.scope == "project":
             otherwise = f"; `zot ext trust --unconfined {entry.manifest.directory}` lets it run with all your rights"
-        kept = kept_in(child.manifest, child.place, self._came_with(entry)) if permissions.write else ()
-        setting = Setting(child.place, entry.data_dir, self.cwd, self.home, kept)
-        return confine(permissions, setting, argv, environment, otherwise)
+        kept = immutable_paths(child.manifest, child.place, self._came_with(entry)) if permissions.write else ()
+        setting = JailContext(child.place, entry.data_dir, self.cwd, self.home, kept)
+        return build_jail(permissions, setting, argv, environment, otherwise)
 
     def acknowledge(self, entry: DiscoveredExtension, place: Path) -> extension_frames.HelloAck:
         return extension_frames.HelloAck(
@@ -343,7 +343,7 @@ class ExtensionHost:
         if not child.entry.was_guard:
             self._note_guard(child.entry, learned=True)
 
-    def guard_resigned(self, child: ExtensionChild) -> None:
+    def guard_withdrawn(self, child: ExtensionChild) -> None:
         self.diagnostics.note(f"{child.name} was a guard and says no longer that it is one: it guards nothing now")
         self._note_guard(child.entry, learned=False)
 
@@ -356,7 +356,7 @@ class ExtensionHost:
         self._nested.child_ended(child)
         self._tools_changed()
 
-    def gone(self, child: ExtensionChild, reason: str) -> None:
+    def disconnected(self, child: ExtensionChild, reason: str) -> None:
         for tap in self.ends:
             tap.gone(child.name, reason)
 
@@ -392,7 +392,7 @@ class ExtensionHost:
     def _check_lock(self, entry: DiscoveredExtension) -> None:
         """The user's own, before every start: as they were installed, and with no more than was granted."""
         manifest = entry.manifest
-        if not is_own(manifest.directory, self.home):
+        if not is_data_dir(manifest.directory, self.home):
             return
         if manifest.permissions is None and not (self.home / LOCK).exists():
             return
@@ -405,7 +405,7 @@ class ExtensionHost:
         except ConfigError as error:
             raise ExtensionError(str(error)) from error
         except OSError as error:
-            self.diagnostics.note(f"permissions cannot be remembered in {self.home}: {in_words(error)}")
+            self.diagnostics.note(f"permissions cannot be remembered in {self.home}: {describe_error(error)}")
 
     def _came_with(self, entry: DiscoveredExtension) -> Collection[str] | None:
         if entry.scope == "project":
@@ -415,7 +415,7 @@ class ExtensionHost:
 
         known = (
             LockFile(self.home).of(entry.manifest.directory.name)
-            if is_own(entry.manifest.directory, self.home)
+            if is_data_dir(entry.manifest.directory, self.home)
             else None
         )
         return known.pins[-1] if known and known.pins else None
@@ -444,7 +444,7 @@ class ExtensionHost:
         try:
             write()
         except (OSError, ConfigError) as error:
-            self.diagnostics.note(f"guards cannot be remembered in {self.home}: {in_words(error)}")
+            self.diagnostics.note(f"guards cannot be remembered in {self.home}: {describe_error(error)}")
 
     def _tools_changed(self) -> None:
         """The agent is told once per turn of the event loop, however many tools come and go in it."""

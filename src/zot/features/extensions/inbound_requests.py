@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import msgspec
 
-from zot.agent.config import Surface
+from zot.agent.config import ExtensionUI
 from zot.core.tool import ToolResult, text_result
 from zot.errors import ToolError
 from zot.features.extensions.child import ExtensionChild
@@ -129,10 +129,10 @@ _NOTES_PER_SECOND = 1000
 _EVENTS = frozenset((*extension_frames.CLASSIC_EVENTS, *extension_frames.LATER_EVENTS))
 
 
-class ChildRequests:
+class InboundRequests:
     def __init__(
         self,
-        surface: Surface,
+        surface: ExtensionUI,
         registry: NameRegistry,
         panels: PanelRequests,
         nested: NestedCalls,
@@ -221,7 +221,7 @@ def _subscribe(child: ExtensionChild, frame: extension_frames.Subscribe) -> None
 class PanelRequests:
     """``find`` gives a running child by its name."""
 
-    def __init__(self, surface: Surface, find: Callable[[str], ExtensionChild | None]) -> None:
+    def __init__(self, surface: ExtensionUI, find: Callable[[str], ExtensionChild | None]) -> None:
         self._surface = surface
         self._find = find
         self._open: tuple[str, str] | None = None

@@ -12,7 +12,7 @@ import msgspec
 
 from zot.core.interceptors import Interceptor, TextVerdict, ToolVerdict, TurnVerdict
 from zot.errors import BadFrame, ExtensionCrashed, ExtensionError
-from zot.features.extensions.child import ExtensionChild, new_id
+from zot.features.extensions.child import ExtensionChild, new_request_id
 from zot.features.extensions.loader.discovery import LoadProblem
 from zot.provider.messages import ToolCallBlock
 from zot.wire import limits
@@ -46,7 +46,7 @@ class Denied(Exception):
         self.reason = reason
 
 
-class Interception(Interceptor):
+class ExtensionInterceptor(Interceptor):
     """Calls intercepting extensions. ``missing_guards`` could not be loaded. ``warn`` gets an extension's name and a
     line."""
 
@@ -67,7 +67,7 @@ class Interception(Interceptor):
     async def before_turn(self, step: int) -> TurnVerdict:
         try:
             for child in self._chain("turn_start"):
-                await _verdict(child, EventIntercept(id=new_id(), event="turn_start", step=step))
+                await _verdict(child, EventIntercept(id=new_request_id(), event="turn_start", step=step))
         except Denied as blocked:
             return TurnVerdict(False, blocked.reason or TURN_REFUSED)
         return TurnVerdict()
@@ -82,7 +82,7 @@ class Interception(Interceptor):
     async def _review(self, call: ToolCallBlock, origin: str, asked: Sequence[ExtensionChild]) -> ToolVerdict:
         def question(args: Any) -> EventIntercept:
             return EventIntercept(
-                id=new_id(),
+                id=new_request_id(),
                 event="tool_call",
                 tool_id=call.id,
                 tool_name=call.name,
@@ -101,7 +101,7 @@ class Interception(Interceptor):
 
     async def before_message(self, text: str) -> TextVerdict:
         def question(shown: str) -> EventIntercept:
-            return EventIntercept(id=new_id(), event="assistant_message", text=shown)
+            return EventIntercept(id=new_request_id(), event="assistant_message", text=shown)
 
         try:
             shown = await self._agreed("assistant_message", text, list(self._children), question, _replaced)
@@ -137,7 +137,7 @@ class Interception(Interceptor):
             if not (child.alive and "before_agent_start" in child.intercepts):
                 continue
             try:
-                text = await _edited(child, msgspec.structs.replace(question, id=new_id(), system_prompt=text))
+                text = await _edited(child, msgspec.structs.replace(question, id=new_request_id(), system_prompt=text))
             except ExtensionError as error:
                 reason = f"before_agent_start: {error}; the system prompt stays as it was"
                 child.log.write(reason)

@@ -21,7 +21,7 @@ _OF_THE_HOST = ("ZOT_BYTECODE", "PYTHONPYCACHEPREFIX")
 _RUN_BY_RUN_BY = 4  # a script whose interpreter is a script, and so on
 
 
-class Setting(msgspec.Struct, frozen=True):
+class JailContext(msgspec.Struct, frozen=True):
     """Where it runs: ``place`` is its own directory or the copy of it; ``kept`` are names there that never change."""
 
     place: Path
@@ -31,22 +31,22 @@ class Setting(msgspec.Struct, frozen=True):
     kept: tuple[str, ...] = ()
 
 
-class Confined(msgspec.Struct, frozen=True):
+class JailedCommand(msgspec.Struct, frozen=True):
     jail: Jail
     environment: dict[str, str]
     remarks: list[str]
 
 
-def confine(
-    permissions: Permissions, setting: Setting, argv: Sequence[str], environment: Mapping[str, str], otherwise: str
-) -> Confined:
+def build_jail(
+    permissions: Permissions, setting: JailContext, argv: Sequence[str], environment: Mapping[str, str], otherwise: str
+) -> JailedCommand:
     """``environment`` is what it would get without walls; ``otherwise`` what could be done where there are none."""
     jail, remarks = _jail(permissions, setting, argv, environment.get("PATH", ""), otherwise)
-    return Confined(jail, jailed_environment(environment, (*permissions.env, *_OF_THE_HOST)), remarks)
+    return JailedCommand(jail, jailed_environment(environment, (*permissions.env, *_OF_THE_HOST)), remarks)
 
 
 def _jail(
-    permissions: Permissions, setting: Setting, argv: Sequence[str], path: str, otherwise: str
+    permissions: Permissions, setting: JailContext, argv: Sequence[str], path: str, otherwise: str
 ) -> tuple[Jail, list[str]]:
     machine = machine_at(setting.home)
     if not machine.level:
@@ -61,7 +61,7 @@ def _jail(
         raise ExtensionError(f"its jail could not be built: {error}") from error
 
 
-def _policy(permissions: Permissions, setting: Setting, own: list[str], path: str, remarks: list[str]) -> Policy:
+def _policy(permissions: Permissions, setting: JailContext, own: list[str], path: str, remarks: list[str]) -> Policy:
     home = os.path.expanduser("~")
     places = _Places(setting, home, remarks)
     read = [real for text in permissions.read for real in places.readable(text)]
@@ -93,7 +93,7 @@ def _policy(permissions: Permissions, setting: Setting, own: list[str], path: st
 
 
 class _Places:
-    def __init__(self, setting: Setting, home: str, remarks: list[str]) -> None:
+    def __init__(self, setting: JailContext, home: str, remarks: list[str]) -> None:
         self._setting = setting
         self._home = home
         self._own_home = os.path.realpath(setting.home)
@@ -153,7 +153,7 @@ def _lies_in(path: str, places: Iterable[str]) -> bool:
     return any(path == place or path.startswith(f"{place.rstrip('/')}/") for place in places)
 
 
-def _kept(setting: Setting) -> list[str]:
+def _kept(setting: JailContext) -> list[str]:
     place = os.path.realpath(setting.place)
     return [path for name in setting.kept if not os.path.islink(path := f"{place}/{name}") and os.path.exists(path)]
 
@@ -178,7 +178,7 @@ def _which(name: str, path: str) -> str:
     return next((place for place in places if os.path.isfile(place) and os.access(place, os.X_OK)), "")
 
 
-def kept_in(manifest: Manifest, place: Path, came_with: Iterable[str] | None) -> tuple[str, ...]:
+def immutable_paths(manifest: Manifest, place: Path, came_with: Iterable[str] | None) -> tuple[str, ...]:
     """Read-only parts of its own directory: the files it came with, except data; directories that contain only such
     files."""
     from zot.features.extensions.loader.data_dir import files_below, looks_like_data

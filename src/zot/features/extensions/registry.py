@@ -11,7 +11,7 @@ import msgspec
 
 from zot.features import json_schema
 from zot.features.extensions.child import ExtensionChild, ReadyHow, State
-from zot.features.extensions.loader.declared_permissions import words
+from zot.features.extensions.loader.declared_permissions import describe_permissions
 from zot.features.extensions.loader.discovery import Scope
 from zot.wire import extension_frames
 
@@ -107,7 +107,7 @@ class NameRegistry:
         child.tools[frame.name] = frame
         return self._open and self._claim_tool(child, frame.name)
 
-    def settle(self, children: Iterable[ExtensionChild]) -> None:
+    def resolve_names(self, children: Iterable[ExtensionChild]) -> None:
         """The start is over: names go by load order, from now on to whoever comes first."""
         for child in children:
             for key in child.commands:
@@ -174,7 +174,7 @@ class NameRegistry:
             faults=tuple(child.log.faults),
             log_path=child.log.path,
             slow_calls=child.slow_calls,
-            permissions=tuple(words(child.permissions)),
+            permissions=tuple(describe_permissions(child.permissions)),
         )
 
 
@@ -188,4 +188,4 @@ def _unusable(frame: extension_frames.RegisterTool) -> str:
         return "a tool's name is 1 to 64 letters, digits, _ or -"
     if frame.exposure and frame.exposure not in extension_frames.EXPOSURES:
         return f"unknown exposure {frame.exposure[:40]!r}"
-    return json_schema.usable(frame.schema) if frame.schema is not None else ""
+    return json_schema.check_schema(frame.schema) if frame.schema is not None else ""

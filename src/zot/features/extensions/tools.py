@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from zot.core.tool import ToolContext, ToolResult
 from zot.errors import ExtensionError, ExtensionTimedOut
 from zot.features import json_schema
-from zot.features.extensions.child import ExtensionChild, new_id
+from zot.features.extensions.child import ExtensionChild, new_request_id
 from zot.features.extensions.registry import is_deferred
 from zot.provider.messages import ImageBlock, ResultBlock, TextBlock
 from zot.wire import extension_frames, limits
@@ -55,9 +55,9 @@ class ExtensionTool:
             return self._failed(f"no extension registered for tool {self.name}")
         if self._interactive and not self._host.interactive:
             return self._failed("it waits for a person, and in this mode there is none")
-        if wrong := json_schema.misfit(self.schema, args):
+        if wrong := json_schema.validate_arguments(self.schema, args):
             return self._failed(f"the arguments do not fit its schema: {wrong}")
-        id = new_id()
+        id = new_request_id()
         with self._host.call_open(child, id, self.name):
             began = time.monotonic()
             seconds = None if self._interactive else self._host.tool_timeout_s

@@ -7,7 +7,7 @@ from zot.wire.extension_frames import Panel
 LEVELS = ("info", "success", "warn", "error")
 
 
-class SilentSurface:
+class NullExtensionUI:
     interactive = False
 
     def notify(self, extension: str, level: str, message: str) -> None: ...

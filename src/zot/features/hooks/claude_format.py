@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 
 from zot.features.hooks.config import Hook
-from zot.features.hooks.hook_process import Ran
+from zot.features.hooks.hook_process import HookResult
 
 NAMES = {
     "bash": "Bash",
@@ -33,11 +33,11 @@ _KEYS: dict[str, dict[str, str]] = {
 Resolve = Callable[[str], str]
 
 
-class CannotSay(ValueError):
+class UnsupportedInput(ValueError):
     """A hook's input has no counterpart."""
 
 
-def claude_input(tool: str, args: dict[str, Any], resolve: Resolve) -> dict[str, Any]:
+def to_claude_input(tool: str, args: dict[str, Any], resolve: Resolve) -> dict[str, Any]:
     """``args`` of zot's ``tool`` as Claude Code's; those of other tools as they are."""
     if tool == "edit":
         return _edit_input(args, resolve)
@@ -74,7 +74,7 @@ def _edits(args: dict[str, Any]) -> list[tuple[str, str]]:
     return found
 
 
-def zot_args(tool: str, said: dict[str, Any], args: dict[str, Any], resolve: Resolve) -> dict[str, Any]:
+def from_claude_input(tool: str, said: dict[str, Any], args: dict[str, Any], resolve: Resolve) -> dict[str, Any]:
     """What ``said``, a hook's ``updatedInput``, means for a call that had ``args``; CannotSay when it means nothing."""
     if tool == "edit":
         return _edit_args(said, args, resolve)
@@ -90,18 +90,18 @@ def zot_args(tool: str, said: dict[str, Any], args: dict[str, Any], resolve: Res
 def _edit_args(said: dict[str, Any], args: dict[str, Any], resolve: Resolve) -> dict[str, Any]:
     before = _edit_input(args, resolve)
     if said.get("replace_all"):
-        raise CannotSay("zot's edit has no replace_all")
+        raise UnsupportedInput("zot's edit has no replace_all")
     listed: Any = said.get("edits")
     if isinstance(listed, list) and listed != before.get("edits"):
         pairs = [(item.get("old_string"), item.get("new_string")) for item in cast("list[dict[str, Any]]", listed)]
     elif all(said.get(key) == before[key] for key in ("old_string", "new_string")):
         pairs = _edits(args)
     elif "edits" in before:
-        raise CannotSay("the call has several replacements; a hook changes them in `edits`")
+        raise UnsupportedInput("the call has several replacements; a hook changes them in `edits`")
     else:
         pairs = [(said.get("old_string"), said.get("new_string"))]
     if not all(isinstance(old, str) and isinstance(new, str) for old, new in pairs):
-        raise CannotSay("old_string and new_string must be text")
+        raise UnsupportedInput("old_string and new_string must be text")
     made = {"path": said.get("file_path", before["file_path"])}
     made["edits"] = [{"oldText": old, "newText": new} for old, new in pairs]
     return _with_path(made, args, resolve)
@@ -115,7 +115,7 @@ def _with_path(made: dict[str, Any], args: dict[str, Any], resolve: Resolve) -> 
     return made
 
 
-def claude_response(tool: str, said: dict[str, Any], text: str) -> Any:
+def to_claude_response(tool: str, said: dict[str, Any], text: str) -> Any:
     """A result as Claude Code's hooks expect it of that tool."""
     match tool:
         case "bash":
@@ -183,7 +183,7 @@ class _Output(msgspec.Struct):
     hookSpecificOutput: _Specific | None = None
 
 
-def answer_of(hook: Hook, ran: Ran) -> HookDecision:
+def answer_of(hook: Hook, ran: HookResult) -> HookDecision:
     if ran.failure:
         return HookDecision(hook=hook, failure=ran.failure)
     if ran.code == 2:

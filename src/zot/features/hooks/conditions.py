@@ -25,7 +25,7 @@ _MOST_WRAPPERS = 8
 _LONGEST = 100_000  # characters of a command; nobody takes a longer one apart
 
 
-def fits(rule: str, names: Sequence[str], said: dict[str, Any], cwd: Path, root: Path) -> bool:
+def matches_condition(rule: str, names: Sequence[str], said: dict[str, Any], cwd: Path, root: Path) -> bool:
     """``names`` are those of the tool, Claude Code's first, and ``said`` its input in Claude Code's words; ``root`` is
     what a path with one slash in front begins at."""
     read = _RULE.fullmatch(rule)

@@ -46,7 +46,7 @@ class HooksFeature(Feature):
 
     def join(self) -> None:
         problems: list[str] = []
-        self.host = hook_host_of(self.services, self._report, problems)
+        self.host = create_hook_host(self.services, self._report, problems)
         for text in problems:
             self.notify(text)
         if self.host is not None:
@@ -63,14 +63,14 @@ class HooksFeature(Feature):
         return await self.host.before_compaction("manual", focus) if self.host is not None else ""
 
     async def approve(self, question: ApprovalQuestion) -> Answer | None:
-        return await self.host.interceptor.answer_gate(question) if self.host is not None else None
+        return await self.host.interceptor.auto_approve(question) if self.host is not None else None
 
     async def before_close(self) -> None:
         if self.host is not None:
             await self.host.aclose(by_user=self.services.front_end.may_log_in)
 
 
-def hook_host_of(services: Services, tell: Callable[[str], None], problems: list[str]) -> HookHost | None:
+def create_hook_host(services: Services, tell: Callable[[str], None], problems: list[str]) -> HookHost | None:
     """None when no file has a hook; ``problems`` are added to."""
     values = services.settings.values
     remarks: dict[str, list[str]] = {}
@@ -81,7 +81,7 @@ def hook_host_of(services: Services, tell: Callable[[str], None], problems: list
     if not found:
         return None
     if not services.front_end.may_log_in:
-        problems += [not_trusted(source) for source in waiting]
+        problems += [untrusted_notice(source) for source in waiting]
     host = HookHost(
         [source for source in found if not any(source is other for other in waiting)],
         home=services.home,
@@ -99,7 +99,7 @@ def untrusted_of(trust: TrustStore, found: Sequence[HookSource], *, trust_projec
     return [each for each in asks if not trust.is_trusted(each.project, "hooks", each.name, each.content())]
 
 
-def not_trusted(source: HookSource) -> str:
+def untrusted_notice(source: HookSource) -> str:
     count = len(source.hooks)
     many = f"{count} hooks" if count > 1 else "one hook"
     return (

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import msgspec
 
-from zot.errors import in_words
+from zot.errors import describe_error
 from zot.features.stderr_pipe import ChildPipe
-from zot.system.processes import Jailer, ProcessTree, spawn
+from zot.system.processes import ProcessTree, SandboxLauncher, spawn
 
 MOST_BYTES = 1 << 20
 _LINGER_S = 0.2  # for what was written just before the end
 _STOP_S = 0.5
 
 
-class Ran(msgspec.Struct, frozen=True):
+class HookResult(msgspec.Struct, frozen=True):
     """``failure`` says why there is no exit code; ``cut``: it wrote more than anybody reads."""
 
     code: int = 0
@@ -30,8 +30,14 @@ class Ran(msgspec.Struct, frozen=True):
 
 
 async def run_hook(
-    argv: Sequence[str], given: bytes, *, cwd: Path, env: Mapping[str, str], timeout_s: float, jail: Jailer | None
-) -> Ran:
+    argv: Sequence[str],
+    given: bytes,
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    timeout_s: float,
+    jail: SandboxLauncher | None,
+) -> HookResult:
     """Run it to its end. Cancelling it ends the process."""
     pipes = (_Pipe(), _Pipe())
     stdin = -1
@@ -50,8 +56,8 @@ async def run_hook(
         out, err = pipes[0].for_child, pipes[1].for_child
         tree = spawn(argv, cwd=cwd, env=env, stdin=stdin, stdout=out, stderr=err, jail=jail)
     except (OSError, RuntimeError, ValueError) as error:
-        reason = in_words(error) if isinstance(error, OSError) else str(error)
-        return Ran(failure=f"cannot be started: {reason}")
+        reason = describe_error(error) if isinstance(error, OSError) else str(error)
+        return HookResult(failure=f"cannot be started: {reason}")
     finally:
         if stdin >= 0:
             os.close(stdin)
@@ -64,23 +70,23 @@ async def run_hook(
             pipe.close()
 
 
-async def _finished(tree: ProcessTree, out: _Pipe, err: _Pipe, timeout_s: float) -> Ran:
+async def _finished(tree: ProcessTree, out: _Pipe, err: _Pipe, timeout_s: float) -> HookResult:
     try:
         async with asyncio.timeout(timeout_s):
             code = await tree.wait()
     except TimeoutError:
         await tree.stop(_STOP_S)
-        return Ran(failure=f"timed out after {timeout_s:g} s")
+        return HookResult(failure=f"timed out after {timeout_s:g} s")
     except BaseException:
         await tree.stop(_STOP_S)
         raise
     await out.wait(_LINGER_S)
     await err.wait(_LINGER_S)
-    tree.leave(suspicious=not (out.ended and err.ended))
-    if tree.never_began:
-        return Ran(failure=f"its jail could not be built: {err.text().strip()[:200]}")
+    tree.detach(suspicious=not (out.ended and err.ended))
+    if tree.jail_failed:
+        return HookResult(failure=f"its jail could not be built: {err.text().strip()[:200]}")
     failure = f"was ended by signal {-code}" if code < 0 else ""
-    return Ran(code, out.text(), err.text(), failure, out.cut)
+    return HookResult(code, out.text(), err.text(), failure, out.cut)
 
 
 class _Pipe(ChildPipe):

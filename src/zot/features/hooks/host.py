@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from zot.core.events import AgentEvent, CompactDone, SessionEnded, SessionStarted
-from zot.errors import ConfigError, in_words
+from zot.errors import ConfigError, describe_error
 from zot.features.hooks.claude_format import MODES, NAMES, HookDecision, answer_of, joined_context
 from zot.features.hooks.config import Hook, HookSource, digest_of
 from zot.features.hooks.hook_process import run_hook
@@ -101,11 +101,11 @@ class HookHost:
             try:
                 await asyncio.to_thread(store.trust, source.project, "hooks", source.name, self._listed[source.name])
             except (ConfigError, OSError) as error:
-                self._tell(f"hooks: {source.name} runs now, and is asked about again: {in_words(error)}")
+                self._tell(f"hooks: {source.name} runs now, and is asked about again: {describe_error(error)}")
 
     def join(self, conversation: Conversation) -> None:
         self.conversation = conversation
-        conversation.read(self.hear, *HEARD)
+        conversation.subscribe(self.on_event, *HEARD)
 
     def has(self, event: str) -> bool:
         return any(hook.event == event for source in self._sources for hook in source.hooks)
@@ -115,7 +115,7 @@ class HookHost:
 
     # --- asking
 
-    async def ask(
+    async def run_hooks(
         self,
         event: str,
         names: Sequence[str] = ("",),
@@ -160,12 +160,14 @@ class HookHost:
     def _fits(self, source: HookSource, hook: Hook, names: Sequence[str], fields: dict[str, Any]) -> bool:
         if not hook.condition:
             return True
-        from zot.features.hooks.conditions import fits  # few hooks have one
+        from zot.features.hooks.conditions import matches_condition  # few hooks have one
 
-        return fits(hook.condition, names, fields.get("tool_input", {}), self._workspace.cwd, source.project)
+        return matches_condition(
+            hook.condition, names, fields.get("tool_input", {}), self._workspace.cwd, source.project
+        )
 
     def _given(self, event: str, fields: dict[str, Any]) -> bytes:
-        present = self.conversation.present
+        present = self.conversation.snapshot
         return msgspec.json.encode(
             {
                 "session_id": present.session_id,
@@ -250,14 +252,14 @@ class HookHost:
         if self._start_context:
             self._add("SessionStart", self._start_context)
             self._start_context = ""
-        refusal, context = await self.about_prompt(text)
+        refusal, context = await self.review_prompt(text)
         if context:
             self._add("UserPromptSubmit", context)
         return refusal
 
-    async def about_prompt(self, text: str) -> tuple[str, str]:
+    async def review_prompt(self, text: str) -> tuple[str, str]:
         """Why this may not be said, and if it may, what the model is told before it."""
-        answers = await self.ask("UserPromptSubmit", fields={"prompt": text})
+        answers = await self.run_hooks("UserPromptSubmit", fields={"prompt": text})
         for answer in answers:
             if answer.decision == "deny" or answer.stop is not None:
                 return answer.reason or answer.stop or "a UserPromptSubmit hook refused this prompt", ""
@@ -268,19 +270,19 @@ class HookHost:
         from zot.provider.messages import user_message
 
         message = user_message(context_text(event, context))
-        self.conversation.add(msgspec.structs.replace(message, meta={SYNTHETIC: "true"}))
+        self.conversation.add_message(msgspec.structs.replace(message, meta={SYNTHETIC: "true"}))
 
     async def before_compaction(self, trigger: str, focus: str = "") -> str:
         """Why the conversation may not be compacted; empty when it may. ``trigger`` is ``manual`` or ``auto``."""
         fields = {"trigger": trigger, "custom_instructions": focus or None}
-        for answer in await self.ask("PreCompact", (trigger,), fields):
+        for answer in await self.run_hooks("PreCompact", (trigger,), fields):
             if answer.decision == "deny":
                 return answer.reason or "a PreCompact hook refused it"
         return ""
 
     # --- sessions
 
-    def hear(self, event: AgentEvent) -> None:
+    def on_event(self, event: AgentEvent) -> None:
         match event:
             case SessionStarted():
                 source = "resume" if self.conversation.messages else "clear" if self._begun else "startup"
@@ -289,7 +291,7 @@ class HookHost:
             case SessionEnded(_, "session_switch"):
                 # The input is made now: a moment later the conversation is that of the next session.
                 given = self._given("SessionEnd", {"reason": "clear"})
-                self._tasks.start(self.ask("SessionEnd", ("clear",), {"reason": "clear"}, given=given))
+                self._tasks.start(self.run_hooks("SessionEnd", ("clear",), {"reason": "clear"}, given=given))
             case CompactDone():
                 self._begin("compact")
             case _:
@@ -304,11 +306,11 @@ class HookHost:
         async def begin() -> None:
             if before is not None:
                 await asyncio.wait([before])
-            fields = {"source": source, "model": self.conversation.present.model}
+            fields = {"source": source, "model": self.conversation.snapshot.model}
             with tempfile.NamedTemporaryFile(prefix="zot-hook-") as file:
                 self._env_file = file.name
-                answers = await self.ask("SessionStart", (source,), fields, only=only)
-                self._workspace.added.update(exported(file.read(_ENV_BYTES).decode("utf-8", "replace")))
+                answers = await self.run_hooks("SessionStart", (source,), fields, only=only)
+                self._workspace.added.update(parse_exports(file.read(_ENV_BYTES).decode("utf-8", "replace")))
             self._start_context = "\n\n".join(filter(None, (self._start_context, joined_context(answers))))
 
         self._starting = self._tasks.start(begin())
@@ -319,7 +321,7 @@ class HookHost:
             reason = "prompt_input_exit" if by_user else "other"
             with suppress(TimeoutError):
                 async with asyncio.timeout(END_S):
-                    await self.ask("SessionEnd", (reason,), {"reason": reason})
+                    await self.run_hooks("SessionEnd", (reason,), {"reason": reason})
         await self._tasks.aclose()
 
 
@@ -342,7 +344,7 @@ def names_of(tool: str) -> tuple[str, ...]:
     return (NAMES[tool], tool) if tool in NAMES else (tool,)
 
 
-def exported(text: str) -> dict[str, str]:
+def parse_exports(text: str) -> dict[str, str]:
     """The variables of lines such as ``export NAME="value"``, which a hook left for the commands that follow."""
     found: dict[str, str] = {}
     for line in text.splitlines():

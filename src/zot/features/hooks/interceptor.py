@@ -10,13 +10,13 @@ from zot.core import permission_gate
 from zot.core.interceptors import Interceptor, PromptVerdict, ToolVerdict, TurnVerdict
 from zot.core.tool import ToolResult
 from zot.features.hooks.claude_format import (
-    CannotSay,
     HookDecision,
-    claude_input,
-    claude_response,
+    UnsupportedInput,
+    from_claude_input,
     joined_context,
     joined_decision,
-    zot_args,
+    to_claude_input,
+    to_claude_response,
 )
 from zot.features.hooks.host import HookHost, context_text, names_of
 from zot.features.questions import Approval, question_queue
@@ -56,7 +56,7 @@ class HookInterceptor(Interceptor):
         if not host.has("PreToolUse"):
             return _ALLOWED
         args = call.args or {}
-        answers = await host.ask("PreToolUse", names_of(call.name), self._fields(call, args))
+        answers = await host.run_hooks("PreToolUse", names_of(call.name), self._fields(call, args))
         for answer in answers:
             if answer.stop is not None:
                 return ToolVerdict(allowed=False, reason=answer.stop)
@@ -65,7 +65,7 @@ class HookInterceptor(Interceptor):
             return ToolVerdict(allowed=False, reason=decided.reason or "a PreToolUse hook refused this call")
         try:
             args = self._updated(call, args, answers)
-        except CannotSay as error:
+        except UnsupportedInput as error:
             return ToolVerdict(allowed=False, reason=f"{_CANNOT_SAY}: {error}")
         as_it_runs = call if args is None else call.with_args(args)
         if decided is not None and decided.decision in ("ask", "defer"):
@@ -83,7 +83,7 @@ class HookInterceptor(Interceptor):
         made: dict[str, Any] | None = None
         for answer in answers:
             if answer.updated is not None:
-                made = zot_args(call.name, answer.updated, args, self._host.resolve)
+                made = from_claude_input(call.name, answer.updated, args, self._host.resolve)
         return made
 
     async def _asked(self, call: ToolCallBlock, origin: str, reason: str) -> str | None:
@@ -91,26 +91,26 @@ class HookInterceptor(Interceptor):
         gate = self._host.conversation.gate
         if gate is None or gate.confirmer is None:
             return f"{_NOBODY}: {reason}" if reason else _NOBODY
-        if gate.judge(call).step == "ask":
+        if gate.evaluate(call).step == "ask":
             return None
         request = permission_gate.ApprovalQuestion(call, permission_gate.preview(call.value), origin, (), False)
         answer = await question_queue(self._host.conversation.services).ask(Approval(request))
         return (answer.reason.strip() or permission_gate.SAID_NO) if answer.decision == "deny" else None
 
-    async def answer_gate(self, question: permission_gate.ApprovalQuestion) -> permission_gate.Answer | None:
+    async def auto_approve(self, question: permission_gate.ApprovalQuestion) -> permission_gate.Answer | None:
         """In a person's place: what hooks permit or refuse, None when they leave it to the person."""
         call = question.call
         if self._permitted.get(call.id) == call.arguments:
             return permission_gate.Answer("once")
         args = call.args or {}
-        answers = await self._host.ask("PermissionRequest", names_of(call.name), self._fields(call, args))
+        answers = await self._host.run_hooks("PermissionRequest", names_of(call.name), self._fields(call, args))
         decided = joined_decision(answers)
         if decided is None or decided.decision in ("ask", "defer"):
             return None
         if decided.decision == "allow":
             try:
                 changed = self._updated(call, args, [answer for answer in answers if answer.decision == "allow"])
-            except CannotSay as error:
+            except UnsupportedInput as error:
                 return permission_gate.Answer("deny", f"{_CANNOT_SAY}: {error}")
             if changed is not None:  # the guards look at it, and nobody is asked twice
                 self._remember(self._permitted, call.id, call.with_args(changed).arguments)
@@ -132,8 +132,8 @@ class HookInterceptor(Interceptor):
             if result.is_error:
                 fields |= {"error": text, "is_interrupt": False}
             else:
-                fields["tool_response"] = claude_response(call.name, fields["tool_input"], text)
-            answers = await host.ask(event, names_of(call.name), fields)
+                fields["tool_response"] = to_claude_response(call.name, fields["tool_input"], text)
+            answers = await host.run_hooks(event, names_of(call.name), fields)
             parts += [answer.reason for answer in answers if answer.decision == "deny"]
             parts.append(joined_context(answers))
         self._began.pop(call.id, None)
@@ -146,7 +146,7 @@ class HookInterceptor(Interceptor):
         """What a person adds to the running prompt is a prompt as well; a sub-agent's are not a person's."""
         if self._stop_event != "Stop" or not self._host.has("UserPromptSubmit"):
             return PromptVerdict()
-        refusal, context = await self._host.about_prompt(text)
+        refusal, context = await self._host.review_prompt(text)
         if refusal:
             return PromptVerdict(allowed=False, reason=refusal)
         return PromptVerdict(context=context_text("UserPromptSubmit", context) if context else "")
@@ -163,7 +163,7 @@ class HookInterceptor(Interceptor):
         if not host.has(self._stop_event):
             return ""
         fields = {"stop_hook_active": self._rounds > 0, "last_assistant_message": text}
-        answers = await host.ask(self._stop_event, fields=fields)
+        answers = await host.run_hooks(self._stop_event, fields=fields)
         if any(answer.stop is not None for answer in answers):
             return ""
         decided = joined_decision(answers)
@@ -184,7 +184,7 @@ class HookInterceptor(Interceptor):
     def _fields(self, call: ToolCallBlock, args: dict[str, Any]) -> dict[str, Any]:
         return {
             "tool_name": names_of(call.name)[0],
-            "tool_input": claude_input(call.name, args, self._host.resolve),
+            "tool_input": to_claude_input(call.name, args, self._host.resolve),
             "tool_use_id": call.id,
         }
 

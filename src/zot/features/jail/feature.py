@@ -17,7 +17,7 @@ from zot.agent.feature import Feature
 from zot.agent.tools.registry import bash_limits
 from zot.errors import ConfigError, UsageError, ZotError
 from zot.system.files import find_program, write_atomic
-from zot.system.jail.jail import Jail, Machine, look
+from zot.system.jail.jail import Jail, JailSupport, detect_support
 from zot.system.jail.policy import policy_for
 from zot.system.jail.system_paths import SYSTEM, beneath_any
 from zot.system.safe_open import read_whole
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from zot.agent.config import RunConfig
     from zot.agent.conversation import Conversation
     from zot.agent.services import Services
-    from zot.agent.settings import Values
+    from zot.agent.settings import SettingsValues
     from zot.core.tool import Tool
     from zot.features.jail.outside_access import OutsideAccess
 
@@ -43,7 +43,7 @@ class JailOptions(msgspec.Struct, frozen=True):
     level: Literal["full", "reduced"] = "reduced"
 
 
-def wanted(jail: str, read: tuple[str, ...], write: tuple[str, ...], level: str, values: Values) -> JailOptions:
+def wanted(jail: str, read: tuple[str, ...], write: tuple[str, ...], level: str, values: SettingsValues) -> JailOptions:
     """What flags and settings ask for; a flag about the jail asks for one."""
     least = "full" if level == "full" else "reduced"
     return JailOptions(jail == "net", read, (*write, *values.jail_roots), least)
@@ -71,7 +71,7 @@ def own_program() -> list[str]:
     return [path for path in places if not beneath_any(path, SYSTEM) and not beneath_any(home, (path.rstrip("/"),))]
 
 
-def machine_at(home: Path) -> Machine:
+def machine_at(home: Path) -> JailSupport:
     """What was found here before, while program, kernel and boot are the same; else it is tried again."""
     program = find_program("bwrap") or ""
     changed = os.stat(program).st_mtime_ns if program else 0
@@ -86,7 +86,7 @@ def machine_at(home: Path) -> Machine:
             return known.machine
     except (OSError, msgspec.DecodeError, UnicodeError):
         pass
-    found = look(find_program)
+    found = detect_support(find_program)
     with suppress(OSError):  # then it is tried again next time
         write_atomic(home / _REMEMBERED, msgspec.json.encode(_KnownJail(key, found)))
     return found
@@ -94,7 +94,7 @@ def machine_at(home: Path) -> Machine:
 
 class _KnownJail(msgspec.Struct, frozen=True):
     key: str
-    machine: Machine
+    machine: JailSupport
 
 
 class JailFeature(Feature):
@@ -136,10 +136,10 @@ class JailFeature(Feature):
     def wrap_tool(self, tool: Tool) -> Tool:
         if self.outside is None:
             return tool
-        from zot.features.jail.outside_access import OfferingTool
+        from zot.features.jail.outside_access import OutsideRetryTool
 
         limits = bash_limits(self.services.settings.values)
-        return OfferingTool(tool.name, self.conversation.workspace, limits, self.outside)
+        return OutsideRetryTool(tool.name, self.conversation.workspace, limits, self.outside)
 
     def apply_settings(self) -> None:
         """From the next call on, outside paths are asked about as the flag and the settings say."""

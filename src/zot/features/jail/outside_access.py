@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import msgspec
 
 from zot.agent.tools.registry import BashLimits, LazyTool, offered_tools
-from zot.agent.tools.workspace import Jailed, Workspace
+from zot.agent.tools.workspace import JailedToolError, Workspace
 from zot.core.tool import ToolContext, ToolResult
 from zot.features.questions import Question, QuestionQueue
 from zot.provider.messages import TextBlock, ToolCallBlock
@@ -69,7 +69,7 @@ class OutsideAccess:
         self._never: set[Wish] = set()
         self._mentioned: set[Wish] = set()
 
-    def wishes(self, call: ToolCallBlock, ended: ToolResult | Jailed, workspace: Workspace) -> list[Wish]:
+    def wishes(self, call: ToolCallBlock, ended: ToolResult | JailedToolError, workspace: Workspace) -> list[Wish]:
         """What a call wanted that ended like this; none when it went well or failed for other reasons."""
         jail = workspace.jail
         if (
@@ -78,15 +78,15 @@ class OutsideAccess:
             or (isinstance(ended, ToolResult) and not (ended.is_error and call.name == "bash"))
         ):
             return []
-        from zot.system.jail.access_requests import AccessContext, file_wish, wishes_in
+        from zot.system.jail.access_requests import AccessContext, request_for_file, requests_from_output
 
         own = tuple(filter(None, (os.path.realpath(self._home), jail.own_directory)))
         around = AccessContext(jail.policy, str(self._workspace.cwd), jail.home, own)
-        if isinstance(ended, Jailed):
-            wish = file_wish(ended.path, around, writing=call.name in _WRITING) if ended.path else None
+        if isinstance(ended, JailedToolError):
+            wish = request_for_file(ended.path, around, writing=call.name in _WRITING) if ended.path else None
             return [wish] if wish is not None else []
         command = str((call.args or {}).get("command", ""))
-        return wishes_in(
+        return requests_from_output(
             "\n".join(block.text for block in ended.content if isinstance(block, TextBlock)).removeprefix(
                 f"$ {command}\n"
             ),
@@ -96,12 +96,12 @@ class OutsideAccess:
 
     async def decide(self, offer: OutsideRequest) -> tuple[Jail | None, str]:
         """The jail to run the call in again, and what to tell the model; None when it stays refused."""
-        from zot.system.jail.access_requests import granted, widened
+        from zot.system.jail.access_requests import is_granted, with_access
 
         wanted = " and ".join(map(str, offer.wishes))
         async with self._questions.section("outside"):
             jail = self._workspace.jail
-            if jail is None or all(granted(jail.policy, wish) for wish in offer.wishes):  # decided while this waited
+            if jail is None or all(is_granted(jail.policy, wish) for wish in offer.wishes):  # decided while this waited
                 return jail, ""
             if self._never.issuperset(offer.wishes):
                 return None, f"[jailed: this wanted {wanted}, outside. The user does not want to be asked. {_NOTHING}]"
@@ -115,9 +115,11 @@ class OutsideAccess:
                 return None, f"[jailed: this wanted {wanted}, outside. Nobody can be asked here. {_NOTHING}]"
             match await self._questions.ask(offer, on_failure=self._report_failure):
                 case "once":
-                    return jail.wider(widened(jail.policy, offer.wishes)), f"[the user allowed this call {wanted}]"
+                    return jail.with_access(
+                        with_access(jail.policy, offer.wishes)
+                    ), f"[the user allowed this call {wanted}]"
                 case "session":
-                    self._workspace.jail = jail.wider(widened(jail.policy, offer.wishes))
+                    self._workspace.jail = jail.with_access(with_access(jail.policy, offer.wishes))
                     return self._workspace.jail, f"[the user allowed {wanted} from now on]"
                 case "never":
                     self._never.update(offer.wishes)
@@ -129,7 +131,7 @@ class OutsideAccess:
         self._told(f"jail: asking about what is outside failed: {reason}")
 
 
-class OfferingTool(LazyTool):
+class OutsideRetryTool(LazyTool):
     """A built-in tool whose failure in the jail is offered to a person. Calls side by side do not share what one of
     them was allowed once: it runs in a workspace of its own."""
 
@@ -154,7 +156,7 @@ class OfferingTool(LazyTool):
             workspace = self._workspace.within(jail)
             tool = offered_tools(workspace, self._limits)[self.name][1]()
             ended = await self._again(tool, args, context, wishes, jail)
-        if isinstance(ended, Jailed):
+        if isinstance(ended, JailedToolError):
             raise type(ended)("\n".join([str(ended), *told]))
         if not told:
             return ended
@@ -166,12 +168,12 @@ class OfferingTool(LazyTool):
 
     async def _again(
         self, tool: Tool, args: dict[str, Any], context: ToolContext, wishes: Sequence[Wish], jail: Jail
-    ) -> ToolResult | Jailed:
+    ) -> ToolResult | JailedToolError:
         made = [wish.path for wish in wishes if wish.missing and self.name == "bash" and _made(wish)]
         failed = True
         try:
             ended = await _tried(tool, args, context)
-            failed = isinstance(ended, Jailed) or ended.is_error
+            failed = isinstance(ended, JailedToolError) or ended.is_error
             return ended
         finally:
             for path in made if failed else ():
@@ -181,13 +183,13 @@ class OfferingTool(LazyTool):
                     elif not os.lstat(path).st_size:
                         os.unlink(path)
             if jail is not self._workspace.jail:
-                jail.tidy(wish.path for wish in wishes if wish.path)
+                jail.remove_mount_points(wish.path for wish in wishes if wish.path)
 
 
-async def _tried(tool: Tool, args: dict[str, Any], context: ToolContext) -> ToolResult | Jailed:
+async def _tried(tool: Tool, args: dict[str, Any], context: ToolContext) -> ToolResult | JailedToolError:
     try:
         return await tool.execute(args, context)
-    except Jailed as refused:
+    except JailedToolError as refused:
         return refused
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from zot.system import process_setup
 from zot.system.files import find_program, is_missing
-from zot.system.safe_open import read_beginning
+from zot.system.safe_open import read_prefix
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _in_container() -> bool:
     if not is_missing(Path("/.dockerenv")):
         return True
     try:
-        groups = read_beginning("/proc/1/cgroup", 64 * 1024)
+        groups = read_prefix("/proc/1/cgroup", 64 * 1024)
     except OSError:
         return False
     return any(name in groups for name in _CONTAINERS)

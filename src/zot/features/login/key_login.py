@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zot.errors import NotThere, ProviderError, ZotError, nearest
+from zot.errors import NotThere, ProviderError, ZotError, closest_match
 from zot.provider.providers import Provider, canonical_id
 
 if TYPE_CHECKING:
-    from zot.agent.settings import Values
+    from zot.agent.settings import SettingsValues
     from zot.provider.auth.auth_store import AuthStore
     from zot.provider.catalog import Catalog
     from zot.provider.dialects.dialect import Endpoint
@@ -38,7 +38,7 @@ def named_provider(catalog: Catalog, typed: str) -> Provider:
     wanted = typed.strip().lower()
     found = canonical_id(by_name.get(wanted, wanted), providers)
     if found not in providers:
-        meant = nearest(wanted, [*providers, *by_name])
+        meant = closest_match(wanted, [*providers, *by_name])
         hint = f"did you mean {by_name.get(meant, meant)}? " if meant else ""
         known = ", ".join(providers_with_logins(catalog))
         raise NotThere(f'there is no provider "{typed}"; {hint}providers with a login: {known}')
@@ -59,7 +59,7 @@ def endpoint_of_key(
     model: str,
     key: str,
     *,
-    values: Values,
+    values: SettingsValues,
     base_url: str = "",
     insecure: bool = False,
     environ: Mapping[str, str] = os.environ,

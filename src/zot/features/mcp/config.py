@@ -102,7 +102,7 @@ def load(
     return found
 
 
-def by_name(entries: Iterable[ServerConfig], problems: list[str]) -> dict[str, ServerConfig]:
+def resolve_names(entries: Iterable[ServerConfig], problems: list[str]) -> dict[str, ServerConfig]:
     """The nearest of each name; that another one stands in its shadow is told."""
     chosen: dict[str, ServerConfig] = {}
     for entry in entries:
@@ -148,7 +148,7 @@ def entries_of(
     entries: list[ServerConfig] = []
     for name, fields in cast("dict[str, Any]", listed).items():
         try:
-            entry = entry_of(name, fields)
+            entry = parse_server(name, fields)
             entries.append(msgspec.structs.replace(entry, origin=origin, file=file, root=str(root), given=given or {}))
         except ConfigError as error:
             problems.append(f"mcp: {file}: {error}")
@@ -170,7 +170,7 @@ class _Fields(msgspec.Struct):
     oauth: dict[str, Any] = {}
 
 
-def entry_of(name: str, fields: Any) -> ServerConfig:
+def parse_server(name: str, fields: Any) -> ServerConfig:
     try:
         read = msgspec.convert(fields, _Fields)
     except msgspec.ValidationError as error:
@@ -235,7 +235,7 @@ def fields_of(entry: ServerConfig) -> dict[str, Any]:
 # --- variables
 
 
-def expanded(entry: ServerConfig, look_up: Callable[[str], str | None]) -> tuple[ServerConfig, list[str]]:
+def expand_variables(entry: ServerConfig, look_up: Callable[[str], str | None]) -> tuple[ServerConfig, list[str]]:
     """The entry with ``${VAR}`` and ``${VAR:-default}`` replaced, and the unset names, which stay as written."""
     missing: list[str] = []
 
@@ -292,12 +292,12 @@ def has(path: Path, name: str) -> bool:
     return name in _servers(_ServersFile(path).load())
 
 
-def put(path: Path, name: str, fields: dict[str, Any]) -> None:
+def add_server(path: Path, name: str, fields: dict[str, Any]) -> None:
     with _edit(path) as servers:
         servers[name] = fields
 
 
-def take(path: Path, name: str) -> None:
+def remove_server(path: Path, name: str) -> None:
     with _edit(path) as servers:
         servers.pop(name, None)
 

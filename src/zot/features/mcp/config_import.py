@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from zot.errors import ConfigError
-from zot.features.mcp.config import ServerConfig, decode, entry_of
+from zot.features.mcp.config import ServerConfig, decode, parse_server
 from zot.system.files import read_bytes
 
 SOURCES = ("claude", "codex", "vscode", "cursor")
@@ -21,7 +21,7 @@ class ImportedServer(NamedTuple):
     fields: dict[str, Any]
 
 
-def find_all(user: Path, cwd: Path, problems: list[str], only: str = "") -> list[ImportedServer]:
+def find_configured_servers(user: Path, cwd: Path, problems: list[str], only: str = "") -> list[ImportedServer]:
     """Every server of theirs, for the user and for this directory; of one name the first."""
     rows: dict[str, ImportedServer] = {}
     for source in SOURCES:
@@ -56,7 +56,7 @@ def _of(source: str, user: Path, cwd: Path, problems: list[str]) -> list[Importe
 def _add(found: list[ImportedServer], source: str, path: Path, name: str, fields: Any, problems: list[str]) -> None:
     try:
         written = _translated(fields)
-        found.append(ImportedServer(source, path, entry_of(name, written), written))
+        found.append(ImportedServer(source, path, parse_server(name, written), written))
     except ConfigError as error:
         problems.append(f"{path}: {error}")
 

@@ -55,12 +55,12 @@ async def ask_user(queue: QuestionQueue, tell: Callable[[str], None], question: 
     if answer.get("action") != "accept" or question.url:
         return {"action": answer.get("action")}
     try:
-        return {"action": "accept", "content": checked(question, answer.get("content"))}
+        return {"action": "accept", "content": validate_answer(question, answer.get("content"))}
     except ValueError as error:
         raise McpError(f"{question.server}: {error}") from error
 
 
-def read_question(server: str, params: dict[str, Any]) -> Elicitation:
+def parse_question(server: str, params: dict[str, Any]) -> Elicitation:
     """McpError when it is none that can be asked."""
     message = text_of(params.get("message"))[:_LONGEST]
     if params.get("mode") == "url":
@@ -162,7 +162,7 @@ def _chosen(field: QuestionField, text: str) -> str:
     raise ValueError(f"{field.title or field.name}: one of {', '.join(value for value, _ in field.choices)}")
 
 
-def checked(question: Elicitation, answer: Any) -> dict[str, Any]:
+def validate_answer(question: Elicitation, answer: Any) -> dict[str, Any]:
     """A program's answer: only fields that were asked for. ValueError says what is missing."""
     content = object_in(answer)
     known = {field.name: field for field in question.fields}

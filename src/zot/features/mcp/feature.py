@@ -15,9 +15,9 @@ from zot import __version__
 from zot.agent.feature import Feature, PromptDraft
 from zot.errors import ConfigError, ExtensionError
 from zot.features.child_process import resolve_exec
-from zot.features.mcp.config import ServerConfig, by_name, expanded, load
+from zot.features.mcp.config import ServerConfig, expand_variables, load, resolve_names
 from zot.features.mcp.host import McpHost
-from zot.features.mcp.list_cache import recall
+from zot.features.mcp.list_cache import load_lists
 from zot.features.mcp.server import working_directory
 from zot.features.mcp.tools import RESOURCE, SEARCH
 from zot.features.questions import question_queue
@@ -46,7 +46,7 @@ class McpFeature(Feature):
 
     def join(self) -> None:
         problems: list[str] = []
-        self.host = mcp_host_of(self.services, self._report, problems)
+        self.host = create_mcp_host(self.services, self._report, problems)
         for text in problems:
             self.notify(text)
         if self.host is not None:
@@ -58,12 +58,12 @@ class McpFeature(Feature):
     async def start(self) -> None:
         """Servers that were never listed are listed soon, in front ends that stay open."""
         if self.host is not None and self.services.front_end.switches:
-            self.host.begin()
+            self.host.start_listing()
 
     def for_child(self, child: Conversation) -> Feature | None:
         if self.host is None:
             return None
-        self.host.search_beside(child.agent)
+        self.host.add_search_tool(child.agent)
         return McpFeature(child, self.host)
 
     def tools(self, taken: Collection[str]) -> list[Tool]:
@@ -76,9 +76,9 @@ class McpFeature(Feature):
         """``/mcp:server:prompt`` becomes the server's text; resources that the prompt mentions are added before it."""
         text = draft.text
         if self.host is not None and (text.startswith("/mcp:") or ("@" in text and "://" in text)):
-            from zot.features.mcp.prompts import meant
+            from zot.features.mcp.prompts import expand_prompt
 
-            draft.text = await meant(self.conversation, self.host, text)
+            draft.text = await expand_prompt(self.conversation, self.host, text)
         return ""
 
     async def confine(self, jail: Jail | None) -> None:
@@ -92,9 +92,9 @@ class McpFeature(Feature):
         """The servers, or one of them, as they are now; none is started."""
         if self.host is None:
             return ()
-        from zot.features.mcp.prompts import as_told
+        from zot.features.mcp.prompts import server_info
 
-        return tuple(map(as_told, self.host.statuses(only)))
+        return tuple(map(server_info, self.host.statuses(only)))
 
     def on_state(self, send: Callable[[McpState], None]) -> None:
         """Call ``send`` each time the state of a server changes."""
@@ -110,16 +110,16 @@ class McpFeature(Feature):
     def templates(self) -> list[Template]:
         if self.host is None:
             return []
-        from zot.features.mcp.prompts import as_templates
+        from zot.features.mcp.prompts import prompts_as_templates
 
-        return as_templates(self.host)
+        return prompts_as_templates(self.host)
 
     def is_prompt(self, text: str) -> bool:
         if self.host is None:
             return False
-        from zot.features.mcp.prompts import names_prompt
+        from zot.features.mcp.prompts import is_mcp_prompt
 
-        return names_prompt(self.host, text)
+        return is_mcp_prompt(self.host, text)
 
     def problems(self) -> list[str]:
         rows = self.host.statuses() if self.host is not None else []
@@ -139,14 +139,14 @@ class McpFeature(Feature):
             await self.host.stop()
 
 
-class Opening(msgspec.Struct, frozen=True):
+class CachedDescription(msgspec.Struct, frozen=True):
     """What the first request says of all servers, as long as ``key`` holds."""
 
     key: str
     description: str
 
 
-def mcp_host_of(services: Services, tell: Callable[[str], None], problems: list[str]) -> McpHost | None:
+def create_mcp_host(services: Services, tell: Callable[[str], None], problems: list[str]) -> McpHost | None:
     """None when no file has a server; ``problems`` are added to."""
     config, home, cwd = services.config, services.home, services.workspace.cwd
     own = [home / "mcp.json", home / "plugins.json", cwd / ".mcp.json", cwd / ".zot" / "mcp.json"] if config.mcp else []
@@ -165,7 +165,7 @@ def mcp_host_of(services: Services, tell: Callable[[str], None], problems: list[
     if not found and not waiting:
         host.on_stop = lambda: _remember(services, places, host)
     if not services.front_end.may_log_in:
-        found += [not_trusted(entry) for entry in host.untrusted.values()]
+        found += [untrusted_notice(entry) for entry in host.untrusted.values()]
     problems += found
     return host
 
@@ -214,9 +214,9 @@ def _file(home: Path, places: Sequence[Path]) -> Path:
     return home / "mcp" / "openings" / f"{sha256(repr(places).encode())[:16]}.json"
 
 
-def _remembered(home: Path, places: Sequence[Path]) -> Opening | None:
+def _remembered(home: Path, places: Sequence[Path]) -> CachedDescription | None:
     try:
-        return msgspec.json.decode(read_whole(_file(home, places), 64 * 1024), type=Opening)
+        return msgspec.json.decode(read_whole(_file(home, places), 64 * 1024), type=CachedDescription)
     except (OSError, msgspec.MsgspecError, UnicodeError):
         return None
 
@@ -245,7 +245,7 @@ def _remember(services: Services, places: Sequence[Path], host: McpHost) -> None
     path = _file(services.home, places)
     try:
         make_private_dir(path.parent)
-        opening = Opening(_key(services, places), host.described_now())
+        opening = CachedDescription(_key(services, places), host.described_now())
         if opening != _remembered(services.home, places):
             write_atomic(path, msgspec.json.encode(opening))
     except OSError:
@@ -257,15 +257,15 @@ def _remember(services: Services, places: Sequence[Path], host: McpHost) -> None
 
 def _entries(services: Services, problems: list[str]) -> tuple[dict[str, ServerConfig], list[ServerConfig]]:
     """Those that may run, by name, and those that nobody has trusted."""
-    from zot.features.mcp.config import by_name, load
+    from zot.features.mcp.config import load, resolve_names
 
     config = services.config
     found = load(services.home, services.workspace.cwd, config.mcp_config, installed=config.mcp, problems=problems)
-    waiting = [] if config.trust_project else untrusted_of(services, found, problems)
-    return by_name((entry for entry in found if not any(entry is other for other in waiting)), problems), waiting
+    waiting = [] if config.trust_project else untrusted_servers(services, found, problems)
+    return resolve_names((entry for entry in found if not any(entry is other for other in waiting)), problems), waiting
 
 
-def untrusted_of(services: Services, found: Sequence[ServerConfig], problems: list[str]) -> list[ServerConfig]:
+def untrusted_servers(services: Services, found: Sequence[ServerConfig], problems: list[str]) -> list[ServerConfig]:
     """What the project brings and nobody has trusted as it is now; all of it where that cannot be known."""
     asks = [entry for entry in found if needs_trust(entry) and entry.enabled]
     if not asks:
@@ -284,7 +284,7 @@ def needs_trust(entry: ServerConfig) -> bool:
     return entry.origin == "project"
 
 
-def not_trusted(entry: ServerConfig) -> str:
+def untrusted_notice(entry: ServerConfig) -> str:
     where = f"mcp: {entry.name} of {entry.file}"
     return f"{where} is not trusted and does not run: {entry.shown()}; `zot mcp trust {entry.name}`"
 
@@ -294,7 +294,7 @@ def not_trusted(entry: ServerConfig) -> str:
 
 def mcp_words(home: Path, cwd: Path) -> str:
     """Each with what is known of it; empty without any."""
-    entries = by_name(load(home, cwd, problems=[]), [])
+    entries = resolve_names(load(home, cwd, problems=[]), [])
     return ", ".join(f"{entry.name} ({_state(home, cwd, entry)})" for entry in entries.values())
 
 
@@ -303,7 +303,7 @@ def _state(home: Path, cwd: Path, entry: ServerConfig) -> str:
         return "switched off"
     if not _may_run(home, cwd, entry):
         return "not trusted"
-    listed = recall(home, entry)
+    listed = load_lists(home, entry)
     return f"{len(listed.tools)} tools" if listed is not None else "not asked yet"
 
 
@@ -316,12 +316,12 @@ def _may_run(home: Path, cwd: Path, entry: ServerConfig) -> bool:
 
 def mcp_problems(home: Path, cwd: Path) -> Iterator[str]:
     problems: list[str] = []
-    entries = by_name(load(home, cwd, problems=problems), problems)
+    entries = resolve_names(load(home, cwd, problems=problems), problems)
     yield from problems
     for entry in entries.values():
         if not entry.enabled or not _may_run(home, cwd, entry):
             continue
-        made, missing = expanded(entry, os.environ.get)
+        made, missing = expand_variables(entry, os.environ.get)
         for name in missing:
             yield f"mcp: {entry.name}: {name} is not set (its entry in {entry.file} names it)"
         if made.kind == "stdio" and not missing and not _is_there(made):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from zot.agent.tools.workspace import Workspace
     from zot.core.agent import Agent
     from zot.features.mcp.config import ServerConfig
-    from zot.features.mcp.list_cache import Listed, ResourceRow, ToolRow
+    from zot.features.mcp.list_cache import ResourceRow, ServerLists, ToolRow
     from zot.features.mcp.protocol import Link
     from zot.features.mcp.server import ManagedServer
     from zot.features.mcp.session import Ask
@@ -52,7 +52,7 @@ class _Loaded:
     def __init__(
         self,
         entries: dict[str, ServerConfig],
-        lists: dict[str, Listed | None],
+        lists: dict[str, ServerLists | None],
         rows: dict[str, tuple[str, ToolRow]],
     ) -> None:
         self.entries, self.lists, self.rows = entries, lists, rows
@@ -117,19 +117,19 @@ class McpHost:
 
     def _known(self) -> _Loaded:
         if self._loaded is None:
-            from zot.features.mcp.list_cache import recall
+            from zot.features.mcp.list_cache import load_lists
 
             given = self._given() if callable(self._given) else self._given
             entries = {name: entry for name, entry in given.items() if entry.enabled}
-            lists = {name: recall(self.home, entry) for name, entry in entries.items()}
+            lists = {name: load_lists(self.home, entry) for name, entry in entries.items()}
             self._loaded = _Loaded(entries, lists, {})
             self._learn_names()
         return self._loaded
 
     def described_now(self) -> str:
-        from zot.features.mcp.tools import described
+        from zot.features.mcp.tools import describe_servers
 
-        return described(self.lists())
+        return describe_servers(self.lists())
 
     # --- for the agent
 
@@ -162,7 +162,7 @@ class McpHost:
         self._made.clear()
         self.on_tools_changed()
 
-    def search_beside(self, agent: Agent) -> None:
+    def add_search_tool(self, agent: Agent) -> None:
         """An agent beside another that may search has a search of its own: what it finds joins its tools alone."""
         if SEARCH not in agent.toolbox:
             return
@@ -178,7 +178,7 @@ class McpHost:
         search = SearchTool(self, self._search.description, activate)
         agent.set_tools([tool for tool in (*agent.tools, search) if tool is not agent.toolbox[SEARCH]])
 
-    def begin(self) -> None:
+    def start_listing(self) -> None:
         """In a mode that stays: servers nobody has asked yet are asked, a moment from now."""
         import asyncio
 
@@ -217,7 +217,7 @@ class McpHost:
 
     # --- for tools (tools.Host)
 
-    def running(self, name: str) -> ManagedServer:
+    def get_server(self, name: str) -> ManagedServer:
         server = self._servers.get(name)
         if server is None:
             from zot.features.mcp.server import ManagedServer
@@ -231,13 +231,13 @@ class McpHost:
     def rows(self) -> Mapping[str, tuple[str, ToolRow]]:
         return self._rows
 
-    def lists(self) -> Mapping[str, Listed | None]:
+    def lists(self) -> Mapping[str, ServerLists | None]:
         return {name: self._listed(name) for name in self._entries}
 
-    def _listed(self, name: str) -> Listed | None:
+    def _listed(self, name: str) -> ServerLists | None:
         return self._servers[name].listed if name in self._servers else self._known().lists[name]
 
-    async def list_missing(self, only: str = "") -> dict[str, str]:
+    async def list_unknown_servers(self, only: str = "") -> dict[str, str]:
         """Ask the servers whose tools nobody knows; what came of those that could not be asked."""
         import asyncio
 
@@ -248,14 +248,14 @@ class McpHost:
 
         async def look_up(name: str) -> None:
             async with limit:
-                await self.running(name).tools()
+                await self.get_server(name).tools()
 
         asking = {name: self.tasks.start(_quietly(look_up(name))) for name in missing}
         await asyncio.wait(asking.values(), timeout=SEARCH_S)
         failed: dict[str, str] = {}
         for name in missing:
             if self._listed(name) is None:
-                failed[name] = self.running(name).error or "it is still starting"
+                failed[name] = self.get_server(name).error or "it is still starting"
         return failed
 
     def has_resources(self, names: Iterable[str]) -> list[str]:
@@ -288,7 +288,7 @@ class McpHost:
         return self._reach(entry) if entry.kind == "http" else self._start_process(entry, server)
 
     def _reach(self, entry: ServerConfig) -> Link:
-        from zot.features.mcp.http_transport import HttpLink
+        from zot.features.mcp.http_transport import HttpTransport
         from zot.features.mcp.protocol import McpError
 
         jail = self._workspace.jail
@@ -296,21 +296,21 @@ class McpHost:
             raise McpError(f"{entry.name}: the jail has no network (--jail=net has one)")
         signer = None
         if self.store is not None and "authorization" not in {key.lower() for key in entry.headers}:
-            from zot.features.mcp.oauth import StoredLogin
+            from zot.features.mcp.oauth import McpLoginSigner
 
-            signer = StoredLogin(self.store, entry.url, entry.login, proxy=self._proxy)
+            signer = McpLoginSigner(self.store, entry.url, entry.login, proxy=self._proxy)
         if self._pool is None:
             from zot.provider.http.pool import HttpPool
 
             self._pool = HttpPool(proxy=self._proxy)
-        return HttpLink(entry.name, entry.url, entry.headers, self._pool, signer, self.tasks.start)
+        return HttpTransport(entry.name, entry.url, entry.headers, self._pool, signer, self.tasks.start)
 
     def _start_process(self, entry: ServerConfig, server: ManagedServer) -> Link:
         from zot.errors import ExtensionError
         from zot.features.child_process import resolve_exec
         from zot.features.mcp.protocol import McpError
         from zot.features.mcp.server import working_directory
-        from zot.features.mcp.stdio_transport import StdioLink
+        from zot.features.mcp.stdio_transport import StdioTransport
 
         cwd = working_directory(entry)
         environment = {**self._workspace.child_environment(), **entry.env, "PWD": str(cwd)}
@@ -318,17 +318,17 @@ class McpHost:
             program = resolve_exec(os.path.expanduser(entry.command), cwd, environment.get("PATH", ""))
         except ExtensionError:
             raise McpError(f"{entry.name}: its command {entry.command!r} is not on PATH") from None
-        link = StdioLink(entry.name, server.log, lambda text: self.tell(server, text), self.tasks.start)
+        link = StdioTransport(entry.name, server.log, lambda text: self.notify_once(server, text), self.tasks.start)
         link.start([program, *entry.args], cwd, environment, self._workspace.jail)
         return link
 
-    def look_up(self, entry: ServerConfig) -> Callable[[str], str | None]:
+    def environment_for(self, entry: ServerConfig) -> Callable[[str], str | None]:
         """The user's own entries may name any variable; others get what a person may grant, not zot's credentials."""
         if entry.origin in ("user", "flag"):
             return os.environ.get
         return lambda name: self._workspace.granted((name,)).get(name)
 
-    def listed_anew(self, server: ManagedServer, before: Listed | None) -> None:
+    def listed_anew(self, server: ManagedServer, before: ServerLists | None) -> None:
         """Its lists arrived; a change of what was known is told in one line."""
         now = server.listed
         self._learn_names()
@@ -343,7 +343,7 @@ class McpHost:
     def state_changed(self, server: ManagedServer) -> None:
         self.on_state(server.name)
 
-    def tell(self, server: ManagedServer, text: str) -> None:
+    def notify_once(self, server: ManagedServer, text: str) -> None:
         """Once for each thing there is to say about a server."""
         if (server.name, text) not in self._told and len(self._told) < 200:
             self._told.add((server.name, text))
@@ -355,7 +355,7 @@ class McpHost:
         self._tell(f"mcp: {text}")
 
     def log_of(self, name: str) -> Path:
-        return self.running(name).log
+        return self.get_server(name).log
 
     # --- trust (features.trust.TrustSubject)
 
@@ -371,18 +371,18 @@ class McpHost:
         """Servers guard nothing."""
 
     async def trust_items(self, items: Sequence[Untrusted], *, save: bool = True) -> None:
-        from zot.errors import ConfigError, in_words
+        from zot.errors import ConfigError, describe_error
 
         for item in items:
             try:
                 if item.name in self.untrusted:
                     self.trust(item.name, save=save)
             except (ConfigError, OSError) as error:
-                self.note(f"{item.name} was not trusted: {in_words(error)}")
+                self.note(f"{item.name} was not trusted: {describe_error(error)}")
 
     def trust(self, name: str, *, save: bool = True) -> None:
         """The user has seen what it runs, and it may from now on; without ``save`` in this run."""
-        from zot.features.mcp.list_cache import recall
+        from zot.features.mcp.list_cache import load_lists
         from zot.features.trust import TrustStore
 
         entry = self.untrusted.pop(name)
@@ -390,26 +390,26 @@ class McpHost:
             TrustStore(self.home).trust(self._workspace.cwd, "mcp", name, entry.content())
         known = self._known()
         known.entries[name] = entry
-        known.lists[name] = recall(self.home, entry)
+        known.lists[name] = load_lists(self.home, entry)
         self._learn_names()
         self._search.description = self.described_now()
         self.on_tools_changed()
         self.on_state(name)
         if self._stays:
-            self.begin()
+            self.start_listing()
 
     # --- logging in
 
     async def log_in(self, name: str, tell: Tell) -> None:
         """With a browser; LoginFailed says why not."""
-        from zot.features.mcp.config import expanded
+        from zot.features.mcp.config import expand_variables
         from zot.features.mcp.list_cache import forget
         from zot.features.mcp.oauth import log_in
         from zot.features.mcp.protocol import McpError, NeedsLogin
         from zot.provider.http.pool import HttpPool
 
-        server, entry = self.running(name), self._entries[name]
-        reached, _ = expanded(entry, self.look_up(entry))
+        server, entry = self.get_server(name), self._entries[name]
+        reached, _ = expand_variables(entry, self.environment_for(entry))
         if entry.kind != "http" or self.store is None:
             raise McpError(f"{name} is a program on this machine: it needs no login here")
         if server.state != "needs login":
@@ -457,10 +457,10 @@ class McpHost:
     # --- inside
 
     def _learn_names(self) -> None:
-        from zot.features.mcp.tools import full_names
+        from zot.features.mcp.tools import unique_tool_names
 
         known = self._known()
-        known.rows, problems = full_names(self.lists())
+        known.rows, problems = unique_tool_names(self.lists())
         for name in [
             name for name, made in self._made.items() if known.rows.get(name) != (made.extension[4:], made.row)
         ]:
@@ -472,7 +472,7 @@ class McpHost:
 
     def _list_in_background(self) -> None:
         self._timer = None
-        self.tasks.start(_quietly(self.list_missing()))
+        self.tasks.start(_quietly(self.list_unknown_servers()))
 
     def _on_bug(self, error: BaseException) -> None:
         from zot.features.mcp.protocol import McpError

@@ -16,7 +16,7 @@ from zot.features.mcp.protocol import (
     Incoming,
     McpError,
     NeedsLogin,
-    ServerGone,
+    ServerClosed,
     SessionExpired,
     read_message,
 )
@@ -36,7 +36,7 @@ _SAID = 300
 Start = Callable[[Coroutine[Any, Any, None]], asyncio.Task[Any]]
 
 
-class Signer(Protocol):
+class RequestSigner(Protocol):
     """Who knows the login of a server, if there is one."""
 
     async def headers(self) -> dict[str, str]:
@@ -55,11 +55,17 @@ class _Reply(NamedTuple):
     body: bytes | None = None
 
 
-class HttpLink:
+class HttpTransport:
     """``headers`` go along with every request. ``given`` are those the user configured."""
 
     def __init__(
-        self, name: str, url: str, given: Mapping[str, str], pool: HttpPool, signer: Signer | None, start_task: Start
+        self,
+        name: str,
+        url: str,
+        given: Mapping[str, str],
+        pool: HttpPool,
+        signer: RequestSigner | None,
+        start_task: Start,
     ) -> None:
         self.hear: Hear = lambda message: None
         self.headers: dict[str, str] = {}
@@ -85,7 +91,7 @@ class HttpLink:
 
     async def ask(self, id: int, headers: Mapping[str, str], message: bytes) -> Incoming:
         if self.closed:
-            raise ServerGone(f"{self._name}: {self.closed}")
+            raise ServerClosed(f"{self._name}: {self.closed}")
         if self._telling is not None:
             await asyncio.gather(self._telling, return_exceptions=True)  # what was told before is heard before
         response, body = await self._send("POST", message, headers)
@@ -94,7 +100,7 @@ class HttpLink:
             self._session = response.headers.get("mcp-session-id", "") or self._session
             return await self._answer(id, response, body)
         except ProviderError as error:
-            raise ServerGone(f"{self._name}: {error}") from error
+            raise ServerClosed(f"{self._name}: {error}") from error
         finally:
             self._responses.discard(response)
             response.abort()
@@ -187,7 +193,7 @@ class HttpLink:
                     HttpRequest(method, url, list({**own, **headers}.items()), body), connect_timeout=CONNECT_S
                 )
             except ProviderError as error:
-                raise ServerGone(f"{self._name}: {error}") from error
+                raise ServerClosed(f"{self._name}: {error}") from error
             if not 300 <= response.status < 400:
                 return response
             response.abort()
@@ -238,13 +244,13 @@ class HttpLink:
             if answer is not None:
                 return answer
             if not last or self.is_modern:
-                raise ServerGone(f"{self._name}: its stream ended before the answer")
+                raise ServerClosed(f"{self._name}: its stream ended before the answer")
             self._responses.discard(response)
             response.abort()
             await asyncio.sleep(retry)
             response, _ = await self._send("GET", b"", {"accept": "text/event-stream", "last-event-id": last})
             self._responses.add(response)
-        raise ServerGone(f"{self._name}: its stream ended {RESUMED} times before the answer")
+        raise ServerClosed(f"{self._name}: its stream ended {RESUMED} times before the answer")
 
     async def _read(self, id: int, response: HttpResponse, parser: SseParser) -> Incoming | None:
         while piece := await response.more():

@@ -42,7 +42,7 @@ class ResourceRow(msgspec.Struct, frozen=True):
     description: str = ""
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True):
+class ServerLists(msgspec.Struct, frozen=True, kw_only=True):
     """``until`` is when the server wants to be asked again (0: whenever it is started)."""
 
     era: Era = ""
@@ -61,18 +61,18 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def place(home: Path, entry: ServerConfig) -> Path:
-    return home / FOLDER / f"{clean(entry.name)[:40]}-{sha256(entry.content())[:16]}.json"
+    return home / FOLDER / f"{sanitize_name(entry.name)[:40]}-{sha256(entry.content())[:16]}.json"
 
 
-def recall(home: Path, entry: ServerConfig) -> Listed | None:
+def load_lists(home: Path, entry: ServerConfig) -> ServerLists | None:
     """None when it was never asked, or what was kept cannot be used: it will be asked."""
     try:
-        return msgspec.json.decode(read_whole(place(home, entry), _LARGEST), type=Listed)
+        return msgspec.json.decode(read_whole(place(home, entry), _LARGEST), type=ServerLists)
     except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
 
 
-def remember(home: Path, entry: ServerConfig, listed: Listed) -> None:
+def save_lists(home: Path, entry: ServerConfig, listed: ServerLists) -> None:
     """OSError when the home cannot be written; the run goes on without."""
     path = place(home, entry)
     make_private_dir(path.parent)
@@ -86,6 +86,6 @@ def forget(home: Path, entry: ServerConfig) -> None:
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
-def clean(name: str) -> str:
+def sanitize_name(name: str) -> str:
     """The name with nothing in it that a model's tool names may not have."""
     return "".join(letter if letter in _SAFE else "_" for letter in name) or "_"

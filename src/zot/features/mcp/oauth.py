@@ -17,7 +17,7 @@ from zot.features.mcp.list_cache import FOLDER
 from zot.features.mcp.protocol import list_in
 from zot.provider.auth.auth_store import AuthStore, OAuthToken
 from zot.provider.auth.oauth.browser_login import login_in_browser
-from zot.provider.auth.oauth.http_requests import JsonResponse, get, host_of, shown
+from zot.provider.auth.oauth.http_requests import JsonResponse, get, host_of, sanitize_server_text
 from zot.provider.auth.oauth.refresh import refresh_login, stored_login
 from zot.provider.auth.oauth.server_metadata import find_server
 from zot.provider.auth.oauth.settings import OAuthSettings
@@ -94,7 +94,9 @@ async def _protected_resource(pool: HttpPool, url: str, named: str) -> JsonRespo
             same = (here.scheme.lower(), here.netloc.lower()) == (there.scheme.lower(), there.netloc.lower())
             path = there.path.rstrip("/")
             if resource and not (same and (here.path.rstrip("/") + "/").startswith(path + "/")):
-                raise LoginFailed(f"{_WHAT} at {host_of(url)} speaks for another server: {shown(resource)!r}")
+                raise LoginFailed(
+                    f"{_WHAT} at {host_of(url)} speaks for another server: {sanitize_server_text(resource)!r}"
+                )
             return answer
     return JsonResponse(404, {})
 
@@ -147,7 +149,7 @@ def log_out(store: AuthStore, url: str) -> bool:
     return True
 
 
-class StoredLogin:
+class McpLoginSigner:
     """A ``Signer`` with the stored token, refreshed before it ends and after a refusal. Failures are in ``problem``;
     the old token is tried."""
 

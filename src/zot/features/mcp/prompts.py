@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from zot.core.events import SYNTHETIC
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError, UsageError, ZotError
-from zot.features.mcp.list_cache import PromptRow, clean
+from zot.features.mcp.list_cache import PromptRow, sanitize_name
 from zot.features.mcp.protocol import McpError, fields, list_in, object_in, text_of
-from zot.features.mcp.tool_results import of_resource, within
+from zot.features.mcp.tool_results import of_resource, truncate_blocks
 from zot.features.mcp.tools import RESOURCE
 from zot.provider.messages import Block, Message, ResultBlock, TextBlock, utc_now
 
@@ -29,7 +29,7 @@ SECONDS = 60.0
 def command_names(host: McpHost) -> dict[str, tuple[str, PromptRow]]:
     """What is typed after the slash, in lower case, and the prompt it stands for."""
     return {
-        f"{PREFIX}{clean(server)}:{clean(prompt.name)}".lower(): (server, prompt)
+        f"{PREFIX}{sanitize_name(server)}:{sanitize_name(prompt.name)}".lower(): (server, prompt)
         for server, listed in host.lists().items()
         if listed is not None
         for prompt in listed.prompts
@@ -43,7 +43,7 @@ async def prompt_text(host: McpHost, name: str, typed: str) -> str:
         raise UsageError(f"unknown command /{name}")
     server, prompt = found
     arguments = arguments_of(prompt, typed)
-    raw = await host.running(server).request(
+    raw = await host.get_server(server).request(
         "prompts/get", {"name": prompt.name, "arguments": arguments}, seconds=SECONDS
     )
     texts = [_text(object_in(message).get("content")) for message in list_in(fields(raw).get("messages"))]
@@ -95,7 +95,7 @@ def arguments_of(prompt: PromptRow, typed: str) -> dict[str, str]:
 # Expands ``/mcp:server:prompt`` and ``@server:uri`` in a prompt. A failure is reported and does not end the prompt.
 
 
-async def meant(conversation: Conversation, host: McpHost, text: str) -> str:
+async def expand_prompt(conversation: Conversation, host: McpHost, text: str) -> str:
     if text.startswith(f"/{PREFIX}"):
         name, _, typed = text[1:].partition(" ")
         try:
@@ -110,27 +110,27 @@ async def meant(conversation: Conversation, host: McpHost, text: str) -> str:
             conversation.notify(f"mcp: @{server}:{uri}: {error}")
             continue
         said: list[Block] = [TextBlock(f"The resource {uri} of the MCP server {server}:"), *blocks]
-        conversation.add(Message("user", tuple(said), utc_now(), {SYNTHETIC: "true"}))
+        conversation.add_message(Message("user", tuple(said), utc_now(), {SYNTHETIC: "true"}))
     return text
 
 
-def names_prompt(host: McpHost, text: str) -> bool:
+def is_mcp_prompt(host: McpHost, text: str) -> bool:
     return text.startswith(f"/{PREFIX}") and text[1:].partition(" ")[0].lower() in command_names(host)
 
 
-def as_told(status: Status) -> McpServer:
+def server_info(status: Status) -> McpServer:
     from zot.wire.rpc_frames import McpServer
 
     fields = {name: value for name, value in status._asdict().items() if name != "pid"}
     return McpServer(**fields)
 
 
-def as_templates(host: McpHost) -> list[Template]:
+def prompts_as_templates(host: McpHost) -> list[Template]:
     from zot.features.templates.discovery import Template
 
     return [
         Template(
-            name=f"{PREFIX}{clean(server)}:{clean(prompt.name)}",
+            name=f"{PREFIX}{sanitize_name(server)}:{sanitize_name(prompt.name)}",
             file=Path(),
             label=f"mcp {server}",
             description=" ".join(prompt.description.split())[:200],
@@ -178,7 +178,7 @@ class ResourceTool:
 
 
 async def listing(host: McpHost, server: str) -> str:
-    session = await host.running(server).session()
+    session = await host.get_server(server).session()
     if not session.offers("resources"):
         return f"{server} has no resources"
     rows, _ = await session.pages("resources/list", "resources", SECONDS)
@@ -193,9 +193,9 @@ async def listing(host: McpHost, server: str) -> str:
 
 
 async def read(host: McpHost, server: str, uri: str) -> list[ResultBlock]:
-    raw = await host.running(server).request("resources/read", {"uri": uri}, seconds=SECONDS)
+    raw = await host.get_server(server).request("resources/read", {"uri": uri}, seconds=SECONDS)
     blocks = [block for each in list_in(fields(raw).get("contents")) for block in of_resource(each)]
-    return within(blocks) or [TextBlock(f"({uri} is empty)")]
+    return truncate_blocks(blocks) or [TextBlock(f"({uri} is empty)")]
 
 
 def mentions(host: McpHost, text: str) -> list[tuple[str, str]]:

@@ -39,11 +39,11 @@ class McpError(ZotError):
         self.data = data
 
 
-class ServerGone(McpError):
+class ServerClosed(McpError):
     """The connection ended before there was an answer."""
 
 
-class SessionExpired(ServerGone):
+class SessionExpired(ServerClosed):
     """The server has forgotten the session, and did nothing with the request."""
 
 
@@ -103,7 +103,7 @@ def answer(id: int | str | None, result: dict[str, Any]) -> bytes:
     return msgspec.json.encode({"jsonrpc": "2.0", "id": id, "result": result}) + b"\n"
 
 
-def refusal(id: int | str | None, code: int, message: str) -> bytes:
+def error_response(id: int | str | None, code: int, message: str) -> bytes:
     return msgspec.json.encode({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}) + b"\n"
 
 

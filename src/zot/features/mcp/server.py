@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
-from zot.errors import in_words
+from zot.errors import describe_error
 from zot.features.mcp import list_cache
-from zot.features.mcp.config import ServerConfig, expanded
-from zot.features.mcp.list_cache import Era, Listed, PromptRow, ResourceRow, ToolRow
+from zot.features.mcp.config import ServerConfig, expand_variables
+from zot.features.mcp.list_cache import Era, PromptRow, ResourceRow, ServerLists, ToolRow
 from zot.features.mcp.protocol import (
     Link,
     McpError,
     McpNoAnswer,
     NeedsLogin,
-    ServerGone,
+    ServerClosed,
     SessionExpired,
     list_in,
     object_in,
@@ -58,13 +58,13 @@ class ServerOwner(Protocol):
 
     def connect(self, entry: ServerConfig, server: ManagedServer) -> Link: ...
 
-    def look_up(self, entry: ServerConfig) -> Callable[[str], str | None]: ...
+    def environment_for(self, entry: ServerConfig) -> Callable[[str], str | None]: ...
 
-    def listed_anew(self, server: ManagedServer, before: Listed | None) -> None: ...
+    def listed_anew(self, server: ManagedServer, before: ServerLists | None) -> None: ...
 
     def state_changed(self, server: ManagedServer) -> None: ...
 
-    def tell(self, server: ManagedServer, text: str) -> None: ...
+    def notify_once(self, server: ManagedServer, text: str) -> None: ...
 
 
 class ManagedServer:
@@ -77,7 +77,7 @@ class ManagedServer:
         self.error = ""
         self.challenge = ""  # what a server that wants a login said about it
         self.missing: list[str] = []  # variables its entry names and nobody has set
-        self.listed: Listed | None = list_cache.recall(owner.home, entry)
+        self.listed: ServerLists | None = list_cache.load_lists(owner.home, entry)
         self._owner = owner
         self._session: McpSession | None = None
         self._starting: asyncio.Task[McpSession] | None = None
@@ -106,7 +106,7 @@ class ManagedServer:
 
     @property
     def log(self) -> Path:
-        return self._owner.home / "logs" / f"mcp-{list_cache.clean(self.name)[:40]}.log"
+        return self._owner.home / "logs" / f"mcp-{list_cache.sanitize_name(self.name)[:40]}.log"
 
     @property
     def pid(self) -> int:
@@ -133,9 +133,9 @@ class ManagedServer:
             except SessionExpired:
                 session = await self.session()
                 return await session.request(method, params, seconds=seconds, headers=headers, progress=progress)
-        except ServerGone as error:
+        except ServerClosed as error:
             self._become("off", str(error))
-            raise ServerGone(f"{error}; it is started again when it is next used") from error
+            raise ServerClosed(f"{error}; it is started again when it is next used") from error
         except NeedsLogin as error:
             self._needs_login(error)
             raise
@@ -190,7 +190,7 @@ class ManagedServer:
             raise
         self._session = session
         self._become("ready")
-        known = self.listed or Listed()
+        known = self.listed or ServerLists()
         if not (known.asked and known.is_fresh and known.era == session.era):
             self._listing = self._owner.tasks.start(self._list(session))
         if session.era == "modern" or self.entry.kind == "http":
@@ -200,7 +200,7 @@ class ManagedServer:
 
     async def _connected(self) -> McpSession:
         """A session that was greeted. A server that only minds the greeting it knows is greeted afresh with that."""
-        entry, self.missing = expanded(self.entry, self._owner.look_up(self.entry))
+        entry, self.missing = expand_variables(self.entry, self._owner.environment_for(self.entry))
         era: Era = self.listed.era if self.listed is not None else ""
         try:
             return await self._greeted(entry, era)
@@ -254,9 +254,9 @@ class ManagedServer:
             self.error = str(error)
             return
         try:
-            list_cache.remember(self._owner.home, self.entry, self.listed)
+            list_cache.save_lists(self._owner.home, self.entry, self.listed)
         except OSError as error:
-            self._owner.tell(self, f"its lists cannot be kept: {in_words(error)}")
+            self._owner.notify_once(self, f"its lists cannot be kept: {describe_error(error)}")
         self._owner.listed_anew(self, before)
 
     def _callable(self, tools: tuple[ToolRow, ...]) -> tuple[ToolRow, ...]:
@@ -269,7 +269,7 @@ class ManagedServer:
         faults = {row.name: fault(msgspec.json.decode(row.input_schema)) for row in marked}
         for name, text in faults.items():
             if text:
-                self._owner.tell(self, f"its tool {name} is left out: {text}")
+                self._owner.notify_once(self, f"its tool {name} is left out: {text}")
         return tuple(row for row in tools if not faults.get(row.name))
 
     def _on_changed(self, kind: str) -> None:
@@ -331,7 +331,7 @@ async def _until_it_ends(session: McpSession) -> None:
         return  # nobody tells of changes then; they are seen at the next start
 
 
-async def _listed(session: McpSession) -> Listed:
+async def _listed(session: McpSession) -> ServerLists:
     """Everything a server offers. One that offers no tools is not asked for them, one that says nothing is."""
     tools: list[dict[str, Any]] = []
     page: dict[str, Any] = {}
@@ -346,7 +346,7 @@ async def _listed(session: McpSession) -> Listed:
             readable, _ = await session.pages("resources/list", "resources", LIST_S)
     ttl = page.get("ttlMs")
     now = time.time()
-    return Listed(
+    return ServerLists(
         era=session.era,
         version=session.version,
         asked=now,

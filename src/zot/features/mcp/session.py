@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from zot.features.mcp import protocol
-from zot.features.mcp.elicitation import Elicitation, read_question
+from zot.features.mcp.elicitation import Elicitation, parse_question
 from zot.features.mcp.list_cache import Era
-from zot.features.mcp.protocol import Incoming, Link, McpError, McpNoAnswer, NeedsLogin, ServerGone
+from zot.features.mcp.protocol import Incoming, Link, McpError, McpNoAnswer, NeedsLogin, ServerClosed
 from zot.system.background_tasks import BackgroundTasks
 
 DISCOVER_S = 4.0  # for a server that may be of either era; an answer that comes later still counts
@@ -69,7 +69,7 @@ class McpSession:
                 failure = asking.exception()
                 if failure is None:
                     return
-                if isinstance(failure, ServerGone | NeedsLogin) or not isinstance(failure, McpError):
+                if isinstance(failure, ServerClosed | NeedsLogin) or not isinstance(failure, McpError):
                     raise failure
                 await self._after_refusal(failure)
                 return
@@ -235,7 +235,7 @@ class McpSession:
         if self._asked is None or not wanted:
             return False
         for each in wanted[:MOST_ROUNDS]:
-            answer = await self._asked(read_question(self.name, {**each, "mode": "url"}))
+            answer = await self._asked(parse_question(self.name, {**each, "mode": "url"}))
             if answer.get("action") != "accept":
                 return False
         return True
@@ -258,7 +258,7 @@ class McpSession:
             raise McpError(f"{self.name}: asks for {method[:60]!r}, which zot does not offer")
         if self._asked is None:
             return _CANCEL
-        return await self._asked(read_question(self.name, protocol.object_in(wanted.get("params"))))
+        return await self._asked(parse_question(self.name, protocol.object_in(wanted.get("params"))))
 
     async def pages(self, method: str, key: str, seconds: float) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         rows: list[dict[str, Any]] = []
@@ -312,7 +312,9 @@ class McpSession:
                 if isinstance(wanted, int | str) and (asking := self._asking.get(wanted)) is not None:
                     asking.cancel()
             case method if message.id is not None:
-                self.link.tell(protocol.refusal(message.id, protocol.METHOD_NOT_FOUND, f"zot has no {method[:60]}"))
+                self.link.tell(
+                    protocol.error_response(message.id, protocol.METHOD_NOT_FOUND, f"zot has no {method[:60]}")
+                )
             case _:
                 pass
 
@@ -337,10 +339,10 @@ class McpSession:
     async def _answer_question(self, message: Incoming) -> None:
         assert self._asked is not None
         try:
-            question = read_question(self.name, protocol.fields(message.params))
+            question = parse_question(self.name, protocol.fields(message.params))
             self.link.tell(protocol.answer(message.id, await self._asked(question)))
         except McpError as error:
-            self.link.tell(protocol.refusal(message.id, protocol.INVALID_PARAMS, str(error)))
+            self.link.tell(protocol.error_response(message.id, protocol.INVALID_PARAMS, str(error)))
 
     async def aclose(self, grace: float) -> None:
         self._questions.cancel()

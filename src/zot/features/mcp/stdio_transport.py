@@ -9,11 +9,11 @@ from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
-from zot.errors import ExtensionError, in_words
+from zot.errors import ExtensionError, describe_error
 from zot.features.child_process import JsonLineProcess, start_process
-from zot.features.mcp.protocol import Hear, Incoming, McpError, ServerGone, read_message
+from zot.features.mcp.protocol import Hear, Incoming, McpError, ServerClosed, read_message
 from zot.features.process_log import ProcessLog
-from zot.system.processes import Jailer
+from zot.system.processes import SandboxLauncher
 from zot.wire import limits
 
 Start = Callable[[Coroutine[Any, Any, None]], asyncio.Task[Any]]
@@ -23,7 +23,7 @@ _LAST_WORDS_S = 2.0
 _GARBAGE = 10  # lines of it that the log keeps
 
 
-class StdioLink:
+class StdioTransport:
     """``tell_of`` hears of misbehaviour; ``start_task`` owns what goes on in the background."""
 
     def __init__(self, name: str, log: Path, tell_of: Callable[[str], None], start_task: Start) -> None:
@@ -45,7 +45,7 @@ class StdioLink:
     def pid(self) -> int:
         return self._process.tree.pid if self._process is not None else 0
 
-    def start(self, argv: list[str], cwd: Path, env: Mapping[str, str], jail: Jailer | None = None) -> None:
+    def start(self, argv: list[str], cwd: Path, env: Mapping[str, str], jail: SandboxLauncher | None = None) -> None:
         """McpError when it cannot be started."""
         try:
             log = self._log = ProcessLog(self._log_path, f"{self._name} -")
@@ -63,7 +63,7 @@ class StdioLink:
             )
         except (OSError, RuntimeError) as error:
             self._close_log()
-            raise McpError(f"{self._name}: cannot be started: {in_words(error)}: {argv[0]}") from error
+            raise McpError(f"{self._name}: cannot be started: {describe_error(error)}: {argv[0]}") from error
         finally:
             os.close(log.for_child)
         self._watch = self._start_task(self._watch_end(self._process))
@@ -74,7 +74,7 @@ class StdioLink:
 
     async def ask(self, id: int, headers: Mapping[str, str], message: bytes) -> Incoming:
         if self.closed or self._process is None:
-            raise ServerGone(f"{self._name}: {self.closed or 'is not running'}")
+            raise ServerClosed(f"{self._name}: {self.closed or 'is not running'}")
         waiting: asyncio.Future[Incoming] = asyncio.get_running_loop().create_future()
         self._open[id] = waiting
         try:
@@ -83,7 +83,7 @@ class StdioLink:
             async with asyncio.timeout(_LAST_WORDS_S):  # it is ending, and what it said meanwhile is the better reason
                 return await waiting
         except TimeoutError:
-            raise ServerGone(f"{self._name}: takes no more input") from None
+            raise ServerClosed(f"{self._name}: takes no more input") from None
         finally:
             self._open.pop(id, None)
 
@@ -149,7 +149,7 @@ class StdioLink:
         self.closed = self.closed or reason
         for waiting in self._open.values():
             if not waiting.done():
-                waiting.set_exception(ServerGone(f"{self._name}: {self.closed}"))
+                waiting.set_exception(ServerClosed(f"{self._name}: {self.closed}"))
 
     def _fail_open(self, reason: str) -> None:
         for waiting in self._open.values():

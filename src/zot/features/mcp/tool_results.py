@@ -16,7 +16,7 @@ MOST_BLOCKS = 200
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
-def converted(server: str, tool: str, raw: msgspec.Raw) -> ToolResult:
+def to_content_blocks(server: str, tool: str, raw: msgspec.Raw) -> ToolResult:
     answer = fields(raw)
     content: Any = answer.get("content")
     listed = cast("list[Any]", content) if isinstance(content, list) else []
@@ -31,10 +31,10 @@ def converted(server: str, tool: str, raw: msgspec.Raw) -> ToolResult:
         blocks.append(TextBlock(f"({server} {nothing})"))
     if len(listed) > MOST_BLOCKS:
         blocks.append(TextBlock(f"({len(listed) - MOST_BLOCKS} more blocks of {server} are left out)"))
-    return ToolResult(tuple(within(blocks)), answer.get("isError") is True or "content" not in answer, details)
+    return ToolResult(tuple(truncate_blocks(blocks)), answer.get("isError") is True or "content" not in answer, details)
 
 
-def within(blocks: list[ResultBlock]) -> list[ResultBlock]:
+def truncate_blocks(blocks: list[ResultBlock]) -> list[ResultBlock]:
     """The blocks with at most ``MOST_TEXT`` characters of text; what is cut is said."""
     kept: list[ResultBlock] = []
     room = MOST_TEXT

@@ -11,7 +11,7 @@ import msgspec
 
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
-from zot.features.mcp.list_cache import Listed, ToolRow, clean
+from zot.features.mcp.list_cache import ServerLists, ToolRow, sanitize_name
 from zot.features.mcp.protocol import header_value, object_in
 from zot.system.digest import sha256
 
@@ -27,15 +27,15 @@ RESOURCE = "mcp_resource"
 class McpToolHost(Protocol):
     timeout_s: float
 
-    def running(self, name: str) -> ManagedServer: ...
+    def get_server(self, name: str) -> ManagedServer: ...
 
     def find(self, full_name: str) -> tuple[str, ToolRow] | None: ...
 
     def rows(self) -> Mapping[str, tuple[str, ToolRow]]: ...
 
-    def lists(self) -> Mapping[str, Listed | None]: ...
+    def lists(self) -> Mapping[str, ServerLists | None]: ...
 
-    async def list_missing(self, only: str = "") -> dict[str, str]: ...
+    async def list_unknown_servers(self, only: str = "") -> dict[str, str]: ...
 
     def activate(self, names: Iterable[str]) -> None: ...
 
@@ -71,11 +71,11 @@ class McpTool:
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
         from zot.features.mcp.protocol import McpError, McpNoAnswer
-        from zot.features.mcp.tool_results import converted
+        from zot.features.mcp.tool_results import to_content_blocks
 
         details = {"mcp": self._server, "tool": self.row.name}
         try:
-            answer = await self._host.running(self._server).request(
+            answer = await self._host.get_server(self._server).request(
                 "tools/call",
                 {"name": self.row.name, "arguments": args},
                 seconds=self._host.timeout_s,
@@ -86,7 +86,7 @@ class McpTool:
             return text_result(f"mcp: {error}", is_error=True, details={**details, "timed_out": True})
         except McpError as error:
             return text_result(f"mcp: {error}", is_error=True, details=details)
-        return converted(self._server, self.row.name, answer)
+        return to_content_blocks(self._server, self.row.name, answer)
 
     def _headers(self, args: dict[str, Any]) -> dict[str, str]:
         raw = bytes(self.row.input_schema)
@@ -131,15 +131,15 @@ class SearchTool:
         }
 
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
-        from zot.features.mcp.list_cache import clean
+        from zot.features.mcp.list_cache import sanitize_name
 
         query, server = str(args.get("query") or ""), str(args.get("server") or "")
         lists = self._host.lists()
         if server and server not in lists:
-            server = next((name for name in lists if clean(name) == server), server)
+            server = next((name for name in lists if sanitize_name(name) == server), server)
             if server not in lists:
                 raise ToolError(f"there is no MCP server {server!r}; there are {', '.join(lists)}")
-        failed = await self._host.list_missing(server)
+        failed = await self._host.list_unknown_servers(server)
         rows = {name: row for name, row in self._host.rows().items() if not server or row[0] == server}
         found = ranked(query, rows)
         self._activate(found)
@@ -318,19 +318,19 @@ NAMES_BUDGET = 800  # bytes of names that every request may carry
 MOST_FOUND = 8  # tools that one search brings into the request
 
 
-def full_names(lists: Mapping[str, Listed | None]) -> tuple[dict[str, tuple[str, ToolRow]], list[str]]:
+def unique_tool_names(lists: Mapping[str, ServerLists | None]) -> tuple[dict[str, tuple[str, ToolRow]], list[str]]:
     """Every tool under the name the model calls it by, and what there is to say about names that collided."""
     rows: dict[str, tuple[str, ToolRow]] = {}
     problems: list[str] = []
     servers: dict[str, str] = {}
     for server in lists:
-        prefix = clean(server)
+        prefix = sanitize_name(server)
         while servers.get(prefix, server) != server:
             prefix += "_2"
             problems.append(f"mcp: the names of two servers are the same once cleaned: {server} is called {prefix}")
         servers[prefix] = server
         for row in _tools(lists[server]):
-            name = f"mcp__{prefix}__{clean(row.name)}"
+            name = f"mcp__{prefix}__{sanitize_name(row.name)}"
             if len(name) > LONGEST_NAME:  # cut to the limit of providers, with a digest in place of its end
                 name = f"{name[: LONGEST_NAME - 9]}_{sha256(name.encode())[:8]}"
             if name in rows:
@@ -340,7 +340,7 @@ def full_names(lists: Mapping[str, Listed | None]) -> tuple[dict[str, tuple[str,
     return rows, problems
 
 
-def _tools(listed: Listed | None) -> tuple[ToolRow, ...]:
+def _tools(listed: ServerLists | None) -> tuple[ToolRow, ...]:
     return listed.tools if listed is not None else ()
 
 
@@ -357,14 +357,14 @@ def ranked(query: str, rows: Mapping[str, tuple[str, ToolRow]]) -> list[str]:
     return [*exact, *(name for _, name in sorted(scores))][: max(MOST_FOUND, len(exact))]
 
 
-def described(lists: Mapping[str, Listed | None]) -> str:
+def describe_servers(lists: Mapping[str, ServerLists | None]) -> str:
     """What every request says of all servers together, within its budget."""
     head = (
         "Find tools of the user's MCP servers and make them callable. Name what you need, or exact tools; what is "
         "found can be called from the next step on. Servers: "
     )
     parts = {
-        server: clean(server) + (f" ({len(listed.tools)})" if listed is not None and listed.asked else "")
+        server: sanitize_name(server) + (f" ({len(listed.tools)})" if listed is not None and listed.asked else "")
         for server, listed in lists.items()
     }
     room = NAMES_BUDGET - len(", ".join(parts.values()).encode())
@@ -372,15 +372,15 @@ def described(lists: Mapping[str, Listed | None]) -> str:
         return head + (", ".join(parts.values()).encode()[: NAMES_BUDGET - 4].decode("utf-8", "ignore") + " …")
     for server, names in _shared(lists, room).items():
         parts[server] = (
-            f"{clean(server)} ({', '.join(names)}{', …' if len(names) < len(_tools(lists[server])) else ''})"
+            f"{sanitize_name(server)} ({', '.join(names)}{', …' if len(names) < len(_tools(lists[server])) else ''})"
         )
     return head + ", ".join(parts.values())
 
 
-def _shared(lists: Mapping[str, Listed | None], room: int) -> dict[str, list[str]]:
+def _shared(lists: Mapping[str, ServerLists | None], room: int) -> dict[str, list[str]]:
     """As many names of tools as there is room for, one of each server in turn."""
     chosen: dict[str, list[str]] = {}
-    waiting = {server: [clean(row.name) for row in _tools(listed)] for server, listed in lists.items()}
+    waiting = {server: [sanitize_name(row.name) for row in _tools(listed)] for server, listed in lists.items()}
     while any(waiting.values()):
         for server, names in waiting.items():
             if not names:

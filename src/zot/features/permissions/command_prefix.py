@@ -98,7 +98,7 @@ def is_dangerous(command: str) -> bool:
     return len(command) > LONGEST or _DANGER.search(command) is not None
 
 
-def words_of(command: str) -> tuple[str, ...]:
+def split_simple_command(command: str) -> tuple[str, ...]:
     """The words as the program gets them; empty when the command is anything but one program with plain arguments.
 
     >>> words_of("git commit -m 'it works; really'")
@@ -125,7 +125,7 @@ def words_of(command: str) -> tuple[str, ...]:
     return tuple(words) if words and (_NAME.fullmatch(words[0]) is not None) else ()
 
 
-def prefix_of(words: tuple[str, ...]) -> tuple[str, ...]:
+def command_prefix(words: tuple[str, ...]) -> tuple[str, ...]:
     """The beginning that says what a command does; empty when there is none that would limit anything.
 
     >>> prefix_of(("git", "status", "--short")), prefix_of(("npm", "run", "test")), prefix_of(("ls", "-l"))

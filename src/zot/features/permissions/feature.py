@@ -15,9 +15,9 @@ import msgspec
 
 from zot.agent.feature import Feature, PromptDraft
 from zot.core.events import PERMISSION_MODE
-from zot.core.permission_gate import Answer, ConfirmGate
-from zot.core.permission_modes import MODES, Mode, Nature, Rule, parse_mode
-from zot.errors import ConfigError, UsageError, in_words
+from zot.core.permission_gate import Answer, PermissionGate
+from zot.core.permission_modes import MODES, CallClass, Mode, Rule, parse_mode
+from zot.errors import ConfigError, UsageError, describe_error
 from zot.features.lookup import asks_outside
 from zot.features.questions import Approval, question_queue
 from zot.features.trust import project_key
@@ -57,7 +57,7 @@ class KeptRules:
             try:
                 self._read = self._file.load().projects.get(self._project, [])[:_MOST]
             except (ConfigError, OSError) as error:
-                self._told(f"{in_words(error)}; no kept permission holds until it is fixed")
+                self._told(f"{describe_error(error)}; no kept permission holds until it is fixed")
         return self._read
 
     def keep(self, rule: Rule) -> None:
@@ -94,7 +94,7 @@ _SPECIAL = frozenset({".git", ".hg", ".svn", ".zot", ".husky", ".vscode", ".idea
 _WILD = frozenset("*?[{\\")
 
 
-class Natures:
+class CallClassifier:
     """Call it with a call. ``own`` are the built-in tools of this run, ``tool_of`` finds any tool by its name. While
     they are ``jailed`` and what is outside is asked about, what they do inside needs no question."""
 
@@ -112,7 +112,7 @@ class Natures:
         self._tool_of = tool_of
         self._jailed = jailed
 
-    def __call__(self, call: ToolCallBlock) -> Nature:
+    def __call__(self, call: ToolCallBlock) -> CallClass:
         args = call.args
         if call.name not in self._own() or args is None:
             # A tool of somebody else's is asked about whatever it says of itself; only planning believes that it
@@ -120,16 +120,16 @@ class Natures:
             tool = self._tool_of(call.name)
             extension = str(getattr(tool, "extension", "") or "")
             looks = tool is not None and tool.read_only and call.name not in self._own()
-            return Nature("look elsewhere" if looks else "act", extension=extension)
+            return CallClass("look elsewhere" if looks else "act", extension=extension)
         nature = self._of_ours(call.name, args)
         if nature.kind == "look" or not self._jailed():
             return nature
         return msgspec.structs.replace(nature, kind="look" if nature.kind == "look elsewhere" else "inside")
 
-    def _of_ours(self, name: str, args: dict[str, Any]) -> Nature:
+    def _of_ours(self, name: str, args: dict[str, Any]) -> CallClass:
         match name:
             case "read" | "grep":
-                return Nature("look" if self._is_inside(args.get("path") or ".") else "look elsewhere")
+                return CallClass("look" if self._is_inside(args.get("path") or ".") else "look elsewhere")
             case "glob":
                 pattern, path = args.get("pattern"), args.get("path") or "."
                 if (
@@ -137,16 +137,16 @@ class Natures:
                     or pattern.startswith("~")
                     or ".." in pattern
                 ):
-                    return Nature("look elsewhere")
+                    return CallClass("look elsewhere")
                 named = takewhile(lambda part: not _WILD & set(part), pattern.split("/")[:-1])
                 place = os.path.join("/", *named) if pattern.startswith("/") else os.path.join(path, *named)
                 inside = self._is_inside(path) and self._is_inside(place)
-                return Nature("look" if inside else "look elsewhere")
+                return CallClass("look" if inside else "look elsewhere")
             case "skill" | "agent_wait" | "agent_list":
-                return Nature("look")
+                return CallClass("look")
             case "write" | "edit":
                 real = self._real(args.get("path"))
-                return Nature(
+                return CallClass(
                     "edit"
                     if real is not None
                     and self._holds(real)
@@ -156,14 +156,14 @@ class Natures:
             case "bash":
                 command = args.get("command")
                 from zot.features.permissions.command_prefix import (
-                    prefix_of,
-                    words_of,
+                    command_prefix,
+                    split_simple_command,
                 )  # its patterns are not wanted at the start
 
-                words = words_of(command) if isinstance(command, str) else ()
-                return Nature("act", words=words, prefix=prefix_of(words))
+                words = split_simple_command(command) if isinstance(command, str) else ()
+                return CallClass("act", words=words, prefix=command_prefix(words))
             case _:
-                return Nature()
+                return CallClass()
 
     def _is_inside(self, path: object) -> bool:
         real = self._real(path)
@@ -194,7 +194,7 @@ _OVER = (
 )
 
 
-def note_due(mode: Mode, messages: Sequence[Message]) -> Message | None:
+def plan_mode_note(mode: Mode, messages: Sequence[Message]) -> Message | None:
     """What the model has not been told yet."""
     marks = (message.meta[PERMISSION_MODE] for message in reversed(messages) if PERMISSION_MODE in message.meta)
     planning, told = mode == "plan", next(marks, "") == "plan"
@@ -220,10 +220,10 @@ class PermissionsFeature(Feature):
             config.permission_mode or conversation.settings.values.permission_mode or self.services.constrained_mode
         )
         others = {tool.name for tool in front_end.tools}
-        gate = conversation.agent.gate = ConfirmGate(
+        gate = conversation.agent.gate = PermissionGate(
             mode=_mode(wanted or "everything", "permission mode"),
             limit=_mode(config.permission_limit or "everything", "permission limit"),
-            nature=Natures(
+            nature=CallClassifier(
                 conversation.workspace,
                 conversation.home,
                 lambda: {tool.name for tool in conversation.toolset.own} - others,
@@ -248,7 +248,7 @@ class PermissionsFeature(Feature):
     def _settled(self, question: ApprovalQuestion) -> Answer | None:
         """An answer to another question, or another mode, may decide this one while it waits."""
         gate = self.conversation.gate
-        judged = gate.judge(question.call) if gate is not None else None
+        judged = gate.evaluate(question.call) if gate is not None else None
         if judged is None or judged.step == "ask":
             return None
         return Answer("once") if judged.step == "run" else Answer("deny", judged.reason)
@@ -283,9 +283,9 @@ def add_plan_mode_note(conversation: Conversation, draft: PromptDraft) -> None:
     """The model learns with a prompt that plan mode began or ended; after a compaction it learns it again."""
     gate = conversation.agent.gate
     if gate is not None and not draft.replaces:
-        note = note_due(gate.mode, conversation.messages)
+        note = plan_mode_note(gate.mode, conversation.messages)
         if note is not None:
-            conversation.add(note)
+            conversation.add_message(note)
 
 
 def _mode(text: str, what: str) -> Mode:

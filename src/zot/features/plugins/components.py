@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
-from zot.errors import ConfigError, ZotError, in_words
+from zot.errors import ConfigError, ZotError, describe_error
 from zot.features.hooks.config import HookSource, hooks_of
 from zot.features.mcp.config import ServerConfig, decode, entries_of
 from zot.features.plugins.manifest import PluginManifest, read_manifest
@@ -34,7 +34,7 @@ _NOT_HERE = {
 }
 
 
-class Parts(msgspec.Struct, frozen=True, kw_only=True):
+class PluginComponents(msgspec.Struct, frozen=True, kw_only=True):
     """``missing`` is what the plugin wants and zot has not; ``problems`` what cannot be used of it."""
 
     skills: tuple[SkillFile, ...] = ()
@@ -57,7 +57,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
         return sha256(msgspec.json.encode((servers, hooks)))
 
 
-def parts_of(manifest: PluginManifest, data: Path) -> Parts:
+def parts_of(manifest: PluginManifest, data: Path) -> PluginComponents:
     """``data`` is where the plugin may keep files of its own."""
     root, name = manifest.root, manifest.name
     given = {
@@ -68,7 +68,7 @@ def parts_of(manifest: PluginManifest, data: Path) -> Parts:
     is_claude = manifest.kind == "claude"
     paths = _Paths(manifest, problems)
     commands = [TemplateDir(path, f"plugin {name}", root, f"{name}:") for path in paths.of("commands", "commands")]
-    return Parts(
+    return PluginComponents(
         skills=tuple(_skills(name, root, paths.of("skills", "skills") if is_claude else [root / "skills"])),
         servers=tuple(_servers(manifest, paths, given, problems)),
         hooks=_hooks(manifest, paths, given, problems) if is_claude else None,
@@ -210,7 +210,7 @@ class LoadedPlugin(msgspec.Struct, frozen=True):
     name: str
     row: PluginEntry
     manifest: PluginManifest | None = None
-    parts: Parts = Parts()
+    parts: PluginComponents = PluginComponents()
     wrong: str = ""
 
 
@@ -223,9 +223,9 @@ def load_all(home: Path) -> list[LoadedPlugin]:
     return [_loaded(home, name, row) for name, row in sorted(index_file(home).load().plugins.items())]
 
 
-def in_use(home: Path, problems: list[str]) -> list[Parts]:
+def in_use(home: Path, problems: list[str]) -> list[PluginComponents]:
     """What the plugins bring that are switched on and as they were accepted."""
-    found: list[Parts] = []
+    found: list[PluginComponents] = []
     try:
         plugins = load_all(home)
     except ZotError as error:
@@ -246,7 +246,7 @@ def _loaded(home: Path, name: str, row: PluginEntry) -> LoadedPlugin:
         manifest = read_manifest(home / FOLDER / name)
         parts = parts_of(manifest, home / DATA / name)
     except (ZotError, OSError) as error:
-        return LoadedPlugin(name, row, wrong=in_words(error) if isinstance(error, OSError) else str(error))
+        return LoadedPlugin(name, row, wrong=describe_error(error) if isinstance(error, OSError) else str(error))
     if parts.digest() != row.accepted:
         wrong = "what it would run is not what you accepted; nothing of it is used until `zot plugin install --force`"
         return LoadedPlugin(name, row, manifest, parts, wrong)

@@ -20,7 +20,7 @@ from zot.agent.tools.registry import BashLimits
 from zot.core.state import Boundary
 from zot.features.lookup import extension_host
 from zot.features.recording.frame_trace import TraceFile
-from zot.features.recording.journal_file import Journal, JournalFile
+from zot.features.recording.journal_file import JournalFile, RecordingWriter
 from zot.features.recording.recorder import FORMAT, Recorder
 from zot.features.recording.recording_boundary import RecordingBoundary, own_specs
 from zot.provider.providers import credential_variables
@@ -53,7 +53,7 @@ class RecordingFeature(Feature):
                 host.traces.append(self._trace)
         if isinstance(boundary, RecordingBoundary):
             recorder = boundary.recorder
-            if isinstance(recorder.sink, Journal):
+            if isinstance(recorder.sink, RecordingWriter):
                 recorder.sink.file.on_failure = self.notify
             recorder.put("setup", **_setup(conversation, boundary))
             if conversation.gate is not None:
@@ -71,7 +71,7 @@ class RecordingFeature(Feature):
 
 def _recording_boundary(services: Services) -> Boundary:
     file = _file(services.config.record, "--record", services, lambda text: None)
-    recorder = Recorder(Journal(file))
+    recorder = Recorder(RecordingWriter(file))
     environ = {name: value for name in _SURROUNDINGS if (value := os.environ.get(name))}
     recorder.put(
         "header",

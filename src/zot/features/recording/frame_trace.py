@@ -13,7 +13,7 @@ Direction = Literal["in", "out"]  # as the host sees it: "in" comes from the ext
 FrameTap = Callable[[str, Direction, bytes], None]
 
 
-class EndTap(Protocol):
+class ExitListener(Protocol):
     """Hears when an extension's process can no longer be reached, and how it exited."""
 
     def gone(self, extension: str, reason: str) -> None: ...

@@ -69,7 +69,7 @@ class JournalFile:
             self._fd = None
 
 
-class Journal:
+class RecordingWriter:
     """A recording being written: lines are kept as they are given, and made, sealed and written many at a time.
 
     Most of what a line costs is paid once for all of them, and the best moment is when the agent has begun to wait for
@@ -93,7 +93,7 @@ class Journal:
         elif len(self._waiting) >= _MOST_WAITING:
             self.flush()
 
-    def rest(self) -> None:
+    def flush_soon(self) -> None:
         """Whoever calls is about to wait for somebody else: write as the next thing the loop does."""
         asyncio.get_running_loop().call_soon(self.flush)
 

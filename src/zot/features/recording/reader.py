@@ -11,14 +11,14 @@ import msgspec
 
 from zot.errors import ConfigError
 from zot.features.recording.recorder import FORMAT
-from zot.system.checksummed_lines import SealedLine, read_sealed
-from zot.system.safe_open import reading
+from zot.system.checksummed_lines import SealedLine, read_checked_lines
+from zot.system.safe_open import open_buffered
 from zot.system.strict_json import too_deep
 
 LARGEST = 2 << 30
 
 
-class Line(NamedTuple):
+class RecordedLine(NamedTuple):
     """One line of a recording."""
 
     number: int
@@ -40,7 +40,7 @@ class Recording(msgspec.Struct, frozen=True):
 
     path: str
     header: Mapping[str, Any]
-    lines: tuple[Line, ...]
+    lines: tuple[RecordedLine, ...]
     damage: str = ""
     ended: bool = True
 
@@ -49,17 +49,17 @@ class Recording(msgspec.Struct, frozen=True):
         return int(self.header.get("format", 1))
 
     @property
-    def setup(self) -> Line | None:
+    def setup(self) -> RecordedLine | None:
         return next((line for line in self.lines if line.type == "setup"), None)
 
 
 def read_recording(path: str | os.PathLike[str]) -> Recording:
     """ConfigError names the file and why it cannot be used at all."""
     try:
-        with reading(path) as file:
+        with open_buffered(path) as file:
             if os.fstat(file.fileno()).st_size > LARGEST:
                 raise ConfigError(f"{path}: is larger than {LARGEST >> 30} GiB")
-            return _read(os.fspath(path), read_sealed(file))
+            return _read(os.fspath(path), read_checked_lines(file))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from error
 
@@ -96,7 +96,7 @@ def _read(path: str, found: Iterator[SealedLine]) -> Recording:
     return Recording(path, header.fields, tuple(lines), damage, ended)
 
 
-def decoded_line(sealed: SealedLine) -> Line | None:
+def decoded_line(sealed: SealedLine) -> RecordedLine | None:
     """What a line says; None when it is no object with a type."""
     if too_deep(sealed.data):
         return None
@@ -108,4 +108,4 @@ def decoded_line(sealed: SealedLine) -> Line | None:
         return None
     fields = cast("dict[str, Any]", value)
     type = fields.get("type")
-    return Line(sealed.number, type, fields) if isinstance(type, str) else None
+    return RecordedLine(sealed.number, type, fields) if isinstance(type, str) else None

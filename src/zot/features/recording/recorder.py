@@ -9,8 +9,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from zot.core.events import AgentEvent, CompactStart, ConfirmationRequested, Error, PermissionDecided, TurnStart
-from zot.core.permission_gate import Answer, ApprovalQuestion, ConfirmGate
-from zot.core.permission_modes import Nature, Rule
+from zot.core.permission_gate import Answer, ApprovalQuestion, PermissionGate
+from zot.core.permission_modes import CallClass, Rule
 from zot.core.tool import ToolResult
 from zot.features.recording.frame_trace import Direction, FrameLog
 from zot.provider.messages import ToolCallBlock
@@ -30,7 +30,7 @@ class Sink(Protocol):
 
     def put(self, type: str, fields: dict[str, Any]) -> None: ...
 
-    def rest(self) -> None: ...
+    def flush_soon(self) -> None: ...
 
     def now(self) -> float: ...
 
@@ -86,7 +86,7 @@ class Recorder:
             fields |= ((name, now) for name, was, now in zip(_BESIDE_MESSAGES, old, new, strict=True) if was != now)
         agent.record_changes()
         self._of(agent, "request", fields)
-        self.sink.rest()
+        self.sink.flush_soon()
         return self._requests
 
     def streamed(self, agent: RecordingBoundary, n: int, event: StreamEvent) -> None:
@@ -119,7 +119,7 @@ class Recorder:
             fields["agent"] = agent.number
         self._put("event", fields)
 
-    def told(self, agent: RecordingBoundary, event: AgentEvent) -> None:
+    def external_event(self, agent: RecordingBoundary, event: AgentEvent) -> None:
         """An event that is not the agent's own: a diagnostic, another session."""
         self.of(agent, "told", event=event)
 
@@ -145,11 +145,11 @@ class Recorder:
 
     # --- permission
 
-    def watch(self, gate: ConfirmGate, agent: RecordingBoundary) -> None:
+    def watch(self, gate: PermissionGate, agent: RecordingBoundary) -> None:
         """What the gate is told of calls, of rules from earlier days and by people."""
         nature, kept = gate.nature, gate.kept
 
-        def natures(call: ToolCallBlock) -> Nature:
+        def natures(call: ToolCallBlock) -> CallClass:
             found = nature(call)
             if not INSIDE.get():
                 agent.record_changes()

@@ -28,7 +28,7 @@ from zot.core.events import (
     ToolUseStart,
 )
 from zot.core.interceptors import Interceptor, InterceptorFailed, PromptVerdict, TextVerdict, ToolVerdict, TurnVerdict
-from zot.core.permission_gate import ConfirmGate
+from zot.core.permission_gate import PermissionGate
 from zot.core.state import AgentState, Boundary
 from zot.core.tool import Tool, ToolContext, ToolResult
 from zot.features.recording.recorder import INSIDE, Recorder
@@ -62,7 +62,7 @@ class RecordingBoundary(Boundary):
 
     def attach(self, agent: AgentState) -> None:
         self.agent = agent
-        agent.readers.add(self._on_event, *_RECORDED, first=True)
+        agent.readers.subscribe(self._on_event, *_RECORDED, first=True)
 
     def for_child(self) -> Boundary:
         return RecordingBoundary(self.recorder)
@@ -93,7 +93,7 @@ class RecordingBoundary(Boundary):
     def _read_state(self) -> tuple[Any, ...]:
         gate, system = self.agent.gate, self.agent.system
         prompt = system.told if isinstance(system, SystemPrompt) else ("", "")
-        asks = isinstance(gate, ConfirmGate) and (gate.confirmer is not None or gate.stand_in is not None)
+        asks = isinstance(gate, PermissionGate) and (gate.confirmer is not None or gate.stand_in is not None)
         return (*_own(self.agent), self.mode, asks, *prompt)
 
     # --- events and inputs
@@ -103,7 +103,7 @@ class RecordingBoundary(Boundary):
             self.recorder.event(self, event)
 
     def emit(self, agent: AgentState, event: AgentEvent) -> None:
-        self.recorder.told(self, event)
+        self.recorder.external_event(self, event)
         before, self._emitting = self._emitting, event
         try:
             super().emit(agent, event)

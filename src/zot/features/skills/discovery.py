@@ -14,7 +14,7 @@ import msgspec
 from zot.system.text_files import project_of, read_text, reason_of
 
 if TYPE_CHECKING:
-    from zot.system.jail.jailed_files import Beneath
+    from zot.system.jail.jailed_files import JailedFiles
 
 BUILTIN = Path(__file__).parent / "builtin"
 BUILTIN_LABEL = "built-in"
@@ -47,7 +47,7 @@ class Skill(msgspec.Struct, frozen=True):
     def file(self) -> Path:
         return BUILTIN / self.path.removeprefix("builtin:") / FILE_NAME if self.builtin else Path(self.path)
 
-    def body(self, beneath: Beneath | None = None) -> str:
+    def body(self, beneath: JailedFiles | None = None) -> str:
         """What follows the head, read now, in a jail ``beneath`` its roots; OSError when the file has gone since."""
         file = read_text(self.file, _BODY_BYTES, self.within, beneath)
         body = split(file.text)[1]
@@ -80,7 +80,7 @@ class SkillFile(msgspec.Struct, frozen=True):
 
 
 def discover(
-    cwd: Path, home: Path, user_home: Path, extra: Iterable[SkillFile] = (), beneath: Beneath | None = None
+    cwd: Path, home: Path, user_home: Path, extra: Iterable[SkillFile] = (), beneath: JailedFiles | None = None
 ) -> Skills:
     """``extra`` first, then the project, the zot home and the user's home, then the built-in skills."""
     found: dict[str, Skill] = {}
@@ -111,7 +111,7 @@ class _SkillReader(msgspec.Struct, frozen=True):
     """Where what goes wrong is told, and where a jail opens files."""
 
     problems: list[str]
-    beneath: Beneath | None
+    beneath: JailedFiles | None
 
 
 class _Source(msgspec.Struct, frozen=True):

@@ -15,7 +15,7 @@ from zot.system.text_files import reason_of
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.system.jail.jailed_files import Beneath
+    from zot.system.jail.jailed_files import JailedFiles
 
 _NO_DESCRIPTION = "(no description)"
 _LEAD_IN = (
@@ -54,7 +54,7 @@ class SkillTool:
     description = "Load a skill's instructions by name."
     read_only = True
 
-    def __init__(self, skills: Skills, beneath: Callable[[], Beneath | None] = lambda: None) -> None:
+    def __init__(self, skills: Skills, beneath: Callable[[], JailedFiles | None] = lambda: None) -> None:
         self.skills = skills
         self._beneath = beneath
         self.schema: dict[str, Any] = {
@@ -115,7 +115,7 @@ class SkillsFeature(Feature):
         sources = [feature for feature in self.conversation.features if isinstance(feature, SkillSource)]
         files = [file for source in sources for file in source.skill_files()]
         workspace = self.conversation.workspace
-        return discover(workspace.cwd, self.conversation.home, user_home(), files, workspace.beneath)
+        return discover(workspace.cwd, self.conversation.home, user_home(), files, workspace.jailed_files)
 
     def tools(self, taken: Collection[str]) -> list[Tool]:
         """A model that a grammar constrains has no use for skills unless they were named."""
@@ -123,4 +123,4 @@ class SkillsFeature(Feature):
         wanted = not self.conversation.model.tool_calls if named is None else "skill" in named
         if not self.skills.all or not wanted:
             return []
-        return [SkillTool(self.skills, lambda: self.conversation.workspace.beneath)]
+        return [SkillTool(self.skills, lambda: self.conversation.workspace.jailed_files)]

@@ -16,7 +16,7 @@ from zot.system.text_files import project_of, read_text, reason_of
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.system.jail.jailed_files import Beneath
+    from zot.system.jail.jailed_files import JailedFiles
 
 FOLDER = "commands"
 _SUFFIX = ".md"
@@ -90,7 +90,7 @@ def _is_name(word: str) -> bool:
     )
 
 
-def find(name: str, places: list[TemplateDir], beneath: Beneath | None) -> Template | None:
+def find(name: str, places: list[TemplateDir], beneath: JailedFiles | None) -> Template | None:
     """The nearest template of this name, with its text; OSError when the file cannot be read."""
     for place in places:
         inside = name.removeprefix(place.prefix) if name.startswith(place.prefix) else ""
@@ -104,7 +104,7 @@ def find(name: str, places: list[TemplateDir], beneath: Beneath | None) -> Templ
     return None
 
 
-def all_templates(places: list[TemplateDir], beneath: Beneath | None, problems: list[str]) -> list[Template]:
+def all_templates(places: list[TemplateDir], beneath: JailedFiles | None, problems: list[str]) -> list[Template]:
     """The nearest of each name, by name, without their texts; what cannot be read or is hidden is a problem."""
     found: dict[str, Template] = {}
     for place in places:
@@ -140,7 +140,7 @@ def _files(place: TemplateDir, problems: list[str]) -> Iterator[tuple[str, Path]
             yield name, Path(directory, file)
 
 
-def _read(file: Path, name: str, place: TemplateDir, limit: int, beneath: Beneath | None) -> Template:
+def _read(file: Path, name: str, place: TemplateDir, limit: int, beneath: JailedFiles | None) -> Template:
     read = read_text(file, limit, place.within, beneath)
     head, body = split(read.text)
     fields = parse(head)

@@ -13,7 +13,7 @@ from zot.system.text_files import reason_of
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.agent.feature import PromptDraft
-    from zot.agent.model_resolver import Resolved
+    from zot.agent.model_resolver import ResolvedModel
 
 _SAME = ("inherit", "default")
 
@@ -24,19 +24,19 @@ def template_of(conversation: Conversation, text: str) -> Template | None:
     if named is None:
         return None
     try:
-        return find(named[0], places_of(conversation), conversation.workspace.beneath)
+        return find(named[0], places_of(conversation), conversation.workspace.jailed_files)
     except OSError as error:
         conversation.notify(f"template /{named[0]}: {reason_of(error)}")
         return None
 
 
-def filled_text(conversation: Conversation, text: str) -> tuple[Template | None, str]:
+def expand_template(conversation: Conversation, text: str) -> tuple[Template | None, str]:
     """The template that was named, if one was, and what is to be said."""
     template = template_of(conversation, text)
     if template is None:
         return None, text
     named = name_and_arguments(text)
-    return template, filled(template, named[1] if named is not None else "")
+    return template, fill_arguments(template, named[1] if named is not None else "")
 
 
 async def use_template_model(conversation: Conversation, template: Template, draft: PromptDraft) -> None:
@@ -49,17 +49,17 @@ async def use_template_model(conversation: Conversation, template: Template, dra
     except ZotError as error:
         conversation.notify(f'/{template.name} asks for the model "{wanted}": {error}; {before.model.id} answers')
         return
-    await conversation.adopt(chosen).aclose()
+    await conversation.apply_model(chosen).aclose()
 
     async def restore() -> None:
         if conversation.resolved is not before:
-            await conversation.adopt(before).aclose()
+            await conversation.apply_model(before).aclose()
 
     draft.cleanup.append(restore)
 
 
-async def _find_model(conversation: Conversation, wanted: str) -> Resolved:
-    from zot.agent.model_lookup import meant
+async def _find_model(conversation: Conversation, wanted: str) -> ResolvedModel:
+    from zot.agent.model_lookup import match_model
 
     names, current = conversation.settings.values.model_names, conversation.resolved.provider
     owner = current.rows_of or current.id
@@ -67,7 +67,7 @@ async def _find_model(conversation: Conversation, wanted: str) -> Resolved:
         # ``haiku`` is the newest of the provider's models with that word in its id
         rows = (row.id for row in conversation.catalog.rows() if row.provider == owner and wanted in row.id.split("-"))
         wanted = max(rows, default=wanted)
-    found = meant(wanted, conversation.catalog, names, provider=current.id)
+    found = match_model(wanted, conversation.catalog, names, provider=current.id)
     return await conversation.find_model(found.model, found.provider)
 
 
@@ -78,7 +78,7 @@ MOST = 1 << 20  # characters that arguments may become; places beyond stay as th
 _COMMAND = r"!`[^`\n]+`"
 
 
-def filled(template: Template, arguments: str) -> str:
+def fill_arguments(template: Template, arguments: str) -> str:
     words = _words(arguments)
     room = MOST
 

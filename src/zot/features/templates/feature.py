@@ -29,9 +29,9 @@ class TemplatesFeature(Feature):
 
     async def before_prompt(self, draft: PromptDraft) -> str:
         if draft.text.startswith("/"):
-            from zot.features.templates.expansion import filled_text, use_template_model
+            from zot.features.templates.expansion import expand_template, use_template_model
 
-            template, draft.text = filled_text(self.conversation, draft.text)
+            template, draft.text = expand_template(self.conversation, draft.text)
             if template is not None:
                 await use_template_model(self.conversation, template, draft)
         return ""
@@ -39,9 +39,9 @@ class TemplatesFeature(Feature):
     def before_steering(self, text: str) -> str:
         if not text.startswith("/"):
             return text
-        from zot.features.templates.expansion import filled_text
+        from zot.features.templates.expansion import expand_template
 
-        return filled_text(self.conversation, text)[1]
+        return expand_template(self.conversation, text)[1]
 
 
 def templates(conversation: Conversation) -> list[Template]:
@@ -49,7 +49,7 @@ def templates(conversation: Conversation) -> list[Template]:
     from zot.features.lookup import mcp
     from zot.features.templates.discovery import all_templates, places_of
 
-    found, servers = all_templates(places_of(conversation), conversation.workspace.beneath, []), mcp(conversation)
+    found, servers = all_templates(places_of(conversation), conversation.workspace.jailed_files, []), mcp(conversation)
     return found if servers is None else [*found, *servers.templates()]
 
 

@@ -35,7 +35,7 @@ class JsonMode:
         for event in early:
             self.emit(event)
 
-    def tell(self, line: msgspec.Struct) -> None:
+    def emit_line(self, line: msgspec.Struct) -> None:
         """What is no event of the agent's."""
         self._stdout.write(msgspec.json.encode(line) + b"\n")
 

@@ -18,7 +18,7 @@ from zot.core.events import AgentEvent, AssistantMessage, Diagnostic, Notice, Re
 from zot.errors import CostLimitReached, NotThere, StepLimitReached, UsageError
 from zot.frontends.console import (
     REASONS,
-    Interrupted,
+    SignalInterrupt,
     Signals,
     StderrExtensionUI,
     Stdout,
@@ -26,13 +26,13 @@ from zot.frontends.console import (
     TextOutput,
     is_piped,
     join_prompt,
-    print_line,
-    read_piped,
+    print_notice,
+    print_stderr,
+    read_stdin,
     retry_line,
     run_loop,
-    say,
 )
-from zot.system.process_setup import wake
+from zot.system.process_setup import resume_gc
 
 if TYPE_CHECKING:
     from zot.frontends.headless.json_mode import JsonMode
@@ -52,7 +52,7 @@ def run_headless(config: RunConfig, name: str, argument: str, *, stats: str = ""
         store = SessionStore(zot_home(), working_directory(config.cwd), __version__)
         path = choose(store, _read_line, sys.stderr.write)
         config = msgspec.structs.replace(config, session=str(path) if path is not None else "")
-    piped = read_piped() if is_piped() else ""
+    piped = read_stdin() if is_piped() else ""
     prompt = join_prompt(piped, argument)
     if not prompt:
         raise UsageError(f"{name} mode requires a prompt (argument or stdin)")
@@ -66,7 +66,7 @@ def run_headless(config: RunConfig, name: str, argument: str, *, stats: str = ""
             return run_loop(run.answer(prompt, piped, argument.strip()))
     except StdoutClosed:
         return 141
-    except Interrupted as interrupted:
+    except SignalInterrupt as interrupted:
         return interrupted.exit_code
 
 
@@ -138,9 +138,9 @@ class _Run:
 
     async def _answer(self, prompt: str, piped: str, argument: str) -> int:
         if self._config.ask_each:
-            say("--no-yolo: every tool call is denied, because nobody can be asked in this mode")
+            print_notice("--no-yolo: every tool call is denied, because nobody can be asked in this mode")
         async with build(self._config, FrontEnd(reader=self._hear, surface=StderrExtensionUI())) as conversation:
-            wake()
+            resume_gc()
             if self._name == "json":
                 json = cast("JsonMode", self._mode)
                 from zot.features.conversation_state import jail_state
@@ -148,7 +148,7 @@ class _Run:
 
                 json.begin(jail_state(conversation))
                 if (feature := mcp(conversation)) is not None:
-                    feature.on_state(json.tell)
+                    feature.on_state(json.emit_line)
             if self._name == "stream":
                 shown = conversation.settings.values.show_thinking != "off"
                 cast("StreamMode", self._mode).shows_thinking = shown
@@ -159,11 +159,11 @@ class _Run:
             if piped and argument.startswith("/") and _is_template(conversation, argument):
                 prompt = join_prompt(argument, piped)
             started = time.monotonic()
-            outcome = await conversation.say(prompt)
+            outcome = await conversation.prompt(prompt)
             while outcome.error is None and not self._signals.exit_code:
                 if not (results := await conversation.features.wait_for_results()):
                     break
-                outcome = await conversation.say(results)
+                outcome = await conversation.prompt(results)
             elapsed_ms = int((time.monotonic() - started) * 1000)
             if self._stats and self._verdict(outcome)[1] == 0:
                 self._unwritten = not write_stats(self._stats, conversation, elapsed_ms)
@@ -175,17 +175,17 @@ class _Run:
     def _hear(self, event: AgentEvent) -> None:
         match event:
             case Notice(text):
-                say(text)
+                print_notice(text)
             case Diagnostic(text, of_extension):
-                print_line(text) if of_extension else say(text)
+                print_stderr(text) if of_extension else print_notice(text)
                 if self._name == "json":
                     self._mode.emit(event)
             case RetryWait():
-                say(retry_line(event))
+                print_notice(retry_line(event))
                 self._mode.emit(event)
             case SessionFault(message, lost):
                 self._unsaved = self._unsaved or lost
-                say(message)
+                print_notice(message)
                 self._mode.emit(event)
             case _:
                 self._mode.emit(event)
@@ -216,14 +216,14 @@ def _is_template(conversation: Conversation, text: str) -> bool:
 
 def _report(outcome: Outcome, exit_code: int) -> None:
     if outcome.refused:
-        say(outcome.refused)
+        print_notice(outcome.refused)
     elif outcome.error is not None and exit_code == 1:
-        from zot.provider.error_mapping import advice  # most runs go well
+        from zot.provider.error_mapping import hint_for  # most runs go well
 
-        what_to_do = advice(outcome.error)
-        say(f"{outcome.error}; {what_to_do}" if what_to_do else str(outcome.error))
+        what_to_do = hint_for(outcome.error)
+        print_notice(f"{outcome.error}; {what_to_do}" if what_to_do else str(outcome.error))
     elif outcome.stop == "length":
-        say("the answer was cut at the model's output limit")
+        print_notice("the answer was cut at the model's output limit")
 
 
 def write_stats(path: str, conversation: Conversation, elapsed_ms: int) -> bool:
@@ -232,10 +232,10 @@ def write_stats(path: str, conversation: Conversation, elapsed_ms: int) -> bool:
 
     from zot.system.safe_open import open_to_replace
 
-    usage = conversation.spent()
+    usage = conversation.run_usage()
     fields = {
-        "provider": conversation.present.provider,
-        "model": conversation.present.model,
+        "provider": conversation.snapshot.provider,
+        "model": conversation.snapshot.model,
         "prompt_tokens": usage.context_tokens,
         "reasoning_tokens": usage.reasoning_tokens,
         "generated_output_tokens": max(0, usage.output_tokens - (usage.reasoning_tokens or 0)),
@@ -245,7 +245,7 @@ def write_stats(path: str, conversation: Conversation, elapsed_ms: int) -> bool:
         with os.fdopen(open_to_replace(path), "w", encoding="utf-8") as file:
             file.write(json.dumps(fields, indent=2) + "\n")
     except OSError as error:
-        say(f"--stats {path}: {error.strerror or error}")
+        print_notice(f"--stats {path}: {error.strerror or error}")
         return False
     return True
 

@@ -15,7 +15,7 @@ from zot.core.events import (
     ToolResultEvent,
 )
 from zot.core.permission_gate import preview
-from zot.frontends.console import Stdout, TextOutput, say
+from zot.frontends.console import Stdout, TextOutput, print_notice
 
 _DIM, _PLAIN = "\x1b[2m", "\x1b[22m"
 
@@ -48,9 +48,9 @@ class StreamMode:
                 self._end_line()
             case ToolCall(call):
                 self._names[call.id] = call.name
-                say(f"[{call.name}] {preview(call.value, 120)}")
+                print_notice(f"[{call.name}] {preview(call.value, 120)}")
             case ToolResultEvent(id, is_error) if is_error:
-                say(f"[{self._names.get(id, id)}] failed")
+                print_notice(f"[{self._names.get(id, id)}] failed")
             case _:
                 pass
 

@@ -16,9 +16,9 @@ from zot.errors import AgentBusy, UsageError
 from zot.features.conversation_state import conversation_state
 from zot.features.lookup import budget, extension_host, mcp_host
 from zot.frontends.pending_questions import ClientPermissions, PendingQuestions
-from zot.frontends.prompt_queue import QueuedWork, WorkQueue
-from zot.frontends.rpc.extension_ui import ExtensionCommands, RpcSurface
-from zot.frontends.rpc.writer import Reply, answer
+from zot.frontends.prompt_queue import PromptQueue, QueuedWork
+from zot.frontends.rpc.extension_ui import ExtensionCommands, RpcExtensionUI
+from zot.frontends.rpc.writer import PendingResponse, answer
 from zot.wire import rpc_frames as wire
 from zot.wire.ops import AnyOp
 
@@ -38,11 +38,11 @@ class RpcCommands:
     def __init__(
         self,
         conversation: Conversation,
-        queue: WorkQueue,
+        queue: PromptQueue,
         questions: PendingQuestions,
         permissions: ClientPermissions,
         announced: set[str],
-        surface: RpcSurface,
+        surface: RpcExtensionUI,
         tasks: asyncio.TaskGroup,
         writer: Writer,
     ) -> None:
@@ -57,7 +57,7 @@ class RpcCommands:
         self._swarm: SwarmCommands | None = None
         host = extension_host(conversation)
         self._extensions = None if host is None else ExtensionCommands(host, queue, surface, tasks)
-        self._doers: dict[type, Callable[[Any, Reply], Any]] = {
+        self._doers: dict[type, Callable[[Any, PendingResponse], Any]] = {
             wire.Ping: self._ping,
             wire.Hello: self._hello,
             wire.Prompt: self._prompt,
@@ -78,7 +78,7 @@ class RpcCommands:
             wire.PanelClose: self._panel_close,
         }
 
-    def do(self, command: wire.AnyCommand | SwarmCommand, reply: Reply) -> Any:
+    def dispatch(self, command: wire.AnyCommand | SwarmCommand, reply: PendingResponse) -> Any:
         """The data to answer with, or LATER when ``reply`` will be called with it."""
         if isinstance(command, _NEED_IDLE):
             self._must_be_idle()
@@ -102,10 +102,10 @@ class RpcCommands:
 
     # --- at once
 
-    def _ping(self, command: wire.Ping, reply: Reply) -> wire.Pong:
+    def _ping(self, command: wire.Ping, reply: PendingResponse) -> wire.Pong:
         return _PONG
 
-    def _hello(self, command: wire.Hello, reply: Reply) -> wire.HelloData:
+    def _hello(self, command: wire.Hello, reply: PendingResponse) -> wire.HelloData:
         accepted = tuple(name for name in wire.CAPABILITIES if name in command.capabilities)
         self._announced.clear()
         self._announced.update(accepted)
@@ -120,7 +120,7 @@ class RpcCommands:
         feature = budget(self._conversation)
         if self._permits is not None and feature is not None:
             feature.set_permit_guard(self._permits.stream if can_answer else None)
-        present = self._conversation.present
+        present = self._conversation.snapshot
         return wire.HelloData(
             protocol_version=wire.PROTOCOL_VERSION,
             version=__version__,
@@ -129,69 +129,69 @@ class RpcCommands:
             capabilities=accepted if command.capabilities else msgspec.UNSET,
         )
 
-    def _abort(self, command: wire.Abort, reply: Reply) -> Any:
+    def _abort(self, command: wire.Abort, reply: PendingResponse) -> Any:
         self._queue.abort()
         return msgspec.UNSET
 
-    def _get_state(self, command: wire.GetState, reply: Reply) -> wire.State:
+    def _get_state(self, command: wire.GetState, reply: PendingResponse) -> wire.State:
         return conversation_state(self._conversation, busy=self._queue.busy)
 
-    def _approve(self, command: wire.Approve, reply: Reply) -> Any:
+    def _approve(self, command: wire.Approve, reply: PendingResponse) -> Any:
         self._must_be_announced("approvals")
         self._questions.approve(command)
         return msgspec.UNSET
 
-    def _answer_elicitation(self, command: wire.AnswerElicitation, reply: Reply) -> Any:
+    def _answer_elicitation(self, command: wire.AnswerElicitation, reply: PendingResponse) -> Any:
         self._must_be_announced("elicitation")
         if mcp_host(self._conversation) is None:
             raise UsageError("no MCP servers are configured: nobody has asked anything")
         self._questions.answer_elicitation(command)
         return msgspec.UNSET
 
-    def _permit(self, command: wire.Permit, reply: Reply) -> Any:
+    def _permit(self, command: wire.Permit, reply: PendingResponse) -> Any:
         self._must_be_announced("permits")
         if self._permits is not None:
             self._permits.answer(command)
         return msgspec.UNSET
 
-    def _set_model(self, command: wire.SetModel, reply: Reply) -> wire.ModelSet:
+    def _set_model(self, command: wire.SetModel, reply: PendingResponse) -> wire.ModelSet:
         """Before the next command is read, unlike the op, which may wait for a program that prints a key."""
         record_op(self._conversation, command)
-        self._conversation.use_model_at_once(command.model)
+        self._conversation.set_model_now(command.model)
         return wire.ModelSet(model=command.model)
 
-    def _set_reasoning(self, command: wire.SetReasoning, reply: Reply) -> wire.ReasoningSet:
+    def _set_reasoning(self, command: wire.SetReasoning, reply: PendingResponse) -> wire.ReasoningSet:
         self._conversation.submit(command)
         return wire.ReasoningSet(reasoning=command.reasoning)
 
-    def _set_permission_mode(self, command: wire.SetPermissionMode, reply: Reply) -> wire.PermissionModeSet:
+    def _set_permission_mode(self, command: wire.SetPermissionMode, reply: PendingResponse) -> wire.PermissionModeSet:
         self._permissions.check_widening(command.permission_mode)
         self._conversation.submit(command)
-        return wire.PermissionModeSet(permission_mode=self._conversation.present.permission_mode)
+        return wire.PermissionModeSet(permission_mode=self._conversation.snapshot.permission_mode)
 
     # --- in their turn
 
-    def _prompt(self, command: wire.Prompt, reply: Reply) -> Any:
+    def _prompt(self, command: wire.Prompt, reply: PendingResponse) -> Any:
         images = image_blocks(command)
         self._permissions.mention()
         self._queue.submit(QueuedWork(lambda: reply(_STARTED), command.message, images))
         return LATER
 
-    def _compact(self, command: wire.Compact, reply: Reply) -> Any:
+    def _compact(self, command: wire.Compact, reply: PendingResponse) -> Any:
         record_op(self._conversation, command)
         self._queue.submit(QueuedWork(lambda: reply(_STARTED), command.focus, compact=True))
         return LATER
 
     # --- what became of files
 
-    def _get_changes(self, command: wire.GetChanges, reply: Reply) -> Any:
+    def _get_changes(self, command: wire.GetChanges, reply: PendingResponse) -> Any:
         """Beside what runs: it only reads."""
         self._queue.announce()
         task = self._tasks.create_task(answer(self._conversation.submit(command), reply))
         task.add_done_callback(lambda _: self._queue.withdraw())
         return LATER
 
-    def _rewind(self, command: wire.Rewind, reply: Reply) -> Any:
+    def _rewind(self, command: wire.Rewind, reply: PendingResponse) -> Any:
         """In the queue, so that a prompt sent behind it finds everything as it is then."""
         self._must_be_idle()
 
@@ -203,7 +203,7 @@ class RpcCommands:
 
     # --- commands of extensions and prompt templates, for a client that announced the capability
 
-    def _get_commands(self, command: wire.GetCommands, reply: Reply) -> wire.Commands:
+    def _get_commands(self, command: wire.GetCommands, reply: PendingResponse) -> wire.Commands:
         from zot.features.templates.feature import templates
 
         self._must_be_announced("commands")
@@ -216,7 +216,7 @@ class RpcCommands:
         )
         return wire.Commands(commands=(*listed, *others))
 
-    def _run_command(self, command: wire.RunCommand, reply: Reply) -> Any:
+    def _run_command(self, command: wire.RunCommand, reply: PendingResponse) -> Any:
         from zot.features.templates.feature import is_template
 
         self._must_be_announced("commands")
@@ -231,13 +231,13 @@ class RpcCommands:
         self._extensions.start(command, reply)
         return LATER
 
-    def _panel_key(self, command: wire.PanelKey, reply: Reply) -> Any:
+    def _panel_key(self, command: wire.PanelKey, reply: PendingResponse) -> Any:
         self._must_be_announced("panels")
         if self._extensions is not None:
             self._extensions.host.panel_key(command.extension, command.panel_id, command.key, command.text)
         return msgspec.UNSET
 
-    def _panel_close(self, command: wire.PanelClose, reply: Reply) -> Any:
+    def _panel_close(self, command: wire.PanelClose, reply: PendingResponse) -> Any:
         self._must_be_announced("panels")
         if self._extensions is not None:
             self._extensions.host.panel_closed(command.extension, command.panel_id)

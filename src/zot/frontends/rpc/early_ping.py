@@ -18,7 +18,7 @@ TOKEN_VARIABLE = "ZOTCORE_RPC_TOKEN"
 _MAX_PING = 1024  # so that an answer fits into what a writable pipe takes without blocking
 
 
-class EarlyDoor:
+class EarlyPingServer:
     """``token`` is taken out of the environment, so that no child process can inherit it.
 
     After ``close``: ``unread`` holds the bytes nobody answered yet, ``at_end`` whether input ended with them, and
@@ -81,7 +81,7 @@ class EarlyDoor:
         """Answer the whole lines; False at the first that is not a plain ping, or that cannot be answered now."""
         while b"\n" in self.unread:
             line, _, rest = self.unread.partition(b"\n")
-            pong = answer_to(line)
+            pong = ping_reply(line)
             if pong is None or not self._write(pong):
                 return False
             self.unread = rest
@@ -102,7 +102,7 @@ class EarlyDoor:
         return True
 
 
-def heed_signals() -> None:
+def exit_on_signal() -> None:
     """Until the server has handlers of its own: end with the code that names the signal.
 
     At once: nothing is begun yet that wants an end, and an exception in the middle of an import, beside the thread at
@@ -116,7 +116,7 @@ def _leave(number: int, _: FrameType | None) -> None:
     os._exit(128 + number)
 
 
-def answer_to(line: bytes) -> bytes | None:
+def ping_reply(line: bytes) -> bytes | None:
     """The answer to a plain ping, nothing for a blank line, None for every other line.
 
     A plain ping is an object with ``type`` and perhaps ``id``, in printable ASCII without escapes.

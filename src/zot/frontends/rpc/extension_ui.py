@@ -7,10 +7,10 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, assert_never
 
 from zot.errors import UsageError
-from zot.features.extensions.ui import SilentSurface
-from zot.frontends.console import say
-from zot.frontends.prompt_queue import MOST_WAITING, QueuedWork, WorkQueue
-from zot.frontends.rpc.writer import Reply, Writer
+from zot.features.extensions.ui import NullExtensionUI
+from zot.frontends.console import print_notice
+from zot.frontends.prompt_queue import MOST_WAITING, PromptQueue, QueuedWork
+from zot.frontends.rpc.writer import PendingResponse, Writer
 from zot.system.background_tasks import BackgroundTasks
 from zot.wire import rpc_frames as wire
 from zot.wire.extension_frames import Panel
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from zot.features.extensions.host import ExtensionHost
 
 
-class RpcSurface(SilentSurface):
+class RpcExtensionUI(NullExtensionUI):
     """Notes for every client, panels for one that announced them; both wait until the client has sent something.
 
     ``announced`` are the client's capabilities, which it may state at any time. Requests to submit text are ignored,
@@ -42,7 +42,7 @@ class RpcSurface(SilentSurface):
         """The client has spoken: write what waits."""
         waiting, self._waiting = self._waiting or [], None
         for event in waiting:
-            self._writer.tell(event)
+            self._writer.send_event(event)
 
     def notify(self, extension: str, level: str, message: str) -> None:
         self._tell(ExtNotify(extension=extension, level=level, message=message))
@@ -77,20 +77,22 @@ class RpcSurface(SilentSurface):
 
     def _tell(self, event: ExtensionEvent) -> None:
         if self._waiting is None:
-            self._writer.tell(event)
+            self._writer.send_event(event)
         else:
             self._waiting.append(event)
 
     def _refuse(self, extension: str, what: str) -> None:
         if extension not in self._refused:
             self._refused.add(extension)
-            say(f"extension {extension}: {what} is ignored in RPC mode")
+            print_notice(f"extension {extension}: {what} is ignored in RPC mode")
 
 
 class ExtensionCommands:
     """Runs extensions' commands: text to insert is returned, text to display is an event, a prompt joins the queue."""
 
-    def __init__(self, host: ExtensionHost, queue: WorkQueue, surface: RpcSurface, tasks: asyncio.TaskGroup) -> None:
+    def __init__(
+        self, host: ExtensionHost, queue: PromptQueue, surface: RpcExtensionUI, tasks: asyncio.TaskGroup
+    ) -> None:
         self.host = host
         self._surface = surface
         self._queue = queue
@@ -106,7 +108,7 @@ class ExtensionCommands:
     def has(self, name: str) -> bool:
         return any(info.name == name for info in self.host.commands())
 
-    def start(self, command: wire.RunCommand, reply: Reply) -> None:
+    def start(self, command: wire.RunCommand, reply: PendingResponse) -> None:
         """Run it beside everything else; the queue stays open for the work it may bring. UsageError when many run."""
         if len(self._running) >= MOST_WAITING:
             raise UsageError(f"{MOST_WAITING} commands of extensions are running already; wait for their answers")
@@ -117,13 +119,13 @@ class ExtensionCommands:
     def stop(self) -> None:
         self._running.cancel()
 
-    def _submit(self, work: QueuedWork, reply: Reply) -> None:
+    def _submit(self, work: QueuedWork, reply: PendingResponse) -> None:
         try:
             self._queue.submit(work)
         except UsageError as error:
             reply.fail(str(error))
 
-    async def _run(self, command: wire.RunCommand, reply: Reply) -> None:
+    async def _run(self, command: wire.RunCommand, reply: PendingResponse) -> None:
         # Imported here: most servers run no extension.
         from zot.features.extensions.commands import (
             Display,

@@ -45,7 +45,7 @@ class Permits:
                         permitted = await self._ask(client, request)
                         continue
                     self._estimate.hear(request, event)
-                    permitted.hear(request, event)
+                    permitted.on_event(request, event)
                     yield event
         except RateLimited as error:
             self._settle(permitted, "rate_limited", error.retry_after or 0.0)
@@ -71,7 +71,7 @@ class Permits:
         if self._closed:
             raise CostLimitReached(GONE)
         self._count += 1
-        least = self._estimate.least(request)
+        least = self._estimate.minimum_cost(request)
         one = PermitRequest(
             request_id=f"permit-{self._count}",
             provider=client.name,
@@ -80,7 +80,7 @@ class Permits:
             unpriced=not self._knows_cost(request.model),
         )
         future = self._asked[one.request_id] = asyncio.get_running_loop().create_future()
-        self._writer.tell(one)
+        self._writer.send_event(one)
         try:
             answer = await future
         finally:
@@ -94,7 +94,7 @@ class Permits:
         if permitted.settled:
             return
         permitted.settled = True
-        self._writer.tell(
+        self._writer.send_event(
             PermitSettled(request_id=permitted.id, usd=permitted.usd, outcome=ending, pause_s=round(pause_s, 3))
         )
 
@@ -111,7 +111,7 @@ class _Permitted:
         self._began = False
         self._spent: float | None = None
 
-    def hear(self, request: Request, event: StreamEvent) -> None:
+    def on_event(self, request: Request, event: StreamEvent) -> None:
         match event:
             case Started():
                 self._began = True

@@ -10,34 +10,34 @@ from zot.agent.build import build
 from zot.agent.config import FrontEnd, RunConfig
 from zot.features.lookup import mcp
 from zot.features.questions import question_queue
-from zot.frontends.console import end_at_once, run_loop, say
-from zot.frontends.loop_watchdog import LoopGuard, LoopHeld
+from zot.frontends.console import exit_immediately, print_notice, run_loop
+from zot.frontends.loop_watchdog import LoopInterrupted, LoopWatchdog
 from zot.frontends.pending_questions import ClientPermissions, PendingQuestions
-from zot.frontends.prompt_queue import WorkQueue
+from zot.frontends.prompt_queue import PromptQueue
 from zot.frontends.rpc.commands import RpcCommands
-from zot.frontends.rpc.early_ping import EarlyDoor
-from zot.frontends.rpc.extension_ui import RpcSurface
+from zot.frontends.rpc.early_ping import EarlyPingServer
+from zot.frontends.rpc.extension_ui import RpcExtensionUI
 from zot.frontends.rpc.server import RpcServer
 from zot.frontends.rpc.writer import Backpressure, Writer
-from zot.system.process_setup import wake
+from zot.system.process_setup import resume_gc
 
 AGENT_VARIABLE = "ZOT_SWARM_AGENT_ID"  # of a worker: without its driver it has no business
 _LAST_WORDS_S = 0.5  # what a slow reader gets after a signal
 
 
-def run_rpc(config: RunConfig, door: EarlyDoor) -> int:
+def run_rpc(config: RunConfig, door: EarlyPingServer) -> int:
     """The exit code: 0, 1, or 128 and the number of the signal that ended it."""
     return run_loop(_run(config, door))
 
 
-def run_worker(config_fd: str, door: EarlyDoor) -> int:
+def run_worker(config_fd: str, door: EarlyPingServer) -> int:
     """``zot rpc --config-fd FD``, as the swarm starts its workers: the configuration is in a pipe, with the key."""
     from zot.swarm.worker_env import read_worker_config
 
     return run_loop(_run(read_worker_config(config_fd), door))
 
 
-async def _run(config: RunConfig, door: EarlyDoor) -> int:
+async def _run(config: RunConfig, door: EarlyPingServer) -> int:
     task = asyncio.current_task()
     assert task is not None
     stopped = _Stopped(task)
@@ -47,7 +47,7 @@ async def _run(config: RunConfig, door: EarlyDoor) -> int:
         # Everything is written before the process ends; after a signal a slow reader is not waited for.
         try:
             async with asyncio.timeout(_LAST_WORDS_S if code > 1 else None):
-                await writer.written()
+                await writer.wait_until_flushed()
         except TimeoutError:
             pass
         return code
@@ -56,7 +56,7 @@ async def _run(config: RunConfig, door: EarlyDoor) -> int:
             return stopped.code
         raise
     except BaseExceptionGroup as group:
-        if stopped.code and group.split(LoopHeld)[1] is None:  # it was the server itself that was interrupted
+        if stopped.code and group.split(LoopInterrupted)[1] is None:  # it was the server itself that was interrupted
             return stopped.code
         raise
     finally:
@@ -64,16 +64,18 @@ async def _run(config: RunConfig, door: EarlyDoor) -> int:
         writer.close()
 
 
-async def _serve(config: RunConfig, door: EarlyDoor, writer: Writer, stopped: _Stopped) -> int:
+async def _serve(config: RunConfig, door: EarlyPingServer, writer: Writer, stopped: _Stopped) -> int:
     announced: set[str] = set()
-    surface, queue = RpcSurface(writer, announced), WorkQueue(writer.emit)
-    front_end = FrontEnd(reader=queue.hear, interceptors=(Backpressure(writer),), surface=surface, switches=True)
+    surface, queue = RpcExtensionUI(writer, announced), PromptQueue(writer.emit)
+    front_end = FrontEnd(reader=queue.on_event, interceptors=(Backpressure(writer),), surface=surface, switches=True)
     async with build(config, front_end) as conversation, asyncio.TaskGroup() as tasks:
         queue.conversation = conversation
         # outside paths are not asked about by a setting: a client is no person
-        questions = PendingQuestions(question_queue(conversation.services), writer.tell, outside=bool(config.approve))
+        questions = PendingQuestions(
+            question_queue(conversation.services), writer.send_event, outside=bool(config.approve)
+        )
         if (servers := mcp(conversation)) is not None:
-            servers.on_state(writer.tell)
+            servers.on_state(writer.send_event)
         permissions = ClientPermissions(conversation.gate, config.permission_limit)
         commands = RpcCommands(conversation, queue, questions, permissions, announced, surface, tasks, writer)
         server = RpcServer(
@@ -86,7 +88,7 @@ async def _serve(config: RunConfig, door: EarlyDoor, writer: Writer, stopped: _S
             ends_with_input=AGENT_VARIABLE in os.environ,
         )
         door.close()
-        wake()
+        resume_gc()
         stopped.watch(server)
         return await server.run(door.unread, door.at_end, spoken_to=door.answered > 0)
 
@@ -99,7 +101,7 @@ class _Stopped:
         self._beginning = beginning
         self._server: RpcServer | None = None
         asyncio.get_running_loop().set_exception_handler(_report)
-        self._guard = LoopGuard(self._stop, end_at_once)
+        self._guard = LoopWatchdog(self._stop, exit_immediately)
         self.close = self._guard.close
 
     def watch(self, server: RpcServer) -> None:
@@ -114,7 +116,7 @@ class _Stopped:
 
 
 def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    if isinstance(context.get("exception"), LoopHeld):
-        say("something took too long and was interrupted")
+    if isinstance(context.get("exception"), LoopInterrupted):
+        print_notice("something took too long and was interrupted")
     else:
         loop.default_exception_handler(context)

@@ -7,14 +7,14 @@ import asyncio
 import os
 
 from zot.errors import ZotError
-from zot.frontends.console import say
+from zot.frontends.console import print_notice
 from zot.frontends.pending_questions import PendingQuestions
-from zot.frontends.prompt_queue import WorkQueue
+from zot.frontends.prompt_queue import PromptQueue
 from zot.frontends.rpc.commands import LATER, RpcCommands
-from zot.frontends.rpc.extension_ui import RpcSurface
-from zot.frontends.rpc.writer import Reply, Writer
+from zot.frontends.rpc.extension_ui import RpcExtensionUI
+from zot.frontends.rpc.writer import PendingResponse, Writer
 from zot.wire import rpc_frames as wire
-from zot.wire.line_splitter import Lines
+from zot.wire.line_splitter import LineSplitter
 from zot.wire.rpc_codec import BadCommand, decode_command
 
 _READ = 64 * 1024
@@ -28,10 +28,10 @@ class RpcServer:
         self,
         *,
         writer: Writer,
-        queue: WorkQueue,
+        queue: PromptQueue,
         commands: RpcCommands,
         questions: PendingQuestions,
-        surface: RpcSurface,
+        surface: RpcExtensionUI,
         token: str = "",
         stdin: int = 0,
         ends_with_input: bool = False,
@@ -44,7 +44,7 @@ class RpcServer:
         self._token = token
         self._stdin = stdin
         self._ends_with_input = ends_with_input
-        self._lines = Lines(wire.MAX_LINE)
+        self._lines = LineSplitter(wire.MAX_LINE)
         self._loop = asyncio.get_running_loop()
         self._reading = self._pollable = self._spoken_to = False
         self._exit_code = 0
@@ -80,7 +80,7 @@ class RpcServer:
     # --- reading
 
     def _read_on(self) -> None:
-        if self._ended or self._reading or self._writer.choked:
+        if self._ended or self._reading or self._writer.is_backlogged:
             return
         self._reading = True
         try:
@@ -105,7 +105,7 @@ class RpcServer:
         except BlockingIOError:
             return
         except OSError as error:
-            say(f"cannot read stdin: {error.strerror or error}")
+            print_notice(f"cannot read stdin: {error.strerror or error}")
             self.end(1)
             return
         if data:
@@ -114,22 +114,22 @@ class RpcServer:
             self._end_of_input()
 
     def _feed(self, data: bytes) -> None:
-        self._writer.hold()
+        self._writer.begin_batch()
         for line in self._lines.feed(data):
             if line is not None:
                 self._handle(line)
             elif not self._ended:  # nothing after it counts
                 self._deny("", "", _TOO_LONG)
-                say(f"the client sent {_TOO_LONG}")
+                print_notice(f"the client sent {_TOO_LONG}")
                 self.end(1)
         self._writer.flush()
-        if self._writer.choked:
+        if self._writer.is_backlogged:
             self._stop_reading()
 
     def _output_ended(self) -> None:
         """A client that went away is not told about; whatever else stops us is."""
         if self._writer.failure:
-            say(self._writer.failure)
+            print_notice(self._writer.failure)
         self.end(1 if self._writer.failure else 0, at_once=True)
 
     def _end_of_input(self) -> None:
@@ -153,9 +153,9 @@ class RpcServer:
         if self._token and not self._authenticated(command):
             return
         self._listen()
-        reply = Reply(self._writer, command)
+        reply = PendingResponse(self._writer, command)
         try:
-            data = self._commands.do(command, reply)
+            data = self._commands.dispatch(command, reply)
         except ZotError as error:
             reply.fail(str(error))
             return
@@ -190,7 +190,7 @@ class RpcServer:
 
     def _shut_out(self, id: str, command: str, error: str) -> None:
         self._deny(id, command, error)
-        say(error)
+        print_notice(error)
         self.end(1)
 
 

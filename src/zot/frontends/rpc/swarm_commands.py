@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from zot.agent.conversation import Conversation
-from zot.frontends.prompt_queue import WorkQueue
-from zot.frontends.rpc.writer import Reply, Writer, answer
+from zot.frontends.prompt_queue import PromptQueue
+from zot.frontends.rpc.writer import PendingResponse, Writer, answer
 from zot.swarm.service import SwarmService
 from zot.swarm.worker_config import conversation_config
 from zot.system.background_tasks import BackgroundTasks
@@ -18,11 +18,15 @@ from zot.wire import swarm_frames as wire
 
 
 class SwarmCommands:
-    def __init__(self, conversation: Conversation, writer: Writer, queue: WorkQueue, tasks: asyncio.TaskGroup) -> None:
+    def __init__(
+        self, conversation: Conversation, writer: Writer, queue: PromptQueue, tasks: asyncio.TaskGroup
+    ) -> None:
         self._queue = queue
         self._tasks = tasks
         self._listening = BackgroundTasks()
-        self._service = service = SwarmService(lambda: conversation_config(conversation), self._listen, writer.tell)
+        self._service = service = SwarmService(
+            lambda: conversation_config(conversation), self._listen, writer.send_event
+        )
         self._doers: dict[type, Callable[[Any], Coroutine[Any, Any, Any]]] = {
             wire.SwarmStart: self._start,
             wire.SwarmResume: self._resume,
@@ -38,7 +42,7 @@ class SwarmCommands:
             wire.SwarmSubscribe: lambda command: service.subscribe(command.worker, past=command.past, off=command.off),
         }
 
-    def do(self, command: wire.SwarmCommand, reply: Reply) -> None:
+    def do(self, command: wire.SwarmCommand, reply: PendingResponse) -> None:
         """Input may end meanwhile: the answer comes all the same."""
         self._queue.announce()
         task = self._tasks.create_task(answer(self._doers[type(command)](command), reply))

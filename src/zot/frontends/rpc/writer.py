@@ -14,7 +14,7 @@ import msgspec
 
 from zot.core import events as ev
 from zot.core.interceptors import Interceptor, ToolVerdict, TurnVerdict
-from zot.errors import ZotError, in_words
+from zot.errors import ZotError, describe_error
 from zot.wire import rpc_frames as wire
 from zot.wire.events import encode
 from zot.wire.rpc_frames import Command, Response
@@ -104,7 +104,7 @@ class Writer:
         self._unread_responses += len(line)
         self._send(line)
 
-    def tell(self, event: wire.ExtensionEvent | wire.McpState | wire.Asked | SwarmUpdate | SwarmEvent) -> None:
+    def send_event(self, event: wire.ExtensionEvent | wire.McpState | wire.Asked | SwarmUpdate | SwarmEvent) -> None:
         """An event of an extension or of ours; these cannot wait, so a client that never reads is given up."""
         if len(self._buffer) > GIVE_UP_ABOVE:
             self._lost(f"the client has left more than {GIVE_UP_ABOVE >> 20} MiB unread")
@@ -143,7 +143,7 @@ class Writer:
 
     # --- when it is written
 
-    def hold(self) -> None:
+    def begin_batch(self) -> None:
         """Gather lines until ``flush``: many answers to one read, one write."""
         self._held = True
 
@@ -193,15 +193,15 @@ class Writer:
     # --- waiting for the reader
 
     @property
-    def choked(self) -> bool:
+    def is_backlogged(self) -> bool:
         """Whether so many answers are unread that no further command should be read; ``on_room`` ends it."""
         return self._unread_responses > RESPONSES_MAX and not self.closed
 
-    async def room(self) -> None:
+    async def wait_for_room(self) -> None:
         """Wait while too much is unread."""
         await self._room.wait()
 
-    async def written(self) -> None:
+    async def wait_until_flushed(self) -> None:
         """Wait until everything is out, or nobody reads."""
         if self._buffer and not self._watching:
             self.flush()
@@ -255,18 +255,18 @@ class Backpressure(Interceptor):
         self._writer = writer
 
     async def before_turn(self, step: int) -> TurnVerdict:
-        await self._writer.room()
+        await self._writer.wait_for_room()
         return TurnVerdict()
 
     async def before_tool(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
-        await self._writer.room()
+        await self._writer.wait_for_room()
         return ToolVerdict()
 
 
 # The one answer a command gets, now or later.
 
 
-class Reply:
+class PendingResponse:
     """Call it with the data, or ``fail`` with the reason; once."""
 
     __slots__ = ("_command", "_id", "_writer")
@@ -283,11 +283,11 @@ class Reply:
         self._writer.respond(Response(id=self._id, command=self._command, success=False, error=error))
 
 
-async def answer(work: Awaitable[Any], reply: Reply) -> None:
+async def answer(work: Awaitable[Any], reply: PendingResponse) -> None:
     """With what the work comes to, later."""
     try:
         data = await work
     except (ZotError, OSError) as error:
-        reply.fail(in_words(error))
+        reply.fail(describe_error(error))
     else:
         reply(msgspec.UNSET if data is None else data)

@@ -13,30 +13,30 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.core.events import Diagnostic, SessionFault, ToolResultEvent
-from zot.frontends.terminal.commands.command_context import CommandContext, EarlyContext
+from zot.frontends.terminal.commands.command_context import CommandContext, EarlyCommandContext
 from zot.frontends.terminal.commands.command_runner import CommandRunner
 from zot.frontends.terminal.commands.registry import parse
 from zot.frontends.terminal.dialogs.dialog import CONFIRM, Dialogs
 from zot.frontends.terminal.editor.editor import Editor, Submitted
-from zot.frontends.terminal.editor.editor_host import TerminalSurroundings
-from zot.frontends.terminal.extension_ui import InteractiveSurface, NoOwner, Panels, Typing
+from zot.frontends.terminal.editor.editor_host import TerminalEditorHost
+from zot.frontends.terminal.extension_ui import NullPanelOwner, Panels, TerminalExtensionUI, UserActions
 from zot.frontends.terminal.keymap import CustomKeys, KeyActions, Keyboard, Keymap
-from zot.frontends.terminal.layout import Hints, Layout
+from zot.frontends.terminal.layout import Layout, Placeholder
 from zot.frontends.terminal.screen.activity import Activity
-from zot.frontends.terminal.screen.notice_area import Asides, Notes
+from zot.frontends.terminal.screen.notice_area import Notes, NoticeArea
 from zot.frontends.terminal.screen.screen import Screen
-from zot.frontends.terminal.screen.status import AgentBar, Attention, StartingBar, StatusLine
-from zot.frontends.terminal.screen.theme_manager import Looks
+from zot.frontends.terminal.screen.status import AgentBar, StartingBar, StatusLine, WindowTitle
+from zot.frontends.terminal.screen.theme_manager import ThemeManager
 from zot.frontends.terminal.screen.transcript import Transcript
 from zot.frontends.terminal.screen.ui_services import ScreenServices, Tasks
-from zot.frontends.terminal.turns import EarlyTurns, Speaking, Turns
+from zot.frontends.terminal.turns import PendingTurns, PromptTarget, TurnRunner
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.core.agent import Outcome
     from zot.core.events import AgentEvent
     from zot.frontends.terminal.options import TerminalOptions
-    from zot.frontends.terminal.swarm.workers import Workers
+    from zot.frontends.terminal.swarm.workers import WorkerList
     from zot.provider.messages import ImageBlock
     from zot.tui.keys import Key
     from zot.tui.terminal import Terminal
@@ -51,14 +51,14 @@ class App:
         self.leaving = asyncio.Event()
         self.lost: list[str] = []  # what to say about the session when the terminal is given back
         self._notices: list[str] = []  # of the start, shown below what was said before
-        self.swarm: Workers | None = None  # comes with the agent
+        self.swarm: WorkerList | None = None  # comes with the agent
         directory = Path(options.cwd or os.getcwd()).absolute()
         keeps_sessions = options.keep_session
 
         # Services that stand alone.
         self.screen = Screen(terminal)
         self._notes = Notes()
-        self.looks = Looks(terminal, self.screen.invalidate, self._notes, options.theme)
+        self.looks = ThemeManager(terminal, self.screen.invalidate, self._notes, options.theme)
         status = StatusLine(self.screen.invalidate)
         self.tasks = Tasks(status.error, lambda text: self._transcript.error(text))
         self.desk = desk = ScreenServices(terminal, self.screen, self.looks, status, self.tasks)
@@ -73,12 +73,12 @@ class App:
         )
         self._asking = lambda: bool(self._dialogs.waiting(CONFIRM))
         self._transcript = Transcript(desk, self._notes, self._activity, self._asking)
-        self._asides = Asides(status, self._notes)
+        self._asides = NoticeArea(status, self._notes)
         self._editor = Editor()
         self._transcript.folded = self._editor.chips.folded
-        self._hints = Hints()
-        self._early = EarlyTurns(desk.redraw)
-        self.turns: Speaking = self._early
+        self._hints = Placeholder()
+        self._early = PendingTurns(desk.redraw)
+        self.turns: PromptTarget = self._early
         self._layout = self.screen.scene = Layout(
             desk,
             self._dialogs,
@@ -102,12 +102,12 @@ class App:
             KeyActions(self._commands.run, self.leave, self.quit, self.looks.replied),
         )
         self.keyboard = Keyboard(terminal, self._keymap.press, self.screen.key_typed)
-        self._around = self._editor.around = TerminalSurroundings(
+        self._around = self._editor.around = TerminalEditorHost(
             desk, self.keyboard, self._commands.slash_commands, directory, keep_history=keeps_sessions
         )
         self._editor.on_submit = self._submit
         self._editor.on_steer = self._steer
-        self._commands.early = EarlyContext(
+        self._commands.early = EarlyCommandContext(
             desk=desk,
             status=status,
             dialogs=self._dialogs,
@@ -119,15 +119,15 @@ class App:
 
         # What extensions may do.
         self._panels = Panels(desk, self._dialogs)
-        self.surface = InteractiveSurface(
+        self.surface = TerminalExtensionUI(
             desk,
             self._notes,
             self._panels,
-            Typing(submit=self._say, run_command=partial(self._commands.run, typed=False)),
+            UserActions(submit=self._say, run_command=partial(self._commands.run, typed=False)),
         )
 
     def _type_on(self, key: Key) -> None:
-        self._keymap.type_on(key)
+        self._keymap.forward_to_editor(key)
 
     def _submit(self, submitted: Submitted) -> None:
         """A slash command, a shell command, or something for the model."""
@@ -149,9 +149,9 @@ class App:
     def quit(self) -> None:
         """Somebody wants to leave: where workers are at work, what becomes of them is asked first."""
         if self.swarm is not None and self.swarm.at_work():
-            from zot.frontends.terminal.swarm.dashboard import part
+            from zot.frontends.terminal.swarm.dashboard import confirm_quit
 
-            self.desk.spawn(part(self.swarm, self._dialogs, self.desk, self.leave))
+            self.desk.spawn(confirm_quit(self.swarm, self._dialogs, self.desk, self.leave))
         else:
             self.leave()
 
@@ -160,28 +160,28 @@ class App:
         self.exit_code = self.exit_code or exit_code
         self.leaving.set()
 
-    def hear(self, event: AgentEvent) -> None:
+    def on_event(self, event: AgentEvent) -> None:
         """The reader of the conversation, from its first diagnostic on."""
         if isinstance(event, SessionFault) and event.lost:
             self.lost.append(event.message)
         if isinstance(event, Diagnostic) and not event.of_extension and not self.turns.ready:
             self._notices.append(event.text)
         else:
-            self._transcript.hear(event)
+            self._transcript.on_event(event)
         if isinstance(event, ToolResultEvent) and self.swarm is not None:
             self.swarm.tool_ended()
 
     # --- once the agent is there
 
-    def arrive(self, conversation: Conversation) -> None:
+    def attach_conversation(self, conversation: Conversation) -> None:
         """Make what needs the agent, show what was said before, say what was typed meanwhile."""
         # Loaded here, after the first frame and the first keys.
         from zot.features.lookup import extension_host
-        from zot.frontends.terminal.startup_questions import greet
+        from zot.frontends.terminal.startup_questions import ask_startup_questions
 
         settings = conversation.settings
         self._around.agent_arrived(conversation)
-        self._panels.owner = lambda: extension_host(conversation) or NoOwner()
+        self._panels.owner = lambda: extension_host(conversation) or NullPanelOwner()
         self.looks.settings_read(conversation)
         self.desk.spawn(self.looks.watch())
         self._keymap.custom = CustomKeys(settings.values.keymap)
@@ -190,7 +190,7 @@ class App:
         self._show(conversation)
         self.turns = self._layout.turns = self._keymap.turns = context.turns
         self._commands.agent_arrived(context)
-        self.desk.spawn(greet(context, resume=self._options.resume))
+        self.desk.spawn(ask_startup_questions(context, resume=self._options.resume))
         if self._options.prompt:
             self._editor.insert(self._options.prompt)
         for text, images in self._early.said:
@@ -199,13 +199,13 @@ class App:
 
     def _make_context(self, conversation: Conversation) -> CommandContext:
         from zot.frontends.terminal.dialogs.call_details import existing_in
-        from zot.frontends.terminal.dialogs.confirm import Confirmations
+        from zot.frontends.terminal.dialogs.confirm import ApprovalPrompts
         from zot.frontends.terminal.question_host import QuestionHost
-        from zot.frontends.terminal.swarm.workers import Workers
+        from zot.frontends.terminal.swarm.workers import WorkerList
 
         desk = self.desk
-        attention = Attention(desk.terminal, conversation)
-        turns = Turns(
+        attention = WindowTitle(desk.terminal, conversation)
+        turns = TurnRunner(
             conversation,
             desk,
             self._editor,
@@ -214,10 +214,10 @@ class App:
             self._activity,
             on_end=attention.turn_ended,
         )
-        confirmations = Confirmations(desk, self._dialogs, conversation, turns.cancel)
+        confirmations = ApprovalPrompts(desk, self._dialogs, conversation, turns.cancel)
         confirmations.existing = existing_in(conversation.workspace)
-        QuestionHost(conversation, desk, self._dialogs, confirmations, self._transcript.diagnose)
-        self.swarm = workers = Workers(conversation, desk, self._notes)
+        QuestionHost(conversation, desk, self._dialogs, confirmations, self._transcript.add_diagnostic)
+        self.swarm = workers = WorkerList(conversation, desk, self._notes)
         self._layout.bar = AgentBar(
             conversation,
             self._activity,
@@ -225,7 +225,7 @@ class App:
             busy=lambda: turns.busy,
             asking=self._asking,
             mode=lambda: confirmations.mode,
-            swarm=workers.tag,
+            swarm=workers.status_label,
         )
         if conversation.settings.values.status_command:
             self._add_status_command(conversation, attention, turns)
@@ -244,7 +244,7 @@ class App:
         turns.on_failure = lambda outcome: desk.spawn(_rescue(context, outcome))
         return context
 
-    def _add_status_command(self, conversation: Conversation, attention: Attention, turns: Turns) -> None:
+    def _add_status_command(self, conversation: Conversation, attention: WindowTitle, turns: TurnRunner) -> None:
         from zot.frontends.terminal.screen.status_command import ScriptedBar, StatusCommand
 
         command = StatusCommand(conversation, attention, lambda: turns.busy, self.desk.redraw)
@@ -259,7 +259,9 @@ class App:
         self._editor.chips.remember(*history.pastes)
         transcript.owner_of = conversation.extension_of
         transcript.context_tokens = lambda: conversation.context_tokens
-        transcript.thinking = lambda: "off" if conversation.text_watched else conversation.settings.values.show_thinking
+        transcript.thinking = lambda: (
+            "off" if conversation.text_intercepted else conversation.settings.values.show_thinking
+        )
         self._keymap.show_in_full = lambda: self.desk.spawn(self._show_in_full(conversation))
         if messages:
             from zot.frontends.terminal.editor.prompt_history import prompts_in
@@ -267,7 +269,7 @@ class App:
             transcript.show(messages)
             history.begin_with(prompts_in(messages))
         for text in (*self._notices, *self._keymap.custom.problems):
-            transcript.diagnose(text)
+            transcript.add_diagnostic(text)
         self.screen.holding = False
 
     async def _show_in_full(self, conversation: Conversation) -> None:
@@ -278,6 +280,6 @@ class App:
 
 
 async def _rescue(context: CommandContext, outcome: Outcome) -> None:
-    from zot.frontends.terminal.failed_turn import rescue  # few turns fail
+    from zot.frontends.terminal.failed_turn import recover_failed_turn  # few turns fail
 
-    await rescue(context, outcome)
+    await recover_failed_turn(context, outcome)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from zot import __version__
 from zot.core import events
-from zot.frontends.console import Stdout, retry_line, run_loop, say
-from zot.system.process_setup import wake
+from zot.frontends.console import Stdout, print_notice, retry_line, run_loop
+from zot.system.process_setup import resume_gc
 from zot.tui.sanitize import Sanitizer, one_line
 from zot.tui.width import visible
 
@@ -33,7 +33,7 @@ async def _main(options: TerminalOptions) -> int:
 
     front_end = FrontEnd(reader=_Reader(Stdout()).hear, surface=StderrExtensionUI())
     async with build(options.create_config(), front_end) as conversation:
-        wake()
+        resume_gc()
         print(_GREETING, flush=True)
         if options.prompt:
             await _answer(conversation, options.prompt)
@@ -60,11 +60,11 @@ async def _answer(conversation: Conversation, prompt: str) -> None:
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGINT, conversation.abort)
     try:
-        outcome = await conversation.say(prompt)
+        outcome = await conversation.prompt(prompt)
     finally:
         loop.remove_signal_handler(signal.SIGINT)
     if outcome.refused:
-        say(outcome.refused)
+        print_notice(outcome.refused)
 
 
 class _Reader:
@@ -89,7 +89,7 @@ class _Reader:
             case events.Error(message):
                 self._write(f"error: {one_line(message)}\n")
             case events.Diagnostic(text) | events.SessionFault(text):
-                say(text)
+                print_notice(text)
             case events.Notice(text):
                 self._write(f"{one_line(text)}\n")
             case events.RetryWait():

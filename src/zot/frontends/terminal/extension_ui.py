@@ -31,19 +31,19 @@ _SEARCHED = 20_000  # lines among which the selected one of a huge panel is look
 _SELECTED = re.compile("^ *(▸ |● |\u200b)")
 
 
-class Typing(NamedTuple):
+class UserActions(NamedTuple):
     """What an extension does in the user's place: say something, run a command."""
 
     submit: Callable[[str], None]
     run_command: Callable[[str], None]
 
 
-class InteractiveSurface:
+class TerminalExtensionUI:
     """Implements ``extensions.surface.Surface``."""
 
     interactive = True
 
-    def __init__(self, desk: ScreenServices, notes: Notes, panels: Panels, typing: Typing) -> None:
+    def __init__(self, desk: ScreenServices, notes: Notes, panels: Panels, typing: UserActions) -> None:
         self._desk = desk
         self._notes = notes
         self._typing = typing
@@ -60,13 +60,13 @@ class InteractiveSurface:
         self._desk.redraw()
 
     def submit(self, extension: str, text: str) -> None:
-        self._typing.submit(disarmed(text))
+        self._typing.submit(as_plain_text(text))
 
     def submit_slash(self, extension: str, text: str) -> None:
         self._typing.run_command(text)
 
 
-def disarmed(text: str) -> str:
+def as_plain_text(text: str) -> str:
     """Text of an extension that may get into the editor: a space in front makes it words for the model, where enter
     would run a shell command or a slash command nobody typed."""
     return f" {text}" if visible(sanitize(text)).startswith(("!", "/")) else text
@@ -80,7 +80,7 @@ class PanelOwner(Protocol):
     def panel_closed(self, extension: str, panel_id: str) -> None: ...
 
 
-class NoOwner:
+class NullPanelOwner:
     def panel_key(self, extension: str, panel_id: str, key: str, text: str) -> None: ...
 
     def panel_closed(self, extension: str, panel_id: str) -> None: ...
@@ -134,7 +134,7 @@ class Panels:
     def __init__(self, desk: ScreenServices, dialogs: Dialogs) -> None:
         self._desk = desk
         self._dialogs = dialogs
-        self.owner: Callable[[], PanelOwner] = NoOwner
+        self.owner: Callable[[], PanelOwner] = NullPanelOwner
         self._open: PanelDialog | None = None
 
     def open(self, extension: str, panel: Panel) -> None:

@@ -9,7 +9,7 @@ from zot.core.agent import Outcome
 from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.commands.model import use_model
 from zot.frontends.terminal.dialogs.picker import Picker, model_row, reachable_models, value_of
-from zot.provider.error_mapping import rescue_category
+from zot.provider.error_mapping import recovery_kind
 from zot.provider.model import Model
 from zot.tui.sanitize import one_line
 from zot.tui.widgets import Choice
@@ -18,25 +18,25 @@ AGAIN, LOG_IN = "again", "log in"
 _ROWS = 12
 
 
-async def rescue(context: CommandContext, outcome: Outcome) -> None:
+async def recover_failed_turn(context: CommandContext, outcome: Outcome) -> None:
     error, conversation, turns = outcome.error, context.conversation, context.turns
     if error is None or outcome.taken_back is not None:  # which has its own way back
         return
-    await turns.over()
-    category = rescue_category(error)
+    await turns.wait_idle()
+    category = recovery_kind(error)
     if category in ("", "too_large"):
         turns.give_failed_back()
         return
     # The models that may do better: those of a provider that refused the key would refuse it, too.
     failed = conversation.model
     found = [model for model in reachable_models(conversation) if value_of(model) != value_of(failed)]
-    picker = RescuePicker(
+    picker = RecoveryPicker(
         conversation.model,
         [m for m in found if m.provider != failed.provider] if category == "authentication" else found,
         broke_off=conversation.is_answer_cut_off,
-        gives_back=conversation.unanswered is not None,
+        gives_back=conversation.unanswered_prompt is not None,
         may_log_in=category == "authentication" and conversation.resolved.provider.needs_key,
-        dropped=conversation.launch.in_force,
+        dropped=conversation.launch.active_flags,
     )
     turns.moved_on = lambda: picker.finish(None)
     chosen = await context.dialogs.ask(picker)
@@ -62,14 +62,14 @@ async def _go(context: CommandContext, chosen: str | None) -> None:
 
 
 async def _elsewhere(context: CommandContext, provider: str, model: str) -> None:
-    dropped = context.conversation.launch.in_force
+    dropped = context.conversation.launch.active_flags
     context.conversation.launch.forget()
     await use_model(context, provider, model)
     if dropped:
-        context.transcript.remark(f"continuing with {provider}/{model}, without {dropped}")
+        context.transcript.add_note(f"continuing with {provider}/{model}, without {dropped}")
 
 
-class RescuePicker(Picker):
+class RecoveryPicker(Picker):
     """Ends with ``again``, ``log in`` or the value of a model row. It opens by itself: letters are for the editor until
     somebody turns to it with tab or an arrow."""
 

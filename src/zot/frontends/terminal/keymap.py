@@ -11,10 +11,10 @@ import msgspec
 
 from zot.frontends.terminal.dialogs.dialog import Dialogs
 from zot.frontends.terminal.editor.editor import Editor
-from zot.frontends.terminal.screen.notice_area import Asides
+from zot.frontends.terminal.screen.notice_area import NoticeArea
 from zot.frontends.terminal.screen.transcript import Transcript
 from zot.frontends.terminal.screen.ui_services import ScreenServices
-from zot.frontends.terminal.turns import Speaking
+from zot.frontends.terminal.turns import PromptTarget
 from zot.tui.keys import ESCAPE_WAIT_S, Key, KeyDecoder
 from zot.tui.terminal import Terminal
 
@@ -47,7 +47,7 @@ class Keyboard:
     def detach(self) -> None:
         asyncio.get_running_loop().remove_reader(0)
 
-    def take(self) -> list[str]:
+    def drain_pending_keys(self) -> list[str]:
         """For whoever interrupts a loop that does not turn: what waits to be read, by name. It is still to be heard."""
         data = self._terminal.read()
         self._taken += data
@@ -99,9 +99,9 @@ class Keymap:
         desk: ScreenServices,
         dialogs: Dialogs,
         editor: Editor,
-        asides: Asides,
+        asides: NoticeArea,
         transcript: Transcript,
-        turns: Speaking,
+        turns: PromptTarget,
         actions: KeyActions,
     ) -> None:
         self._desk = desk
@@ -136,11 +136,11 @@ class Keymap:
         elif not self._slot(key.name):
             binding = _BY_KEY.get(key.name)
             if binding is None:
-                self.type_on(key)
+                self.forward_to_editor(key)
             else:
                 binding.run(self)
 
-    def type_on(self, key: Key) -> None:
+    def forward_to_editor(self, key: Key) -> None:
         """A key for the editor; questions that open by themselves wait for the end of it."""
         self._editor.key(key)
         self._dialogs.typed(key)
@@ -186,7 +186,7 @@ class Keymap:
         elif self.turns.busy:
             exit_arm.arm("ctrl+c again quits zot; esc cancels the turn")
         else:
-            self.turns.give_back()
+            self.turns.return_to_editor()
             self._editor.set_aside()  # in the history, in case it was a habit
             self._editor.clear()
             exit_arm.arm("ctrl+c again quits zot")
@@ -202,7 +202,7 @@ class Keymap:
             self._editor.steer()
 
     def take_back(self) -> None:
-        self.turns.take_back()
+        self.turns.edit_last_queued()
 
     def expand(self) -> None:
         """Boxes that still live unfold in place; what is settled is shown in full on a screen of its own."""

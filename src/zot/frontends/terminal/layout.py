@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 
 from zot.frontends.terminal.dialogs.dialog import Dialog, Dialogs
 from zot.frontends.terminal.editor.editor import Editor, EditorView
-from zot.frontends.terminal.screen.notice_area import Asides
+from zot.frontends.terminal.screen.notice_area import NoticeArea
 from zot.frontends.terminal.screen.status import Bar
 from zot.frontends.terminal.screen.transcript import Transcript
 from zot.frontends.terminal.screen.ui_services import ScreenServices
-from zot.frontends.terminal.turns import Speaking
+from zot.frontends.terminal.turns import PromptTarget
 from zot.tui.live_region import FramePosition
 from zot.tui.terminal import Size
 from zot.tui.width import cells, cut, with_cursor
@@ -25,7 +25,7 @@ _IDLE = {"/": "/ for commands", "@": "@ for files", "!": "! for the shell"}
 _BUSY = {"queue": "enter queues", "steer": "ctrl+s steers"}
 
 
-class Hints:
+class Placeholder:
     def __init__(self) -> None:
         self._used: set[str] = set()
 
@@ -73,10 +73,10 @@ class Layout:
         dialogs: Dialogs,
         editor: Editor,
         transcript: Transcript,
-        asides: Asides,
-        hints: Hints,
+        asides: NoticeArea,
+        hints: Placeholder,
         *,
-        turns: Speaking,
+        turns: PromptTarget,
         bar: Bar,
     ) -> None:
         self._desk = desk

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from zot.frontends.loop_watchdog import LoopGuard, LoopHeld
-from zot.system.process_setup import wake
+from zot.frontends.loop_watchdog import LoopInterrupted, LoopWatchdog
+from zot.system.process_setup import resume_gc
 from zot.tui.highlight import warm_up
 from zot.tui.terminal import Terminal
 
@@ -34,15 +34,15 @@ def run(options: TerminalOptions) -> int:
         terminal.ask()
         exit_code, session, lost, left = _run(options, terminal, App)
     for text in lost:
-        from zot.frontends.console import say
+        from zot.frontends.console import print_notice
 
-        say(text)
+        print_notice(text)
     if not terminal.closed and session and os.path.exists(session):
         from shlex import quote
 
-        from zot.system.visible_text import spelled
+        from zot.system.visible_text import escape_invisible
 
-        print(f"to continue: zot -c, or zot --session {spelled(quote(session))}")
+        print(f"to continue: zot -c, or zot --session {escape_invisible(quote(session))}")
     if left and not terminal.closed:
         print(left)
     return exit_code
@@ -52,7 +52,7 @@ def _run(options: TerminalOptions, terminal: Terminal, make: type[App]) -> tuple
     """The exit code, the file of the session to continue, what of it was lost, and who goes on working."""
     from zot.frontends.console import run_loop
 
-    guards: list[LoopGuard] = []
+    guards: list[LoopWatchdog] = []
     try:
         return run_loop(_main(options, terminal, make, guards))
     except asyncio.CancelledError:  # what held the loop was what everything else was waiting for
@@ -77,17 +77,17 @@ def _end_at_once(terminal: Terminal, code: int) -> None:
 
 
 async def _main(
-    options: TerminalOptions, terminal: Terminal, make: type[App], guards: list[LoopGuard]
+    options: TerminalOptions, terminal: Terminal, make: type[App], guards: list[LoopWatchdog]
 ) -> tuple[int, str, list[str], str]:
     app = make(options, terminal)
     loop = asyncio.get_running_loop()
     terminal.attach(loop)
     terminal.on_closed = lambda: app.leave(129)
-    guard = LoopGuard(app.leave, lambda code: _end_at_once(terminal, code))
+    guard = LoopWatchdog(app.leave, lambda code: _end_at_once(terminal, code))
     guards.append(guard)
     loop.add_signal_handler(signal.SIGWINCH, app.screen.resized)
     loop.add_signal_handler(signal.SIGTSTP, app.desk.suspend)
-    loop.add_signal_handler(signal.SIGCONT, app.desk.take_back)
+    loop.add_signal_handler(signal.SIGCONT, app.desk.reclaim_terminal)
     loop.set_exception_handler(lambda _, context: _report(app, context))
     app.keyboard.attach()
     app.screen.paint()
@@ -96,9 +96,9 @@ async def _main(
         if app.swarm is None or not app.swarm.known:
             at_work = ""
         else:
-            from zot.frontends.terminal.swarm.dashboard import left_at_work
+            from zot.frontends.terminal.swarm.dashboard import running_workers_notice
 
-            at_work = left_at_work(app.swarm.at_work())
+            at_work = running_workers_notice(app.swarm.at_work())
         return app.exit_code, session, app.lost, at_work
     finally:
         app.keyboard.detach()
@@ -107,46 +107,48 @@ async def _main(
 
 
 def _report(app: App, context: dict[str, Any]) -> None:
-    if isinstance(error := context.get("exception"), LoopHeld):
+    if isinstance(error := context.get("exception"), LoopInterrupted):
         app.desk.status.error("something took too long and was interrupted")
     else:
         app.tasks.report_bug(error, context["message"])
 
 
-async def _live(app: App, options: TerminalOptions, guard: LoopGuard) -> str:
+async def _live(app: App, options: TerminalOptions, guard: LoopWatchdog) -> str:
     """Until it is over; the file of the session there was last."""
     # In a thread: the imports take a tenth of a second, and keys are not to wait for them.
     build, front_end = await asyncio.to_thread(_import_build, app)
     config = msgspec.structs.replace(options.create_config(), ask_each=False)  # a user is here to ask
     async with build(config, front_end) as conversation:
         await app.looks.answered()
-        guard.watch_keys(lambda: app.keyboard.reads, app.keyboard.take)
+        guard.watch_keys(lambda: app.keyboard.reads, app.keyboard.drain_pending_keys)
         if conversation.messages:
-            from zot.frontends.terminal.screen.resumed_transcript import coloured
+            from zot.frontends.terminal.screen.resumed_transcript import highlight_blocks
 
-            if coloured(conversation.messages):  # import the highlighter now, while keys are still read
+            if highlight_blocks(conversation.messages):  # import the highlighter now, while keys are still read
                 await asyncio.to_thread(warm_up)
-        app.arrive(conversation)
+        app.attach_conversation(conversation)
         app.desk.spawn(_warm_up())
-        wake()
+        resume_gc()
         await app.leaving.wait()
         await app.turns.stop()
         if app.swarm is not None:
             await app.swarm.aclose()
-    return conversation.present.session_file  # closing it may have saved it under another name
+    return conversation.snapshot.session_file  # closing it may have saved it under another name
 
 
 def _import_build(app: App) -> tuple[Any, Any]:
     from zot.agent.build import build
     from zot.agent.config import FrontEnd
 
-    return build, FrontEnd(reader=app.hear, surface=app.surface, may_log_in=True, offers_to_go_on=True, switches=True)
+    return build, FrontEnd(
+        reader=app.on_event, surface=app.surface, may_log_in=True, offers_to_go_on=True, switches=True
+    )
 
 
 async def _warm_up() -> None:
     """The highlighter is wanted soon and slow to import: fetch it while the user types. Then tidy up after others."""
     await asyncio.sleep(_WARM_UP_S)
     await asyncio.to_thread(warm_up)
-    from zot.system.temp_files import clean_kept
+    from zot.system.temp_files import prune_user_temp_dir
 
-    await asyncio.to_thread(clean_kept)
+    await asyncio.to_thread(prune_user_temp_dir)

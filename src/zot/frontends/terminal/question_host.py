@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from zot.features.jail.outside_access import OutsideRequest
     from zot.features.mcp.elicitation import Elicitation
     from zot.features.trust_questions import GrantQuestion, TrustQuestion
-    from zot.frontends.terminal.dialogs.confirm import Confirmations
+    from zot.frontends.terminal.dialogs.confirm import ApprovalPrompts
     from zot.frontends.terminal.dialogs.dialog import Dialogs
     from zot.frontends.terminal.screen.ui_services import ScreenServices
 
@@ -25,7 +25,7 @@ class QuestionHost:
         conversation: Conversation,
         desk: ScreenServices,
         dialogs: Dialogs,
-        confirmations: Confirmations,
+        confirmations: ApprovalPrompts,
         tell: Callable[[str], None],
     ) -> None:
         self._conversation = conversation
@@ -53,9 +53,9 @@ class QuestionHost:
         return await self._dialogs.ask(OutsideDialog(question, self._desk.painter, self._confirmations))
 
     async def _elicitation(self, question: Elicitation) -> dict[str, Any]:
-        from zot.frontends.terminal.dialogs.question_form import ServerQuestions
+        from zot.frontends.terminal.dialogs.question_form import QuestionPrompts
 
-        return await ServerQuestions(self._tell, self._dialogs, self._conversation.workspace).show(question)
+        return await QuestionPrompts(self._tell, self._dialogs, self._conversation.workspace).show(question)
 
     async def _trust(self, question: TrustQuestion) -> str | None:
         from zot.frontends.terminal.trust_dialogs import TrustDialog
@@ -63,6 +63,6 @@ class QuestionHost:
         return await self._dialogs.ask(TrustDialog(question.items))
 
     async def _grant(self, question: GrantQuestion) -> str | None:
-        from zot.frontends.terminal.trust_dialogs import MoreDialog
+        from zot.frontends.terminal.trust_dialogs import PermissionChangeDialog
 
-        return await self._dialogs.ask(MoreDialog(question.extensions))
+        return await self._dialogs.ask(PermissionChangeDialog(question.extensions))

@@ -32,7 +32,7 @@ LOGIN, LATER, INSTALL = "login", "later", "install"
 _MODELS = 5
 
 
-async def greet(context: CommandContext, *, resume: bool) -> None:
+async def ask_startup_questions(context: CommandContext, *, resume: bool) -> None:
     conversation = context.conversation
     if await ask_about_trust(conversation):
         from zot.frontends.terminal.commands.reload_ext import reload
@@ -40,7 +40,7 @@ async def greet(context: CommandContext, *, resume: bool) -> None:
         await reload(context)
     if resume:
         context.commands.run("/sessions")
-    elif conversation.missing:
+    elif conversation.unavailable_reason:
         await _first_launch(context)
     elif conversation.settings.values.update_url:  # most people have no feed
         await show_whats_new(context)
@@ -205,7 +205,7 @@ async def show_whats_new(context: CommandContext) -> None:
             await context.dialogs.ask(ChangelogView(context.desk, text))
         else:
             feed = one_line(context.conversation.settings.values.update_url)
-            context.transcript.remark(f"zot {__version__} is new here; what changed is in {feed}")
+            context.transcript.add_note(f"zot {__version__} is new here; what changed is in {feed}")
         dismissed(context.conversation.settings, __version__)
 
 

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from zot.frontends.terminal.dialogs.dialog import Dialog
-from zot.frontends.terminal.dialogs.text_dialogs import Evidence
-from zot.system.visible_text import has_hidden, spelled
+from zot.frontends.terminal.dialogs.text_dialogs import DetailPane
+from zot.system.visible_text import escape_invisible, has_invisible
 from zot.tui.decision_text import folded, painted
 from zot.tui.keys import Key
 from zot.tui.theme import Theme
 from zot.tui.widgets import Choice, SelectList
 
 if TYPE_CHECKING:
-    from zot.features.extensions.loader.lock_file import Widened
+    from zot.features.extensions.loader.lock_file import PermissionChange
     from zot.features.trust import Untrusted, UntrustedKind
 
 TRUST, EDITING, SKIP = "trust", "editing", "skip"
@@ -34,8 +34,8 @@ class _Question(Dialog[str]):
         self.title = title
         self._answers = SelectList(choices, filterable=False)
         self._count = len(choices)
-        hidden = any(map(has_hidden, told))
-        self._evidence = Evidence(lambda theme, width: _rows(warning, told, theme, width), hidden=hidden)
+        hidden = any(map(has_invisible, told))
+        self._evidence = DetailPane(lambda theme, width: _rows(warning, told, theme, width), hidden=hidden)
 
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
         body = self._evidence.rows(theme, width, max(height - self._count, 2))
@@ -111,10 +111,10 @@ def _title(items: Sequence[Untrusted], kinds: Sequence[UntrustedKind]) -> str:
     return f"this project: {many} {word}"
 
 
-class MoreDialog(_Question):
+class PermissionChangeDialog(_Question):
     """Ends with ``trust`` or ``skip``."""
 
-    def __init__(self, found: Sequence[Widened]) -> None:
+    def __init__(self, found: Sequence[PermissionChange]) -> None:
         many = "extensions of yours ask" if len(found) > 1 else "an extension of yours asks"
         choices = [
             Choice(SKIP, "do not run them", "ask again next time"),
@@ -127,7 +127,9 @@ class MoreDialog(_Question):
 
 def _rows(warning: str, told: Sequence[str], theme: Theme, width: int) -> list[str]:
     rows = [*painted(folded(warning, width), "fg", theme), ""]
-    return rows + [row for line in told for row in painted(folded(spelled(line), width, 4), "fg", theme, "    ")]
+    return rows + [
+        row for line in told for row in painted(folded(escape_invisible(line), width, 4), "fg", theme, "    ")
+    ]
 
 
 def _described(item: Untrusted) -> list[str]:
@@ -140,7 +142,7 @@ def _described(item: Untrusted) -> list[str]:
     return lines + [f"  {line}" for line in item.details]
 
 
-def _asking(extension: Widened) -> list[str]:
+def _asking(extension: PermissionChange) -> list[str]:
     guard = " (a guard)" if extension.guard else ""
     command = shlex.join([extension.exec, *extension.args])
     lines = [f"{extension.name}{guard}: {command}", f"  in {extension.directory}"]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from zot.core.agent import FirstCall, Outcome
     from zot.frontends.terminal.editor.editor import Editor
     from zot.frontends.terminal.screen.activity import Activity
-    from zot.frontends.terminal.screen.notice_area import Asides
+    from zot.frontends.terminal.screen.notice_area import NoticeArea
     from zot.frontends.terminal.screen.transcript import Transcript
     from zot.frontends.terminal.screen.ui_services import ScreenServices
     from zot.provider.messages import ImageBlock, Message
@@ -35,7 +35,7 @@ class TurnMark:
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
         self._began = time.monotonic()
-        self._cost = conversation.cost.cost_usd
+        self._cost = conversation.total_usage.cost_usd
         recorded = checkpoints(conversation)
         self._changes = recorded.collect_changes() if recorded is not None else []
 
@@ -47,13 +47,15 @@ class TurnMark:
         if keeping is None:
             changed = ""
         else:
-            from zot.features.checkpoints.diff import counted, differences, figures
+            from zot.features.checkpoints.diff import counted, diff_summary, differences
 
             objects = keeping.place.objects
-            changed = figures(await asyncio.to_thread(lambda: [counted(one, objects) for one in differences(events)]))
+            changed = diff_summary(
+                await asyncio.to_thread(lambda: [counted(one, objects) for one in differences(events)])
+            )
         if not changed and seconds < LONG_S:
             return ""
-        dollars = self._conversation.cost.cost_usd - self._cost
+        dollars = self._conversation.total_usage.cost_usd - self._cost
         cost = "" if dollars < 0.0005 else f"${dollars:.2f}" if dollars >= 0.01 else f"${dollars:.3f}"
         return " · ".join(filter(None, (changed, f"worked for {duration(max(seconds, 0.1))}", cost)))
 
@@ -63,7 +65,7 @@ STOP_S = 2.0
 _MOST_WAITING, _WAITING_CHARACTERS = 20, 1_000
 
 
-class Speaking(Protocol):
+class PromptTarget(Protocol):
     """What the editor speaks to, before and after the agent is there."""
 
     @property
@@ -90,18 +92,18 @@ class Speaking(Protocol):
         """Cancel and wait a moment; whether nothing runs any more."""
         ...
 
-    def give_back(self) -> None:
+    def return_to_editor(self) -> None:
         """Everything queued returns to the editor, before what is there."""
         ...
 
-    def take_back(self) -> None:
+    def edit_last_queued(self) -> None:
         """The newest queued prompt returns to the editor."""
         ...
 
     def queue_lines(self, theme: Theme, width: int) -> list[str]: ...
 
 
-class EarlyTurns:
+class PendingTurns:
     """Keeps what is said before the agent is there, for ``Turns`` to say."""
 
     ready = busy = False
@@ -121,15 +123,15 @@ class EarlyTurns:
     async def stop(self) -> bool:
         return True
 
-    def give_back(self) -> None: ...
+    def return_to_editor(self) -> None: ...
 
-    def take_back(self) -> None: ...
+    def edit_last_queued(self) -> None: ...
 
     def queue_lines(self, theme: Theme, width: int) -> list[str]:
         return waiting_rows([("sliding in:", text) for text, _ in self.said], theme, width)
 
 
-class Turns:
+class TurnRunner:
     """``on_failure`` gets a turn that ended in an error, ``on_end`` the seconds anything took."""
 
     ready = True
@@ -140,7 +142,7 @@ class Turns:
         desk: ScreenServices,
         editor: Editor,
         transcript: Transcript,
-        asides: Asides,
+        asides: NoticeArea,
         activity: Activity,
         *,
         on_end: Callable[[float], None],
@@ -167,19 +169,19 @@ class Turns:
     def submit(self, text: str, images: Sequence[ImageBlock] = (), *, first_call: FirstCall | None = None) -> None:
         """Start a turn, or queue behind the running one; ``first_call`` is for an idle agent only."""
         conversation = self._conversation
-        if conversation.missing:
-            self._status.error(conversation.missing)
+        if conversation.unavailable_reason:
+            self._status.error(conversation.unavailable_reason)
             self._editor.give_back([(text, images)])
         elif self.busy:
-            conversation.queue(text, images)
+            conversation.enqueue(text, images)
         else:
             self._asides.turn_begins()
-            last = self._conversation.unanswered
+            last = self._conversation.unanswered_prompt
             again = first_call is None and last is not None and last.text() == text and _images_of(last) == list(images)
-            instead = not again and self._given_back is not None and self._given_back is conversation.unanswered
+            instead = not again and self._given_back is not None and self._given_back is conversation.unanswered_prompt
             self._given_back = None
             if again or instead:
-                self._transcript.remark("trying again" if again else "in place of the prompt that failed")
+                self._transcript.add_note("trying again" if again else "in place of the prompt that failed")
             said = None if again else text
             self._start(lambda: self._converse(said, tuple(images), first_call, instead=instead))
         self._desk.redraw()
@@ -235,31 +237,33 @@ class Turns:
         if text is None:
             outcome = await conversation.continue_run()
         else:
-            outcome = await conversation.say(text, images, queued=queued, first_call=first, instead=instead)
+            outcome = await conversation.prompt(text, images, queued=queued, first_call=first, instead=instead)
         await self._sum_up(mark)
-        while self._concluded(outcome) and (following := conversation.take_queued()) is not None:
+        while self._concluded(outcome) and (following := conversation.pop_queued()) is not None:
             self._asides.turn_begins()
             mark = TurnMark(conversation)
-            outcome = await conversation.say(following.text, following.images, queued=True)
+            outcome = await conversation.prompt(following.text, following.images, queued=True)
             await self._sum_up(mark)
 
     async def _sum_up(self, mark: TurnMark) -> None:
         if line := await mark.line():
-            self._transcript.sum_up(line)
+            self._transcript.add_turn_summary(line)
 
     def _concluded(self, outcome: Outcome) -> bool:
         """Say how it ended; return whether queued prompts may follow."""
         if outcome.stop == "aborted":
-            self.give_back()
-            self._transcript.mark("◌", "cancelled")
+            self.return_to_editor()
+            self._transcript.add_marker("◌", "cancelled")
             return False
         if outcome.refused:
             self._status.error(f"blocked: {outcome.refused}")
             return True
         if outcome.taken_back is not None:
             self._editor.give_back([(outcome.taken_back.text, outcome.taken_back.images)])
-            self._given_back = self._conversation.unanswered  # the line in its place
-            self._transcript.remark("the prompt is back in the editor; shorten it, or put it into a file and name that")
+            self._given_back = self._conversation.unanswered_prompt  # the line in its place
+            self._transcript.add_note(
+                "the prompt is back in the editor; shorten it, or put it into a file and name that"
+            )
         if outcome.error is not None:
             self.on_failure(outcome)
             return False
@@ -283,32 +287,32 @@ class Turns:
         await asyncio.wait([task], timeout=STOP_S)
         return not self.busy
 
-    async def over(self) -> None:
+    async def wait_idle(self) -> None:
         """Until what runs now has ended."""
         if self._task is not None:
             await asyncio.wait([self._task])
 
-    def go_on(self) -> None:
+    def run_next(self) -> None:
         """Say the oldest queued prompt, if nothing runs."""
-        if self.busy or (prompt := self._conversation.take_queued()) is None:
+        if self.busy or (prompt := self._conversation.pop_queued()) is None:
             return
         self._asides.turn_begins()
         self._start(lambda: self._converse(prompt.text, prompt.images, queued=True))
 
     # --- the queue
 
-    def give_back(self) -> None:
-        self._editor.give_back([(prompt.text, prompt.images) for prompt in self._conversation.take_all()])
+    def return_to_editor(self) -> None:
+        self._editor.give_back([(prompt.text, prompt.images) for prompt in self._conversation.drain_input()])
 
     def give_failed_back(self) -> None:
         """A prompt nobody answered returns to the editor, before a draft: what is said next takes its place."""
-        failed = self._conversation.unanswered
+        failed = self._conversation.unanswered_prompt
         if failed is not None and failed is not self._given_back:
             self._given_back = failed
             self._editor.give_back([(failed.text(), _images_of(failed))])
 
-    def take_back(self) -> None:
-        if (prompt := self._conversation.take_back()) is not None:
+    def edit_last_queued(self) -> None:
+        if (prompt := self._conversation.pop_last_queued()) is not None:
             self._editor.give_back([(prompt.text, prompt.images)])
 
     def queue_lines(self, theme: Theme, width: int) -> list[str]:

@@ -13,16 +13,26 @@ from pathlib import Path
 import msgspec
 
 from zot.cli.arguments import ParsedArguments, parse, verb_of
-from zot.cli.output import show, show_spelled, tell
+from zot.cli.output import print_escaped, print_notice, print_result
 from zot.cli.verb_table import options
-from zot.errors import NotThere, UsageError, ZotError, in_words
+from zot.errors import NotThere, UsageError, ZotError, describe_error
 from zot.frontends.console import EXIT_CODES, run_loop
-from zot.local_model.memory import ENOUGH_FOR_MEDIUM, amount, free_memory
+from zot.local_model.memory import ENOUGH_FOR_MEDIUM, format_bytes, free_memory
 from zot.local_model.runtime_dir import all_rooms
 from zot.local_model.selection import default
 from zot.local_model.server_manager import LocalServerManager
-from zot.local_model.weights import Chosen, Weights, chosen, digest_of, installed, is_path, known, name_for, place_of
-from zot.system.safe_open import read_beginning
+from zot.local_model.weights import (
+    ModelFile,
+    Weights,
+    digest_of,
+    find_model_file,
+    installed,
+    is_path,
+    known,
+    name_for,
+    place_of,
+)
+from zot.system.safe_open import read_prefix
 
 
 def run(argv: list[str]) -> int:
@@ -45,7 +55,7 @@ def _install(arguments: ParsedArguments) -> int:
     if not word:
         free = free_memory()
         word = "medium" if free >= ENOUGH_FOR_MEDIUM else "small"
-        tell(f"{amount(free)} of memory are free: {word}" if free >= 0 else word)
+        print_notice(f"{format_bytes(free)} of memory are free: {word}" if free >= 0 else word)
     if is_path(word):
         name = _install_file(Path(word).expanduser())
     elif (weights := known().get(word)) is not None:
@@ -53,20 +63,20 @@ def _install(arguments: ParsedArguments) -> int:
     else:
         names = ", ".join(known())
         raise NotThere(f'there is no model "{word}" to install; there are {names}, and any GGUF file by its path')
-    show(f"{name} is installed: {place_of(name)}")
+    print_result(f"{name} is installed: {place_of(name)}")
     from zot.local_model.server_manager import missing_runtime
 
     if missing := missing_runtime():
-        tell(f"zot: {missing}")
+        print_notice(f"zot: {missing}")
     else:
-        tell(f'zot: try it: zot -p --provider local --model {name} "what is in this directory?"')
+        print_notice(f'zot: try it: zot -p --provider local --model {name} "what is in this directory?"')
     return 0
 
 
 def _install_known(weights: Weights) -> str:
     from zot.agent.settings import Settings
     from zot.frontends.console import run_loop
-    from zot.local_model.download import fetch
+    from zot.local_model.download import download
     from zot.system.files import zot_home
 
     place = place_of(weights.name)
@@ -74,38 +84,41 @@ def _install_known(weights: Weights) -> str:
         return weights.name
     free = free_memory()
     if 0 <= free < weights.memory:
-        tell(f"zot: {weights.name} takes about {amount(weights.memory)} of memory, and {amount(free)} are free now")
-    tell(f"{weights.title} by {weights.by}, {amount(weights.bytes)}, licence {weights.licence}")
+        print_notice(
+            f"zot: {weights.name} takes about {format_bytes(weights.memory)} of memory,"
+            f" and {format_bytes(free)} are free now"
+        )
+    print_notice(f"{weights.title} by {weights.by}, {format_bytes(weights.bytes)}, licence {weights.licence}")
     proxy = Settings(zot_home()).values.http_proxy
     try:
-        run_loop(fetch(weights, place, tell=lambda text: tell(f"zot: {text}"), proxy=proxy))
+        run_loop(download(weights, place, tell=lambda text: print_notice(f"zot: {text}"), proxy=proxy))
     except KeyboardInterrupt:
-        tell(f"zot: interrupted; zot local install {weights.name} goes on from here")
+        print_notice(f"zot: interrupted; zot local install {weights.name} goes on from here")
         raise
     return weights.name
 
 
 def _install_file(path: Path) -> str:
     """Under the name of the weights they are, or else of the file."""
-    from zot.local_model.download import DownloadProgress, Partial, SourceFailed, copy
+    from zot.local_model.download import DownloadProgress, PartialDownload, SourceFailed, copy
     from zot.local_model.weights import read_header
 
     header = read_header(path)
     try:
         found, size = digest_of(path), path.stat().st_size
     except OSError as error:
-        raise ZotError(in_words(error)) from error
+        raise ZotError(describe_error(error)) from error
     own = Weights(name=name_for(path), title=header.name, bytes=size, sha256=found, memory=0)
     weights = next((row for row in known().values() if (row.bytes, row.sha256) == (size, found)), own)
     if weights.name in known() and weights is own:
         raise ZotError(f"{path}: {own.name} is the name of other weights; rename the file")
-    with Partial(place_of(weights.name), weights) as partial:
+    with PartialDownload(place_of(weights.name), weights) as partial:
         partial.cut(0)
         partial.check_room()
         progress = DownloadProgress(weights.name, size)
         try:
             copy(path, weights, partial, progress)
-            if not partial.is_right():
+            if not partial.is_complete():
                 raise SourceFailed("changed while it was copied")
         except SourceFailed as error:
             partial.cut(0)
@@ -119,7 +132,7 @@ def _install_file(path: Path) -> str:
 def _is_pinned(place: Path, weights: Weights) -> bool:
     if place.stat().st_size == weights.bytes and digest_of(place) == weights.sha256:
         return True
-    tell(f"zot: {place} is damaged and is fetched again")
+    print_notice(f"zot: {place} is damaged and is fetched again")
     return False
 
 
@@ -142,19 +155,19 @@ def _list(arguments: ParsedArguments) -> int:
     table = known()
     names = [*table, *(name for name in here if name not in table)]
     if arguments.has("--json"):
-        show_spelled(json.dumps({"models": [msgspec.to_builtins(_facts(name, table, here)) for name in names]}))
+        print_escaped(json.dumps({"models": [msgspec.to_builtins(_facts(name, table, here)) for name in names]}))
         return 0
     for name in names:
         facts = _facts(name, table, here)
         state = "installed" if name in here else "not installed"
-        words = (f"{name:<8}", f"{state:<13}", f"{amount(facts.bytes):>7}", facts.title, facts.path)
-        show("  ".join(words).rstrip())
+        words = (f"{name:<8}", f"{state:<13}", f"{format_bytes(facts.bytes):>7}", facts.title, facts.path)
+        print_result("  ".join(words).rstrip())
     if not here:
-        tell("zot: zot local install small fetches one; any GGUF file can be used by its path: --model PATH")
+        print_notice("zot: zot local install small fetches one; any GGUF file can be used by its path: --model PATH")
     return 0
 
 
-def _facts(name: str, table: dict[str, Weights], here: dict[str, Chosen]) -> _Facts:
+def _facts(name: str, table: dict[str, Weights], here: dict[str, ModelFile]) -> _Facts:
     row, model = table.get(name), here.get(name)
     return _Facts(
         name=name,
@@ -172,10 +185,10 @@ def _remove(arguments: ParsedArguments) -> int:
             raise NotThere(f"{word} is your own file, and zot does not delete it; name a model of zot local list")
         part = place_of(word).with_name(f".{place_of(word).name}.part")
         begun = word in known() and part.is_file()
-        path = part if begun and not place_of(word).is_file() else chosen(word).path
+        path = part if begun and not place_of(word).is_file() else find_model_file(word).path
         path.unlink()
         part.unlink(missing_ok=True)
-        show(f"{word} is removed")
+        print_result(f"{word} is removed")
     return 0
 
 
@@ -221,7 +234,7 @@ class _Server(msgspec.Struct, frozen=True, kw_only=True):
 
 def serve(word: str | None) -> int:
     """Until a signal comes, or the server ends."""
-    model = chosen(word) if word else default()
+    model = find_model_file(word) if word else default()
     if model is None:
         raise NotThere("no local model is installed: zot local install small")
     return run_loop(_hold(LocalServerManager(model)))
@@ -255,10 +268,10 @@ async def _serving(runtime: LocalServerManager, ended: asyncio.Future[int | ZotE
         running = await runtime.ensure()
     except ZotError as error:
         return _end(ended, error)
-    show(f"{running.model} at {running.address} (process {running.pid})")
-    show(f"key: {runtime.room.key_file}")
+    print_result(f"{running.model} at {running.address} (process {running.pid})")
+    print_result(f"key: {runtime.room.key_file}")
     sys.stdout.flush()
-    tell("zot: it stays until you stop this (ctrl-c)")
+    print_notice("zot: it stays until you stop this (ctrl-c)")
     while runtime.room.is_alive():
         runtime.note_use()
         await asyncio.sleep(_LOOK_S)
@@ -269,13 +282,13 @@ def status(*, as_json: bool) -> int:
     """Every server of this user on this machine."""
     found = list(_servers())
     if as_json:
-        show_spelled(json.dumps({"servers": msgspec.to_builtins(found)}))
+        print_escaped(json.dumps({"servers": msgspec.to_builtins(found)}))
         return 0
     if not found:
-        show("no local model is running")
+        print_result("no local model is running")
     for server in found:
         users = ", ".join(map(str, server.users)) or "nobody"
-        memory = amount(server.memory) if server.memory else ""
+        memory = format_bytes(server.memory) if server.memory else ""
         words = (
             server.model,
             f"process {server.pid}",
@@ -284,7 +297,7 @@ def status(*, as_json: bool) -> int:
             f"for {server.seconds} s",
             f"used by {users}",
         )
-        show("  ".join(filter(None, words)))
+        print_result("  ".join(filter(None, words)))
     return 0
 
 
@@ -306,6 +319,6 @@ def _servers() -> Iterator[_Server]:
 def _memory(pid: int) -> int:
     """What the process holds, in bytes; 0 where the system does not tell."""
     try:
-        return int(read_beginning(f"/proc/{pid}/statm", 200).split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(read_prefix(f"/proc/{pid}/statm", 200).split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
         return 0

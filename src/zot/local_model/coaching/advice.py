@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from zot.local_model.coaching.file_knowledge import Step, history_of, is_test, listed_files
-from zot.local_model.coaching.next_step import BUILT_IN, NextEdit, lead
+from zot.local_model.coaching.next_step import BUILT_IN, NextEdit, next_step
 from zot.local_model.coaching.prompts import for_step, own_instructions
 from zot.local_model.coaching.task import CoachingTask, read_task
 from zot.provider.dialects.grammar.schema_rules import json_text
@@ -34,7 +34,7 @@ def advise(request: Request) -> Advice:
     task = read_task(history.prompt)
     listed = listed_files(request.system)
     tools = frozenset(tool.name for tool in request.tools)
-    move = lead(task, history, listed, tools)
+    move = next_step(task, history, listed, tools)
     own = own_instructions(request.system)
     if isinstance(move, FreshPrompt):
         return Advice(prompt=move, instructions=own, earlier=history.earlier, temperature=move.temperature)

@@ -88,11 +88,11 @@ def known_files(steps: Sequence[Step]) -> dict[str, str]:
     """The content of files by path as the model wrote it, the one it saw last at the end."""
     files: dict[str, str] = {}
     for step in steps:
-        known_after(step, files)
+        apply_step(step, files)
     return files
 
 
-def known_after(step: Step, files: dict[str, str]) -> None:
+def apply_step(step: Step, files: dict[str, str]) -> None:
     before = files.pop(step.path, None)
     now = _after(step, before)
     if now is not None:
@@ -196,7 +196,7 @@ def history_of(messages: Sequence[Message]) -> TaskHistory:
     for step in steps_of(messages[start:]):
         told.steps.append(step)
         name, failed = step.call.name, step.result.is_error
-        known_after(step, told.files)
+        apply_step(step, told.files)
         if name == "read" and failed:
             told.unreadable.add(step.path)
         elif name == "read":

@@ -50,7 +50,7 @@ class NextEdit(msgspec.Struct, frozen=True):
 Move = NextCall | NextEdit | FreshPrompt | None
 
 
-def lead(task: CoachingTask, history: TaskHistory, listed: Sequence[str], tools: frozenset[str]) -> Move:
+def next_step(task: CoachingTask, history: TaskHistory, listed: Sequence[str], tools: frozenset[str]) -> Move:
     return _Lead(task, history, listed, tools).move()
 
 

@@ -29,7 +29,7 @@ _COMMON = frozenset(
 )  # fmt: skip
 
 
-def likely_lines(question: str, texts: Mapping[str, str]) -> list[str]:
+def relevant_lines(question: str, texts: Mapping[str, str]) -> list[str]:
     """Each with the line below it, which often is what a heading or a name stands for; best first."""
     asked = _stems(question[:_MOST_SEARCHED])
     lines = [line for text in texts.values() for line in [*text.split("\n", _MOST_SEARCHED)[:_MOST_SEARCHED], ""]]
@@ -83,7 +83,7 @@ def own_instructions(system: str) -> tuple[str, ...]:
 
 
 def for_answer(question: str, known: Mapping[str, str]) -> FreshPrompt:
-    lines = likely_lines(question, known) if sum(text.count("\n") for text in known.values()) > _FEW_LINES else []
+    lines = relevant_lines(question, known) if sum(text.count("\n") for text in known.values()) > _FEW_LINES else []
     quoted = {"The lines that matter most": "\n".join(lines)} if lines else {}
     return FreshPrompt(_ANSWERS, f"{_shown({**known, **quoted})}{question.strip()}")
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 
 import msgspec
 
-from zot.errors import ConfigError, UsageError, nearest
+from zot.errors import ConfigError, UsageError, closest_match
 from zot.provider.providers import builtin_providers
 from zot.system.json_store import JsonObjectStore
 
@@ -201,7 +201,7 @@ class AuthStore:
             same = entry.oauth is not None and bool(as_object(before).get("oauth"))
             name = account or _active_account(raw, provider)
             item = (same and _item(before)) or keyring.new_item(provider, name)
-            keyring.keep(item, _secrets(entry))
+            keyring.store_secret(item, _secrets(entry))
             token = entry.oauth and msgspec.structs.replace(entry.oauth, **dict.fromkeys(_SECRETS, ""))
             fields = {**_fields(msgspec.structs.replace(entry, api_key="", oauth=token), before), "keyring": item}
         _write_account(raw, provider, account, {**kept, **fields})
@@ -215,7 +215,7 @@ class AuthStore:
         from zot.provider.auth import keyring
 
         try:
-            keyring.forget(item)
+            keyring.delete_secret(item)
         except ConfigError as error:
             self.notices.append(f"{item} is still in the system's keyring: {error}")
 
@@ -274,7 +274,7 @@ def _opened(entry: AuthEntry) -> AuthEntry:
         return entry
     from zot.provider.auth import keyring
 
-    found = keyring.look_up(entry.keyring)
+    found = keyring.load_secret(entry.keyring)
     if entry.oauth is None:
         return msgspec.structs.replace(entry, api_key=found.get("api_key", ""))
     token = msgspec.structs.replace(entry.oauth, **{name: found.get(name, "") for name in _SECRETS})
@@ -305,7 +305,7 @@ def _item(entry: Any) -> str:
 
 
 def _no_account(provider: str, account: str, known: Iterable[str]) -> str:
-    meant = nearest(account, known)
+    meant = closest_match(account, known)
     hint = f", did you mean {meant}" if meant else ""
     listed = ", ".join(known) or "none"
     return f'{provider} has no stored account "{account}"{hint}; stored: {listed}'

@@ -88,7 +88,7 @@ def has_credential(
         return False
 
 
-def forget_commands() -> None:
+def clear_key_command_cache() -> None:
     """Drop the answers of key commands, so that the next look-up runs them again (after a refused key)."""
     _run.cache_clear()
 
@@ -195,18 +195,18 @@ def _kill_group(child: subprocess.Popen[bytes]) -> None:
 # A key that a program prints, or keeps in its file, may have expired: after a refusal it is looked up again, once.
 
 
-class LookedUpKey:
+class ReloadableKey:
     """A ``Renewal`` for one client; ``look`` finds the credential, and may block."""
 
     def __init__(self, look: Callable[[], Credential | None]) -> None:
         self._look = look
 
-    async def fresh(self, endpoint: Endpoint) -> Endpoint:
+    async def before_request(self, endpoint: Endpoint) -> Endpoint:
         return endpoint
 
-    async def renewed(self, endpoint: Endpoint, refusal: AuthFailed) -> Endpoint | None:
+    async def after_refusal(self, endpoint: Endpoint, refusal: AuthFailed) -> Endpoint | None:
         """With the key of now; None when it is the refused one, or there is none and ``refusal`` says why."""
-        forget_commands()
+        clear_key_command_cache()
         try:
             found = await asyncio.to_thread(self._look)
         except (NotLoggedIn, ConfigError) as error:

@@ -26,12 +26,12 @@ def new_item(provider: str, account: str) -> str:
     return f"{provider}/{account}/{secrets.token_hex(4)}"
 
 
-def keep(item: str, fields: dict[str, str]) -> None:
+def store_secret(item: str, fields: dict[str, str]) -> None:
     """Store secrets under a name; ConfigError when the ring does not take them."""
     _ask(f"does not take {item}", lambda ring: ring.set_password(SERVICE, item, msgspec.json.encode(fields).decode()))
 
 
-def look_up(item: str) -> dict[str, str]:
+def load_secret(item: str) -> dict[str, str]:
     """The secrets under a name; ConfigError when they are gone, or the ring is locked or not there."""
     found = _ask(f"does not give {item}", lambda ring: ring.get_password(SERVICE, item))
     if found is None:
@@ -43,7 +43,7 @@ def look_up(item: str) -> dict[str, str]:
         raise ConfigError(f"what the system's keyring has under {item} is not zot's; log in again") from error
 
 
-def forget(item: str) -> None:
+def delete_secret(item: str) -> None:
     """Drop an item; one that is gone already is as good as dropped."""
 
     def delete(ring: Any) -> None:

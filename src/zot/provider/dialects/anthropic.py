@@ -13,15 +13,15 @@ import msgspec
 from zot.provider.dialects.dialect import Decoder, Endpoint, ImageLimit, ListedModel
 from zot.provider.dialects.request_parts import (
     THINKING_BUDGETS,
-    Sent,
+    WireMessageCache,
     address,
     arguments_text,
     get,
+    image_or_placeholder,
     joined,
     key_in,
     post,
     thinking_fields,
-    visible,
 )
 from zot.provider.dialects.response_builder import (
     BAD_JSON,
@@ -66,7 +66,7 @@ class AnthropicDialect:
     frames = SseParser
 
     def __init__(self) -> None:
-        self._sent = Sent()
+        self._sent = WireMessageCache()
 
     def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
         url, body = address(endpoint.base_url, "messages"), _body(request, endpoint.provider, self._sent)
@@ -103,7 +103,7 @@ def _auth(endpoint: Endpoint) -> list[tuple[str, str]]:
     return [("anthropic-version", _VERSION), *key_in(endpoint, "x-api-key"), *beta]
 
 
-def _body(request: Request, provider: str, sent: Sent) -> dict[str, Any]:
+def _body(request: Request, provider: str, sent: WireMessageCache) -> dict[str, Any]:
     body: dict[str, Any] = {
         "model": request.model.id,
         "max_tokens": request.max_tokens or request.model.max_output or _UNKNOWN_OUTPUT,
@@ -127,7 +127,7 @@ def _body(request: Request, provider: str, sent: Sent) -> dict[str, Any]:
     return body
 
 
-def _messages(request: Request, provider: str, sent: Sent) -> list[dict[str, Any] | msgspec.Raw]:
+def _messages(request: Request, provider: str, sent: WireMessageCache) -> list[dict[str, Any] | msgspec.Raw]:
     messages = sent.repaired(request.messages)
     model = request.model
 
@@ -181,7 +181,7 @@ def _part(block: Block, model: Model, provider: str) -> dict[str, Any] | None:
 
 
 def _seen(block: ResultBlock, model: Model) -> dict[str, Any]:
-    shown = visible(block, model, IMAGE_LIMIT) if isinstance(block, ImageBlock) else block
+    shown = image_or_placeholder(block, model, IMAGE_LIMIT) if isinstance(block, ImageBlock) else block
     if isinstance(shown, TextBlock):
         return {"type": "text", "text": shown.text}
     return {"type": "image", "source": {"type": "base64", "media_type": shown.mime_type, "data": shown.data}}

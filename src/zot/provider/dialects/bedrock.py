@@ -15,15 +15,15 @@ from zot.provider.auth.aws import access_key, signed
 from zot.provider.dialects.dialect import Decoder, Endpoint, ImageLimit, ListedModel
 from zot.provider.dialects.request_parts import (
     THINKING_BUDGETS,
-    Sent,
+    WireMessageCache,
     arguments_text,
     bearer,
     get,
+    image_or_placeholder,
     joined,
     post,
     reasoning_setting,
     thinking_fields,
-    visible,
 )
 from zot.provider.dialects.response_builder import (
     BAD_JSON,
@@ -74,7 +74,7 @@ class BedrockDialect:
     frames = EventStreamParser
 
     def __init__(self) -> None:
-        self._sent = Sent()
+        self._sent = WireMessageCache()
 
     def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
         url = f"{endpoint.base_url.rstrip('/')}/model/{quote(request.model.id, safe='')}/converse-stream"
@@ -168,7 +168,7 @@ def _tools(request: Request) -> list[dict[str, Any]]:
     ]
 
 
-def _messages(request: Request, provider: str, sent: Sent) -> list[dict[str, Any] | msgspec.Raw]:
+def _messages(request: Request, provider: str, sent: WireMessageCache) -> list[dict[str, Any] | msgspec.Raw]:
     """The newest user content gets a cache mark, and the one before it keeps the mark of the previous request."""
     model = request.model
     messages = _turns(sent.repaired(request.messages), model, provider)
@@ -233,7 +233,7 @@ def _part(block: Block, model: Model) -> dict[str, Any]:
 
 
 def _seen(block: ResultBlock, model: Model) -> dict[str, Any]:
-    shown = visible(block, model, IMAGE_LIMIT) if isinstance(block, ImageBlock) else block
+    shown = image_or_placeholder(block, model, IMAGE_LIMIT) if isinstance(block, ImageBlock) else block
     if isinstance(shown, TextBlock):
         return {"text": shown.text}
     format = shown.mime_type.removeprefix("image/").replace("jpg", "jpeg")

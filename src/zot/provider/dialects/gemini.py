@@ -12,17 +12,17 @@ import msgspec
 
 from zot.provider.dialects.dialect import Decoder, Endpoint, ImageLimit, ListedModel
 from zot.provider.dialects.request_parts import (
-    Sent,
+    WireMessageCache,
     arguments_text,
     get,
+    image_or_placeholder,
     is_version,
     joined,
     key_in,
-    mirror,
     post,
     reasoning_setting,
     result_text,
-    visible,
+    tool_images_as_user_content,
 )
 from zot.provider.dialects.response_builder import BAD_JSON, Count, ReasoningPart, ResponseBuilder, TextPart, ToolPart
 from zot.provider.http.message import HttpRequest
@@ -62,7 +62,7 @@ class GeminiDialect:
     frames = SseParser
 
     def __init__(self) -> None:
-        self._sent = Sent()
+        self._sent = WireMessageCache()
 
     def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
         model = quote(request.model.id.removeprefix("models/"), safe="")
@@ -99,7 +99,7 @@ def _address(base: str, path: str) -> str:
     return f"{base}/{path}" if versioned else f"{base}/v1beta/{path}"
 
 
-def _body(request: Request, provider: str, sent: Sent) -> dict[str, Any]:
+def _body(request: Request, provider: str, sent: WireMessageCache) -> dict[str, Any]:
     body: dict[str, Any] = {}
     if request.system:
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
@@ -139,7 +139,7 @@ def _is_earlier(model: Model) -> bool:
     return "gemini-" not in model.id or _EARLIER.match(model.id) is not None
 
 
-def _contents(request: Request, provider: str, sent: Sent) -> list[msgspec.Raw]:
+def _contents(request: Request, provider: str, sent: WireMessageCache) -> list[msgspec.Raw]:
     messages, model = _turns(sent.repaired(request.messages)), request.model
     names = _names(messages)
 
@@ -181,7 +181,7 @@ def _names(messages: Sequence[Message]) -> dict[int, dict[str, str]]:
 
 def _shown(content: Sequence[Block], model: Model) -> list[_Part]:
     """What a user says and shows; empty text is refused."""
-    seen = [visible(b, model, IMAGE_LIMIT) if isinstance(b, ImageBlock) else b for b in content]
+    seen = [image_or_placeholder(b, model, IMAGE_LIMIT) if isinstance(b, ImageBlock) else b for b in content]
     return [part for block in seen if (part := _plain(block))]
 
 
@@ -252,7 +252,7 @@ def _answered(message: Message, model: Model, names: Mapping[str, str]) -> list[
     """The results; their images inside them for models that look there, behind them for earlier ones."""
     inside = not _is_earlier(model)
     results = [_result(result, model, names, inside=inside) for result in message.tool_results()]
-    behind = [] if inside else _shown(mirror(message), model)
+    behind = [] if inside else _shown(tool_images_as_user_content(message), model)
     return [("user", results), ("user", behind)]
 
 

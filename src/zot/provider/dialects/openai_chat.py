@@ -11,18 +11,18 @@ import msgspec
 from zot.errors import ProviderError
 from zot.provider.dialects.dialect import Decoder, Endpoint, ImageLimit, ListedModel
 from zot.provider.dialects.request_parts import (
-    Sent,
+    WireMessageCache,
     address,
     arguments_text,
     bearer,
     data_url,
     get,
+    image_or_placeholder,
     joined,
-    mirror,
     post,
     reasoning_setting,
     result_text,
-    visible,
+    tool_images_as_user_content,
 )
 from zot.provider.dialects.response_builder import BAD_JSON, Count, ReasoningPart, ResponseBuilder, TextPart, ToolPart
 from zot.provider.http.message import HttpRequest
@@ -52,7 +52,7 @@ class OpenAIChatDialect:
     frames = SseParser
 
     def __init__(self) -> None:
-        self._sent = Sent()
+        self._sent = WireMessageCache()
 
     def request(self, request: Request, endpoint: Endpoint) -> HttpRequest:
         url = address(endpoint.base_url, "chat/completions")
@@ -76,7 +76,7 @@ class OpenAIChatDialect:
 # -- the request ------------------------------------------------------------------------------------------------
 
 
-def _body(request: Request, provider: str, sent: Sent) -> dict[str, Any]:
+def _body(request: Request, provider: str, sent: WireMessageCache) -> dict[str, Any]:
     system = [{"role": "system", "content": request.system}] if request.system else []
     said = sent.items(
         sent.repaired(request.messages),
@@ -127,12 +127,12 @@ def _message(message: Message, model: Model, provider: str) -> list[dict[str, An
                 wire["tool_calls"] = calls
             return [wire]
         case "tool":
-            return [*map(_result, message.tool_results()), *_user(mirror(message), model)]
+            return [*map(_result, message.tool_results()), *_user(tool_images_as_user_content(message), model)]
 
 
 def _user(content: Sequence[Block], model: Model) -> list[dict[str, Any]]:
     """A plain string without images, parts with them, no message without content."""
-    shown = [visible(b, model, IMAGE_LIMIT) if isinstance(b, ImageBlock) else b for b in content]
+    shown = [image_or_placeholder(b, model, IMAGE_LIMIT) if isinstance(b, ImageBlock) else b for b in content]
     if not any(isinstance(block, ImageBlock) for block in shown):
         text = joined(shown)
         return [{"role": "user", "content": text}] if text else []

@@ -16,12 +16,12 @@ from zot.provider.dialects.request_parts import (
     bearer,
     data_url,
     get,
-    mirror,
+    image_or_placeholder,
     post,
     reasoning_setting,
     repaired,
     result_text,
-    visible,
+    tool_images_as_user_content,
 )
 from zot.provider.dialects.response_builder import (
     BAD_JSON,
@@ -116,11 +116,11 @@ def _input(request: Request, provider: str) -> Iterator[Item]:
                     yield from _said(block, ids, (provider, request.model.id))
             case "tool":
                 yield from (_result(result) for result in message.tool_results())
-                yield from _user(mirror(message), request.model)
+                yield from _user(tool_images_as_user_content(message), request.model)
 
 
 def _user(content: Sequence[Block], model: Model) -> Iterator[Item]:
-    shown = (visible(b, model, IMAGE_LIMIT) if isinstance(b, ImageBlock) else b for b in content)
+    shown = (image_or_placeholder(b, model, IMAGE_LIMIT) if isinstance(b, ImageBlock) else b for b in content)
     if parts := [part for block in shown if (part := _part(block))]:
         yield {"role": "user", "content": parts}
 

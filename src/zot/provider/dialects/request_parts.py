@@ -144,7 +144,7 @@ def joined(blocks: Iterable[object]) -> str:
     return "\n".join(block.text for block in blocks if isinstance(block, TextBlock))
 
 
-def visible(block: ImageBlock, model: Model, limit: ImageLimit) -> ResultBlock:
+def image_or_placeholder(block: ImageBlock, model: Model, limit: ImageLimit) -> ResultBlock:
     """The image as this model may get it; a model without eyes gets a line saying so."""
     if "image" not in model.input:
         return TextBlock(f"[image left out: {model.id} takes no images]")
@@ -165,7 +165,7 @@ def result_text(result: ToolResultBlock) -> str:
     return "\n".join(part for part in (text, instead) if part)
 
 
-def mirror(message: Message) -> tuple[ResultBlock, ...]:
+def tool_images_as_user_content(message: Message) -> tuple[ResultBlock, ...]:
     """The images of a tool message as user content, for APIs whose tool results are text; empty without images."""
     images = tuple(
         block for result in message.tool_results() for block in result.content if isinstance(block, ImageBlock)
@@ -173,12 +173,12 @@ def mirror(message: Message) -> tuple[ResultBlock, ...]:
     return (TextBlock("Images from the tool results above:"), *images) if images else ()
 
 
-class Sent:
+class WireMessageCache:
     """Cache of encoded messages of the last request, one per client. Messages are immutable, so their encoding holds
     for the same model; memory follows the transcript."""
 
     def __init__(self) -> None:
-        self.repaired = Repair()
+        self.repaired = TranscriptRepair()
         self._whom: object = None
         self._messages: tuple[Message, ...] = ()
         self._items: list[list[Raw]] = []
@@ -214,7 +214,7 @@ def _encoded(message: Message, wire: Callable[[Message], Iterable[dict[str, Any]
 MISSING_RESULT = "The call was aborted without a recorded result."
 
 
-class Repair:
+class TranscriptRepair:
     """For requests that follow each other: what was in order the last time is not looked through again."""
 
     def __init__(self) -> None:
@@ -252,7 +252,7 @@ class Repair:
 
 
 def repaired(messages: Sequence[Message]) -> tuple[Message, ...]:
-    return Repair()(messages)
+    return TranscriptRepair()(messages)
 
 
 def _answering(message: Message, waiting: list[str]) -> Message:

@@ -122,9 +122,9 @@ class ResponseBuilder:
 
     def fail(self, text: str, code: str) -> list[StreamEvent]:
         """The end of an answer the provider broke off; ``code`` is its own word or number for what happened."""
-        from zot.provider.error_mapping import stream_failure  # most calls go well
+        from zot.provider.error_mapping import error_from_stream  # most calls go well
 
-        return self.finish("error", stream_failure(self.provider, text, code))
+        return self.finish("error", error_from_stream(self.provider, text, code))
 
     def end_tool(self, tool: ToolPart) -> list[StreamEvent]:
         if tool.ended:

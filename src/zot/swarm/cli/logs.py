@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from zot.cli.arguments import ParsedArguments, parse
-from zot.cli.output import show, show_spelled, tell
+from zot.cli.output import print_escaped, print_notice, print_result
 from zot.cli.verb_table import options
 from zot.errors import ZotError
 from zot.frontends.console import run_loop
@@ -61,10 +61,10 @@ async def _is_over(swarm: client.SupervisorClient, id: str) -> bool:
 
 def _print(event: dict[str, Any], as_json: bool = False) -> None:
     if as_json:
-        show_spelled(json.dumps(event))
+        print_escaped(json.dumps(event))
         return
     for line in said(event):
-        show(line)
+        print_result(line)
 
 
 def said(event: dict[str, Any]) -> list[str]:
@@ -111,7 +111,7 @@ async def _attach(typed: str) -> int:
             raise ZotError(f"{worker.name} is {worker.status}: `zot swarm resume {worker.id}` continues it")
         await swarm.subscribe(worker.id, past=True)
         asked: list[str] = []
-        tell(f"attached to {worker.name}: what you type is sent to it; ctrl+d leaves it at work")
+        print_notice(f"attached to {worker.name}: what you type is sent to it; ctrl+d leaves it at work")
         typing = asyncio.create_task(_type(swarm, worker.id, asked))
         showing = asyncio.create_task(_show_events(swarm, worker.id, asked))
         try:
@@ -153,4 +153,4 @@ async def _type(swarm: client.SupervisorClient, id: str, asked: list[str]) -> No
             else:
                 await swarm.send(id, text)
         except ZotError as error:
-            tell(f"zot: {error}")
+            print_notice(f"zot: {error}")

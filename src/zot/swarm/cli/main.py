@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from zot.cli.arguments import ParsedArguments, parse, verb_of
-from zot.cli.output import show, show_spelled, tell
+from zot.cli.output import print_escaped, print_notice, print_result
 from zot.cli.verb_table import options
 from zot.errors import NotThere, UsageError, ZotError
 from zot.frontends.console import run_loop
@@ -80,9 +80,9 @@ async def _started(arguments: ParsedArguments, task: str) -> int:
         if not arguments.has("--wait"):
             _show_started(info, arguments)
             return 0
-        tell(f"{info.id}: {_what_now(info)}")
-        tell_notes(info)
-        return await awaited(swarm, info.id, arguments)
+        print_notice(f"{info.id}: {_what_now(info)}")
+        print_notes(info)
+        return await wait_and_print(swarm, info.id, arguments)
 
 
 def starter(arguments: ParsedArguments) -> RunConfig:
@@ -154,17 +154,19 @@ def duration(switch: str, typed: str) -> float:
 
 def _show_started(info: WorkerInfo, arguments: ParsedArguments) -> None:
     if arguments.has("--json"):
-        show_spelled(json.dumps(as_json(info)))
+        print_escaped(json.dumps(as_json(info)))
     else:
-        show(info.id)
-        tell_notes(info)
-        tell(f"{_what_now(info)}; zot swarm attach {info.name} watches it, zot swarm wait {info.name} waits for it")
+        print_result(info.id)
+        print_notes(info)
+        print_notice(
+            f"{_what_now(info)}; zot swarm attach {info.name} watches it, zot swarm wait {info.name} waits for it"
+        )
 
 
-def tell_notes(info: WorkerInfo) -> None:
+def print_notes(info: WorkerInfo) -> None:
     """What its tree does not have, in one line."""
     if info.notes:
-        tell(f"note: {'; '.join(info.notes)}")
+        print_notice(f"note: {'; '.join(info.notes)}")
 
 
 def _what_now(info: WorkerInfo) -> str:
@@ -175,17 +177,17 @@ def _what_now(info: WorkerInfo) -> str:
 # --- waiting
 
 
-async def awaited(swarm: client.SupervisorClient, id: str, arguments: ParsedArguments) -> int:
+async def wait_and_print(swarm: client.SupervisorClient, id: str, arguments: ParsedArguments) -> int:
     """Until it has done what it was told: its last words on stdout, and 0 when it got that far."""
     info = await _watched(swarm, id)
     found = await swarm.get(id)
     if arguments.has("--json"):
-        show_spelled(json.dumps({**as_json(info), "answer": found.answer}))
+        print_escaped(json.dumps({**as_json(info), "answer": found.answer}))
     elif found.answer:
         show_text(found.answer)
     if info.status in ("done", "idle"):
         return 0
-    tell(f"zot: {info.name} is {info.status}: {info.reason or 'nobody knows why'}")
+    print_notice(f"zot: {info.name} is {info.status}: {info.reason or 'nobody knows why'}")
     return 1
 
 
@@ -203,7 +205,7 @@ async def _watched(swarm: client.SupervisorClient, id: str) -> WorkerInfo:
             return info
         if sys.stderr.isatty() and info.activity != told:
             told = info.activity
-            tell(f"{info.name}: {told} (${info.usage.cost_usd:.2f})")
+            print_notice(f"{info.name}: {told} (${info.usage.cost_usd:.2f})")
     raise ZotError("the swarm's supervisor has ended; `zot swarm list --all` says what became of its workers")
 
 
@@ -219,9 +221,9 @@ def _wait(arguments: ParsedArguments) -> int:
                     continue
                 try:
                     async with asyncio.timeout(duration("--timeout", typed) if typed else None):
-                        codes.append(await awaited(swarm, worker.id, arguments))
+                        codes.append(await wait_and_print(swarm, worker.id, arguments))
                 except TimeoutError:
-                    tell(f"zot: {worker.name} is not done after {typed}; it goes on")
+                    print_notice(f"zot: {worker.name} is not done after {typed}; it goes on")
                     codes.append(1)
         return max(codes)
 
@@ -231,12 +233,12 @@ def _wait(arguments: ParsedArguments) -> int:
 def _ended(home: Path, id: str, arguments: ParsedArguments) -> int:
     found = recorded(home, id)
     if arguments.has("--json"):
-        show_spelled(json.dumps({**as_json(found.worker), "answer": found.answer}))
+        print_escaped(json.dumps({**as_json(found.worker), "answer": found.answer}))
     elif found.answer:
         show_text(found.answer)
     if found.worker.status == "done":
         return 0
-    tell(f"zot: {found.worker.name} is {found.worker.status}: {found.worker.reason or 'nobody knows why'}")
+    print_notice(f"zot: {found.worker.name} is {found.worker.status}: {found.worker.reason or 'nobody knows why'}")
     return 1
 
 
@@ -259,7 +261,7 @@ def _continue(typed: str, arguments: ParsedArguments) -> int:
             if not arguments.has("--wait"):
                 _show_started(info, arguments)
                 return 0
-            return await awaited(swarm, info.id, arguments)
+            return await wait_and_print(swarm, info.id, arguments)
 
     return run_loop(go_on())
 
@@ -271,12 +273,14 @@ def _list(arguments: ParsedArguments) -> int:
     problems: list[str] = []
     rows = run_loop(client.workers(zot_home(), all=arguments.has("--all"), problems=problems))
     for problem in problems:
-        tell(f"zot: {problem}")
+        print_notice(f"zot: {problem}")
     if arguments.has("--json"):
-        show_spelled(json.dumps({"workers": [as_json(info) for info in rows], "problems": problems}))
+        print_escaped(json.dumps({"workers": [as_json(info) for info in rows], "problems": problems}))
         return 0
     if not rows:
-        tell("no worker lives" + ("" if arguments.has("--all") else "; `zot swarm list --all` shows those that ended"))
+        print_notice(
+            "no worker lives" + ("" if arguments.has("--all") else "; `zot swarm list --all` shows those that ended")
+        )
         return 0
     width, names = max(len(info.id) for info in rows), max(len(info.name) for info in rows)
     try:
@@ -288,18 +292,18 @@ def _list(arguments: ParsedArguments) -> int:
         what = info.activity if info.status in ("running", "waiting") else info.reason or info.last
         mode = f"{info.mode}, merged" if info.merged else info.mode
         row = f"{left}  {info.model}  ${info.usage.cost_usd:.2f}  {mode}  {' '.join(what.split())[:100]}".rstrip()
-        show(row if not columns or len(row) <= columns else f"{row[: columns - 1]}…")
+        print_result(row if not columns or len(row) <= columns else f"{row[: columns - 1]}…")
     return 0
 
 
 def _show(arguments: ParsedArguments) -> int:
-    found = run_loop(looked_at(zot_home(), arguments.words[0]))
+    found = run_loop(worker_details(zot_home(), arguments.words[0]))
     info = found.worker
     if arguments.has("--json"):
         fields = ("files", "added", "removed", "waiting", "answer")
-        show_spelled(json.dumps({**as_json(info), **{name: getattr(found, name) for name in fields}}))
+        print_escaped(json.dumps({**as_json(info), **{name: getattr(found, name) for name in fields}}))
         return 0
-    show(f"{info.name} ({info.id}): {info.status}{f' (merged into {info.merged})' if info.merged else ''}")
+    print_result(f"{info.name} ({info.id}): {info.status}{f' (merged into {info.merged})' if info.merged else ''}")
     for label, text in (
         ("task", " ".join(info.task.split())),
         ("now", info.activity if info.status in ("running", "waiting", "queued") else info.reason),
@@ -311,14 +315,14 @@ def _show(arguments: ParsedArguments) -> int:
         ("note", "; ".join(info.notes)),
     ):
         if text:
-            show(f"  {label:<8} {text}")
+            print_result(f"  {label:<8} {text}")
     if found.answer:
-        show()
+        print_result()
         show_text(found.answer)
     return 0
 
 
-async def looked_at(home: Path, typed: str) -> SwarmWorker:
+async def worker_details(home: Path, typed: str) -> SwarmWorker:
     """A worker with its last words and what it changed."""
     worker = client.load_worker(home, typed)
     async with client.connect_if_running(home) as swarm:
@@ -330,7 +334,7 @@ async def looked_at(home: Path, typed: str) -> SwarmWorker:
     try:
         stat = await worktrees.diffstat(worker.tree)
     except ZotError as error:
-        tell(f"zot: {error}")
+        print_notice(f"zot: {error}")
         return found
     return msgspec.structs.replace(found, files=stat.files, added=stat.added, removed=stat.removed)
 
@@ -393,9 +397,9 @@ def _stop(arguments: ParsedArguments) -> int:
                 return 0
             for found in names:
                 await swarm.stop(found.id)
-                tell(f"{found.name} is stopped")
+                print_notice(f"{found.name} is stopped")
             for info in await swarm.stop(all=True) if every else ():
-                tell(f"{info.name} is stopped")
+                print_notice(f"{info.name} is stopped")
         return 0
 
     return run_loop(stop())

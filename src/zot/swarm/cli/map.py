@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from zot.cli.arguments import ParsedArguments, parse
-from zot.cli.output import draw_over, show_path, tell
+from zot.cli.output import print_notice, redraw_line, show_path
 from zot.cli.verb_table import options
-from zot.errors import NotThere, UsageError, in_words
+from zot.errors import NotThere, UsageError, describe_error
 from zot.frontends.console import run_loop
 from zot.swarm.cli.main import amount, request, starter
 from zot.swarm.fanout.map import (
@@ -28,7 +28,7 @@ from zot.swarm.fanout.map import (
     check_task,
     items_of,
     keep_plan,
-    kept_plan,
+    load_plan,
 )
 from zot.system.files import decode_object, zot_home
 from zot.system.safe_open import read_whole
@@ -54,15 +54,15 @@ def run(verb: str, argv: list[str]) -> int:
         run_loop(work.run())
     except KeyboardInterrupt:
         line.end()
-        tell(f"zot: interrupted; {_words(work.progress, plan)}")
-        tell(
+        print_notice(f"zot: interrupted; {_words(work.progress, plan)}")
+        print_notice(
             f"zot: {_how_to_go_on(arguments)} goes on; workers at work go on meanwhile, zot swarm stop --all ends them"
         )
         return 130
     line.end()
-    tell(_words(work.progress, plan))
+    print_notice(_words(work.progress, plan))
     if work.stopped:
-        tell(f"zot: stopped: {work.stopped}; {_how_to_go_on(arguments)} --max-cost USD goes on")
+        print_notice(f"zot: stopped: {work.stopped}; {_how_to_go_on(arguments)} --max-cost USD goes on")
     show_path(output)
     return 0 if work.progress.done == len(plan.items) else 1
 
@@ -83,7 +83,7 @@ def _plan(home: Path, arguments: ParsedArguments, output: Path, *, again: bool) 
     from zot.swarm.worker_config import prepare_worker
 
     values = arguments.values
-    old = kept_plan(home, output) if again else None
+    old = load_plan(home, output) if again else None
     task = arguments.word(1) or (old.task if old is not None else "")
     if not task:
         raise UsageError("the task is missing")
@@ -128,7 +128,7 @@ def _items(list_: str, old: MapPlan | None) -> tuple[str, ...]:
             return old.items
         raise NotThere(f"there is no file {list_}") from error
     except OSError as error:
-        raise NotThere(in_words(error)) from error
+        raise NotThere(describe_error(error)) from error
 
 
 def _schema(typed: str) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def _schema(typed: str) -> dict[str, Any]:
     try:
         data = read_whole(path)
     except OSError as error:
-        raise NotThere(f"--schema: {in_words(error)}") from error
+        raise NotThere(f"--schema: {describe_error(error)}") from error
     schema = decode_object(path, data)
     if not schema:
         raise UsageError(f"--schema {typed}: it asks for nothing")
@@ -159,22 +159,22 @@ class _Line:
         now = time.monotonic()
         if self._is_live and now - self._drawn_at >= _REDRAW_S:
             self._drawn_at = now
-            self._width = draw_over(_words(progress, self._plan), self._width)
+            self._width = redraw_line(_words(progress, self._plan), self._width)
 
     def finished(self, result: ItemResult) -> None:
         if self._is_live and result.status == "done":
             return
         self.end()
         error = f": {' '.join(result.error.split())[:200]}" if result.error else ""
-        tell(f"{result.status}  {result.item[:100]}{error}")
+        print_notice(f"{result.status}  {result.item[:100]}{error}")
 
     def noted(self, note: str) -> None:
         self.end()
-        tell(note)
+        print_notice(note)
 
     def end(self) -> None:
         if self._width:
-            self._width = draw_over("", self._width)
+            self._width = redraw_line("", self._width)
 
 
 def _words(progress: MapProgress, plan: MapPlan) -> str:

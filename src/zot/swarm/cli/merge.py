@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.cli.arguments import ParsedArguments, parse
-from zot.cli.output import draw_over, show, show_bytes, show_path, show_spelled, tell
+from zot.cli.output import print_escaped, print_notice, print_result, redraw_line, show_bytes, show_path
 from zot.cli.verb_table import options
 from zot.errors import UsageError, ZotError
 from zot.frontends.console import run_loop
@@ -46,7 +46,7 @@ def _diff(arguments: ParsedArguments) -> int:
         if worker.tree is None:
             raise ZotError(f"{worker.name} has no tree of its own: what it did is in {worker.spec.cwd}")
         if arguments.has("--stat"):
-            show(str(await diffstat(worker.tree)))
+            print_result(str(await diffstat(worker.tree)))
         else:
             show_bytes(await diff(worker.tree))
         _tell_left(worker.name, await left_behind(worker.tree))
@@ -57,7 +57,7 @@ def _diff(arguments: ParsedArguments) -> int:
 
 def _tell_left(name: str, left: tuple[str, ...]) -> None:
     if left:
-        tell(f"note: {name}: {'; '.join(left)}")
+        print_notice(f"note: {name}: {'; '.join(left)}")
 
 
 # --- merging
@@ -81,12 +81,12 @@ async def _patched(arguments: ParsedArguments) -> int:
     worker = await worker_operations.get_worker(zot_home(), arguments.words[0])
     path = Path(os.path.abspath(arguments.values.get("--output", f"{worker.name}.patch")))
     if not await worker_operations.write_patch(worker, path):
-        tell(f"{worker.name} has changed nothing")
+        print_notice(f"{worker.name} has changed nothing")
         return 0
     if worker.tree is not None:
         _tell_left(worker.name, await left_behind(worker.tree))
     if arguments.has("--json"):
-        show_spelled(json.dumps({"into": "", "patch": str(path)}))
+        print_escaped(json.dumps({"into": "", "patch": str(path)}))
     else:
         show_path(path)
     return 0
@@ -99,9 +99,9 @@ async def _merged(arguments: ParsedArguments, every: bool) -> int:
     if every:
         workers, told = await worker_operations.mergeable(home, Path.cwd())
         for line in told:
-            tell(line)
+            print_notice(line)
         if not workers:
-            tell("no worker of this repository has anything to merge")
+            print_notice("no worker of this repository has anything to merge")
             return 0
     else:
         workers = [await worker_operations.get_worker(home, word) for word in arguments.words]
@@ -117,7 +117,7 @@ async def _merged(arguments: ParsedArguments, every: bool) -> int:
     )
     line.end()
     if arguments.has("--json"):
-        show_spelled(json.dumps(msgspec.to_builtins(report)))
+        print_escaped(json.dumps(msgspec.to_builtins(report)))
     else:
         _show_report(report)
     if arguments.has("--repair"):
@@ -125,7 +125,7 @@ async def _merged(arguments: ParsedArguments, every: bool) -> int:
         for row in report.rows:
             if row.outcome == "conflict":
                 files = await worker_operations.repair(home, by_id[row.worker], values.get("--into", ""))
-                tell(f"{row.name} was told to mend {named(files)}; merge it again when it is done")
+                print_notice(f"{row.name} was told to mend {named(files)}; merge it again when it is done")
     outcomes = {row.outcome for row in report.rows}
     if "conflict" in outcomes:
         return CONFLICT
@@ -143,47 +143,47 @@ class _MergeLine:
     def told(self, name: str) -> None:
         self._number += 1
         if self._count > 1 and sys.stderr.isatty():
-            self._width = draw_over(f"{self._number} of {self._count}: {name}", self._width)
+            self._width = redraw_line(f"{self._number} of {self._count}: {name}", self._width)
 
     def end(self) -> None:
         if self._width:
-            self._width = draw_over("", self._width)
+            self._width = redraw_line("", self._width)
 
 
 def _show_report(report: MergeReport) -> None:
     for line in report.finished:
-        tell(line)
+        print_notice(line)
     for row in report.rows:
         if row.outcome == "merged":
-            show(f"{row.name}: merged into {report.into}")
+            print_result(f"{row.name}: merged into {report.into}")
         elif row.outcome == "nothing":
-            show(f"{row.name}: nothing to merge")
+            print_result(f"{row.name}: nothing to merge")
         elif row.outcome == "uncommitted":
             dirty = f"you have uncommitted changes in {named(row.files)}"
-            show(f"{row.name}: not merged, {dirty}; commit or stash them first")
+            print_result(f"{row.name}: not merged, {dirty}; commit or stash them first")
         elif row.outcome == "check failed":
-            show(f"{row.name}: not merged, the check failed on the merged files:")
+            print_result(f"{row.name}: not merged, the check failed on the merged files:")
             _indented(row.said)
         elif row.outcome == "refused":
-            show(f"{row.name}: not merged, {row.said}")
+            print_result(f"{row.name}: not merged, {row.said}")
         else:
-            show(f"{row.name}: not merged, conflicts in {named(conflict.path for conflict in row.conflicts)}")
+            print_result(f"{row.name}: not merged, conflicts in {named(conflict.path for conflict in row.conflicts)}")
             for conflict in row.conflicts:
-                show(f"  {conflict.path}: {conflict.why}")
+                print_result(f"  {conflict.path}: {conflict.why}")
                 _indented(conflict.sides)
         _tell_left(row.name, row.left)
     merged = [row for row in report.rows if row.outcome == "merged"]
     if not merged:
-        tell("nothing was changed")
+        print_notice("nothing was changed")
     elif report.commit:
-        show(f"{report.into} is at {report.commit[:12]}: {named(report.files)}")
+        print_result(f"{report.into} is at {report.commit[:12]}: {named(report.files)}")
     else:
-        show(f"changed, not committed: {named(report.files)}")
+        print_result(f"changed, not committed: {named(report.files)}")
 
 
 def _indented(text: str) -> None:
     for line in text.splitlines():
-        show(f"    {line}")
+        print_result(f"    {line}")
 
 
 # --- clearing up
@@ -195,8 +195,8 @@ def _rm(arguments: ParsedArguments) -> int:
         for word in arguments.words:
             worker = await worker_operations.get_worker(home, word)
             for line in await worker_operations.remove_worker(home, worker, force=arguments.has("--force")):
-                tell(f"zot: {line}")
-            tell(f"removed {worker.name}")
+                print_notice(f"zot: {line}")
+            print_notice(f"removed {worker.name}")
         return 0
 
     return run_loop(remove())
@@ -207,10 +207,10 @@ def _prune(arguments: ParsedArguments) -> int:
     seconds = duration("--older", typed) if typed else 0.0
     gone, told = run_loop(worker_operations.prune(zot_home(), older_s=seconds, force=arguments.has("--force")))
     for line in told:
-        tell(f"zot: {line}")
+        print_notice(f"zot: {line}")
     for worker in gone:
-        show(worker.id)
-    tell(f"removed {len(gone)} worker{'s' * (len(gone) != 1)}" if gone else "nothing to remove")
+        print_result(worker.id)
+    print_notice(f"removed {len(gone)} worker{'s' * (len(gone) != 1)}" if gone else "nothing to remove")
     return 0
 
 

@@ -11,12 +11,12 @@ import os
 import msgspec
 
 from zot.cli.arguments import ParsedArguments, parse
-from zot.cli.output import show, show_spelled, tell
+from zot.cli.output import print_escaped, print_notice, print_result
 from zot.cli.verb_table import options
 from zot.errors import UsageError
 from zot.frontends.console import run_loop
 from zot.swarm.cli.main import amount, duration, request, starter
-from zot.swarm.fanout.race import Try, race
+from zot.swarm.fanout.race import RaceAttempt, race
 from zot.swarm.git.merge import TIMEOUT_S, CommandCheck
 from zot.system.files import zot_home
 
@@ -32,25 +32,25 @@ def run(verb: str, argv: list[str]) -> int:
     try:
         tries = run_loop(_raced(arguments, int(typed), " ".join(words)))
     except KeyboardInterrupt:
-        tell("zot: interrupted; the tries go on, zot swarm list shows them, zot swarm stop --all ends them")
+        print_notice("zot: interrupted; the tries go on, zot swarm list shows them, zot swarm stop --all ends them")
         return 130
     if arguments.has("--json"):
-        show_spelled(json.dumps({"tries": [msgspec.to_builtins(one) for one in tries]}))
+        print_escaped(json.dumps({"tries": [msgspec.to_builtins(one) for one in tries]}))
     else:
         width = max(len(one.name) for one in tries)
         for one in tries:
             mark = "passed" if one.passed else "failed"
             why = f"  {one.why}" if one.why else ""
-            show(f"{mark}  {one.name:<{width}}  ${one.cost:.2f}  {one.seconds:.0f}s  {one.changed}{why}")
+            print_result(f"{mark}  {one.name:<{width}}  ${one.cost:.2f}  {one.seconds:.0f}s  {one.changed}{why}")
         lost = [one.name for one in tries if not one.passed]
         if tries[0].passed:
-            tell(f"zot swarm merge {tries[0].name} merges the first")
+            print_notice(f"zot swarm merge {tries[0].name} merges the first")
         if lost:
-            tell(f"zot swarm rm --force {' '.join(lost)} removes those that failed")
+            print_notice(f"zot swarm rm --force {' '.join(lost)} removes those that failed")
     return 0 if tries[0].passed else 1
 
 
-async def _raced(arguments: ParsedArguments, count: int, task: str) -> list[Try]:
+async def _raced(arguments: ParsedArguments, count: int, task: str) -> list[RaceAttempt]:
     from zot.swarm.worker_config import prepare_worker
 
     values = arguments.values
@@ -64,4 +64,4 @@ async def _raced(arguments: ParsedArguments, count: int, task: str) -> list[Try]
     check = CommandCheck(values["--check"], seconds) if "--check" in values else None
     whole = amount(arguments, "--max-cost")
     spec, credential = prepare_worker(starter(arguments), each)
-    return await race(zot_home(), count, spec, max_cost=whole, check=check, credential=credential, told=tell)
+    return await race(zot_home(), count, spec, max_cost=whole, check=check, credential=credential, told=print_notice)

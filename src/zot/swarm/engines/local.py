@@ -15,14 +15,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from zot.agent.config import RunConfig
-from zot.errors import EngineFault, in_words
+from zot.errors import EngineFault, describe_error
 from zot.swarm.engines.engine import AttemptStatus, LaunchSpec, WorkerKey
 from zot.swarm.worker_env import AGENT_VARIABLE, worker_argv, worker_environment
 from zot.swarm.worker_records import WorkerRecord
 from zot.system.process_table import is_running, started
-from zot.system.processes import ProcessTree, reap_strays, spawn
-from zot.system.safe_open import open_to_append, read_whole, reading
-from zot.wire.line_splitter import Lines
+from zot.system.processes import ProcessTree, reap_orphans, spawn
+from zot.system.safe_open import open_buffered, open_to_append, read_whole
+from zot.wire.line_splitter import LineSplitter
 from zot.wire.rpc_frames import MAX_LINE
 
 _CHUNK = 64 * 1024
@@ -67,7 +67,7 @@ class LocalEngine:
             environment = worker_environment(job.worker, job.environment)
             return LocalAttempt(job, *await spawn_worker(job.config, job.credential, job.directory, environment, log))
         except OSError as error:
-            raise EngineFault(f"the worker cannot be started: {in_words(error)}") from error
+            raise EngineFault(f"the worker cannot be started: {describe_error(error)}") from error
 
     async def close(self) -> None:
         """It holds nothing."""
@@ -86,7 +86,7 @@ class LocalAttempt:
         self._born = started(tree.pid)
 
     async def events(self) -> AsyncIterator[bytes]:
-        lines = Lines(_LONGEST_LINE)
+        lines = LineSplitter(_LONGEST_LINE)
         while chunk := await self._stdout.read(_CHUNK):
             for line in lines.feed(chunk):
                 if line:
@@ -103,7 +103,7 @@ class LocalAttempt:
     async def stop(self, grace: float) -> None:
         self._stdin.close()
         await self._tree.stop(grace)
-        reap_strays()
+        reap_orphans()
 
     def status(self) -> AttemptStatus:
         code = self._tree.exit_code
@@ -118,7 +118,7 @@ class LocalAttempt:
         if code < 0:
             return f"its process was killed by signal {-code}"
         said = ""
-        with suppress(OSError), reading(self._job.directory / "log.txt") as file:
+        with suppress(OSError), open_buffered(self._job.directory / "log.txt") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _SAID))
             lines = file.read(_SAID).decode("utf-8", "replace").splitlines()
             said = next((line for line in reversed(lines) if line.strip()), "")

@@ -16,8 +16,8 @@ from typing import Any, Literal
 import msgspec
 
 from zot.agent.config import RunConfig
-from zot.errors import EngineFault, GitFailed, UsageError, ZotError, in_words
-from zot.features.json_schema import misfit
+from zot.errors import EngineFault, GitFailed, UsageError, ZotError, describe_error
+from zot.features.json_schema import validate_arguments
 from zot.swarm import client
 from zot.swarm.engines.engine import WorkerKey
 from zot.swarm.git import worktrees
@@ -68,7 +68,7 @@ class Results:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise ZotError(f"the results cannot be read: {in_words(error)}") from error
+            raise ZotError(f"the results cannot be read: {describe_error(error)}") from error
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
@@ -92,7 +92,7 @@ class Results:
             finally:
                 os.close(fd)
         except OSError as error:
-            raise ZotError(f"the results cannot be written: {in_words(error)}; --resume goes on") from error
+            raise ZotError(f"the results cannot be written: {describe_error(error)}; --resume goes on") from error
         self.rows[row.item] = row
 
 
@@ -146,7 +146,7 @@ def read_answer(schema: dict[str, Any], answer: str) -> Any:
             value = json.loads(text)
         except (ValueError, RecursionError):
             continue
-        trouble = misfit(schema, value).replace("the arguments", "it")
+        trouble = validate_arguments(schema, value).replace("the arguments", "it")
         if not trouble:
             return value
     raise ValueError(trouble)
@@ -366,7 +366,7 @@ def keep_plan(home: Path, output: Path, plan: MapPlan) -> None:
     write_atomic(plan_file(home, output), msgspec.json.encode(plan))
 
 
-def kept_plan(home: Path, output: Path) -> MapPlan:
+def load_plan(home: Path, output: Path) -> MapPlan:
     """ZotError when there is none to go on with."""
     from zot.system.safe_open import read_whole
 

@@ -19,7 +19,7 @@ from zot.swarm.worker_records import WorkerSpec
 from zot.wire.swarm_frames import SwarmBudget, SwarmUpdate, WorkerInfo
 
 
-class Try(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RaceAttempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """``why`` says what is wrong with one that has not ``passed``; ``said`` is by the check."""
 
     worker: str
@@ -41,7 +41,7 @@ async def race(
     check: Check | None = None,
     credential: WorkerKey | None = None,
     told: Callable[[str], None] = lambda line: None,
-) -> list[Try]:
+) -> list[RaceAttempt]:
     """All attempts, passed ones first, each group by cost. A killed supervisor is replaced; no attempt starts twice."""
     running = _Race(count, msgspec.structs.replace(order, once=True, restarts=order.restarts or RESTARTS), told)
     for _ in range(RECONNECTIONS):
@@ -107,7 +107,7 @@ class _Race:
             self._told(f"{info.name}: {info.status}, ${info.usage.cost_usd:.2f}")
 
 
-async def _judged(home: Path, info: WorkerInfo, check: Check | None) -> Try:
+async def _judged(home: Path, info: WorkerInfo, check: Check | None) -> RaceAttempt:
     tree = client.load_worker(home, info.id).tree
     changed, said, why = Diffstat(), "", ""
     if info.status != "done":
@@ -127,7 +127,7 @@ async def _judged(home: Path, info: WorkerInfo, check: Check | None) -> Try:
             why = "" if passed else "the check failed"
         except ZotError as error:
             why = str(error)
-    return Try(
+    return RaceAttempt(
         worker=info.id,
         name=info.name,
         passed=not why,

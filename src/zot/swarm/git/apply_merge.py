@@ -15,10 +15,10 @@ from pathlib import Path
 
 import msgspec
 
-from zot.errors import GitFailed, in_words
+from zot.errors import GitFailed, describe_error
 from zot.system.files import make_private_dir, replace_file, sync_dir, write_atomic
-from zot.system.safe_open import open_regular, read_whole, reading
-from zot.system.temp_files import Unfinished, remove_tree, temporary_name
+from zot.system.safe_open import open_buffered, open_regular, read_whole
+from zot.system.temp_files import PendingFile, remove_tree, temporary_name
 
 PLACE, JOURNAL = "landing", "journal.json"  # in a worker's directory
 _LARGEST_FILE = 2 << 30
@@ -64,7 +64,7 @@ def state(path: str) -> str:
     if not stat.S_ISREG(info.st_mode):
         return f"other {info.st_mode}"
     kind = "program" if info.st_mode & stat.S_IXUSR else "file"
-    with reading(path) as file:
+    with open_buffered(path) as file:
         digest = sha256()
         while part := file.read(1 << 20):
             digest.update(part)
@@ -132,9 +132,9 @@ def apply_files(directory: Path, journal: MergeJournal) -> None:
         stuck = [change.path for number, change in reversed(done) if not _taken_back(directory, journal, number)]
         if stuck:
             raise PartiallyApplied(
-                f"{in_words(error)}; {', '.join(stuck)} could not be taken back: merge again to finish"
+                f"{describe_error(error)}; {', '.join(stuck)} could not be taken back: merge again to finish"
             ) from error
-        raise GitFailed(f"nothing was merged: {in_words(error)}") from error
+        raise GitFailed(f"nothing was merged: {describe_error(error)}") from error
 
 
 def _taken_back(directory: Path, journal: MergeJournal, number: int) -> bool:
@@ -217,12 +217,12 @@ def _put_file(target: str, change: MergeChange, data: bytes) -> None:
             mode = stat.S_IMODE(os.lstat(target).st_mode)
             os.chmod(target, mode | (mode & 0o444) >> 2 if is_program else mode & ~0o111)
         return
-    new = Unfinished(target, 0o777 if is_program else 0o666)
+    new = PendingFile(target, 0o777 if is_program else 0o666)
     try:
         with os.fdopen(new.fd, "wb", closefd=False) as file:
             file.write(data)
         os.fsync(new.fd)
-        new.appear(replace=bool(change.before))
+        new.commit(replace=bool(change.before))
     finally:
         new.close()
 

@@ -17,8 +17,8 @@ import msgspec
 
 from zot.errors import GitFailed
 from zot.system.files import find_program, user_home
-from zot.system.safe_open import create, read_beginning, read_whole
-from zot.system.temp_files import held_directory, temporary_name
+from zot.system.safe_open import create, read_prefix, read_whole
+from zot.system.temp_files import locked_temp_dir, temporary_name
 
 OLDEST = (2, 38)  # which can merge without a working tree
 _LARGEST_INDEX = 256 << 20
@@ -270,7 +270,7 @@ async def scratch_repository(
     repository: Repository, beside: Path, *, looks: bool = False
 ) -> AsyncGenerator[ScratchRepository]:
     """Exists for the time of the block, in a directory of zot."""
-    with held_directory(Path(temporary_name(os.fspath(beside / "git")))) as place:
+    with locked_temp_dir(Path(temporary_name(os.fspath(beside / "git")))) as place:
         yield ScratchRepository(repository, place, looks=looks)
 
 
@@ -301,7 +301,7 @@ def _lay(place: Path, repository: Repository) -> None:
     found: list[bytes] = []
     for path in (personal, os.path.join(repository.common, "info", "exclude")):
         with suppress(OSError):
-            found.append(read_beginning(path, 1 << 20))
+            found.append(read_prefix(path, 1 << 20))
     write_new(place / "info" / "exclude", b"\n".join(found))
     with suppress(FileNotFoundError):
         write_new(place / "shallow", read_whole(os.path.join(repository.common, "shallow")))

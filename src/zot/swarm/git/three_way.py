@@ -13,7 +13,7 @@ from zot.errors import GitFailed
 from zot.swarm.git import apply_merge
 from zot.swarm.git.safe_git import ScratchRepository
 from zot.swarm.worker_records import WorktreeRecord
-from zot.system.temp_files import held_directory, temporary_name
+from zot.system.temp_files import locked_temp_dir, temporary_name
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -222,7 +222,7 @@ async def unchanged_edits(
 @asynccontextmanager
 async def export_tree(work: ScratchRepository, tree: str) -> AsyncGenerator[Path]:
     """The files of a tree in a directory of their own, without git, gone at the end."""
-    with held_directory(Path(temporary_name(os.fspath(work.place.parent / "merged")))) as place:
+    with locked_temp_dir(Path(temporary_name(os.fspath(work.place.parent / "merged")))) as place:
         index = place.with_name(f"{place.name}.index")
         try:
             await work.git("read-tree", tree, index=index)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from zot.errors import GitFailed, in_words
+from zot.errors import GitFailed, describe_error
 from zot.swarm.git import excluded_files
 from zot.swarm.git.safe_git import (
     Repository,
@@ -95,7 +95,7 @@ async def create(cwd: Path, directory: Path, name: str, worker: str, *, include_
                 init_git_dir(repository, tree, base_commit)
                 await _fill(work, tree, base_commit)
             except (OSError, GitFailed) as error:
-                why = "No space left on device" if _is_full(directory) else in_words(error)
+                why = "No space left on device" if _is_full(directory) else describe_error(error)
                 await _clear(work, tree)
                 raise GitFailed(f"the tree of {worker} could not be made: {why}") from error
             except BaseException:
@@ -116,7 +116,7 @@ def _announced(directory: Path, repository: Repository, branch: str) -> Generato
     except BaseException as error:
         making.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise GitFailed(f"no tree can be made in {directory}: {in_words(error)}") from error
+            raise GitFailed(f"no tree can be made in {directory}: {describe_error(error)}") from error
         raise
 
 

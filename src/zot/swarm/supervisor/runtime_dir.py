@@ -15,8 +15,8 @@ from shutil import rmtree
 
 import msgspec
 
-from zot.errors import ZotError, in_words
-from zot.system.daemon_locks import for_a_moment, held_from_birth, is_held
+from zot.errors import ZotError, describe_error
+from zot.system.daemon_locks import acquire_lifetime_lock, is_locked, try_startup_lock
 from zot.system.files import make_private_dir, write_atomic
 from zot.system.safe_open import read_whole
 
@@ -51,18 +51,18 @@ class SupervisorRuntimeDir:
         return None
 
     def is_alive(self) -> bool:
-        return is_held(self.directory / "supervisor.lock")
+        return is_locked(self.directory / "supervisor.lock")
 
     def lifetime_lock(self) -> int:
         """The supervisor's lock, as a descriptor it inherits; -1 if it is taken."""
         make_private_dir(self.directory)
-        return held_from_birth(self.directory / "supervisor.lock")
+        return acquire_lifetime_lock(self.directory / "supervisor.lock")
 
     @contextmanager
     def startup_lock(self) -> Generator[bool]:
         """Whether the lock under which supervisors begin and end is ours now; it does not wait."""
         make_private_dir(self.directory)
-        with for_a_moment(self.directory / "start.lock") as ours:
+        with try_startup_lock(self.directory / "start.lock") as ours:
             yield ours
 
     # --- the socket
@@ -88,7 +88,7 @@ class SupervisorRuntimeDir:
                 listening.listen(_BACKLOG)
                 return listening
             except OSError as error:
-                why = in_words(error)
+                why = describe_error(error)
                 listening.close()
                 rmtree(directory, ignore_errors=True)
         raise ZotError(f"the swarm's supervisor finds no place for its socket: {why or 'no private directory'}")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from zot.errors import NotThere, ZotError, in_words
+from zot.errors import NotThere, ZotError, describe_error
 from zot.swarm.client import NOT_THERE
 from zot.swarm.engines.engine import WorkerKey
 from zot.swarm.supervisor.runtime_dir import SupervisorInfo, SupervisorRuntimeDir
@@ -26,7 +26,7 @@ from zot.swarm.worker_env import AGENT_VARIABLE
 from zot.swarm.worker_records import AnyCommand, SupervisorConfig
 from zot.system import process_setup
 from zot.wire import rpc_frames
-from zot.wire.line_splitter import Lines
+from zot.wire.line_splitter import LineSplitter
 
 _CHUNK = 256 * 1024
 _SLOW = 4 * 1024 * 1024  # unread by a client: pieces are left out
@@ -64,7 +64,7 @@ class ClientConnection:
         self._supervisor.join(self)
         try:
             self.send(_encode({"type": "swarm_hello", "pid": os.getpid()}))
-            lines = Lines(rpc_frames.MAX_LINE)
+            lines = LineSplitter(rpc_frames.MAX_LINE)
             async with asyncio.TaskGroup() as group:
                 while chunk := await self._reader.read(_CHUNK):
                     for line in lines.feed(chunk):
@@ -89,7 +89,7 @@ class ClientConnection:
             answer = rpc_frames.Response(id=id, command=name, success=False, error=f"malformed command: {error}")
         except (ZotError, OSError) as error:
             missing = NOT_THERE if isinstance(error, NotThere) else ""
-            answer = rpc_frames.Response(id=id, command=name, success=False, error=missing + in_words(error))
+            answer = rpc_frames.Response(id=id, command=name, success=False, error=missing + describe_error(error))
         self.send(_encode(answer))
         with suppress(ConnectionError):
             await self._writer.drain()
@@ -99,7 +99,7 @@ class ClientConnection:
 
 
 def main() -> None:
-    process_setup.claim()
+    process_setup.harden_process()
     os.environ.pop(AGENT_VARIABLE, None)
     task = msgspec.json.decode(sys.stdin.buffer.read(), type=SupervisorConfig)
     runtime_dir = SupervisorRuntimeDir(Path(task.home))
@@ -108,7 +108,7 @@ def main() -> None:
     try:
         asyncio.run(_serve(task, runtime_dir))
     except* (OSError, ZotError) as group:
-        print(f"zot: {in_words(group.exceptions[0])}", file=sys.stderr, flush=True)
+        print(f"zot: {describe_error(group.exceptions[0])}", file=sys.stderr, flush=True)
         os._exit(1)
 
 

@@ -38,7 +38,7 @@ from zot.swarm.worker_records import (
     WorktreeRecord,
 )
 from zot.swarm.worker_store import MAKING, WorkerDir, WorkerStore, check_name, find_worker, unique_name, worker_info
-from zot.system.processes import reap_strays
+from zot.system.processes import reap_orphans
 from zot.system.temp_files import remove_tree
 from zot.wire import rpc_frames, swarm_frames
 
@@ -255,7 +255,7 @@ class Supervisor:
         self._looking = False
         for controller in list(self._controllers.values()):
             controller.check_alive()
-        reap_strays()
+        reap_orphans()
         self._keep_looking()
 
     def schedule_budget_check(self) -> None:

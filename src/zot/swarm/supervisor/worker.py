@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 
 import msgspec
 
-from zot.errors import EngineFault, UsageError, ZotError, in_words
+from zot.errors import EngineFault, UsageError, ZotError, describe_error
 from zot.swarm.engines.engine import Attempt, Engine, LaunchSpec, WorkerKey
 from zot.swarm.event_log import PIECES, EventLog, type_of
 from zot.swarm.inbox import Inbox, InboxMessage, said_in
@@ -203,7 +203,7 @@ class WorkerController:
             attempt = await (self._find() if rejoined else self._begin())
         except (ZotError, OSError) as error:
             self._begun.set()
-            self._end(*(self._ending or ("failed", in_words(error))))
+            self._end(*(self._ending or ("failed", describe_error(error))))
             return
         if attempt is None:
             self._begun.set()
@@ -223,7 +223,7 @@ class WorkerController:
             async for line in attempt.events():
                 self._hear(line)
         except OSError as error:
-            fault = f"what it says cannot be recorded: {in_words(error)}"
+            fault = f"what it says cannot be recorded: {describe_error(error)}"
         except EngineFault as error:
             fault = str(error)
         await self._clear_up(attempt, fault)
@@ -236,7 +236,9 @@ class WorkerController:
         continued = session.exists()
         if continued:
             message = self.inbox.next  # the session may have it although the inbox does not say so
-            if message is not None and said_in(self.place.session, message.text) > self.inbox.said(message.text):
+            if message is not None and said_in(self.place.session, message.text) > self.inbox.times_delivered(
+                message.text
+            ):
                 self.inbox.take(message.number)
         self._set(
             status="running",

@@ -58,7 +58,7 @@ class AccessContext(msgspec.Struct, frozen=True):
     own: tuple[str, ...] = ()
 
 
-def wishes_in(output: str, command: str, around: AccessContext) -> list[Wish]:
+def requests_from_output(output: str, command: str, around: AccessContext) -> list[Wish]:
     """What a command wanted that printed this and failed, its last complaint first."""
     found: dict[Wish, None] = {}
     tried = 0
@@ -77,13 +77,13 @@ def wishes_in(output: str, command: str, around: AccessContext) -> list[Wish]:
     return list(found)[:MOST]
 
 
-def file_wish(path: str, around: AccessContext, *, writing: bool) -> Wish | None:
+def request_for_file(path: str, around: AccessContext, *, writing: bool) -> Wish | None:
     """What a tool wanted that opens files itself."""
     real = os.path.realpath(os.path.join(around.cwd, path))
     return _writing(real, around) if writing else _reading(real, around)
 
 
-def granted(policy: Policy, wish: Wish) -> bool:
+def is_granted(policy: Policy, wish: Wish) -> bool:
     if wish.access == "network":
         return policy.network
     if beneath_any(wish.path, policy.writable) or wish.path in policy.write_files:
@@ -91,9 +91,9 @@ def granted(policy: Policy, wish: Wish) -> bool:
     return wish.access == "read" and (beneath_any(wish.path, policy.read) or wish.path in policy.read_files)
 
 
-def widened(policy: Policy, wishes: Iterable[Wish]) -> Policy:
+def with_access(policy: Policy, wishes: Iterable[Wish]) -> Policy:
     for wish in wishes:
-        if granted(policy, wish):
+        if is_granted(policy, wish):
             continue
         if wish.access == "network":
             policy = msgspec.structs.replace(policy, network=True)

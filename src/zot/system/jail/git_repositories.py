@@ -33,7 +33,7 @@ _SAFE = re.compile(
 )
 
 
-class Reason(NamedTuple):
+class GitHazard(NamedTuple):
     """Something that git would run or obey; ``mark`` is another when what it says is."""
 
     name: str
@@ -45,7 +45,7 @@ class ScannedRepository(NamedTuple):
 
     place: str
     which: tuple[int, int]  # device and inode: another one under the same name is a new one, a moved one is not
-    runs: tuple[Reason, ...]
+    runs: tuple[GitHazard, ...]
 
 
 class Directory(NamedTuple):
@@ -54,7 +54,7 @@ class Directory(NamedTuple):
     holds: tuple[str, ...]  # names that git takes for a repository; "." for the directory itself
 
 
-class Repositories:
+class RepositoryScanner:
     """Repositories below ``roots``. A directory is scanned again when its time changes, which commands cannot set.
     ``gave_up``: too large."""
 
@@ -163,25 +163,25 @@ def _judged(place: str) -> list[ScannedRepository]:
     return [ScannedRepository(place, (info.st_dev, info.st_ino), tuple(dict.fromkeys(_runs(place, info.st_mode))))]
 
 
-def _runs(place: str, mode: int) -> Iterator[Reason]:
+def _runs(place: str, mode: int) -> Iterator[GitHazard]:
     if stat.S_ISLNK(mode):
-        yield Reason("a link in place of .git")
+        yield GitHazard("a link in place of .git")
     if not stat.S_ISDIR(mode):
         return  # a pointer; what it points to is found where it lies
     for name in ("config", "config.worktree"):
-        yield from (Reason(f"{key.name} in {name}", key.mark) for key in _keys(f"{place}/{name}"))
+        yield from (GitHazard(f"{key.name} in {name}", key.mark) for key in _keys(f"{place}/{name}"))
     with suppress(FileNotFoundError, NotADirectoryError):
         for name in sorted(os.listdir(f"{place}/hooks")):
             if not name.endswith(".sample"):
                 info = os.lstat(f"{place}/hooks/{name}")
-                yield Reason(f"hooks/{name}", f"{info.st_ino} {info.st_size} {info.st_ctime_ns}")
+                yield GitHazard(f"hooks/{name}", f"{info.st_ino} {info.st_size} {info.st_ctime_ns}")
     with suppress(OSError):
         common = read_whole(f"{place}/commondir", _LARGEST).strip()
         if common != b"." and not (common == b"../.." and os.path.basename(os.path.dirname(place)) == "worktrees"):
-            yield Reason("commondir, which leads elsewhere")
+            yield GitHazard("commondir, which leads elsewhere")
 
 
-def _keys(path: str) -> Iterator[Reason]:
+def _keys(path: str) -> Iterator[GitHazard]:
     """Settings that are not known to be harmless. A directory has none; the jail covers missing names with one."""
     if os.path.isdir(path):
         return
@@ -190,7 +190,7 @@ def _keys(path: str) -> Iterator[Reason]:
     except FileNotFoundError:
         return
     except (OSError, UnicodeError):
-        yield Reason("something unreadable")
+        yield GitHazard("something unreadable")
         return
     section = ""
     for line in text.splitlines():
@@ -201,9 +201,9 @@ def _keys(path: str) -> Iterator[Reason]:
             continue
         setting = _SETTING.fullmatch(rest)
         if setting is None or rest.endswith("\\"):
-            yield Reason("something unreadable", rest)
+            yield GitHazard("something unreadable", rest)
         elif section not in _SAFE_SECTIONS and not _SAFE.fullmatch(f"{section}.{setting[1].lower()}"):
-            yield Reason(f"{section}.{setting[1].lower()}", rest)
+            yield GitHazard(f"{section}.{setting[1].lower()}", rest)
 
 
 def _set_aside(found: ScannedRepository) -> str:
@@ -226,5 +226,5 @@ def _aside(place: str, number: int) -> str:
     return f"{place}{ASIDE}{'' if number == 1 else f'-{number}'}"
 
 
-def _named(reasons: Iterable[Reason]) -> str:
+def _named(reasons: Iterable[GitHazard]) -> str:
     return ", ".join(dict.fromkeys(reason.name for reason in reasons))

@@ -18,7 +18,7 @@ from zot.system.jail.policy import Policy
 if TYPE_CHECKING:
     import subprocess
 
-    from zot.system.jail.jailed_files import Beneath
+    from zot.system.jail.jailed_files import JailedFiles
     from zot.system.jail.launcher import JailLauncher, JailLease
 
 Level = Literal["full", "reduced"]
@@ -26,7 +26,7 @@ _PROBE_S = 10.0
 HOW_TO_GET_IT = "install bubblewrap (Debian, Ubuntu, Fedora, Arch: the package `bubblewrap`)"
 
 
-class Machine(msgspec.Struct, frozen=True):
+class JailSupport(msgspec.Struct, frozen=True):
     """What can be had here. ``level`` is empty when nothing can; ``why`` says what is missing for more."""
 
     level: Level | Literal[""]
@@ -35,27 +35,29 @@ class Machine(msgspec.Struct, frozen=True):
     landlock: int = 0
 
 
-def look(find: Callable[[str], str | None]) -> Machine:
+def detect_support(find: Callable[[str], str | None]) -> JailSupport:
     """Try it out: what is installed does not always work."""
     if sys.platform == "darwin":
         from zot.system.jail import seatbelt
 
         reason = seatbelt.trouble(os.environ)
-        return Machine("", reason) if reason else Machine("reduced", seatbelt.UNTESTED)
+        return JailSupport("", reason) if reason else JailSupport("reduced", seatbelt.UNTESTED)
     if sys.platform != "linux":
-        return Machine("", "this system has nothing that could hold one; on Windows run zot in WSL 2, where it works")
+        return JailSupport(
+            "", "this system has nothing that could hold one; on Windows run zot in WSL 2, where it works"
+        )
     from zot.system.jail import landlock, seccomp, syscalls
 
     if not seccomp.supported():
-        return Machine("", "zot knows no system calls of this processor")
+        return JailSupport("", "zot knows no system calls of this processor")
     abi = syscalls.landlock_abi()
     program = find("bwrap")
     reason = _trouble_with(program) if program else f"bubblewrap is not installed; {HOW_TO_GET_IT}"
     if not reason and program:
-        return Machine("full", "", program, abi)
+        return JailSupport("full", "", program, abi)
     if abi >= landlock.OLDEST_ABI:
-        return Machine("reduced", reason, "", abi)
-    return Machine("", f"{reason}; and this kernel offers no Landlock (version 3 or newer)", "", abi)
+        return JailSupport("reduced", reason, "", abi)
+    return JailSupport("", f"{reason}; and this kernel offers no Landlock (version 3 or newer)", "", abi)
 
 
 def _trouble_with(program: str) -> str:
@@ -88,14 +90,14 @@ class Jail:
     """``close`` removes its private directories. ``within`` is the narrower jail it comes from, whose home and
     temporary directory it shares."""
 
-    def __init__(self, policy: Policy, machine: Machine, home: str = "", within: Jail | None = None) -> None:
+    def __init__(self, policy: Policy, machine: JailSupport, home: str = "", within: Jail | None = None) -> None:
         if not machine.level:
             raise ConfigError(f"jail: this machine cannot hold one: {machine.why}")
         self.policy = policy
         self.level: Level = machine.level
         self.home = os.path.realpath(home or os.path.expanduser("~"))
         self._machine = machine
-        self._files: Beneath | None = None
+        self._files: JailedFiles | None = None
         self._starter: JailLauncher | None = None
         self._first: Jail = within._first if within is not None else self
         self._wider: list[Jail] = []
@@ -105,13 +107,13 @@ class Jail:
         """What to call it: ``jailed (full)``, ``jailed (reduced, network)``."""
         return f"jailed ({self.level}{', network' * self.policy.network})"
 
-    def wider(self, policy: Policy) -> Jail:
+    def with_access(self, policy: Policy) -> Jail:
         """Another for the same project, beside this one: what runs in this one goes on."""
         made = Jail(policy, self._machine, self.home, self)
         self._first._wider.append(made)
         return made
 
-    def tidy(self, paths: Iterable[str]) -> None:
+    def remove_mount_points(self, paths: Iterable[str]) -> None:
         """Remove what stood in for paths that were allowed for one command, where home and ``/tmp`` are private."""
         if self._first._starter is not None:
             self._first._starter.private.tidy(paths, self.home)
@@ -123,11 +125,11 @@ class Jail:
         return os.path.dirname(starter.private.home) if starter is not None else ""
 
     @property
-    def files(self) -> Beneath:
+    def files(self) -> JailedFiles:
         if self._files is None:
-            from zot.system.jail.jailed_files import Beneath
+            from zot.system.jail.jailed_files import JailedFiles
 
-            self._files = Beneath(self.policy)
+            self._files = JailedFiles(self.policy)
         return self._files
 
     def close(self) -> None:
@@ -163,11 +165,11 @@ class Jail:
                 atexit.register(self.close)
         return self._starter
 
-    def left_behind(self) -> str:
+    def cleanup_command(self) -> str:
         """Sweep the projects for the empty directories that held missing names."""
-        if self.level != "full" or not self.policy.guarded:
+        if self.level != "full" or not self.policy.protected_roots:
             return ""
         import shlex
 
-        words = [sys.executable, "-I", "-m", "zot.system.jail.cleanup", *self.policy.guarded]
+        words = [sys.executable, "-I", "-m", "zot.system.jail.cleanup", *self.policy.protected_roots]
         return shlex.join(words) if not any("\n" in word for word in words) else ""

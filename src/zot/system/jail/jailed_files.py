@@ -22,29 +22,29 @@ _F_GETPATH = 50
 _LED_OUT = (errno.EXDEV, errno.ELOOP)
 
 
-class Refused(PermissionError):
+class JailDenied(PermissionError):
     """The jail's own no; ``told`` is the whole sentence."""
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
         return f"jailed: {self.filename} {self.strerror}"
 
 
-class OutsideRoots(Refused):
+class OutsideRoots(JailDenied):
     """The path is not beneath any root, or a link on the way leads out."""
 
     def __init__(self, path: str, roots: tuple[str, ...]) -> None:
         super().__init__(errno.EACCES, f"is outside {roots[0]}; only a person can widen that: /unjail", path)
 
 
-class Protected(Refused):
+class Protected(JailDenied):
     """Other programs run or obey it, so it is read-only in a jail."""
 
     def __init__(self, path: str, name: str) -> None:
         super().__init__(errno.EACCES, f"is protected: {name} is read-only in a jail; a person can /unjail", path)
 
 
-class Beneath:
+class JailedFiles:
     """The roots are held open: what they are called later does not matter."""
 
     def __init__(self, policy: Policy) -> None:
@@ -84,7 +84,7 @@ class Beneath:
             os.close(self._readable(name, _PATH))
 
     @contextmanager
-    def place(self, path: str | os.PathLike[str], *, make: bool = False) -> Generator[Path]:
+    def writable_path(self, path: str | os.PathLike[str], *, make: bool = False) -> Generator[Path]:
         """A name for a file to be written that holds for the block; ``make`` creates missing directories."""
         writable = self._policy.writable
         name = os.path.normpath(path)

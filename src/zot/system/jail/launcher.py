@@ -17,10 +17,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from threading import Lock, Thread
 
 from zot.system.jail import landlock, seccomp, syscalls
-from zot.system.jail.git_repositories import Repositories
+from zot.system.jail.git_repositories import RepositoryScanner
 from zot.system.jail.policy import JailLimits, Policy
-from zot.system.jail.private_dirs import Private
-from zot.system.jail.protected_paths import Covers, held
+from zot.system.jail.private_dirs import PrivateDirs
+from zot.system.jail.protected_paths import ProtectedMounts, hold_protected_paths
 from zot.system.jail.system_paths import (
     SYSTEM,
     chosen_programs,
@@ -41,20 +41,20 @@ class JailLauncher:
     """``bubblewrap`` is the program at the full level, empty at the reduced one. ``close`` removes private directories
     it owns."""
 
-    def __init__(self, policy: Policy, bubblewrap: str, home: str, private: Private | None = None) -> None:
+    def __init__(self, policy: Policy, bubblewrap: str, home: str, private: PrivateDirs | None = None) -> None:
         self._policy = policy
         self._bubblewrap = bubblewrap
         self._home = home
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # for good, and of zot itself: what is inside has no way back
-        self.repositories = Repositories(policy.guarded)
+        self.repositories = RepositoryScanner(policy.protected_roots)
         self._stack = ExitStack()
-        self.private = private or Private(str(self._stack.enter_context(scratch_directory("jail"))), home)
+        self.private = private or PrivateDirs(str(self._stack.enter_context(scratch_directory("jail"))), home)
         self._has_room = False
         # The kernel counts all that a user has, and here commands are the user's own like a browser and an editor.
         self._tasks_before = 0 if bubblewrap else tasks_of(os.getuid())
         self._filter = _filter(policy, full=bool(bubblewrap)) if sys.platform == "linux" else b""
         self._thread = ThreadPoolExecutor(1, "zot-jail", initializer=self._bind_thread)
-        self._lingering = Lingering()
+        self._lingering = DelayedRelease()
 
     def close(self) -> None:
         self._lingering.let_go()
@@ -126,9 +126,9 @@ class JailLauncher:
         if not self._has_room:
             policy, self._has_room = self._policy, True
             allowed = (*policy.readable, *policy.read_files, *policy.write_files)
-            self.private.make_room((path for path in allowed if os.path.exists(path)), self._home)
+            self.private.create_mount_points((path for path in allowed if os.path.exists(path)), self._home)
         with ExitStack() as files, ExitStack() as kept:
-            covers = kept.enter_context(held(self._policy, self.repositories.begin()))
+            covers = kept.enter_context(hold_protected_paths(self._policy, self.repositories.begin()))
             told, telling = os.pipe()
             kept.callback(os.close, told)
             files.callback(os.close, telling)
@@ -221,7 +221,7 @@ _NOTHING = ("--perms", "0555", "--size", "4096", "--tmpfs")
 
 
 def arguments(
-    policy: Policy, covers: Covers, private: Private, environment: Mapping[str, str], cwd: str, home: str
+    policy: Policy, covers: ProtectedMounts, private: PrivateDirs, environment: Mapping[str, str], cwd: str, home: str
 ) -> list[str]:
     made = [*_ALWAYS, *(() if policy.network else ("--unshare-net",))]
     for path in SYSTEM:
@@ -275,7 +275,7 @@ _DYING_S = 1.0
 _FIRST = re.compile(rb'"child-pid": *([0-9]+)')
 
 
-class Lingering:
+class DelayedRelease:
     """Releases protected names after a delay, because the next command often follows at once and protecting again is
     slow."""
 
@@ -321,7 +321,7 @@ class JailLease:
         end: Callable[[], list[str]],
         kept: ExitStack | None = None,
         told: int = -1,
-        lingering: Lingering | None = None,
+        lingering: DelayedRelease | None = None,
     ) -> None:
         self.remarks: list[str] = []
         self._end: Callable[[], list[str]] | None = end

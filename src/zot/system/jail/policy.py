@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from zot.errors import ConfigError
-from zot.system.secret_variables import matches
+from zot.system.secret_variables import matches_any
 
 # Below each writable root, read-only even when they are not there yet: what git, editors, shells and agents run.
 PROTECTED = (
@@ -71,7 +71,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         return (*self.writable, *self.read)
 
     @property
-    def guarded(self) -> tuple[str, ...]:
+    def protected_roots(self) -> tuple[str, ...]:
         return tuple(path for path in self.writable if path not in self.plain)
 
 
@@ -136,5 +136,5 @@ def jailed_environment(environment: Mapping[str, str], passthrough: Collection[s
             (name in ENVIRONMENT or name.startswith(_PREFIXES))
             and not (name.lower() in _PROXIES and _PASSWORD in value)
         )
-        or matches(name, passthrough)
+        or matches_any(name, passthrough)
     }

@@ -16,7 +16,7 @@ _IDENTITY = ("name", "email")
 _LEADING = 0o555  # of a directory that only leads to something
 
 
-class Private:
+class PrivateDirs:
     def __init__(self, directory: str, home: str) -> None:
         self.home = os.path.join(directory, "home")
         self.tmp = os.path.join(directory, "tmp")
@@ -32,7 +32,7 @@ class Private:
                 _write(copy, read_whole(path, _LARGEST))
         _write(os.path.join(self.home, ".gitconfig"), git_identity(home).encode())
 
-    def make_room(self, paths: Iterable[str], home: str) -> None:
+    def create_mount_points(self, paths: Iterable[str], home: str) -> None:
         """Create mount points for allowed paths below private places. The directories above are read-only, so that
         files are not written there and lost."""
         leading: set[str] = set()

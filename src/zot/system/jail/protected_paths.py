@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 import msgspec
 
 from zot.errors import ConfigError
-from zot.system.jail.git_repositories import Repositories
+from zot.system.jail.git_repositories import RepositoryScanner
 from zot.system.jail.policy import GIT_PROTECTED, Policy
 from zot.system.safe_open import create, open_directory, read_whole
 
@@ -22,7 +22,7 @@ _LONGEST_POINTER = 4_096
 COMMON, _ITSELF = "commondir", b".\n"  # a file by which a directory of git names another one
 
 
-class Covers(msgspec.Struct, frozen=True):
+class ProtectedMounts(msgspec.Struct, frozen=True):
     """``kept`` become read-only, ``empty`` are covered by an empty directory, ``pinned`` are writable but cannot be
     moved or removed."""
 
@@ -32,37 +32,37 @@ class Covers(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def held(policy: Policy, nested: Iterable[str] = ()) -> Generator[Covers]:
+def hold_protected_paths(policy: Policy, nested: Iterable[str] = ()) -> Generator[ProtectedMounts]:
     """For the time of the block every protected name exists; ``nested`` are directories of git further down."""
-    locks = [_shared(root) for root in policy.guarded]
+    locks = [_shared(root) for root in policy.protected_roots]
     nested = list(nested)
     try:
         yield cover(policy, nested)
     finally:
-        for root, lock in zip(policy.guarded, locks, strict=True):
+        for root, lock in zip(policy.protected_roots, locks, strict=True):
             own = [git for git in nested if git.startswith(f"{root}/")]
-            release(root, lock, names_of(root, policy.protected, own))
+            release(root, lock, protected_paths(root, policy.protected, own))
 
 
-def cover(policy: Policy, nested: Iterable[str] = ()) -> Covers:
+def cover(policy: Policy, nested: Iterable[str] = ()) -> ProtectedMounts:
     kept: list[str] = list(policy.kept)
     empty: list[str] = []
     pinned: list[str] = list(nested)
-    for root in policy.guarded:
+    for root in policy.protected_roots:
         git = repository(root)
         pinned += [path for path in git if os.path.isdir(path)]
         kept += [path for path in git if not os.path.isdir(path)]
-        for path in names_of(root, policy.protected, pinned):
+        for path in protected_paths(root, policy.protected, pinned):
             (empty if _is_missing(path) else kept).append(path)
     for path in dict.fromkeys(empty):
         with suppress(FileExistsError):
             _hold(path)
     pointing = [path for path in empty if os.path.basename(path) == COMMON]
     empty = [path for path in empty if path not in pointing]
-    return Covers(*(tuple(dict.fromkeys(paths)) for paths in ((*kept, *pointing), empty, pinned)))
+    return ProtectedMounts(*(tuple(dict.fromkeys(paths)) for paths in ((*kept, *pointing), empty, pinned)))
 
 
-def names_of(root: str, protected: Iterable[str], nested: Iterable[str] = ()) -> list[str]:
+def protected_paths(root: str, protected: Iterable[str], nested: Iterable[str] = ()) -> list[str]:
     """Every protected path of a writable root, those of its repositories included."""
     found = dict.fromkeys((*nested, *(git for git in repository(root) if os.path.isdir(git))))
     inside = [os.path.join(git, name) for git in found for name in (*GIT_PROTECTED, COMMON)]
@@ -148,5 +148,5 @@ def remove_empty(names: Iterable[str]) -> None:
 def sweep(root: str, protected: Iterable[str]) -> None:
     """Remove what a killed zot left in a project, unless another is at work there."""
     with suppress(OSError, ConfigError):
-        nested = Repositories([root]).begin()
-        release(root, open_directory(root), names_of(root, protected, nested))
+        nested = RepositoryScanner([root]).begin()
+        release(root, open_directory(root), protected_paths(root, protected, nested))

@@ -78,13 +78,13 @@ def command(text: str) -> list[str]:
 
 
 def _protected(policy: Policy) -> list[str]:
-    names = [f"{root}/{name}" for root in policy.guarded for name in policy.protected]
+    names = [f"{root}/{name}" for root in policy.protected_roots for name in policy.protected]
     return names + [f"{root}/.git/{name}" for root in _repositories(policy) for name in GIT_PROTECTED]
 
 
 def _repositories(policy: Policy) -> list[str]:
     """Where there is one; where there is none, a command may make one."""
-    return [root for root in policy.guarded if os.path.lexists(f"{root}/.git")]
+    return [root for root in policy.protected_roots if os.path.lexists(f"{root}/.git")]
 
 
 def _named(filter: str, values: Iterable[str]) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from zot.system.safe_open import reading
+from zot.system.safe_open import open_buffered
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 # Of /etc, what programs look names, certificates, time and libraries up in; nothing that holds a secret. The files
@@ -153,7 +153,7 @@ def _with_its_installation(program: str, home: str) -> Iterator[str]:
 def interpreters(program: str) -> list[str]:
     """The words of a script's first line: what runs it. Empty for a binary."""
     try:
-        with reading(program) as file:
+        with open_buffered(program) as file:
             first = file.readline(4096)
     except OSError:
         return []

@@ -21,7 +21,7 @@ from zot.agent.tools.workspace import Workspace
 from zot.core.tool import Tool, ToolContext
 from zot.errors import ToolError
 from zot.provider.messages import ToolCallBlock
-from zot.system.processes import background
+from zot.system.processes import live_processes
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def first_number(text: str) -> int:
 
 
 async def stop_background() -> None:
-    for tree in background():
+    for tree in live_processes():
         await tree.stop(0)
 
 

@@ -76,7 +76,7 @@ def test_the_file_holds_all(tmp_path: Path) -> None:
 
 def test_a_file_nobody_is_told_of_leaves_nothing(tmp_path: Path) -> None:
     capture = fed(b"x" * 60000)
-    capture.let_go()
+    capture.discard_spool()
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from tests.fakes.client import FakeClient
-from zot.agent.tools.registry import ALL_TOOLS, DEFAULT_TOOLS, LazyTool, builtin_tools, preparing, unknown_tools
+from zot.agent.tools.registry import ALL_TOOLS, DEFAULT_TOOLS, LazyTool, builtin_tools, preload_on_call, unknown_tools
 from zot.agent.tools.workspace import Workspace
 from zot.core.agent import Agent
 from zot.core.events import ToolUseStart
@@ -84,7 +84,7 @@ def test_the_tools_import_nothing_heavy() -> None:
 async def test_a_tool_is_prepared_while_the_model_still_writes_its_arguments(workspace: Workspace) -> None:
     (read,) = builtin_tools(workspace, names=["read"])
     agent = Agent(client=FakeClient([]), model=Model(id="m", provider="p"), system=lambda specs: "", tools=[read])
-    watch = preparing(agent)
+    watch = preload_on_call(agent)
     assert isinstance(read, LazyTool) and not read.is_prepared
     watch(ToolUseStart("1", "other"))
     assert not read.is_prepared

@@ -22,7 +22,7 @@ from zot.errors import ToolError
 from zot.provider.messages import ToolCallBlock
 from zot.system.files import find_program
 from zot.system.process_table import members
-from zot.system.processes import background
+from zot.system.processes import live_processes
 
 
 @pytest.fixture(params=["ripgrep", "own walk"])
@@ -233,14 +233,14 @@ async def test_a_hostile_pattern_can_be_cancelled(run: Run, tmp_path: Path, work
     )
     task = asyncio.ensure_future(call)
     async with asyncio.timeout(10):
-        while not any("search_worker" in " ".join(_commands(tree.pid)) for tree in background()):  # noqa: ASYNC110
+        while not any("search_worker" in " ".join(_commands(tree.pid)) for tree in live_processes()):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     started = time.monotonic()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert time.monotonic() - started < 1
-    assert not any("search_worker" in " ".join(_commands(tree.pid)) for tree in background())
+    assert not any("search_worker" in " ".join(_commands(tree.pid)) for tree in live_processes())
 
 
 def _commands(pid: int) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from zot.agent.tools.bash import withheld_note
+from zot.agent.tools.bash import missing_variable_note
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from zot.agent.tools.bash import withheld_note
     ],
 )
 def test_it_is_named_where_it_is_spoken_of(command: str, output: str, failed: bool) -> None:
-    note = withheld_note(command, output, failed=failed, names=["GH_TOKEN"])
+    note = missing_variable_note(command, output, failed=failed, names=["GH_TOKEN"])
     assert note.startswith("[not passed to commands: GH_TOKEN; ") and "env_passthrough" in note
 
 
@@ -32,9 +32,9 @@ def test_it_is_named_where_it_is_spoken_of(command: str, output: str, failed: bo
     ],
 )
 def test_work_that_has_nothing_to_do_with_it_stays_quiet(command: str, output: str, failed: bool) -> None:
-    assert withheld_note(command, output, failed=failed, names=["GH_TOKEN"]) == ""
+    assert missing_variable_note(command, output, failed=failed, names=["GH_TOKEN"]) == ""
 
 
 def test_many_are_counted() -> None:
     names = [f"AWS_{letter}_TOKEN" for letter in "ABCDEF"]
-    assert "AWS_D_TOKEN and 2 more;" in withheld_note(" ".join(names), "", failed=False, names=names)
+    assert "AWS_D_TOKEN and 2 more;" in missing_variable_note(" ".join(names), "", failed=False, names=names)

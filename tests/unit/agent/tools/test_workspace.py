@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from zot.agent.snapshot import Present
+from zot.agent.snapshot import ConversationSnapshot
 from zot.agent.tools.workspace import SESSION_VARIABLES, Workspace
 from zot.errors import ToolError
 
@@ -28,7 +28,7 @@ def test_what_is_no_path_is_an_error(asked: str) -> None:
 
 def test_paths_are_shown_relative_where_they_lie_inside() -> None:
     workspace = Workspace(Path("/w"))
-    assert [workspace.shown(Path(path)) for path in ("/w/a/b", "/w", "/wx/a")] == ["a/b", ".", "/wx/a"]
+    assert [workspace.display_path(Path(path)) for path in ("/w/a/b", "/w", "/wx/a")] == ["a/b", ".", "/wx/a"]
 
 
 def test_children_learn_that_an_agent_started_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,7 +37,7 @@ def test_children_learn_that_an_agent_started_them(monkeypatch: pytest.MonkeyPat
         monkeypatch.setenv(name, "outer")
     workspace = Workspace(Path("/w"))
     model = "m"
-    workspace.present = lambda: Present("p", model, "", "s1", "/s1.jsonl", "/w")
+    workspace.present = lambda: ConversationSnapshot("p", model, "", "s1", "/s1.jsonl", "/w")
     model = "m2"
     environment = workspace.child_environment()
     told = {name: environment.get(name) for name in [*SESSION_VARIABLES, "AI_AGENT", "ZOT_AGENT", "ZOT_CHILD_SESSION"]}
@@ -70,7 +70,7 @@ def test_a_pattern_lets_other_services_through_and_no_key_of_a_provider(monkeypa
     assert "AWS_SECRET_ACCESS_KEY" in workspace.child_environment()
     removed = {"AWS_BEDROCK_KEY", "GH_TOKEN", "ZOTCORE_RPC_TOKEN"}
     assert not removed & workspace.child_environment().keys()
-    assert removed <= set(workspace.removed_credentials()) & set(workspace.kept_from_commands())
+    assert removed <= set(workspace.removed_credentials()) & set(workspace.hidden_variables())
 
 
 def test_what_changes_between_two_commands_is_seen_by_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,6 +84,6 @@ def test_what_changes_between_two_commands_is_seen_by_the_second(monkeypatch: py
     monkeypatch.setenv("LATE_TOKEN", "v")
     assert workspace.child_environment()["PLAIN"] == "two"
     assert "LATE_TOKEN" not in workspace.child_environment()
-    assert "LATE_TOKEN" in workspace.kept_from_commands()
+    assert "LATE_TOKEN" in workspace.hidden_variables()
     monkeypatch.delenv("PLAIN")
     assert "PLAIN" not in workspace.child_environment()

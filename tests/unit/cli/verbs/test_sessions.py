@@ -48,7 +48,7 @@ def out(capsys: Capture) -> str:
 def test_the_list_shows_age_model_count_cost_id_and_title(store: SessionStore, capsys: Capture) -> None:
     session = store.create("anthropic", "opus")
     session.appended(user("fix the parser"))
-    session.used(Usage(), Usage(cost_usd=0.125))
+    session.record_usage(Usage(), Usage(cost_usd=0.125))
     session.close()
     os.utime(session.path, (time.time() - 7300,) * 2)
     saved(store, user("b"), assistant("c"), title="second one")

@@ -11,7 +11,7 @@ from tests.unit.core.session.conversation import assistant, call, reopened, resu
 from zot.core.events import REPLACES
 from zot.core.session.fork import fork_at, fork_before
 from zot.core.session.records import Meta
-from zot.core.session.resume import window
+from zot.core.session.resume import recent_messages
 from zot.core.session.store import SessionStore
 from zot.core.session.summary import Summary, branches, tree_lines
 from zot.core.session.turn_history import turns_of
@@ -38,13 +38,13 @@ def test_a_fork_copies_n_messages_and_names_its_parent(store: SessionStore) -> N
 def test_copied_rows_are_verbatim_with_usage_and_unknown_rows_before_the_cut(store: SessionStore) -> None:
     session = store.create("p", "m")
     say(session, user("a"), assistant("b"))
-    session.used(Usage(1), Usage(1))
+    session.record_usage(Usage(1), Usage(1))
     session.close()
     with open(session.path, "ab") as file:
         file.write(b'{"type":"bookmark",  "odd":  "spacing"}\nbroken\n')
     session = store.open(session.path)
     session.appended(user("c"))
-    session.used(Usage(9), Usage(10))
+    session.record_usage(Usage(9), Usage(10))
     session.close()
     copied = fork_at(store, session.path, 2).read_bytes().splitlines()[1:]
     assert copied == [line for line in session.path.read_bytes().splitlines()[1:5]]
@@ -87,7 +87,7 @@ def test_after_a_windowed_resume_with_stubs_the_cut_is_at_the_chosen_message(sto
     """engine-187, iface-191: in a long session resumed in part the fork cuts at the message that was chosen."""
     path = saved(store, *[m for n in range(80) for m in (user(f"u{n}"), assistant(f"a{n}", call("t")))])
     session = store.open(path)
-    shown = window(session.messages)
+    shown = recent_messages(session.messages)
     chosen = next(message for message in shown if message.text() == "u70")
     branch = reopened(store, fork_before(store, session, chosen))
     session.close()

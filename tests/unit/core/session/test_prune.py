@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.core.session.conversation import saved, user
-from zot.core.session.prune import age_seconds, delete, survey
+from zot.core.session.prune import age_seconds, delete, plan_prune
 from zot.core.session.store import SessionStore
 from zot.errors import UsageError
 
@@ -36,7 +36,7 @@ def test_other_ages_are_refused(text: str) -> None:
 def test_by_default_sessions_of_directories_that_are_gone_are_found(store: SessionStore, tmp_path: Path) -> None:
     saved(store, user("here"))
     one, two = (saved(gone(tmp_path), user(t)) for t in ("a", "b"))
-    [group] = survey(store.root).groups
+    [group] = plan_prune(store.root).groups
     assert group.cwd == str(tmp_path / "gone")
     assert {found.summary.path for found in group.sessions} == {str(one), str(two)}
     assert group.size == one.stat().st_size + two.stat().st_size
@@ -46,11 +46,11 @@ def test_an_age_or_a_directory_replaces_the_default(store: SessionStore, tmp_pat
     old, young = saved(store, user("old")), saved(store, user("young"))
     saved(gone(tmp_path), user("a"))
     os.utime(old, (time.time() - 7200,) * 2)
-    [group] = survey(store.root, older_than_s=3600).groups
+    [group] = plan_prune(store.root, older_than_s=3600).groups
     assert [found.summary.path for found in group.sessions] == [str(old)]
-    [group] = survey(store.root, cwd=store.cwd).groups
+    [group] = plan_prune(store.root, cwd=store.cwd).groups
     assert {found.summary.path for found in group.sessions} == {str(old), str(young)}
-    assert survey(store.root, cwd=str(tmp_path / "gone"), older_than_s=3600).groups == ()
+    assert plan_prune(store.root, cwd=str(tmp_path / "gone"), older_than_s=3600).groups == ()
 
 
 def test_links_and_malformed_files_are_kept_and_reported(store: SessionStore, tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_links_and_malformed_files_are_kept_and_reported(store: SessionStore, tm
     (folder / "link.jsonl").symlink_to(path)
     (folder / "odd.jsonl").write_bytes(b"hello\n")
     (folder / "folder.jsonl").mkdir()
-    found = survey(store.root)
+    found = plan_prune(store.root)
     assert found.groups == ()
     reasons = {Path(kept.path).name: kept.reason for kept in found.kept}
     assert reasons == {
@@ -74,7 +74,7 @@ def test_links_and_malformed_files_are_kept_and_reported(store: SessionStore, tm
 def test_a_deleted_session_takes_what_was_kept_aside_with_it(tmp_path: Path) -> None:
     path = saved(gone(tmp_path), user("a"))
     path.with_name(path.name + ".bad").write_bytes(b"x\n")
-    [group] = survey(tmp_path / "home" / "sessions").groups
+    [group] = plan_prune(tmp_path / "home" / "sessions").groups
     assert delete(group.sessions[0]) is None
     assert not path.parent.exists()
 
@@ -82,7 +82,7 @@ def test_a_deleted_session_takes_what_was_kept_aside_with_it(tmp_path: Path) -> 
 def test_a_session_in_use_or_changed_since_is_kept(tmp_path: Path) -> None:
     store = gone(tmp_path)
     path = saved(store, user("a"))
-    [group] = survey(store.root).groups
+    [group] = plan_prune(store.root).groups
     session = store.open(path)
     assert delete(group.sessions[0]) == "another zot uses it"
     session.appended(user("b"))

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.core.session.conversation import TIME, assistant, call, reopened, results, saved, say, texts, user
 from zot.core.events import REPLACES
 from zot.core.session.fork import fork_before
-from zot.core.session.resume import Replay, window
+from zot.core.session.resume import TranscriptLoader, recent_messages
 from zot.core.session.store import SessionStore
 from zot.core.session.summary import summarise
 from zot.core.session.turn_history import turns_of
@@ -137,7 +137,7 @@ def loaded(*messages: Message) -> tuple[Message, ...]:
     from zot.core.session.records import message_row
     from zot.core.session.session_file import SessionLine
 
-    state = Replay()
+    state = TranscriptLoader()
     for number, message in enumerate(messages):
         state.feed(SessionLine(number, b"", message_row(message)))
     state.finish()
@@ -266,10 +266,10 @@ def test_a_tail_never_begins_with_a_result_that_lost_its_call(store: SessionStor
 def test_a_window_is_the_last_hundred_and_does_not_begin_inside_an_exchange() -> None:
     long = [message for n in range(60) for message in (assistant(str(n), call("t")), results("t"))]
     long += [assistant("end")]
-    cut = window(long)
-    assert cut == tuple(long[-99:]) and len(window(long, 4)) == 3
-    assert window(long, 100)[-1] is long[-1]
-    assert window([]) == ()
+    cut = recent_messages(long)
+    assert cut == tuple(long[-99:]) and len(recent_messages(long, 4)) == 3
+    assert recent_messages(long, 100)[-1] is long[-1]
+    assert recent_messages([]) == ()
 
 
 def test_a_torn_last_line_is_kept_aside_reported_once_and_the_next_append_begins_a_new_line(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from zot.core.session.search import MessageExcerpt, last_said, search
+from zot.core.session.search import MessageExcerpt, last_messages, search
 
 
 def message(role: str, *content: dict[str, Any], **more: Any) -> str:
@@ -103,16 +103,16 @@ def test_a_picture_of_many_megabytes_is_passed_over(session: Path) -> None:
 
 
 def test_the_end_of_a_conversation_is_read_without_the_rest(session: Path) -> None:
-    assert [said.role for said in last_said(str(session))] == ["user", "assistant", "assistant"]
-    assert last_said(str(session))[-1].text == 'It says "Grüße" on\nline 3.'
+    assert [said.role for said in last_messages(str(session))] == ["user", "assistant", "assistant"]
+    assert last_messages(str(session))[-1].text == 'It says "Grüße" on\nline 3.'
     rows = message("user", text("x" * 1_000)) + "\n"
     session.write_text(session.read_text() + rows * 60_000 + message("user", text("the last")) + "\n")
     began = time.monotonic()
-    assert last_said(str(session))[-1].text == "the last"
+    assert last_messages(str(session))[-1].text == "the last"
     assert time.monotonic() - began < 0.5
 
 
 def test_an_end_of_large_rows_is_still_found(session: Path) -> None:
     result = {"type": "tool_result", "call_id": "c", "content": [text("y" * 1_000_000)]}
     session.write_text(session.read_text() + message("tool", result) + "\n")
-    assert last_said(str(session))[-1].role == "assistant"
+    assert last_messages(str(session))[-1].role == "assistant"

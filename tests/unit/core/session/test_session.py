@@ -30,7 +30,7 @@ def test_a_session_reads_every_event_that_is_recorded(store: SessionStore) -> No
     ]
     assert {type(event) for event, _ in said} == set(events.RECORDED)
     for event, kind in said:
-        session.read(event)
+        session.on_event(event)
         assert rows(session.path)[-1]["type"] == kind
     session.close()
 
@@ -41,7 +41,7 @@ def test_when_a_call_returns_its_row_is_in_the_file(store: SessionStore) -> None
     steps = [
         ("message", lambda: session.appended(user("hi"))),
         ("message", lambda: session.appended(assistant("", call("t1")))),
-        ("usage", lambda: session.used(Usage(1), Usage(1))),
+        ("usage", lambda: session.record_usage(Usage(1), Usage(1))),
         ("tool_intent", lambda: session.tool_intent(call("t1"))),
         ("tool_outcome", lambda: session.tool_outcome("t1", text_result("x"))),
         ("message", lambda: session.appended(results("t1"))),
@@ -64,8 +64,10 @@ def test_the_usage_row_holds_the_calls_own_figure_and_the_last_cumulative_is_see
     """engine-184: a usage row holds the call's own figures, and opening seeds the last cumulative ones."""
     session = store.create("p", "m")
     session.appended(user("hi"))
-    session.used(Usage(1, 2, cost_usd=0.5), Usage(1, 2, cost_usd=0.5))
-    session.used(Usage(10, 20, cost_usd=1.0, reasoning_tokens=3), Usage(11, 22, cost_usd=1.5, reasoning_tokens=3))
+    session.record_usage(Usage(1, 2, cost_usd=0.5), Usage(1, 2, cost_usd=0.5))
+    session.record_usage(
+        Usage(10, 20, cost_usd=1.0, reasoning_tokens=3), Usage(11, 22, cost_usd=1.5, reasoning_tokens=3)
+    )
     session.close()
     assert rows(session.path)[-1]["usage"]["input_tokens"] == 10
     assert reopened(store, session.path).cumulative == Usage(11, 22, cost_usd=1.5, reasoning_tokens=3)
@@ -145,7 +147,7 @@ def test_prompts_and_turn_ends_are_synced_and_nothing_else(
     session.tool_intent(call("t1"))
     session.tool_outcome("t1", text_result("x"))
     session.appended(results("t1"))
-    session.used(Usage(), Usage())
+    session.record_usage(Usage(), Usage())
     assert len(synced) == 0
     session.flush()
     assert len(synced) == 1

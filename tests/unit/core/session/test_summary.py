@@ -20,7 +20,7 @@ from zot.provider.messages import ImageBlock, Usage, user_message
 def test_a_summary_holds_what_lists_show(store: SessionStore) -> None:
     session = store.create("anthropic", "opus")
     say(session, user_message("", (ImageBlock("image/png", b"x"),)), user("first\nwords"), assistant("b"))
-    session.used(Usage(1), Usage(1, cost_usd=0.25))
+    session.record_usage(Usage(1), Usage(1, cost_usd=0.25))
     session.set_model("openai", "gpt")
     session.close()
     [found] = store.summaries()

@@ -19,8 +19,8 @@ from zot.core.session.session import Session
 from zot.core.session.store import SessionStore
 from zot.core.tool import ToolContext, ToolResult
 from zot.features.checkpoints.change_log import ChangeStorePaths, Event
-from zot.features.checkpoints.change_recorder import Keeping
-from zot.features.checkpoints.restore_plan import RestorePlan, RestoreReport, carry_out, plan
+from zot.features.checkpoints.change_recorder import FileChangeRecorder
+from zot.features.checkpoints.restore_plan import RestorePlan, RestoreReport, apply_plan, plan
 from zot.provider.messages import ToolCallBlock, user_message
 
 
@@ -43,7 +43,7 @@ class Project:
     def again(self) -> None:
         """As another process would begin: nothing is remembered but what is on disk."""
         self.place = ChangeStorePaths(self.home)
-        self.keeping = Keeping(
+        self.keeping = FileChangeRecorder(
             self.place, self.cwd, lambda: self.session, lambda: self._said, self.told.append, self.capacity
         )
         self.keeping.happened = self.happened = []
@@ -75,7 +75,7 @@ class Project:
 
     def rewind(self, prompt: str, *, overwrite: bool = False) -> RestoreReport:
         found = self.plan(prompt)
-        return carry_out(self.keeping, [*found.doable, *(found.conflicts if overwrite else [])])
+        return apply_plan(self.keeping, [*found.doable, *(found.conflicts if overwrite else [])])
 
     def verdicts(self, prompt: str) -> dict[str, str]:
         return {Path(item.path).name: item.verdict for item in self.plan(prompt).items}

@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.features.checkpoints.conftest import Project
 from zot.features.checkpoints import command_watcher
-from zot.features.checkpoints.change_log import Blind
+from zot.features.checkpoints.change_log import UntrackedCommand
 
 Git = Callable[..., str]
 
@@ -153,7 +153,7 @@ async def test_a_project_without_end_is_not_looked_at_and_that_is_said(
     await project.bash("echo x > 2")
     assert project.plan(prompt).items == ()
     assert project.plan(prompt).blind == ("the project has more than 3 files, so what commands changed is not known",)
-    assert isinstance(project.happened[0], Blind)
+    assert isinstance(project.happened[0], UntrackedCommand)
 
 
 async def test_a_large_product_is_recognised_but_not_kept(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +181,7 @@ async def test_a_command_cancelled_before_it_began_leaves_no_blind_spot(
         task.get_loop().call_soon_threadsafe(task.cancel)
         return real(*rest)
 
-    monkeypatch.setattr(command_watcher, "look", cancelling)
+    monkeypatch.setattr(command_watcher, "read_state", cancelling)
     with pytest.raises(asyncio.CancelledError):
         await task
     monkeypatch.undo()

@@ -14,9 +14,9 @@ from zot.core.session.turn_history import turns_of
 from zot.errors import ToolError
 from zot.features.checkpoints import restore_plan
 from zot.features.checkpoints.change_log import FileChange, read_ledger
-from zot.features.checkpoints.diff import counted, diff_lines, differences, figures
+from zot.features.checkpoints.diff import counted, diff_lines, diff_summary, differences
 from zot.features.checkpoints.file_state import FileState, Objects
-from zot.features.checkpoints.restore_plan import carry_out, points
+from zot.features.checkpoints.restore_plan import apply_plan, points
 
 
 async def test_files_go_back_to_what_they_were_before_a_prompt(project: Project) -> None:
@@ -131,7 +131,7 @@ async def test_names_that_are_not_text(project: Project) -> None:
     path = project.cwd / os.fsdecode(b"\xff\xfe name")
     path.write_text("before")
     prompt = project.prompt()
-    with project.workspace.changing(path, b"after", "write"):
+    with project.workspace.record_write(path, b"after", "write"):
         path.write_text("after")
     project.rewind(prompt)
     assert path.read_text() == "before"
@@ -221,7 +221,7 @@ async def test_figures_and_differences(project: Project) -> None:
     found = differences(project.events())
     counts = [counted(one, project.place.objects) for one in found]
     assert [(Path(one.difference.path).name, one.added, one.removed) for one in counts] == [("a", 2, 2), ("b", 2, 0)]
-    assert figures(counts) == "2 files changed +4 \u22122"
+    assert diff_summary(counts) == "2 files changed +4 \u22122"
     runs = diff_lines(found[0], project.place.objects)
     assert not isinstance(runs, str)
     assert [(run.old_start, run.new_start) for run in runs] == [(1, 1), (18, 19)]
@@ -251,6 +251,6 @@ async def test_a_damaged_content_is_not_put_back(project: Project) -> None:
     (change,) = [event for event in project.events() if isinstance(event, FileChange)]
     digest = change.before.digest
     (project.place.objects.root / digest[:2] / digest[2:]).write_text("BEFORE")
-    report = carry_out(project.keeping, project.plan(prompt).doable)
+    report = apply_plan(project.keeping, project.plan(prompt).doable)
     assert report.failed == ((str(project.cwd / "a"), "what was kept of it is gone"),)
     assert (project.cwd / "a").read_text() == "after"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from zot.features.hooks.claude_format import CannotSay, claude_input, zot_args
+from zot.features.hooks.claude_format import UnsupportedInput, from_claude_input, to_claude_input
 from zot.features.hooks.config import Hook, hooks_of
 
 ONE = {"path": "a.py", "edits": [{"oldText": "x", "newText": "y"}]}
@@ -35,22 +35,25 @@ def absolute(path: str) -> str:
     ],
 )
 def test_there_and_back(tool: str, args: dict[str, Any], said: dict[str, Any]) -> None:
-    assert claude_input(tool, args, absolute) == said
-    assert zot_args(tool, said, args, absolute) == args
+    assert to_claude_input(tool, args, absolute) == said
+    assert from_claude_input(tool, said, args, absolute) == args
 
 
 def test_several_replacements_are_one_edit_in_which_everything_is_found() -> None:
-    said = claude_input("edit", TWO, absolute)
+    said = to_claude_input("edit", TWO, absolute)
     assert said["new_string"] == "y\nq" and said["edits"][1] == {"old_string": "p", "new_string": "q"}
-    assert zot_args("edit", said, TWO, absolute) == TWO
+    assert from_claude_input("edit", said, TWO, absolute) == TWO
     changed = {**said, "edits": [{"old_string": "x", "new_string": "z"}]}
-    assert zot_args("edit", changed, TWO, absolute) == {"path": "a.py", "edits": [{"oldText": "x", "newText": "z"}]}
+    assert from_claude_input("edit", changed, TWO, absolute) == {
+        "path": "a.py",
+        "edits": [{"oldText": "x", "newText": "z"}],
+    }
 
 
 @pytest.mark.parametrize("change", [{"new_string": "other"}, {"replace_all": True}])
 def test_what_zot_cannot_do_is_refused(change: dict[str, Any]) -> None:
-    with pytest.raises(CannotSay):
-        zot_args("edit", {**claude_input("edit", TWO, absolute), **change}, TWO, absolute)
+    with pytest.raises(UnsupportedInput):
+        from_claude_input("edit", {**to_claude_input("edit", TWO, absolute), **change}, TWO, absolute)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from zot.features.hooks.conditions import command_fits, fits, path_fits
+from zot.features.hooks.conditions import command_fits, matches_condition, path_fits
 from zot.features.hooks.config import Hook, hooks_of
 
 CWD, ROOT = Path("/p/sub"), Path("/p")
@@ -58,12 +58,12 @@ def test_paths(pattern: str, path: str, wanted: bool) -> None:
 
 
 def test_tools() -> None:
-    assert fits("Edit(*.ts)", ("Write", "write"), {"file_path": "/p/sub/q.ts"}, CWD, ROOT)
-    assert not fits("Edit(*.ts)", ("Read", "read"), {"file_path": "/p/sub/q.ts"}, CWD, ROOT)
-    assert fits("mcp__files", ("mcp__files__read",), {}, CWD, ROOT)
-    assert fits("mcp__files__*", ("mcp__files__read",), {}, CWD, ROOT)
-    assert not fits("mcp__files__write", ("mcp__files__read",), {}, CWD, ROOT)
-    assert fits("Bash(", ("Bash", "bash"), {"command": "ls"}, CWD, ROOT), "what is no rule fits"
+    assert matches_condition("Edit(*.ts)", ("Write", "write"), {"file_path": "/p/sub/q.ts"}, CWD, ROOT)
+    assert not matches_condition("Edit(*.ts)", ("Read", "read"), {"file_path": "/p/sub/q.ts"}, CWD, ROOT)
+    assert matches_condition("mcp__files", ("mcp__files__read",), {}, CWD, ROOT)
+    assert matches_condition("mcp__files__*", ("mcp__files__read",), {}, CWD, ROOT)
+    assert not matches_condition("mcp__files__write", ("mcp__files__read",), {}, CWD, ROOT)
+    assert matches_condition("Bash(", ("Bash", "bash"), {"command": "ls"}, CWD, ROOT), "what is no rule fits"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from tests.fakes.mcp_server import command
 from zot.agent.tools.workspace import Workspace
 from zot.core.tool import Tool, ToolContext, ToolResult
-from zot.features.mcp.config import entry_of
+from zot.features.mcp.config import parse_server
 from zot.features.mcp.host import McpHost
 from zot.provider.messages import TextBlock, ToolCallBlock
 
@@ -28,7 +28,7 @@ class Stage:
         self.hosts: list[McpHost] = []
 
     def host(self, entries: dict[str, dict[str, Any]] | None = None, **options: Any) -> McpHost:
-        made = {name: entry_of(name, fields) for name, fields in (entries or {"fake": command()}).items()}
+        made = {name: parse_server(name, fields) for name, fields in (entries or {"fake": command()}).items()}
         host = McpHost(made, home=self.home, workspace=Workspace(self.project), tell=self.told.append, **options)
         self.hosts.append(host)
         return host

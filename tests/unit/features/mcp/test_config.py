@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from zot.errors import ConfigError, NotThere
-from zot.features.mcp.config import ServerConfig, by_name, entry_of, expanded, load, without_comments
+from zot.features.mcp.config import ServerConfig, expand_variables, load, parse_server, resolve_names, without_comments
 
 
 def entries(tmp_path: Path, text: str, problems: list[str] | None = None) -> dict[str, ServerConfig]:
     (tmp_path / ".mcp.json").write_text(text)
     told: list[str] = [] if problems is None else problems
-    return by_name(load(tmp_path / "home", tmp_path, problems=told), told)
+    return resolve_names(load(tmp_path / "home", tmp_path, problems=told), told)
 
 
 def test_the_file_of_other_agents_is_read_as_it_is(tmp_path: Path) -> None:
@@ -79,10 +79,10 @@ def test_the_nearest_of_a_name_wins_and_that_is_told(tmp_path: Path) -> None:
     for place, program in ((home / "mcp.json", "1"), (tmp_path / ".mcp.json", "2"), (tmp_path / ".zot/mcp.json", "3")):
         place.write_text(json.dumps({"mcpServers": {"a": {"command": program}}}))
     problems: list[str] = []
-    assert by_name(load(home, tmp_path, problems=problems), problems)["a"].command == "3"
+    assert resolve_names(load(home, tmp_path, problems=problems), problems)["a"].command == "3"
     assert len(problems) == 2 and ".mcp.json is used, and not the one of" in problems[0]
     flag.write_text('{"mcpServers": {"a": {"command": "4"}}}')
-    found = by_name(load(home, tmp_path, [str(flag)], problems=[]), [])
+    found = resolve_names(load(home, tmp_path, [str(flag)], problems=[]), [])
     assert (found["a"].command, found["a"].origin) == ("4", "flag")
     assert [entry.command for entry in load(home, tmp_path, [str(flag)], installed=False, problems=[])] == ["4"]
 
@@ -96,7 +96,7 @@ def test_a_file_named_by_hand_must_be_there_and_sound(tmp_path: Path) -> None:
 
 
 def test_variables_are_replaced_everywhere_and_unset_ones_stay(tmp_path: Path) -> None:
-    entry = entry_of(
+    entry = parse_server(
         "a",
         {
             "command": "${BIN}/run",
@@ -105,7 +105,7 @@ def test_variables_are_replaced_everywhere_and_unset_ones_stay(tmp_path: Path) -
             "cwd": "${A}",
         },
     )
-    made, missing = expanded(entry, {"BIN": "/opt", "A": "1", "B": ""}.get)
+    made, missing = expand_variables(entry, {"BIN": "/opt", "A": "1", "B": ""}.get)
     assert made.command == "/opt/run"
     assert made.args == ("1", "y", "${C}", "$C", "${not a name}", "${open", "11")
     assert (made.env, made.cwd, missing) == ({"K": "key-1"}, "1", ["C"])
@@ -113,15 +113,15 @@ def test_variables_are_replaced_everywhere_and_unset_ones_stay(tmp_path: Path) -
 
 
 def test_what_is_trusted_is_what_would_run() -> None:
-    one = entry_of("a", {"command": "x", "args": ["1"], "env": {"A": "b"}})
+    one = parse_server("a", {"command": "x", "args": ["1"], "env": {"A": "b"}})
     for other in ({"args": ["2"]}, {"env": {"A": "c"}}, {"command": "y"}, {"cwd": "/tmp"}):
-        changed = entry_of("a", {"command": "x", "args": ["1"], "env": {"A": "b"}, **other})
+        changed = parse_server("a", {"command": "x", "args": ["1"], "env": {"A": "b"}, **other})
         assert changed.content() != one.content()
 
 
 def test_an_entry_without_a_name_is_none() -> None:
     with pytest.raises(ConfigError):
-        entry_of(" ", {"command": "x"})
+        parse_server(" ", {"command": "x"})
 
 
 def test_comments_inside_strings_stay_and_places_do_not_move() -> None:

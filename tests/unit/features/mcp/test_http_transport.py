@@ -11,7 +11,7 @@ from tests.fakes.mcp_http import FakeMcpHttp, Seen, answer
 from tests.unit.features.mcp.conftest import Stage, text
 from zot.errors import LoginFailed
 from zot.features.mcp.config import ServerLogin
-from zot.features.mcp.oauth import StoredLogin, challenge_words, key_of, log_out, settings_for
+from zot.features.mcp.oauth import McpLoginSigner, challenge_words, key_of, log_out, settings_for
 from zot.provider.auth.auth_store import AuthStore, OAuthToken
 from zot.provider.http.pool import HttpPool
 
@@ -126,7 +126,7 @@ async def test_a_server_that_wants_a_login_says_so_and_nobody_hangs(stage: Stage
         host = stage.host(entry(server), store=store)
         assert "fake: needs login (`zot mcp login fake`)" in await stage.find(host, "echo")
         assert host.statuses()[0].state == "needs login"
-        assert challenge_words(host.running("fake").challenge) == {"scope": "a b", "resource_metadata": "http://x/y"}
+        assert challenge_words(host.get_server("fake").challenge) == {"scope": "a b", "resource_metadata": "http://x/y"}
         store.set_oauth(key_of(server.url), OAuthToken(access_token="t1"))
         assert "mcp__fake__echo" in await stage.find(stage.host(entry(server), store=store), "echo")
 
@@ -191,9 +191,9 @@ async def test_a_token_goes_to_the_address_it_was_given_for_and_nowhere_else(sta
         store.set_oauth(key_of(one.url), OAuthToken(access_token="t1"))
         await stage.find(stage.host(entry(other), store=store), "echo")  # the same name, another address
         assert not any("authorization" in seen.headers for seen in other.seen)
-        assert await StoredLogin(store, one.url, ServerLogin()).headers() == {"authorization": "Bearer t1"}
+        assert await McpLoginSigner(store, one.url, ServerLogin()).headers() == {"authorization": "Bearer t1"}
         assert log_out(store, one.url) and not log_out(store, one.url)
-        assert await StoredLogin(store, one.url, ServerLogin()).headers() == {}
+        assert await McpLoginSigner(store, one.url, ServerLogin()).headers() == {}
 
 
 async def test_metadata_that_speaks_for_another_server_is_refused() -> None:

@@ -7,21 +7,23 @@ import msgspec
 from tests.fakes.mcp_server import command
 from tests.unit.features.mcp.conftest import Stage
 from zot.core.tool import spec_of
-from zot.features.mcp.config import entry_of
-from zot.features.mcp.list_cache import Listed, ToolRow, remember
-from zot.features.mcp.tools import described, full_names, ranked
+from zot.features.mcp.config import parse_server
+from zot.features.mcp.list_cache import ServerLists, ToolRow, save_lists
+from zot.features.mcp.tools import describe_servers, ranked, unique_tool_names
 
 
-def listed(*names: str, about: str = "what {} does") -> Listed:
+def listed(*names: str, about: str = "what {} does") -> ServerLists:
     schema = msgspec.Raw(b'{"type":"object","properties":{"path":{"type":"string"}}}')
-    return Listed(era="modern", asked=1.0, tools=tuple(ToolRow(name, about.format(name), "", schema) for name in names))
+    return ServerLists(
+        era="modern", asked=1.0, tools=tuple(ToolRow(name, about.format(name), "", schema) for name in names)
+    )
 
 
 def test_twenty_servers_cost_less_than_fifteen_hundred_bytes(stage: Stage) -> None:
     names = [f"some_rather_long_tool_name_{n}" for n in range(30)]
     entries = {f"company-server-{n}": command(tools=[str(n)]) for n in range(20)}
     for name, fields in entries.items():
-        remember(stage.home, entry_of(name, fields), listed(*names))
+        save_lists(stage.home, parse_server(name, fields), listed(*names))
     [search] = stage.host(entries).tools()
     spec = msgspec.json.encode({"name": search.name, "description": search.description, "input_schema": search.schema})
     line = len(f"- {search.name}: {search.description.partition('. ')[0]}.\n")
@@ -31,13 +33,15 @@ def test_twenty_servers_cost_less_than_fifteen_hundred_bytes(stage: Stage) -> No
 
 
 def test_few_servers_are_told_with_their_tools() -> None:
-    text = described({"git": listed("status", "diff"), "time": None, "many": listed(*(f"t{n}" for n in range(300)))})
+    text = describe_servers(
+        {"git": listed("status", "diff"), "time": None, "many": listed(*(f"t{n}" for n in range(300)))}
+    )
     assert "Servers: git (status, diff), time, many (t0, t1," in text and text.endswith(", …)")
     assert len(text) < 1100
 
 
 def test_a_hundred_servers_stay_within_the_budget() -> None:
-    text = described({f"server-number-{n}": listed("a") for n in range(100)})
+    text = describe_servers({f"server-number-{n}": listed("a") for n in range(100)})
     assert len(text) < 1050 and text.endswith(" …")
 
 
@@ -76,7 +80,9 @@ async def test_pins_are_always_there(stage: Stage) -> None:
 
 
 def test_names_are_cleaned_cut_and_never_the_same() -> None:
-    rows, problems = full_names({"a.b": listed("x/y", "x.y"), "a b": listed("x/y"), "c": listed("t" * 200, "t" * 201)})
+    rows, problems = unique_tool_names(
+        {"a.b": listed("x/y", "x.y"), "a b": listed("x/y"), "c": listed("t" * 200, "t" * 201)}
+    )
     assert all(len(name) <= 64 and name.replace("_", "").isalnum() for name in rows)
     assert {server for server, _ in rows.values()} == {"a.b", "a b", "c"} and len(rows) == 4
     assert any("two of its tools are called mcp__a_b__x_y; the first is used" in text for text in problems)
@@ -84,7 +90,7 @@ def test_names_are_cleaned_cut_and_never_the_same() -> None:
 
 
 def test_exact_names_come_first_then_what_fits_best() -> None:
-    rows, _ = full_names({"git": listed("git_status", "git_diff_staged", "git_diff"), "fs": listed("read_file")})
+    rows, _ = unique_tool_names({"git": listed("git_status", "git_diff_staged", "git_diff"), "fs": listed("read_file")})
     assert ranked("git_diff", rows)[0] == "mcp__git__git_diff"
     assert ranked("mcp__fs__read_file, git_status", rows)[:2] == ["mcp__git__git_status", "mcp__fs__read_file"]
     assert ranked("read a file", rows) == ["mcp__fs__read_file"]

@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.tools import FakeTool
 from zot.agent.tools.registry import ALL_TOOLS
 from zot.agent.tools.workspace import Workspace
-from zot.features.permissions.feature import Natures
+from zot.features.permissions.feature import CallClassifier
 from zot.provider.messages import ToolCallBlock
 
 
@@ -28,7 +28,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def kind(root: Path, tool: str, project: str = "project", home: str = "home/zot", **args: Any) -> str:
     tools = {"weather": FakeTool("weather", read_only=True), "deploy": FakeTool("deploy")}
-    natures = Natures(Workspace(root / project), root / home, lambda: {*ALL_TOOLS, "skill"}, tools.get)
+    natures = CallClassifier(Workspace(root / project), root / home, lambda: {*ALL_TOOLS, "skill"}, tools.get)
     return natures(ToolCallBlock("t1", tool).with_args(args)).kind
 
 

@@ -34,16 +34,16 @@ async def test_a_child_runs_what_its_parent_may_run_at_that_moment(tmp_path: Pat
         limited = config(tmp_path, server.url, permission_mode="plan", permission_limit="everything")
         async with build(limited) as parent:
             child = parent.child()
-            await child.say("go")
+            await child.prompt("go")
             assert made(tmp_path) == [], "a child of one that plans plans"
             parent.set_permission_mode("everything")
-            await child.say("go")
+            await child.prompt("go")
             assert made(tmp_path) == ["two"]
             parent.set_permission_mode("ask")  # and nobody is there to be asked
-            await child.say("go")
-            await child.child().say("go")
+            await child.prompt("go")
+            await child.child().prompt("go")
             assert made(tmp_path) == ["two"]
-            assert child.present.permission_mode == "ask"
+            assert child.snapshot.permission_mode == "ask"
 
 
 @pytest.mark.parametrize("wider", ["ask", "accept-edits", "everything"])
@@ -54,8 +54,8 @@ async def test_a_child_cannot_get_a_wider_mode_than_the_run(tmp_path: Path, wide
             child = parent.child()
             with pytest.raises(UsageError, match="started with the limit plan"):
                 child.set_permission_mode(wider)
-            assert child.present.permission_mode == parent.present.permission_mode == "plan"
-            await child.say("go")
+            assert child.snapshot.permission_mode == parent.snapshot.permission_mode == "plan"
+            await child.prompt("go")
     assert made(tmp_path) == []
 
 
@@ -65,5 +65,5 @@ async def test_what_a_child_narrows_is_narrow_for_its_parent(tmp_path: Path) -> 
         limited = config(tmp_path, server.url, permission_mode="everything", permission_limit="everything")
         async with build(limited) as parent:
             parent.child().set_permission_mode("plan")
-            await parent.say("go")
+            await parent.prompt("go")
     assert made(tmp_path) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from zot.features.permissions.command_prefix import prefix_of, words_of
+from zot.features.permissions.command_prefix import command_prefix, split_simple_command
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from zot.features.permissions.command_prefix import prefix_of, words_of
     ],
 )
 def test_a_plain_command_has_the_words_its_program_gets(command: str, words: tuple[str, ...]) -> None:
-    assert words_of(command) == words
+    assert split_simple_command(command) == words
 
 
 # Whatever follows "git status" here must not ride on a yes for `git status …`.
@@ -48,14 +48,14 @@ RIDERS = [
 @pytest.mark.parametrize("rider", RIDERS, ids=repr)
 @pytest.mark.parametrize("glue", [" ", ""], ids=["apart", "together"])
 def test_what_a_shell_would_do_more_with_has_no_words(rider: str, glue: str) -> None:
-    assert words_of(f"git status{glue}{rider}") == ()
+    assert split_simple_command(f"git status{glue}{rider}") == ()
 
 
 @pytest.mark.parametrize(
     "command", ["", " ", "PATH=. git status", "x=1", "'git status'", "rm -rf x", "git push --force", "x " * 4000]
 )
 def test_nor_does_what_is_no_program_or_hard_to_undo(command: str) -> None:
-    assert prefix_of(words_of(command)) == ()
+    assert command_prefix(split_simple_command(command)) == ()
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_nor_does_what_is_no_program_or_hard_to_undo(command: str) -> None:
     ],
 )
 def test_the_beginning_says_what_a_command_does(command: str, prefix: str) -> None:
-    assert " ".join(prefix_of(words_of(command))) == prefix
+    assert " ".join(command_prefix(split_simple_command(command))) == prefix
 
 
 @pytest.mark.parametrize(
@@ -103,4 +103,4 @@ def test_the_beginning_says_what_a_command_does(command: str, prefix: str) -> No
     ],
 )
 def test_a_beginning_that_would_allow_everything_is_not_offered(command: str) -> None:
-    assert prefix_of(words_of(command)) == ()
+    assert command_prefix(split_simple_command(command)) == ()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from zot.features.recording.journal_file import Journal, JournalFile
+from zot.features.recording.journal_file import JournalFile, RecordingWriter
 from zot.features.recording.reader import Recording, read_recording
 
 HEADER = {"format": 2}
@@ -24,8 +24,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "run.zotrec"
 
 
-def journal(path: Path, *secrets: str) -> Journal:
-    made = Journal(JournalFile(path, "--record", pytest.fail, secrets))
+def journal(path: Path, *secrets: str) -> RecordingWriter:
+    made = RecordingWriter(JournalFile(path, "--record", pytest.fail, secrets))
     made.put("header", HEADER)
     return made
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from zot.features.templates.discovery import Template, TemplateDir, all_templates, find, name_and_arguments
-from zot.features.templates.expansion import filled
+from zot.features.templates.expansion import fill_arguments
 
 
 def template(body: str, **fields: object) -> Template:
@@ -30,21 +30,24 @@ def template(body: str, **fields: object) -> Template:
     ],
 )
 def test_arguments_are_put_where_they_belong(body: str, arguments: str, said: str) -> None:
-    assert filled(template(body), arguments) == said
+    assert fill_arguments(template(body), arguments) == said
 
 
 def test_what_it_would_run_is_told_and_not_run() -> None:
-    said = filled(template("state: !`git status`"), "")
+    said = fill_arguments(template("state: !`git status`"), "")
     assert said.startswith("state: !`git status`\n\n(What stands") and "was not run" in said
 
 
 def test_a_template_does_not_grow_without_end() -> None:
-    said = filled(template("$ARGUMENTS" * 10_000), "x" * 1_000)
+    said = fill_arguments(template("$ARGUMENTS" * 10_000), "x" * 1_000)
     assert len(said) < 1_300_000 and said.endswith("$ARGUMENTS")
 
 
 def test_tools_it_names_are_told() -> None:
-    assert filled(template("x", allowed_tools=("Bash(git:*)", "Read")), "") == "x\n\nAllowed tools: Bash(git:*), Read"
+    assert (
+        fill_arguments(template("x", allowed_tools=("Bash(git:*)", "Read")), "")
+        == "x\n\nAllowed tools: Bash(git:*), Read"
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zot.frontends.rpc.early_ping import EarlyDoor, answer_to
+from zot.frontends.rpc.early_ping import EarlyPingServer, ping_reply
 from zot.wire.rpc_codec import BadCommand, decode_command
 from zot.wire.rpc_frames import Ping, Pong, Response
 
@@ -27,12 +27,12 @@ from zot.wire.rpc_frames import Ping, Pong, Response
 def test_a_plain_ping_is_answered_byte_for_byte_as_the_server_would(line: bytes) -> None:
     command = decode_command(line.strip())
     response = Response(id=command.id, command="ping", success=True, data=Pong())
-    assert answer_to(line) == msgspec.json.encode(response) + b"\n"
+    assert ping_reply(line) == msgspec.json.encode(response) + b"\n"
 
 
 @pytest.mark.parametrize("line", [b"", b"   ", b"\r", b"\t"])
 def test_a_blank_line_is_nothing(line: bytes) -> None:
-    assert answer_to(line) == b""
+    assert ping_reply(line) == b""
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_blank_line_is_nothing(line: bytes) -> None:
     ],
 )
 def test_every_other_line_is_left_to_the_server(line: bytes) -> None:
-    assert answer_to(line) is None
+    assert ping_reply(line) is None
 
 
 pieces = st.sampled_from(
@@ -66,7 +66,7 @@ pieces = st.sampled_from(
 @given(st.lists(pieces, max_size=14).map("".join))
 def test_fuzz_nothing_is_answered_that_the_server_would_not_take_for_a_ping(text: str) -> None:
     line = text.encode()
-    if answer_to(line):
+    if ping_reply(line):
         try:
             assert isinstance(decode_command(line.strip()), Ping)
         except BadCommand as bad:
@@ -78,7 +78,7 @@ def test_input_after_the_first_other_line_is_handed_over_whole(monkeypatch: pyte
     stdin, feed = os.pipe()
     out, stdout = os.pipe()
     os.write(feed, b'{"type":"ping"}\n\n{"type":"get_state"}\n{"type":"ping"}\n{"ty')
-    door = EarlyDoor(stdin, stdout)
+    door = EarlyPingServer(stdin, stdout)
     door.open()
     door.close()
     assert door.unread == b'{"type":"get_state"}\n{"type":"ping"}\n{"ty'
@@ -90,7 +90,7 @@ def test_the_end_of_input_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     stdin, feed = os.pipe()
     os.write(feed, b'{"type":"pi')
     os.close(feed)
-    door = EarlyDoor(stdin, os.open(os.devnull, os.O_WRONLY))
+    door = EarlyPingServer(stdin, os.open(os.devnull, os.O_WRONLY))
     door.open()
     door.close()
     assert (door.unread, door.at_end) == (b'{"type":"pi', True)
@@ -100,7 +100,7 @@ def test_with_a_token_nothing_is_read_and_the_environment_forgets_it(monkeypatch
     monkeypatch.setenv("ZOTCORE_RPC_TOKEN", "secret")
     stdin, feed = os.pipe()
     os.write(feed, b'{"type":"ping"}\n')
-    door = EarlyDoor(stdin, os.open(os.devnull, os.O_WRONLY))
+    door = EarlyPingServer(stdin, os.open(os.devnull, os.O_WRONLY))
     door.open()
     door.close()
     assert (door.token, door.unread, door.answered) == ("secret", b"", 0)
@@ -117,7 +117,7 @@ def test_a_client_that_does_not_read_is_left_to_the_server() -> None:
     except BlockingIOError:
         pass
     os.write(feed, b'{"type":"ping"}\n')
-    door = EarlyDoor(stdin, stdout)
+    door = EarlyPingServer(stdin, stdout)
     door.open()
     door.close()
     assert (door.unread, door.answered) == (b'{"type":"ping"}\n', 0)

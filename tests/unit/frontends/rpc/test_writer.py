@@ -50,7 +50,7 @@ async def writing() -> AsyncGenerator[tuple[Writer, Pipe]]:
 async def drain(writer: Writer, pipe: Pipe) -> list[dict[str, Any]]:
     """Read until everything is out."""
     data = b""
-    written = asyncio.ensure_future(writer.written())
+    written = asyncio.ensure_future(writer.wait_until_flushed())
     while True:
         try:
             data += os.read(pipe.read_end, 1 << 20)
@@ -120,12 +120,12 @@ async def test_a_tools_live_output_keeps_its_end_and_counts_what_is_gone() -> No
 
 async def test_room_is_gone_while_much_waits_and_comes_back() -> None:
     async with writing() as (writer, pipe):
-        await asyncio.wait_for(writer.room(), 1)
+        await asyncio.wait_for(writer.wait_for_room(), 1)
         fill(writer)
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(writer.room(), 0.05)
+            await asyncio.wait_for(writer.wait_for_room(), 0.05)
         await drain(writer, pipe)
-        await asyncio.wait_for(writer.room(), 1)
+        await asyncio.wait_for(writer.wait_for_room(), 1)
 
 
 async def test_many_unread_answers_choke_the_reading_and_room_is_told_once() -> None:
@@ -134,10 +134,10 @@ async def test_many_unread_answers_choke_the_reading_and_room_is_told_once() -> 
         writer.on_room = lambda: told.append(True)
         for _ in range(room.RESPONSES_MAX // 1_000_000 + 1):
             writer.respond(wire.Response(command="x", success=True, data="y" * 1_000_000))
-        assert writer.choked
+        assert writer.is_backlogged
         await drain(writer, pipe)
         await asyncio.sleep(0)
-        assert (writer.choked, told) == (False, [True])
+        assert (writer.is_backlogged, told) == (False, [True])
 
 
 async def test_a_reader_that_went_away_is_told_once_and_nobody_waits_for_it() -> None:
@@ -149,8 +149,8 @@ async def test_a_reader_that_went_away_is_told_once_and_nobody_waits_for_it() ->
         for _ in range(3):
             writer.emit(events.TurnStart(1))
             await asyncio.sleep(0)
-        await asyncio.wait_for(writer.written(), 1)
-        await asyncio.wait_for(writer.room(), 1)
+        await asyncio.wait_for(writer.wait_until_flushed(), 1)
+        await asyncio.wait_for(writer.wait_for_room(), 1)
         assert (writer.closed, told) == (True, [True])
 
 
@@ -160,9 +160,9 @@ async def test_events_that_cannot_wait_give_a_client_up_that_never_reads(monkeyp
     async with writing() as (writer, _):
         note = wire.ExtNotify(extension="x", level="info", message="y" * 1000)
         for _ in range(1000):
-            writer.tell(note)
+            writer.send_event(note)
         assert writer.closed
-        await asyncio.wait_for(writer.room(), 1)
+        await asyncio.wait_for(writer.wait_for_room(), 1)
 
 
 async def test_the_descriptor_is_given_back_blocking() -> None:

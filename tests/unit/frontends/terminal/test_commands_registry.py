@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 
 from zot.features.extensions.registry import BUILTIN_COMMANDS
-from zot.frontends.terminal.commands.registry import ALIASES, COMMANDS, find, meant, parse
+from zot.frontends.terminal.commands.registry import ALIASES, COMMANDS, find, parse, suggest_command
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
@@ -55,7 +55,7 @@ def test_a_command_is_found_by_its_alias() -> None:
     ],
 )
 def test_a_wrong_name_is_answered_with_the_right_one(typed: str, advice: str) -> None:
-    assert meant(typed) == advice
+    assert suggest_command(typed) == advice
 
 
 @pytest.mark.parametrize("alias", ALIASES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zot.frontends.terminal.turns import EarlyTurns
+from zot.frontends.terminal.turns import PendingTurns
 from zot.provider.messages import ImageBlock
 from zot.tui.theme import built_in
 from zot.tui.width import visible
@@ -12,7 +12,7 @@ THEME = built_in()
 
 def test_what_is_said_early_waits_in_order_and_is_shown() -> None:
     redraws: list[None] = []
-    early = EarlyTurns(lambda: redraws.append(None))
+    early = PendingTurns(lambda: redraws.append(None))
     image = ImageBlock("image/png", b"x")
     early.submit("first\nrow", [image])
     early.steer("second")
@@ -23,11 +23,11 @@ def test_what_is_said_early_waits_in_order_and_is_shown() -> None:
 
 
 async def test_nothing_runs_and_nothing_is_lost_by_stopping() -> None:
-    early = EarlyTurns(lambda: None)
+    early = PendingTurns(lambda: None)
     early.submit("kept")
     early.cancel()
-    early.give_back()
-    early.take_back()
+    early.return_to_editor()
+    early.edit_last_queued()
     assert await early.stop()
     assert not early.busy and not early.ready
     assert [text for text, _ in early.said] == ["kept"]

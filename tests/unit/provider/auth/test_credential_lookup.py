@@ -13,7 +13,7 @@ import pytest
 
 from zot.errors import ConfigError, NotLoggedIn
 from zot.provider.auth.auth_store import AuthStore, KeyCommand, OAuthToken
-from zot.provider.auth.credential_lookup import Credential, find_credential, forget_commands, has_credential
+from zot.provider.auth.credential_lookup import Credential, clear_key_command_cache, find_credential, has_credential
 from zot.provider.providers import builtin_providers
 
 PROVIDERS = builtin_providers()
@@ -23,9 +23,9 @@ OPENAI, ANTHROPIC, KIMI = PROVIDERS["openai"], PROVIDERS["anthropic"], PROVIDERS
 
 @pytest.fixture(autouse=True)
 def fresh_commands() -> Generator[None]:
-    forget_commands()
+    clear_key_command_cache()
     yield
-    forget_commands()
+    clear_key_command_cache()
 
 
 def command(code: str, timeout_ms: int = 20_000) -> KeyCommand:
@@ -116,7 +116,7 @@ def test_a_key_command_runs_once_per_process(tmp_path: Path) -> None:
     for _ in range(3):
         find_credential(OPENAI, AuthStore(tmp_path), {}, commands=commands)
     assert log.read_text() == "x"
-    forget_commands()
+    clear_key_command_cache()
     find_credential(OPENAI, AuthStore(tmp_path), {}, commands=commands)
     assert log.read_text() == "xx"
 

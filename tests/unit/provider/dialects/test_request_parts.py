@@ -26,7 +26,7 @@ from zot.provider.dialects.bedrock import BedrockDialect
 from zot.provider.dialects.dialect import Dialect, Endpoint
 from zot.provider.dialects.gemini import GeminiDialect
 from zot.provider.dialects.openai_chat import OpenAIChatDialect
-from zot.provider.dialects.request_parts import MISSING_RESULT, Repair, Sent, address, repaired
+from zot.provider.dialects.request_parts import MISSING_RESULT, TranscriptRepair, WireMessageCache, address, repaired
 from zot.provider.messages import ImageBlock, Message, ReasoningBlock, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.provider.model_call import Request
 
@@ -73,7 +73,7 @@ def test_a_message_is_encoded_once_and_forgotten_when_it_leaves_the_transcript()
         made.append(message.text())
         return [{"text": message.text()}]
 
-    sent, a, b, c = Sent(), user("a"), user("b"), user("c")
+    sent, a, b, c = WireMessageCache(), user("a"), user("b"), user("c")
     for messages in ([a], [a, b], [a, b, c], [b, c], [b, b, c], [a, b, c]):
         items = sent.items(messages, "whom", wire)
         assert [msgspec.json.decode(item)["text"] for item in items] == [message.text() for message in messages]
@@ -217,7 +217,7 @@ _PIECES = st.sampled_from(
 @given(st.lists(st.tuples(st.integers(0, 6), st.lists(_PIECES, max_size=5)), max_size=8))
 def test_what_was_in_order_before_changes_nothing(changes: list[tuple[int, list[Message]]]) -> None:
     """Requests that follow each other grow, lose their end or begin anew; each is repaired as if it were the first."""
-    repair, messages = Repair(), list[Message]()
+    repair, messages = TranscriptRepair(), list[Message]()
     for dropped, added in changes:
         messages = [*messages[: max(len(messages) - dropped, 0)], *added]
         assert repair(messages) == repaired(messages)

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from zot.system.jail.access_requests import AccessContext, file_wish, granted, widened, wishes_in
+from zot.system.jail.access_requests import (
+    AccessContext,
+    is_granted,
+    request_for_file,
+    requests_from_output,
+    with_access,
+)
 from zot.system.jail.policy import Policy, Wish
 
 
@@ -56,7 +62,7 @@ COMPLAINTS = [
 @pytest.mark.parametrize(("said", "command", "wanted"), COMPLAINTS, ids=[row[0][:40] for row in COMPLAINTS])
 def test_a_complaint_names_what_was_wanted(place: Path, said: str, command: str, wanted: str) -> None:
     at = str(place)
-    found = wishes_in(f"before\n{said.replace('{}', at)}\nafter", command.replace("{}", at), around(place))
+    found = requests_from_output(f"before\n{said.replace('{}', at)}\nafter", command.replace("{}", at), around(place))
     assert [str(wish) for wish in found] == [wanted.replace("{}", at)]
 
 
@@ -89,40 +95,46 @@ NOTHING = [
 def test_what_is_not_there_or_never_given_is_not_offered(place: Path, said: str) -> None:
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(place / "out" / "socket"))
-        assert wishes_in(said.replace("{}", str(place)), "", around(place)) == []
+        assert requests_from_output(said.replace("{}", str(place)), "", around(place)) == []
 
 
 def test_a_link_is_followed_to_what_it_means(place: Path) -> None:
     (place / "project" / "link").symlink_to(place / "out" / "file")
-    found = wishes_in("cat: link: No such file or directory", "", around(place))
+    found = requests_from_output("cat: link: No such file or directory", "", around(place))
     assert [wish.path for wish in found] == [str(place / "out" / "file")]
     (place / "project" / "hook").symlink_to(place / "home" / ".bashrc")
-    assert file_wish("hook", around(place), writing=True) is None
+    assert request_for_file("hook", around(place), writing=True) is None
 
 
 def test_a_server_on_this_machine_is_a_wish_for_the_network(place: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         said = f"curl: (7) Failed to connect to localhost port {port} after 0 ms: Couldn't connect to server"
-        assert [str(wish) for wish in wishes_in(said, "", around(place))] == [f"the network, to reach localhost:{port}"]
-        assert wishes_in(said, "", around(place, network=True)) == []
+        assert [str(wish) for wish in requests_from_output(said, "", around(place))] == [
+            f"the network, to reach localhost:{port}"
+        ]
+        assert requests_from_output(said, "", around(place, network=True)) == []
 
 
 def test_exactly_what_is_shown_is_added(place: Path) -> None:
     policy = around(place).policy
     file, directory = str(place / "out" / "file"), str(place / "out" / "sub")
-    wider = widened(policy, [Wish("read", file), Wish("write", directory, "directory"), Wish("network", host="a.b")])
+    wider = with_access(
+        policy, [Wish("read", file), Wish("write", directory, "directory"), Wish("network", host="a.b")]
+    )
     assert (wider.read, wider.read_files, wider.write, wider.write_files) == (policy.read, (file,), (directory,), ())
-    assert wider.network and granted(wider, Wish("read", file)) and not granted(wider, Wish("write", file))
-    assert granted(wider, Wish("write", f"{directory}/x")) and not granted(wider, Wish("read", os.path.dirname(file)))
-    assert widened(wider, [Wish("read", file)]) == wider
+    assert wider.network and is_granted(wider, Wish("read", file)) and not is_granted(wider, Wish("write", file))
+    assert is_granted(wider, Wish("write", f"{directory}/x")) and not is_granted(
+        wider, Wish("read", os.path.dirname(file))
+    )
+    assert with_access(wider, [Wish("read", file)]) == wider
 
 
 def test_a_flood_of_complaints_asks_for_little(place: Path) -> None:
     said = "\n".join(f"cat: {place}/out/missing{i}: No such file or directory" for i in range(5_000))
-    assert len(wishes_in(f"{said}\ncat: {place}/out/file: Permission denied", "", around(place))) == 1
-    assert wishes_in(f"cat: {place}/out/file: Permission denied\n{said}", "", around(place)) == []
+    assert len(requests_from_output(f"{said}\ncat: {place}/out/file: Permission denied", "", around(place))) == 1
+    assert requests_from_output(f"cat: {place}/out/file: Permission denied\n{said}", "", around(place)) == []
     for name in range(9):
         (place / "out" / str(name)).write_text("")
     said = "\n".join(f"cat: {place}/out/{i}: Permission denied" for i in range(9))
-    assert len(wishes_in(said, "", around(place))) == 4
+    assert len(requests_from_output(said, "", around(place))) == 4

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from zot.system.jail import git_repositories, protected_paths
-from zot.system.jail.git_repositories import Repositories
+from zot.system.jail.git_repositories import RepositoryScanner
 from zot.system.jail.policy import PROTECTED, policy_for
-from zot.system.jail.protected_paths import held, sweep
+from zot.system.jail.protected_paths import hold_protected_paths, sweep
 
 
 def git(*words: str | Path) -> None:
@@ -20,7 +20,7 @@ def git(*words: str | Path) -> None:
 
 
 def test_a_harmless_repository_stays(tmp_path: Path) -> None:
-    looked = Repositories([str(tmp_path)])
+    looked = RepositoryScanner([str(tmp_path)])
     looked.begin()
     git("init", tmp_path / "a" / "b")
     git("-C", tmp_path / "a" / "b", "config", "user.name", "Ann")
@@ -32,7 +32,7 @@ def test_a_harmless_repository_stays(tmp_path: Path) -> None:
 def test_one_made_after_another_was_removed_is_new(tmp_path: Path) -> None:
     """A file system may give it the number of the one that is gone."""
     git("init", tmp_path)
-    looked = Repositories([str(tmp_path)])
+    looked = RepositoryScanner([str(tmp_path)])
     for attempt in range(8):
         (tmp_path / f"n{attempt}").mkdir()
         looked.begin()
@@ -49,7 +49,7 @@ def test_one_made_after_another_was_removed_is_new(tmp_path: Path) -> None:
     ["core.fsmonitor", "core.hooksPath", "core.sshCommand", "filter.x.clean", "include.path", "alias.x", "core.pager"],
 )
 def test_one_that_names_a_program_is_set_aside(tmp_path: Path, key: str) -> None:
-    looked = Repositories([str(tmp_path)])
+    looked = RepositoryScanner([str(tmp_path)])
     looked.begin()
     git("init", tmp_path / "n")
     git("-C", tmp_path / "n", "config", key, "x")
@@ -67,7 +67,7 @@ def test_one_that_names_a_program_is_set_aside(tmp_path: Path, key: str) -> None
     "line", ["[core] fsmonitor = x", "[core]\nfsmonitor=\\\nx", "[co\\\nre]", "[include]path=x", "\0"]
 )
 def test_a_configuration_that_is_written_oddly_is_not_trusted(tmp_path: Path, line: str) -> None:
-    looked = Repositories([str(tmp_path)])
+    looked = RepositoryScanner([str(tmp_path)])
     looked.begin()
     git("init", tmp_path / "n")
     (tmp_path / "n" / ".git" / "config").write_text(line)
@@ -77,7 +77,7 @@ def test_a_configuration_that_is_written_oddly_is_not_trusted(tmp_path: Path, li
 def test_what_was_there_is_the_users_and_a_change_is_told_once(tmp_path: Path) -> None:
     git("init", tmp_path / "n")
     git("-C", tmp_path / "n", "config", "core.hooksPath", "mine")
-    looked = Repositories([str(tmp_path)])
+    looked = RepositoryScanner([str(tmp_path)])
     looked.begin()
     os.rename(tmp_path / "n", tmp_path / "moved")
     assert looked.end() == []
@@ -91,7 +91,7 @@ def test_what_was_there_is_the_users_and_a_change_is_told_once(tmp_path: Path) -
 
 def test_too_much_to_look_at_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(git_repositories, "LONGEST_LOOK_S", -1.0)
-    looked = Repositories([str(tmp_path)])
+    looked = RepositoryScanner([str(tmp_path)])
     assert looked.begin() == [] and looked.gave_up
     [told] = looked.end()
     assert told.startswith(f"{tmp_path} is too large to be looked through") and "\n" not in told
@@ -102,7 +102,7 @@ def test_too_much_to_look_at_is_given_up(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_project_that_grew_too_large_while_a_command_ran_is_told_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked = Repositories([str(tmp_path)])
+    looked = RepositoryScanner([str(tmp_path)])
     assert looked.begin() == [] and not looked.gave_up
     monkeypatch.setattr(git_repositories, "LONGEST_LOOK_S", -1.0)
     assert len(looked.end()) == 1
@@ -114,8 +114,8 @@ def test_those_further_down_are_held_too_and_nothing_stays(tmp_path: Path) -> No
     git("init", project / "old")
     before = sorted(str(path) for path in project.rglob("*"))
     policy = policy_for(project, home=str(tmp_path / "home"))
-    nested = Repositories([str(project)]).begin()
-    with held(policy, nested) as covers:
+    nested = RepositoryScanner([str(project)]).begin()
+    with hold_protected_paths(policy, nested) as covers:
         assert {str(project / ".git"), str(project / "old" / ".git")} == set(covers.pinned)
         assert {str(project / path / ".git" / "commondir") for path in (".", "old")} <= {
             os.path.normpath(p) for p in covers.kept
@@ -132,7 +132,7 @@ def test_those_further_down_are_held_too_and_nothing_stays(tmp_path: Path) -> No
 def test_what_a_killed_one_left_further_down_is_swept(tmp_path: Path) -> None:
     git("init", tmp_path / "project" / "old")
     policy = policy_for(tmp_path / "project", home=str(tmp_path / "home"))
-    protected_paths.cover(policy, Repositories([policy.root]).begin())
+    protected_paths.cover(policy, RepositoryScanner([policy.root]).begin())
     assert (tmp_path / "project" / "old" / ".git" / "commondir").read_text() == ".\n"
     sweep(policy.root, PROTECTED)
     assert os.listdir(tmp_path / "project") == ["old"]

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from zot.system.jail import jailed_files, syscalls
-from zot.system.jail.jailed_files import Beneath, OutsideRoots, Protected
+from zot.system.jail.jailed_files import JailedFiles, OutsideRoots, Protected
 from zot.system.jail.policy import policy_for
 
 
 @pytest.fixture(params=["openat2", "step by step"])
-def files(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Beneath]:
+def files(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[JailedFiles]:
     """A project with links of every kind; once as new kernels open files, once as old ones do."""
     project = tmp_path / "b"
     (project / "a" / "deep").mkdir(parents=True)
@@ -41,12 +41,12 @@ def files(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.Mo
             raise OSError(38, "Function not implemented")
 
         monkeypatch.setattr(syscalls, "open_beneath", refuse)
-    made = Beneath(policy_for(project, home=str(tmp_path / "home")))
+    made = JailedFiles(policy_for(project, home=str(tmp_path / "home")))
     yield made
     made.close()
 
 
-def read(files: Beneath, path: Path) -> str:
+def read(files: JailedFiles, path: Path) -> str:
     fd = files.open(path)
     try:
         return os.read(fd, 100).decode()
@@ -54,12 +54,12 @@ def read(files: Beneath, path: Path) -> str:
         os.close(fd)
 
 
-def write(files: Beneath, path: Path) -> None:
-    with files.place(path, make=True) as place:
+def write(files: JailedFiles, path: Path) -> None:
+    with files.writable_path(path, make=True) as place:
         place.write_text("written")
 
 
-def test_paths_inside_are_opened_and_outside_are_not(files: Beneath, tmp_path: Path) -> None:
+def test_paths_inside_are_opened_and_outside_are_not(files: JailedFiles, tmp_path: Path) -> None:
     """engine-225: the jail refuses outside paths and `..`, and allows those inside."""
     project = tmp_path / "b"
     assert read(files, project / "a" / "file") == "inside"
@@ -74,7 +74,7 @@ def test_paths_inside_are_opened_and_outside_are_not(files: Beneath, tmp_path: P
 
 
 @pytest.mark.parametrize("link", ["to-file", "to-directory/secret", "absolute/secret", "chain/secret", "a/up/secret"])
-def test_a_link_does_not_lead_out(files: Beneath, tmp_path: Path, link: str) -> None:
+def test_a_link_does_not_lead_out(files: JailedFiles, tmp_path: Path, link: str) -> None:
     """engine-226: the jail refuses through a link."""
     with pytest.raises(OSError, match=r"outside|Not a directory|symbolic"):
         read(files, tmp_path / "b" / link)
@@ -83,14 +83,14 @@ def test_a_link_does_not_lead_out(files: Beneath, tmp_path: Path, link: str) -> 
     assert (tmp_path / "secret").read_text() == "outside"
 
 
-def test_a_link_to_nothing_does_not_make_something_outside(files: Beneath, tmp_path: Path) -> None:
+def test_a_link_to_nothing_does_not_make_something_outside(files: JailedFiles, tmp_path: Path) -> None:
     """engine-226: and through a dangling link."""
     with pytest.raises(OSError, match=r"outside|symbolic"):
         write(files, tmp_path / "b" / "nowhere")
     assert not (tmp_path / "not-there-yet").exists()
 
 
-def test_a_name_that_begins_alike_is_outside(files: Beneath, tmp_path: Path) -> None:
+def test_a_name_that_begins_alike_is_outside(files: JailedFiles, tmp_path: Path) -> None:
     """engine-227: `/a/bc` is not inside `/a/b`."""
     with pytest.raises(OutsideRoots):
         read(files, tmp_path / "bc" / "secret")
@@ -100,12 +100,12 @@ def test_a_name_that_begins_alike_is_outside(files: Beneath, tmp_path: Path) -> 
     "name",
     [".zot/x", ".claude/settings.json", ".mcp.json", ".git", ".git/hooks/pre-commit", ".git/config", ".vscode/x"],
 )
-def test_what_others_would_run_is_not_written(files: Beneath, tmp_path: Path, name: str) -> None:
+def test_what_others_would_run_is_not_written(files: JailedFiles, tmp_path: Path, name: str) -> None:
     with pytest.raises(Protected, match="read-only in a jail"):
         write(files, tmp_path / "b" / name)
 
 
-def test_a_protected_name_is_known_behind_a_link(files: Beneath, tmp_path: Path) -> None:
+def test_a_protected_name_is_known_behind_a_link(files: JailedFiles, tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"read-only in a jail|Not a directory|symbolic"):
         write(files, tmp_path / "b" / "git" / "hooks" / "pre-commit")
     assert os.listdir(tmp_path / "b" / ".git" / "hooks") == []
@@ -118,7 +118,7 @@ def test_a_directory_swapped_for_a_link_never_leaks(tmp_path: Path) -> None:
     (project / "here" / "secret").write_text("inside")
     (tmp_path / "secret").write_text("outside")
     (project / "link").symlink_to("..")
-    files, over = Beneath(policy_for(project, home=str(tmp_path / "home"))), threading.Event()
+    files, over = JailedFiles(policy_for(project, home=str(tmp_path / "home"))), threading.Event()
 
     def swap() -> None:
         libc = jailed_files.syscalls._libc

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from zot.system.files import find_program
-from zot.system.jail.jail import Jail, look
+from zot.system.jail.jail import Jail, detect_support
 from zot.system.jail.policy import jailed_environment, policy_for
 from zot.system.process_table import Process, command_of, snapshot
 from zot.system.processes import ProcessTree, spawn
@@ -41,7 +41,7 @@ def _wait_until_empty(directory: Path) -> None:
 def test_what_stays_is_over_when_the_command_is_left(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    jail = Jail(policy_for(project, home=str(tmp_path)), look(find_program), str(tmp_path))
+    jail = Jail(policy_for(project, home=str(tmp_path)), detect_support(find_program), str(tmp_path))
     assert jail.level == "full"
 
     def looks(tree: ProcessTree) -> list[Process]:
@@ -50,21 +50,21 @@ def test_what_stays_is_over_when_the_command_is_left(
     monkeypatch.setattr(ProcessTree, "members", looks)
     try:
         tree = asyncio.run(_run(project, jail, STAYS))
-        assert (tree.exit_code, tree.never_began, tree.leave(suspicious=True)) == (3, False, [])
+        assert (tree.exit_code, tree.jail_failed, tree.detach(suspicious=True)) == (3, False, [])
         assert [row for row in snapshot().values() if "600.25" in command_of(row)] == []
     finally:
         jail.close()
 
 
 def test_the_names_are_given_back_a_moment_after_the_last_of_a_row(project: Path, tmp_path: Path) -> None:
-    jail = Jail(policy_for(project, home=str(tmp_path)), look(find_program), str(tmp_path))
+    jail = Jail(policy_for(project, home=str(tmp_path)), detect_support(find_program), str(tmp_path))
 
     async def row() -> None:
         for _ in range(3):
-            (await _run(project, jail, "true")).leave()
+            (await _run(project, jail, "true")).detach()
             assert (project / ".zot").is_dir()
         await asyncio.to_thread(_wait_until_empty, project)
-        (await _run(project, jail, "true")).leave()
+        (await _run(project, jail, "true")).detach()
         assert (project / ".zot").is_dir(), "and are held again for the next"
 
     try:

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from zot.system.files import find_program
 from zot.system.jail import landlock, seccomp, launcher
-from zot.system.jail.jail import Jail, Machine, look
+from zot.system.jail.jail import Jail, JailSupport, detect_support
 from zot.system.jail.policy import JailLimits, policy_for
 if os.getuid() == 0:
     os.setgroups([])
@@ -24,7 +24,7 @@ for _ in range(60):
     threading.Thread(target=threading.Event().wait, daemon=True).start()
 with tempfile.TemporaryDirectory() as project, tempfile.TemporaryDirectory() as home:
     policy = msgspec.structs.replace(policy_for(Path(project), home=home), limits=JailLimits(processes=25))
-    jail = Jail(policy, Machine("reduced", "", "", look(find_program).landlock), home)
+    jail = Jail(policy, JailSupport("reduced", "", "", detect_support(find_program).landlock), home)
     script = "n=0; while [ $n -lt 100 ]; do sleep 30 >/dev/null & echo started; n=$((n + 1)); done"
     null = os.open("/dev/null", os.O_RDWR)
     told, telling = os.pipe()

@@ -8,7 +8,7 @@ import pytest
 
 from zot.errors import ConfigError
 from zot.system.jail import syscalls
-from zot.system.jail.jail import Jail, look
+from zot.system.jail.jail import Jail, detect_support
 from zot.system.jail.policy import jailed_environment, policy_for
 from zot.system.jail.system_paths import toolchains
 
@@ -73,7 +73,7 @@ def test_what_stands_beside_a_program_is_not_always_an_installation(tmp_path: Pa
 def test_a_machine_without_either_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """engine-229: where neither bubblewrap nor Landlock works, locking is refused with the reason."""
     monkeypatch.setattr(syscalls, "landlock_abi", lambda: 0)
-    machine = look(lambda name: None)
+    machine = detect_support(lambda name: None)
     assert machine.level == ""
     with pytest.raises(ConfigError, match=r"bubblewrap is not installed.*no Landlock"):
         Jail(policy_for(tmp_path, home="/nowhere"), machine)
@@ -83,5 +83,5 @@ def test_a_bubblewrap_that_does_not_work_is_told_with_its_own_words(tmp_path: Pa
     broken = tmp_path / "bwrap"
     broken.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
     broken.chmod(0o755)
-    machine = look(lambda name: str(broken))
+    machine = detect_support(lambda name: str(broken))
     assert machine.level in ("reduced", "") and "No permissions to create new namespace" in machine.why

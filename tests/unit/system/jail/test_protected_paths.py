@@ -11,7 +11,7 @@ import pytest
 
 from zot.errors import ConfigError
 from zot.system.jail.policy import PROTECTED, policy_for
-from zot.system.jail.protected_paths import held, repository, sweep
+from zot.system.jail.protected_paths import hold_protected_paths, repository, sweep
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def project(tmp_path: Path) -> Path:
 
 def test_names_are_held_and_given_back(project: Path, tmp_path: Path) -> None:
     (project / ".mcp.json").write_text("{}")
-    with held(policy_for(project, home=str(tmp_path))) as covers:
+    with hold_protected_paths(policy_for(project, home=str(tmp_path))) as covers:
         assert str(project / ".zot") in covers.empty
         assert covers.kept == (str(project / ".mcp.json"),)
         assert sorted(os.listdir(project)) == sorted(PROTECTED)
@@ -31,15 +31,15 @@ def test_names_are_held_and_given_back(project: Path, tmp_path: Path) -> None:
 
 def test_a_directory_of_the_users_own_stays(project: Path, tmp_path: Path) -> None:
     (project / ".vscode").mkdir()
-    with held(policy_for(project, home=str(tmp_path))) as covers:
+    with hold_protected_paths(policy_for(project, home=str(tmp_path))) as covers:
         assert str(project / ".vscode") in covers.kept
     assert os.listdir(project) == [".vscode"]
 
 
 def test_two_jails_in_one_project_do_not_disturb_each_other(project: Path, tmp_path: Path) -> None:
     policy = policy_for(project, home=str(tmp_path))
-    with held(policy):
-        with held(policy) as inner:
+    with hold_protected_paths(policy):
+        with hold_protected_paths(policy) as inner:
             assert str(project / ".zot") in inner.empty
         assert (project / ".zot").is_dir(), "the first one still needs it"
     assert os.listdir(project) == []
@@ -47,9 +47,10 @@ def test_two_jails_in_one_project_do_not_disturb_each_other(project: Path, tmp_p
 
 def test_what_a_killed_one_left_is_swept(project: Path, tmp_path: Path) -> None:
     code = (
-        "import sys, time\nfrom zot.system.jail.protected_paths import held\n"
+        "import sys, time\nfrom zot.system.jail.protected_paths import hold_protected_paths\n"
         "from zot.system.jail.policy import policy_for\n"
-        "with held(policy_for(sys.argv[1], home='/nowhere')):\n    print('held', flush=True)\n    time.sleep(60)\n"
+        "with hold_protected_paths(policy_for(sys.argv[1], home='/nowhere')):\n"
+        "    print('held', flush=True)\n    time.sleep(60)\n"
     )
     with subprocess.Popen([sys.executable, "-c", code, project], stdout=subprocess.PIPE) as child:
         assert child.stdout is not None and child.stdout.readline() == b"held\n"
@@ -62,7 +63,7 @@ def test_what_a_killed_one_left_is_swept(project: Path, tmp_path: Path) -> None:
 
 def test_git_does_not_see_them(project: Path, tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", project], check=True)
-    with held(policy_for(project, home=str(tmp_path))):
+    with hold_protected_paths(policy_for(project, home=str(tmp_path))):
         status = subprocess.run(["git", "-C", project, "status", "--short"], capture_output=True, check=True)
         subprocess.run(["git", "-C", project, "add", "-A"], check=True)
     assert status.stdout == b"" == status.stderr
@@ -71,7 +72,10 @@ def test_git_does_not_see_them(project: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [".zot", ".claude", ".git"])
 def test_a_link_in_a_protected_place_is_refused(project: Path, tmp_path: Path, name: str) -> None:
     (project / name).symlink_to(tmp_path)
-    with pytest.raises(ConfigError, match="is a link"), held(policy_for(project, home=str(tmp_path / "home"))):
+    with (
+        pytest.raises(ConfigError, match="is a link"),
+        hold_protected_paths(policy_for(project, home=str(tmp_path / "home"))),
+    ):
         pass
     assert sorted(os.listdir(project)) == [name]
 

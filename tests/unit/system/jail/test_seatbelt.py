@@ -12,7 +12,7 @@ import pytest
 
 from zot.errors import ConfigError
 from zot.system.jail import seatbelt
-from zot.system.jail.jail import look
+from zot.system.jail.jail import detect_support
 from zot.system.jail.launcher import JailLauncher
 from zot.system.jail.policy import PROTECTED, Policy
 
@@ -115,13 +115,13 @@ def test_a_path_cannot_end_its_string() -> None:
 
 def test_a_mac_must_prove_that_it_holds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert look(lambda name: None).why.startswith("/usr/bin/sandbox-exec does not run")
+    assert detect_support(lambda name: None).why.startswith("/usr/bin/sandbox-exec does not run")
     for code, level in ((0, "reduced"), (1, ""), (3, ""), (4, "")):
         program = tmp_path / f"sandbox-exec-{code}"
         program.write_text(f"#!/bin/sh\nexit {code}\n")
         program.chmod(0o755)
         monkeypatch.setattr(seatbelt, "PROGRAM", str(program))
-        machine = look(lambda name: None)
+        machine = detect_support(lambda name: None)
         assert machine.level == level and machine.why
 
 
@@ -151,7 +151,7 @@ def test_commands_are_started_by_it(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 def test_windows_is_refused_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
-    machine = look(lambda name: None)
+    machine = detect_support(lambda name: None)
     assert machine.level == "" and "WSL 2" in machine.why
 
 

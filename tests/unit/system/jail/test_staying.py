@@ -13,7 +13,7 @@ import asyncio, os, sys, tempfile
 from pathlib import Path
 from zot.system import process_setup
 from zot.system.files import find_program
-from zot.system.jail.jail import Jail, Machine, look
+from zot.system.jail.jail import Jail, JailSupport, detect_support
 from zot.system.jail.policy import policy_for
 from zot.system.process_table import snapshot
 from zot.system.processes import spawn
@@ -22,7 +22,8 @@ async def main():
     process_setup.claim()
     stayed = 0
     with tempfile.TemporaryDirectory() as project, tempfile.TemporaryDirectory() as home:
-        jail = Jail(policy_for(Path(project), home=home), Machine("reduced", "", "", look(find_program).landlock), home)
+        support = JailSupport("reduced", "", "", detect_support(find_program).landlock)
+        jail = Jail(policy_for(Path(project), home=home), support, home)
         for _ in range(int(sys.argv[1])):
             script = "(setsid sh -c 'sleep 600 & exit' >/dev/null 2>&1 &)"
             tree = spawn(["/bin/bash", "-c", script], cwd=Path(project), env=dict(os.environ), jail=jail)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from zot.cli.arguments import parse
-from zot.cli.output import show_spelled
+from zot.cli.output import print_escaped
 from zot.cli.verb_table import options
 from zot.features.extensions.extension_check import Findings, examine
 from zot.features.extensions.install.installed import all_installed
@@ -21,7 +21,7 @@ from zot.features.extensions.registry import ExtensionStatus
 from zot.features.process_log import last_output
 from zot.frontends.console import run_loop
 from zot.system.files import zot_home
-from zot.system.visible_text import spelled
+from zot.system.visible_text import escape_invisible
 from zot.tui.sanitize import one_line
 
 _READY = {"frame": "ready", "idle": "assumed ready: it sent no `ready`", "grace": "timed out: not ready after 3 s"}
@@ -38,7 +38,7 @@ def run(argv: list[str]) -> int:
     if words:
         _keep_named(findings, names, paths)
     for line in report(findings):
-        show_spelled(line)
+        print_escaped(line)
     return 1 if findings.problems else 0
 
 
@@ -73,8 +73,8 @@ def report(findings: Findings) -> Iterator[str]:
         manifest = entry.manifest
         kind = "guard" if manifest.guard or (status and status.guard) else manifest.kind
         state = _state(status) if status else "loaded; it runs nothing"
-        yield spelled(f"{manifest.name} {manifest.version or '-'} ({entry.scope} {kind}): {state}")
-        yield from (f"  {label:12}{spelled(text)}" for label, text in _details(entry, status))
+        yield escape_invisible(f"{manifest.name} {manifest.version or '-'} ({entry.scope} {kind}): {state}")
+        yield from (f"  {label:12}{escape_invisible(text)}" for label, text in _details(entry, status))
     yield from _section("not trusted, not started", map(_untrusted_line, findings.untrusted))
     yield from _section("notes", [*findings.discovery.notes, *findings.discovery.quiet])
     yield from _section("left over, safe to delete", map(str, findings.leftovers))
@@ -122,7 +122,7 @@ def _untrusted_line(entry: UntrustedExtension) -> str:
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
-    body = [f"  {spelled(line)}" for line in lines]
+    body = [f"  {escape_invisible(line)}" for line in lines]
     if body:
         yield f"{title}:"
         yield from body

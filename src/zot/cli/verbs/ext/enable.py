@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from zot.cli.arguments import parse
-from zot.cli.output import tell
+from zot.cli.output import print_notice
 from zot.errors import ZotError
 from zot.features.extensions.install.installed import find
 from zot.features.extensions.install.place import set_enabled
@@ -24,7 +24,7 @@ def disable(argv: list[str]) -> int:
 
 
 def _switch(argv: list[str], enabled: bool) -> int:
-    item = find(parse(argv, {}, least=1, most=1, what="the name").words[0], tell)
+    item = find(parse(argv, {}, least=1, most=1, what="the name").words[0], print_notice)
     read_manifest(item.directory)  # a broken one says here what is wrong with it
     trust = ExtensionTrust(zot_home())
     record = trust.record(item.directory) if trust.is_trusted(item.directory) else None
@@ -39,5 +39,5 @@ def _switch(argv: list[str], enabled: bool) -> int:
         lock.repin(item.directory, FILE)
     if record is not None:  # the edit was ours: with it, what the user trusted is still what is there
         trust.trust(item.directory, record.files | {FILE: sha256(written)}, unconfined=None)
-    tell(f"{'enabled' if enabled else 'disabled'} {item.name} ({item.directory})")
+    print_notice(f"{'enabled' if enabled else 'disabled'} {item.name} ({item.directory})")
     return 0

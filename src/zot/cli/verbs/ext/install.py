@@ -9,13 +9,13 @@ import os
 import shlex
 
 from zot.cli.arguments import parse
-from zot.cli.output import tell
+from zot.cli.output import print_notice
 from zot.cli.verb_table import options
 from zot.errors import ExtensionError
 from zot.features.extensions.install.installed import all_installed
-from zot.features.extensions.install.place import put, refuse_existing, staging
+from zot.features.extensions.install.place import install_in_place, refuse_existing, staging
 from zot.features.extensions.install.source import fetch, read_source
-from zot.features.extensions.loader.declared_permissions import words
+from zot.features.extensions.loader.declared_permissions import describe_permissions
 from zot.features.extensions.loader.manifest import Manifest
 
 
@@ -26,33 +26,33 @@ def run(argv: list[str]) -> int:
     if not typed.has("--force"):
         refuse_existing(name)
     with staging(name) as place:
-        manifest = put(place, source, fetch(source, place, tell), tell)
+        manifest = install_in_place(place, source, fetch(source, place, print_notice), print_notice)
     directory = manifest.directory
-    tell(f"installed {manifest.name} {manifest.version} in {directory}".replace("  ", " "))
+    print_notice(f"installed {manifest.name} {manifest.version} in {directory}".replace("  ", " "))
     others = [item for item in all_installed() if item.name == manifest.name and item.directory != directory]
     for other in others:
-        tell(f"note: {other.directory} has the same name; the one that loads first wins (`zot ext doctor`)")
+        print_notice(f"note: {other.directory} has the same name; the one that loads first wins (`zot ext doctor`)")
     if manifest.has_process:
         tell_permissions(manifest)
     if not manifest.enabled:
-        tell(f"note: it is disabled; `zot ext enable {manifest.name}` switches it on")
+        print_notice(f"note: it is disabled; `zot ext enable {manifest.name}` switches it on")
     elif manifest.has_process:
         report_exec(manifest)
     return 0
 
 
 def tell_permissions(manifest: Manifest) -> None:
-    for line in words(manifest.permissions):
-        tell(f"  {line}")
+    for line in describe_permissions(manifest.permissions):
+        print_notice(f"  {line}")
 
 
 def report_exec(manifest: Manifest) -> None:
     try:
         program = manifest.argv(os.environ.get("PATH", ""))[0]
     except ExtensionError as error:
-        tell(f"note: {error}")
+        print_notice(f"note: {error}")
         return
     if not os.access(program, os.X_OK):
-        tell(f"note: {program} is missing or not executable; the extension cannot start until it is built")
+        print_notice(f"note: {program} is missing or not executable; the extension cannot start until it is built")
     else:
-        tell(f"it runs `{shlex.join((manifest.exec, *manifest.args))}` at the next start of zot")
+        print_notice(f"it runs `{shlex.join((manifest.exec, *manifest.args))}` at the next start of zot")

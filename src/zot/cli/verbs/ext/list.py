@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 
 from zot.cli.arguments import parse
-from zot.cli.output import show_spelled, tell
+from zot.cli.output import print_escaped, print_notice
 from zot.cli.verb_table import options
 from zot.features.extensions.install.installed import Installed, all_installed
-from zot.features.extensions.loader.declared_permissions import OF_PROJECTS, Permissions, words
+from zot.features.extensions.loader.declared_permissions import OF_PROJECTS, Permissions, describe_permissions
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.system.files import zot_home
-from zot.system.visible_text import spelled
+from zot.system.visible_text import escape_invisible
 from zot.tui.width import cells, cut
 
 FORMAT = 1
@@ -45,7 +45,7 @@ def run(argv: list[str]) -> int:
         return 0
     rows = [_cells(item, trust) for item in all_installed() if item.manifest]
     if not rows:
-        tell("no extensions installed; try `zot ext install PATH|URL` or `zot ext new NAME --lang python`")
+        print_notice("no extensions installed; try `zot ext install PATH|URL` or `zot ext new NAME --lang python`")
         return 0
     if sys.stdout.isatty():
         rows = [[*row[:_DESCRIPTION], cut(row[_DESCRIPTION], _CUT), *row[_DESCRIPTION + 1 :]] for row in rows]
@@ -55,7 +55,7 @@ def run(argv: list[str]) -> int:
     ]
     for row in table:
         padded = (cell + " " * (width - cells(cell)) for cell, width in zip(row, widths, strict=True))
-        show_spelled(" ".join(padded).rstrip())
+        print_escaped(" ".join(padded).rstrip())
     return 0
 
 
@@ -66,7 +66,7 @@ def _cells(item: Installed, trust: ExtensionTrust) -> list[str]:
     enabled = "yes" if manifest.enabled else "no"
     columns = (item.scope, manifest.name, manifest.version, enabled, manifest.language, manifest.description)
     rest = (manifest.kind, _trust(item, trust), _confined(item, trust), str(item.directory))
-    return [spelled(cell) or "-" for cell in (*columns, *rest)]
+    return [escape_invisible(cell) or "-" for cell in (*columns, *rest)]
 
 
 def _permissions(item: Installed, trust: ExtensionTrust) -> Permissions | None:
@@ -112,7 +112,7 @@ def _described(item: Installed, trust: ExtensionTrust) -> dict[str, Any]:
         "guard": manifest.guard,
         "trust": _trust(item, trust) or None,
         "confined": _confined(item, trust) == "confined",
-        "permissions": words(_permissions(item, trust)) if manifest.has_process else [],
+        "permissions": describe_permissions(_permissions(item, trust)) if manifest.has_process else [],
         "data_directory": str(data_dir(manifest, item.scope, Path.cwd(), zot_home())),
         "source": msgspec.to_builtins(record.source) if record else None,
         "commit": record.commit if record else "",

@@ -13,7 +13,7 @@ from zot.errors import ZotError
 from zot.features.extensions.child_log import log_path
 from zot.features.extensions.install.installed import typed_name
 from zot.system.files import zot_home
-from zot.system.safe_open import reading
+from zot.system.safe_open import open_buffered
 from zot.tui.sanitize import RESET, Sanitizer
 
 POLL_S = 0.1
@@ -56,7 +56,7 @@ class Tail:
         self._print_from(self._path)
 
     def _print_from(self, path: Path) -> None:
-        with reading(path) as file:
+        with open_buffered(path) as file:
             if os.fstat(file.fileno()).st_size < self._position:
                 self._position = 0  # emptied by hand
             file.seek(self._position)

@@ -10,13 +10,13 @@ import shutil
 from pathlib import Path
 
 from zot.cli.arguments import parse
-from zot.cli.output import ask, tell
+from zot.cli.output import print_notice, read_answer
 from zot.cli.verb_table import options
 from zot.errors import UsageError, ZotError
 from zot.features.extensions.bytecode_cache import forget_bytecode
 from zot.features.extensions.install.installed import Installed, all_installed, find, typed_name
 from zot.features.extensions.install.source import changed_here, read_record, written_later
-from zot.features.extensions.loader.data_dir import copy_files, data_dir, old_data
+from zot.features.extensions.loader.data_dir import copy_files, data_dir, legacy_files
 from zot.features.extensions.loader.discovery import STAGING, global_dir
 from zot.features.extensions.loader.extension_trust import ExtensionTrust
 from zot.features.extensions.loader.guard_registry import forget, known_guards
@@ -31,20 +31,20 @@ def run(argv: list[str]) -> int:
     installed = any(name in (item.name, item.directory.name) for item in all_installed())
     if not installed and name in known_guards(zot_home()).guards:
         forget(zot_home(), name)
-        tell(f"forgot the guard {name}; there is no extension in {global_dir(zot_home()) / name} to remove")
+        print_notice(f"forgot the guard {name}; there is no extension in {global_dir(zot_home()) / name} to remove")
         return 0
     delete_data = arguments.has("--delete-data")
     if delete_data and arguments.has("--keep-data"):
         raise UsageError("--keep-data or --delete-data, not both")
     if delete_data and not installed and (zot_home() / "data" / "global" / typed_name(name)).is_dir():
         return _delete_left_data(name, arguments.has("--yes", "-y"))
-    item = find(name, tell)
-    if not (arguments.has("--yes", "-y") or ask(f"remove {item.name} ({item.directory})? [y/N]") in ("y", "Y")):
-        tell("aborted")
+    item = find(name, print_notice)
+    if not (arguments.has("--yes", "-y") or read_answer(f"remove {item.name} ({item.directory})? [y/N]") in ("y", "Y")):
+        print_notice("aborted")
         return 0
     data = _data_of(item)
     if data and not (delete_data or arguments.has("--yes", "-y", "--keep-data")):
-        delete_data = ask(f"delete its data too ({data})? [y/N]") in ("y", "Y")
+        delete_data = read_answer(f"delete its data too ({data})? [y/N]") in ("y", "Y")
     try:
         if item.manifest and not delete_data and item.scope == "global" and not item.directory.is_symlink():
             data = _rescue(item.manifest) or data
@@ -58,10 +58,10 @@ def run(argv: list[str]) -> int:
     if item.scope == "global":
         forget(zot_home(), item.directory.name)
         LockFile(zot_home()).forget(item.directory.name)
-    tell(f"removed {item.name} ({item.directory})")
+    print_notice(f"removed {item.name} ({item.directory})")
     if data:
         kept = f"kept its data in {data}; `zot ext remove {item.name} --delete-data` deletes it"
-        tell(f"deleted its data in {data}" if delete_data else kept)
+        print_notice(f"deleted its data in {data}" if delete_data else kept)
     return 0
 
 
@@ -77,7 +77,7 @@ def _rescue(manifest: Manifest) -> Path | None:
     """What it wrote beside its program goes to its other data; what is there already is newer."""
     place = data_dir(manifest, "global", Path.cwd(), zot_home())
     record = read_record(manifest.directory)
-    names = old_data(manifest)
+    names = legacy_files(manifest)
     if record is not None:
         own = {*written_later(manifest.directory, record), *changed_here(manifest.directory, record)}
         names = [name for name in names if name in own]
@@ -90,11 +90,11 @@ def _rescue(manifest: Manifest) -> Path | None:
 
 def _delete_left_data(name: str, yes: bool) -> int:
     data = zot_home() / "data" / "global" / name
-    if not (yes or ask(f"{name} is not installed; delete its data ({data})? [y/N]") in ("y", "Y")):
-        tell("aborted")
+    if not (yes or read_answer(f"{name} is not installed; delete its data ({data})? [y/N]") in ("y", "Y")):
+        print_notice("aborted")
         return 0
     shutil.rmtree(data)
-    tell(f"deleted the data of {name} in {data}")
+    print_notice(f"deleted the data of {name} in {data}")
     return 0
 
 

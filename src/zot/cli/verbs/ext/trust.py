@@ -12,13 +12,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from zot.cli.arguments import parse
-from zot.cli.output import tell
+from zot.cli.output import print_notice
 from zot.cli.verb_table import options
-from zot.errors import ExtensionError, ZotError, in_words
+from zot.errors import ExtensionError, ZotError, describe_error
 from zot.features.extensions.bytecode_cache import compile_ahead
 from zot.features.extensions.install.installed import all_installed
-from zot.features.extensions.loader.data_dir import is_own
-from zot.features.extensions.loader.declared_permissions import OF_PROJECTS, words
+from zot.features.extensions.loader.data_dir import is_data_dir
+from zot.features.extensions.loader.declared_permissions import OF_PROJECTS, describe_permissions
 from zot.features.extensions.loader.discovery import candidates, project_dir
 from zot.features.extensions.loader.extension_trust import ExtensionTrust, extension_key
 from zot.features.extensions.loader.lock_file import LockFile, pins_of
@@ -38,9 +38,9 @@ def trust(argv: list[str]) -> int:
         lock.accept(own.name, manifest.permissions, pins)
         compile_ahead(manifest, zot_home())
         what = f"{len(pins)} files in {own}" if pins is not None else str(own)
-        tell(f"accepted {manifest.name} as it is now ({what})")
-        for line in words(manifest.permissions):
-            tell(f"  {line}")
+        print_notice(f"accepted {manifest.name} as it is now ({what})")
+        for line in describe_permissions(manifest.permissions):
+            print_notice(f"  {line}")
         return 0
     directory, store = _directory(typed.words), ExtensionTrust(zot_home())
     if os.path.lexists(directory / FILE):
@@ -58,7 +58,7 @@ def _own(word: str) -> Path | None:
         own = [item for item in all_installed() if item.scope == "global" and word in (item.name, item.directory.name)]
         return own[0].directory if len(own) == 1 else None
     directory = Path(os.path.abspath(os.path.expanduser(word)))
-    return directory if is_own(directory, zot_home()) and os.path.lexists(directory / FILE) else None
+    return directory if is_data_dir(directory, zot_home()) and os.path.lexists(directory / FILE) else None
 
 
 def untrust(argv: list[str]) -> int:
@@ -74,7 +74,7 @@ def untrust(argv: list[str]) -> int:
         raise ZotError(f"nothing in {directory} is trusted")
     for key, record in records.items():
         store.untrust_key(key)
-        tell(f"no longer trusted {record.name}: ran `{record.exec}` ({key})")
+        print_notice(f"no longer trusted {record.name}: ran `{record.exec}` ({key})")
     return 0
 
 
@@ -86,20 +86,20 @@ def _trust_one(directory: Path, store: ExtensionTrust, free: bool) -> bool:
     try:
         manifest = read_manifest(directory)
     except ExtensionError as error:
-        tell(f"skipped {directory}: {error}")
+        print_notice(f"skipped {directory}: {error}")
         return False
     if not manifest.has_process:
-        tell(f"{manifest.name} runs nothing and needs no trust: {directory}")
+        print_notice(f"{manifest.name} runs nothing and needs no trust: {directory}")
         return False
     try:
         record = store.trust(directory, unconfined=free)
     except (ExtensionError, OSError) as error:
-        tell(f"skipped {directory}: {in_words(error)}")
+        print_notice(f"skipped {directory}: {describe_error(error)}")
         return False
     with suppress(ExtensionError, OSError):  # changed in this moment: it will be asked for again
         compile_ahead(read_manifest(store.trusted_path(directory)), zot_home())
     command = shlex.join((record.exec, *record.args))
-    tell(f"trusted {record.name}: runs `{command}` ({len(record.files)} files in {directory})")
-    for line in words(None if free else record.permissions or OF_PROJECTS):
-        tell(f"  {line}")
+    print_notice(f"trusted {record.name}: runs `{command}` ({len(record.files)} files in {directory})")
+    for line in describe_permissions(None if free else record.permissions or OF_PROJECTS):
+        print_notice(f"  {line}")
     return True

@@ -13,22 +13,22 @@ from pathlib import Path
 import msgspec
 
 from zot.cli.arguments import parse
-from zot.cli.output import ask, tell
+from zot.cli.output import print_notice, read_answer
 from zot.cli.verb_table import options
 from zot.cli.verbs.ext.install import report_exec
-from zot.errors import UsageError, ZotError, in_words
+from zot.errors import UsageError, ZotError, describe_error
 from zot.features.extensions.install.installed import Installed, all_installed, find
-from zot.features.extensions.install.place import put, staging
+from zot.features.extensions.install.place import install_in_place, staging
 from zot.features.extensions.install.source import InstallRecord, changed_here, fetch, read_record
 from zot.features.extensions.loader.data_dir import RECORD, files_below, looks_like_data
-from zot.features.extensions.loader.declared_permissions import wider
+from zot.features.extensions.loader.declared_permissions import added_permissions
 from zot.features.extensions.loader.lock_file import LockFile, pins_of
 from zot.features.extensions.loader.manifest import FILE, Manifest
 from zot.system.files import zot_home
 from zot.system.safe_open import read_whole
 
 
-class _Wishes(msgspec.Struct, frozen=True):
+class _UpdateOptions(msgspec.Struct, frozen=True):
     force: bool
     dry_run: bool
 
@@ -38,27 +38,27 @@ def run(argv: list[str]) -> int:
     if typed.words and typed.has("--all"):
         raise UsageError("give names or --all, not both")
     items = (
-        [find(name, tell) for name in typed.words]
+        [find(name, print_notice) for name in typed.words]
         if typed.words
         else [item for item in all_installed() if item.scope == "global"]
     )
     if not items:
-        tell("nothing to update: no extension is installed")
-    wishes = _Wishes(typed.has("--force"), typed.has("--dry-run"))
+        print_notice("nothing to update: no extension is installed")
+    wishes = _UpdateOptions(typed.has("--force"), typed.has("--dry-run"))
     return 1 if sum(not _tried(item, wishes, named=bool(typed.words)) for item in items) else 0
 
 
-def _tried(item: Installed, wishes: _Wishes, *, named: bool) -> bool:
+def _tried(item: Installed, wishes: _UpdateOptions, *, named: bool) -> bool:
     """One that fails does not keep the others from being updated."""
     try:
         record = None if item.directory.is_symlink() else read_record(item.directory)
         if record is None and not named:
-            tell(f"{item.name}: left alone, {_why_unknown(item)}")
+            print_notice(f"{item.name}: left alone, {_why_unknown(item)}")
             return True
         _update(item, record, wishes)
         return True
     except (ZotError, OSError) as error:
-        tell(f"{item.name}: not updated: {in_words(error)}")
+        print_notice(f"{item.name}: not updated: {describe_error(error)}")
         return False
 
 
@@ -68,18 +68,18 @@ def _why_unknown(item: Installed) -> str:
     return "nobody remembers where it came from; `zot ext install --force PATH|URL` replaces it"
 
 
-def _update(item: Installed, record: InstallRecord | None, wishes: _Wishes) -> None:
+def _update(item: Installed, record: InstallRecord | None, wishes: _UpdateOptions) -> None:
     if item.scope == "project":
         raise ZotError(f"it belongs to this project; change it in {item.directory}, then run `zot ext trust`")
     if record is None:
         raise ZotError(_why_unknown(item))
     with staging(item.directory.name) as place:
-        fetched = fetch(record.source, place, tell)
+        fetched = fetch(record.source, place, print_notice)
         if item.manifest and _is_same(item.directory, place, record):
             lock = LockFile(zot_home())
             if lock.of(item.directory.name) is None:  # installed before files were pinned
                 lock.accept(item.directory.name, item.manifest.permissions, pins_of(item.directory, record.files))
-            tell(f"{item.name} is up to date ({_version(item.manifest.version, record.commit)})")
+            print_notice(f"{item.name} is up to date ({_version(item.manifest.version, record.commit)})")
             return
         more = _more_asked(item, fetched.manifest)
         if not wishes.force:
@@ -87,18 +87,18 @@ def _update(item: Installed, record: InstallRecord | None, wishes: _Wishes) -> N
         before = _version(item.manifest.version if item.manifest else "", record.commit)
         change = f"{before} → {_version(fetched.manifest.version, fetched.commit)}"
         if wishes.dry_run:
-            tell(f"{item.name} would be updated: {change}")
+            print_notice(f"{item.name} would be updated: {change}")
             for line in more:
-                tell(f"  it would get more than you granted it: it {line}")
+                print_notice(f"  it would get more than you granted it: it {line}")
             return
         if more and not wishes.force:
             for line in more:
-                tell(f"  {item.name} asks for more than you granted it: it {line}")
+                print_notice(f"  {item.name} asks for more than you granted it: it {line}")
             asked = sys.stdin.isatty() and sys.stderr.isatty()
-            if not asked or ask(f"grant {item.name} that? [y/N]") not in ("y", "Y"):
+            if not asked or read_answer(f"grant {item.name} that? [y/N]") not in ("y", "Y"):
                 raise ZotError("it asks for more than you granted it, told above; --force takes it")
-        manifest = put(place, record.source, fetched, tell)
-    tell(f"updated {manifest.name}: {change}")
+        manifest = install_in_place(place, record.source, fetched, print_notice)
+    print_notice(f"updated {manifest.name}: {change}")
     if manifest.has_process and not os.access(_program(manifest), os.X_OK):
         report_exec(manifest)
 
@@ -117,7 +117,7 @@ def _more_asked(item: Installed, new: Manifest) -> list[str]:
         granted = known.granted if known.confined else None
     else:
         granted = item.manifest.permissions if item.manifest else None
-    return wider(granted, new.permissions)
+    return added_permissions(granted, new.permissions)
 
 
 def _refuse_losses(item: Installed, new: Manifest, record: InstallRecord) -> None:

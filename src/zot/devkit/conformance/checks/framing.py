@@ -6,7 +6,7 @@ from zot.devkit.conformance.extension_run import ExtensionRun
 from zot.devkit.conformance.frame_transcript import read_line
 from zot.devkit.conformance.results import Check
 from zot.devkit.scripted_host import MOST_LINES
-from zot.system.safe_open import read_beginning
+from zot.system.safe_open import read_prefix
 
 CHECKS = (
     Check(
@@ -110,7 +110,7 @@ def check(run: ExtensionRun) -> None:
     for line in run.host.transcript.received:
         if line.fault is not None:
             run.verdicts.failed(line.fault.check, line.fault.reason, line.data, line.fault.since or line.t)
-    for line in read_beginning(run.host.place.log).splitlines():
+    for line in read_prefix(run.host.place.log).splitlines():
         if line.startswith(b"{") and read_line(line)[0] is not None:
             run.verdicts.failed("framing-stdout", "a frame on stderr", line, run.host.started)
     if run.host.flooded:

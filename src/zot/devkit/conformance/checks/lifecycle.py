@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from zot.devkit.conformance.extension_run import ExtensionRun
-from zot.devkit.conformance.results import Check, Verdicts
+from zot.devkit.conformance.results import Check, CheckResults
 
 CHECKS = (
     Check(
@@ -77,7 +77,7 @@ def listing(directory: Path) -> Listing:
     return found
 
 
-def check_directory(before: Listing, directory: Path, verdicts: Verdicts) -> None:
+def check_directory(before: Listing, directory: Path, verdicts: CheckResults) -> None:
     after = listing(directory)
     for name in sorted(before.keys() | after.keys()):
         if before.get(name) != after.get(name):
@@ -111,7 +111,7 @@ async def check_start(
     run: ExtensionRun, first: ExtensionRun, id: str, offers: tuple[str, ...] = (), **extra: object
 ) -> bool:
     """Starts it again; the same registrations must come."""
-    hello = await run.host.shake_hands(run.times.hello, offers, **extra)
+    hello = await run.host.handshake(run.times.hello, offers, **extra)
     if hello is None or not run.host.alive:
         run.verdicts.failed(id, f"it did not start: {await run.why_silent(run.times.hello)}")
         return False

@@ -8,8 +8,8 @@ from typing import Any
 
 from zot.devkit.conformance.checks.program import is_runnable
 from zot.devkit.conformance.frame_transcript import json_type_error
-from zot.devkit.conformance.results import Check, Verdicts
-from zot.errors import ExtensionError, nearest
+from zot.devkit.conformance.results import Check, CheckResults
+from zot.errors import ExtensionError, closest_match
 from zot.features.extensions.loader.manifest import FILE, KEYS, Manifest, read_manifest
 from zot.system import strict_json
 from zot.system.safe_open import read_whole
@@ -85,7 +85,7 @@ CHECKS = (
 _BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"\xef\xbb\xbf": "UTF-8 with a byte order mark"}
 
 
-def check_manifest(directory: Path, verdicts: Verdicts) -> Manifest | None:
+def check_manifest(directory: Path, verdicts: CheckResults) -> Manifest | None:
     """The manifest, or None when it cannot be used."""
     if not _is_there(directory, verdicts):
         return None
@@ -114,13 +114,13 @@ def check_manifest(directory: Path, verdicts: Verdicts) -> Manifest | None:
     return manifest if is_runnable(manifest, verdicts) else None
 
 
-def _is_there(directory: Path, verdicts: Verdicts) -> bool:
+def _is_there(directory: Path, verdicts: CheckResults) -> bool:
     if not directory.exists():
         verdicts.failed("manifest-missing", f"{directory}: no such directory")
     elif not directory.is_dir():
         verdicts.failed("manifest-missing", f"{directory} is a file: name the directory that holds it")
     elif not os.path.lexists(directory / FILE):
-        near = nearest(FILE, (name for name in os.listdir(directory) if name.lower().endswith((".json", ".txt"))))
+        near = closest_match(FILE, (name for name in os.listdir(directory) if name.lower().endswith((".json", ".txt"))))
         verdicts.failed("manifest-missing", f"{directory} has no {FILE}" + (f"; is it {near}?" if near else ""))
     elif not (directory / FILE).is_file():
         verdicts.failed("manifest-missing", f"{directory / FILE} is not a file")
@@ -129,7 +129,7 @@ def _is_there(directory: Path, verdicts: Verdicts) -> bool:
     return not verdicts.has_failed("manifest-missing")
 
 
-def _encoding(data: bytes, verdicts: Verdicts) -> None:
+def _encoding(data: bytes, verdicts: CheckResults) -> None:
     found = next((name for bom, name in _BOMS.items() if data.startswith(bom)), "")
     if data.startswith(b"\xef\xbb\xbf"):
         verdicts.warned("manifest-encoding", f"{FILE} is {found}; other programs refuse it")
@@ -142,7 +142,7 @@ def _encoding(data: bytes, verdicts: Verdicts) -> None:
             verdicts.failed("manifest-encoding", f"{FILE} is not UTF-8: byte {error.start} is {data[error.start]:#04x}")
 
 
-def _explain(reason: str, data: bytes, verdicts: Verdicts) -> None:
+def _explain(reason: str, data: bytes, verdicts: CheckResults) -> None:
     """The rule a manifest breaks that the host refuses."""
     if verdicts.has_failed("manifest-encoding"):
         return
@@ -162,11 +162,11 @@ def _explain(reason: str, data: bytes, verdicts: Verdicts) -> None:
         verdicts.failed("manifest-json", text, data)
 
 
-def _unknown_keys(data: bytes, verdicts: Verdicts) -> None:
+def _unknown_keys(data: bytes, verdicts: CheckResults) -> None:
     """One that is nearly a known key was meant to be it, and fails; others may be for other programs."""
     fields: Any = strict_json.loads(data.removeprefix(b"\xef\xbb\xbf"))
     for key in fields:
-        meant = nearest(str(key).lower(), KEYS)
+        meant = closest_match(str(key).lower(), KEYS)
         if key in KEYS:
             continue
         if meant:

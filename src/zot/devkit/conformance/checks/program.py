@@ -12,10 +12,10 @@ import shutil
 import sys
 from pathlib import Path
 
-from zot.devkit.conformance.results import Check, Verdicts
-from zot.errors import ExtensionError, nearest
+from zot.devkit.conformance.results import Check, CheckResults
+from zot.errors import ExtensionError, closest_match
 from zot.features.extensions.loader.manifest import FILE, Manifest
-from zot.system.safe_open import read_beginning
+from zot.system.safe_open import read_prefix
 
 CHECKS = (
     Check(
@@ -75,7 +75,7 @@ _MAGIC = {b"MZ": "Windows", b"\xcf\xfa\xed\xfe": "macOS", b"\xca\xfe\xba\xbe": "
 _SYSTEMS = {"linux": "Linux", "darwin": "macOS"}
 
 
-def is_runnable(manifest: Manifest, verdicts: Verdicts) -> bool:
+def is_runnable(manifest: Manifest, verdicts: CheckResults) -> bool:
     """Whether it is worth starting."""
     path_variable = os.environ.get("PATH", os.defpath)
     if _has_arguments(manifest, path_variable, verdicts):
@@ -92,7 +92,7 @@ def is_runnable(manifest: Manifest, verdicts: Verdicts) -> bool:
     return _script(manifest, verdicts)
 
 
-def _has_arguments(manifest: Manifest, path_variable: str, verdicts: Verdicts) -> bool:
+def _has_arguments(manifest: Manifest, path_variable: str, verdicts: CheckResults) -> bool:
     """``"exec": "python3 main.py"``; a file whose name has spaces is fine."""
     first, space, rest = manifest.exec.partition(" ")
     if not space or (manifest.directory / manifest.exec).exists() or os.path.exists(manifest.exec):
@@ -103,12 +103,12 @@ def _has_arguments(manifest: Manifest, path_variable: str, verdicts: Verdicts) -
     return False
 
 
-def _is_there(program: Path, manifest: Manifest, verdicts: Verdicts) -> bool:
+def _is_there(program: Path, manifest: Manifest, verdicts: CheckResults) -> bool:
     if program.is_dir():
         verdicts.failed("exec-found", f"{program} is a directory")
     elif not os.path.exists(program):
         names = os.listdir(program.parent) if program.parent.is_dir() else ()
-        near = nearest(program.name, names)
+        near = closest_match(program.name, names)
         gone = "is a link that leads nowhere" if program.is_symlink() else "is not there"
         verdicts.failed(
             "exec-found", f'exec "{manifest.exec}": {program} {gone}' + (f"; is it {near}?" if near else "")
@@ -118,7 +118,7 @@ def _is_there(program: Path, manifest: Manifest, verdicts: Verdicts) -> bool:
     return not verdicts.has_failed("exec-found")
 
 
-def _has_its_bit(program: Path, _manifest: Manifest, verdicts: Verdicts) -> bool:
+def _has_its_bit(program: Path, _manifest: Manifest, verdicts: CheckResults) -> bool:
     if os.access(program, os.X_OK):
         verdicts.passed("exec-executable")
         return True
@@ -126,9 +126,9 @@ def _has_its_bit(program: Path, _manifest: Manifest, verdicts: Verdicts) -> bool
     return False
 
 
-def _is_readable_by_the_system(program: Path, _manifest: Manifest, verdicts: Verdicts) -> bool:
+def _is_readable_by_the_system(program: Path, _manifest: Manifest, verdicts: CheckResults) -> bool:
     """Whether the system would know what to do with the file's first bytes."""
-    start = read_beginning(program)[:4096]
+    start = read_prefix(program)[:4096]
     for rule, problem in (
         ("exec-machine", _machine_problem(start)),
         ("exec-encoding", _encoding_problem(start)),
@@ -179,19 +179,19 @@ def _shebang_problem(start: bytes) -> str:
     return ""
 
 
-def _script(manifest: Manifest, verdicts: Verdicts) -> bool:
+def _script(manifest: Manifest, verdicts: CheckResults) -> bool:
     """The first argument that looks like a script is taken for one, unless an option before it may want it."""
     name = manifest.args[0] if manifest.args else ""
     if not _SCRIPT.fullmatch(name):
         return True
     path = manifest.directory / name
     if not path.exists():
-        near = nearest(path.name, os.listdir(path.parent) if path.parent.is_dir() else ())
+        near = closest_match(path.name, os.listdir(path.parent) if path.parent.is_dir() else ())
         beside = f"args names {name}, which is not beside {FILE}"
         verdicts.failed("exec-script", beside + (f"; is it {near}?" if near else ""))
         return False
     verdicts.passed("exec-script")
-    start = read_beginning(path)[:4096]
+    start = read_prefix(path)[:4096]
     problem = _encoding_problem(start)
     if not problem and path.suffix in (".sh", ".bash") and b"\r\n" in start:
         problem = "has Windows line ends: a shell takes the CR for a part of each line's last word"

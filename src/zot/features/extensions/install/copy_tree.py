@@ -13,7 +13,7 @@ from pathlib import Path
 
 from zot.features.extensions.loader.data_dir import RECORD, ignored_names, is_among, looks_like_data
 from zot.features.extensions.loader.manifest import Manifest
-from zot.system.safe_open import create, reading
+from zot.system.safe_open import create, open_buffered
 
 _PROGRESS_STEP = 200  # files
 _LEFT_BEHIND = {".git", "__pycache__", RECORD}
@@ -77,7 +77,7 @@ class _Copying:
                 elif entry.is_dir():
                     self.copy_dir(Path(entry.path), target)
                 elif entry.is_file():
-                    with reading(entry.path) as original, os.fdopen(create(target), "wb") as copy:
+                    with open_buffered(entry.path) as original, os.fdopen(create(target), "wb") as copy:
                         shutil.copyfileobj(original, copy, 1 << 20)
                     target.chmod(stat.S_IMODE(entry.stat().st_mode) & 0o700)
                     self._progress.add(entry.stat().st_size)

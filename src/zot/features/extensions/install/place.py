@@ -22,13 +22,13 @@ from zot.features.extensions.install.source import (
     write_record,
     written_later,
 )
-from zot.features.extensions.loader.data_dir import copy_file, data_dir, looks_like_data, make_data_dir, old_data
+from zot.features.extensions.loader.data_dir import copy_file, data_dir, legacy_files, looks_like_data, make_data_dir
 from zot.features.extensions.loader.discovery import STAGING, global_dir
 from zot.features.extensions.loader.lock_file import LockFile, pins_of
 from zot.features.extensions.loader.manifest import FILE, Manifest, read_manifest
-from zot.system.files import make_private_dir, swap, sync_dir, write_atomic, zot_home
+from zot.system.files import exchange_dirs, make_private_dir, sync_dir, write_atomic, zot_home
 from zot.system.safe_open import read_whole
-from zot.system.temp_files import held_directory, remove_if_dead
+from zot.system.temp_files import locked_temp_dir, remove_if_dead
 
 
 @contextmanager
@@ -40,11 +40,11 @@ def staging(name: str) -> Generator[Path]:
         remove_if_dead(os.fspath(stale))
     place = parent / f"{STAGING}{os.urandom(4).hex()}"
     signal.signal(signal.SIGTERM, _stop)
-    with held_directory(place):
+    with locked_temp_dir(place):
         yield place / name
 
 
-def put(built: Path, source: ExtensionSource, fetched: Fetched, notify: Notify) -> Manifest:
+def install_in_place(built: Path, source: ExtensionSource, fetched: Fetched, notify: Notify) -> Manifest:
     """The staged directory becomes the installed one, also where there is one already."""
     destination = global_dir(zot_home()) / built.name
     names = write_record(built, source, fetched.commit)
@@ -61,8 +61,8 @@ def put(built: Path, source: ExtensionSource, fetched: Fetched, notify: Notify) 
         if old:
             _carry_over(old, built, notify)
         pins = pins_of(built, names)
-        lock.announce(built.name, pins)
-        swap(built, destination)
+        lock.stage_update(built.name, pins)
+        exchange_dirs(built, destination)
     sync_dir(destination.parent)
     manifest = read_manifest(destination)
     lock.accept(destination.name, manifest.permissions, pins)
@@ -113,7 +113,7 @@ def _kept(old: Manifest, built: Path) -> list[str]:
     """Of unknown ones what may be data. What is built has to be built again, so a program is not kept."""
     record = read_record(old.directory)
     if record is None:
-        return [name for name in old_data(old) if not os.path.lexists(built / name)]
+        return [name for name in legacy_files(old) if not os.path.lexists(built / name)]
     program = os.path.normpath(old.exec)
     later = [name for name in written_later(old.directory, record) if not os.path.lexists(built / name)]
     data = [name for name in changed_here(old.directory, record) if looks_like_data(old.directory / name, old)]

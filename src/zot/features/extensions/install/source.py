@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from zot.errors import ExtensionError, UsageError, ZotError, in_words
+from zot.errors import ExtensionError, UsageError, ZotError, describe_error
 from zot.features.extensions.install.copy_tree import Notify, copy_extension, copy_tree, repository_of
 from zot.features.extensions.install.installed import typed_name
 from zot.features.extensions.loader.data_dir import RECORD, files_below, git_lines
@@ -115,7 +115,7 @@ def fetch_files(source: ExtensionSource, target: Path, notify: Notify) -> str:
     try:
         copy_tree(place, target, repository_of(place), lambda path: path.name in (".git", "__pycache__"), notify)
     except OSError as error:
-        raise ZotError(f"copying {place} failed and was rolled back: {in_words(error)}") from error
+        raise ZotError(f"copying {place} failed and was rolled back: {describe_error(error)}") from error
     return ""
 
 
@@ -145,7 +145,7 @@ def _copy(source: Path, target: Path, notify: Notify) -> Fetched:
     try:
         copy_extension(_checked(source), target, notify)
     except OSError as error:
-        raise ZotError(f"copying {source} failed and was rolled back: {in_words(error)}") from error
+        raise ZotError(f"copying {source} failed and was rolled back: {describe_error(error)}") from error
     return Fetched(_checked(target))
 
 

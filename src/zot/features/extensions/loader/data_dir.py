@@ -12,7 +12,7 @@ from typing import Literal
 from zot.features.extensions.loader.manifest import FILE, THEME_FILES, Manifest
 from zot.system.digest import sha256
 from zot.system.files import find_program, make_private_dir
-from zot.system.safe_open import create, reading
+from zot.system.safe_open import create, open_buffered
 
 Scope = Literal["explicit", "project", "global"]
 
@@ -23,7 +23,7 @@ MOST_FILES, MOST_BYTES = 1000, 256 << 20
 
 def data_dir(manifest: Manifest, scope: Scope, cwd: Path, home: Path) -> Path:
     """By the name of the user's own; by project and name, or by directory and name, for the others."""
-    if scope == "global" or (scope == "explicit" and is_own(manifest.directory, home)):
+    if scope == "global" or (scope == "explicit" and is_data_dir(manifest.directory, home)):
         return home / "data" / "global" / manifest.name
     place = os.path.realpath(cwd if scope == "project" else manifest.directory)
     return home / "data" / sha256(os.fsencode(place))[:16] / manifest.name
@@ -37,15 +37,15 @@ def make_data_dir(manifest: Manifest, scope: Scope, place: Path) -> str:
     if scope == "project" or (manifest.directory / RECORD).exists():
         make_private_dir(place)
         return ""
-    from zot.system.temp_files import held_directory, temporary_name
+    from zot.system.temp_files import locked_temp_dir, temporary_name
 
-    old = own_data(manifest) if scope == "explicit" else old_data(manifest)
+    old = own_data(manifest) if scope == "explicit" else legacy_files(manifest)
     if len(old) > MOST_FILES or sum((manifest.directory / name).lstat().st_size for name in old) > MOST_BYTES:
         make_private_dir(place)
         return f"the data directory of {manifest.name} is {place} now; copy there what it needs of {manifest.directory}"
     making = Path(temporary_name(os.fspath(place)))
     try:
-        with held_directory(making):
+        with locked_temp_dir(making):
             copy_files(manifest.directory, old, making)
             making.rename(place)
     except OSError:
@@ -58,7 +58,7 @@ def make_data_dir(manifest: Manifest, scope: Scope, place: Path) -> str:
     return f"the data directory of {manifest.name} is {place} now; copied there from {manifest.directory}: {named}"
 
 
-def is_own(directory: Path, home: Path) -> bool:
+def is_data_dir(directory: Path, home: Path) -> bool:
     return os.path.realpath(directory.parent) == os.path.realpath(home / "extensions")
 
 
@@ -90,7 +90,7 @@ def copy_files(source: Path, names: list[str], target: Path) -> None:
 
 def copy_file(source: Path, target: Path) -> None:
     """With its owner's permission bits; ``target`` must not exist."""
-    with reading(source) as original, os.fdopen(create(target), "wb") as copy:
+    with open_buffered(source) as original, os.fdopen(create(target), "wb") as copy:
         while data := original.read(1 << 20):
             copy.write(data)
     target.chmod(stat.S_IMODE(source.stat().st_mode) & 0o700)
@@ -158,7 +158,7 @@ def is_among(name: str, names: list[str]) -> bool:
     return any(name == entry or name.startswith(f"{entry}/") for entry in names)
 
 
-def old_data(manifest: Manifest) -> list[str]:
+def legacy_files(manifest: Manifest) -> list[str]:
     directory = manifest.directory
     found = [path for path in files_below(directory) if looks_like_data(path, manifest)]
     tracked = set((found and git_lines(directory, "ls-files", "-z")) or ())  # what is kept in git is the author's

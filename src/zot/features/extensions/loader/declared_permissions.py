@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import msgspec
 
-from zot.errors import ExtensionError, nearest
+from zot.errors import ExtensionError, closest_match
 
 PROJECT, DATA = "$PROJECT", "$DATA"
 KEYS = ("fs", "net", "exec", "env", "intercept")
@@ -65,7 +65,7 @@ def read_permissions(value: Any) -> tuple[Permissions, tuple[str, ...]]:
 # --- in words
 
 
-def words(permissions: Permissions | None) -> list[str]:
+def describe_permissions(permissions: Permissions | None) -> list[str]:
     if permissions is None:
         return ["unconfined: it runs with all your rights"]
     read = [_place(path) for path in permissions.read]
@@ -84,12 +84,12 @@ def words(permissions: Permissions | None) -> list[str]:
     return lines
 
 
-def wider(old: Permissions | None, new: Permissions | None) -> list[str]:
+def added_permissions(old: Permissions | None, new: Permissions | None) -> list[str]:
     """What ``new`` allows that ``old`` does not, in words; empty when it is the same or less. None is everything."""
     if old is None:
         return []
     if new is None:
-        return words(None)
+        return describe_permissions(None)
     readable = (*old.read, *old.write)
     found = [f"reads {_place(path)}" for path in new.read if not _is_below(path, (*readable, ".", DATA))]
     found += [f"changes {_place(path)}" for path in new.write if not _is_below(path, (*old.write, DATA))]
@@ -222,7 +222,7 @@ def _check_event(name: str) -> str:
 
 
 def _slips(where: str, fields: dict[str, Any], known: Sequence[str]) -> list[str]:
-    meant = {str(key): nearest(str(key).lower(), known) for key in fields if key not in known}
+    meant = {str(key): closest_match(str(key).lower(), known) for key in fields if key not in known}
     return [f'"{key}" is not a key of {where}; did you mean "{near}"?' for key, near in meant.items() if near]
 
 

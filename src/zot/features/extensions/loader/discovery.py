@@ -24,7 +24,7 @@ STAGING = ".installing-"  # where `zot ext install` builds: never an extension
 RUNS_NOTHING = 'is a guard and runs nothing: "exec" is missing'
 
 
-class CannotList(ExtensionError):
+class DiscoveryFailed(ExtensionError):
     """Nobody knows which extensions there are, nor whether one of them is a guard."""
 
 
@@ -49,7 +49,7 @@ class LoadProblem(msgspec.Struct, frozen=True):
     fix: str = ""
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
         return f"{self.reason}; tool calls are refused: {self.fix}" if self.guard else self.reason
 
 
@@ -134,7 +134,7 @@ def candidates(parent: Path) -> list[Path]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        raise CannotList(f"the extensions in {parent} cannot be listed: {error.strerror}") from error
+        raise DiscoveryFailed(f"the extensions in {parent} cannot be listed: {error.strerror}") from error
     paths = [Path(os.path.abspath(parent)) / name for name in names if not name.startswith(STAGING)]
     return [path for path in paths if _may_be_directory(path) and not is_missing(path / FILE)]
 
@@ -233,7 +233,7 @@ def _listed(parent: Path, result: Discovery, *, guards: bool) -> list[Path]:
     """``guards``: where one may be among those that cannot be listed, tool calls are refused."""
     try:
         return candidates(parent)
-    except CannotList as error:
+    except DiscoveryFailed as error:
         result.problems.append(LoadProblem(parent, str(error), guards, "make it readable, or pass --no-ext"))
         return []
 

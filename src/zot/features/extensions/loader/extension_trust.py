@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from zot.errors import ExtensionError
-from zot.features.extensions.loader.declared_permissions import OF_PROJECTS, Permissions, wider, words
+from zot.features.extensions.loader.declared_permissions import (
+    OF_PROJECTS,
+    Permissions,
+    added_permissions,
+    describe_permissions,
+)
 from zot.features.extensions.loader.manifest import FILE, MAX_BYTES, Manifest, read_manifest
 from zot.features.trust import TrustStore, Untrusted, path_key, project_key
 from zot.system.temp_files import remove_tree
@@ -97,13 +102,13 @@ class ExtensionTrust:
         """The directory to run: the trusted copy, repaired if damaged, or the original if trusted for editing.
         ExtensionError if it may not run."""
         if (granted := self._editing.get(extension_key(directory))) is not None:
-            if more := wider(granted, read_manifest(directory).permissions or OF_PROJECTS):
+            if more := added_permissions(granted, read_manifest(directory).permissions or OF_PROJECTS):
                 raise ExtensionError(f"asks for more than you granted it: {'; '.join(more)}; run `zot ext trust`")
             return directory
         record = self.record(directory)
         if record is None or self.changed(directory):
             raise ExtensionError(NOT_AS_TRUSTED)
-        from zot.features.extensions.loader.trusted_copy import copy_path, is_intact, remove_strangers
+        from zot.features.extensions.loader.trusted_copy import copy_path, is_intact, remove_untrusted_code
 
         copy = copy_path(self._home, extension_key(directory), directory.name, record.files)
         if not is_intact(copy, record.files):
@@ -111,7 +116,7 @@ class ExtensionTrust:
                 if files != record.files:
                     raise ExtensionError(NOT_AS_TRUSTED)
                 self._put(making, copy, files)
-        remove_strangers(copy, record.files)
+        remove_untrusted_code(copy, record.files)
         return copy
 
     def pending_decision(self, directory: Path) -> UntrustedExtension | None:
@@ -142,8 +147,8 @@ class ExtensionTrust:
             manifest.guard,
             changes,
             files,
-            words(asked),
-            wider(granted, asked) if granted else [],
+            describe_permissions(asked),
+            added_permissions(granted, asked) if granted else [],
         )
 
     # --- deciding

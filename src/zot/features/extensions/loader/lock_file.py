@@ -13,11 +13,11 @@ import msgspec
 
 from zot.errors import ConfigError, ExtensionError
 from zot.features.extensions.loader.data_dir import LOCK
-from zot.features.extensions.loader.declared_permissions import Permissions, wider, words
+from zot.features.extensions.loader.declared_permissions import Permissions, added_permissions, describe_permissions
 from zot.features.extensions.loader.manifest import FILE, Manifest, read_manifest
 from zot.system.digest import sha256_of
 from zot.system.json_store import JsonStore
-from zot.system.safe_open import reading
+from zot.system.safe_open import open_buffered
 
 VERSION = 1
 
@@ -29,7 +29,7 @@ class Pin(msgspec.Struct, frozen=True):
     mark: str = ""
 
 
-class Locked(msgspec.Struct, frozen=True):
+class LockEntry(msgspec.Struct, frozen=True):
     """``pins``: accepted contents, two during an update. ``confined``: limited to ``granted``; otherwise all rights."""
 
     pins: tuple[dict[str, Pin], ...] = ()
@@ -39,7 +39,7 @@ class Locked(msgspec.Struct, frozen=True):
 
 class _LockFields(msgspec.Struct):
     version: int = VERSION
-    extensions: dict[str, Locked] = {}
+    extensions: dict[str, LockEntry] = {}
 
 
 class LockFile:
@@ -50,10 +50,10 @@ class LockFile:
         advice = "repair the file, or delete it: then nothing is pinned and granted any more"
         self._file = JsonStore(self.path, _LockFields, advice)
 
-    def of(self, name: str) -> Locked | None:
+    def of(self, name: str) -> LockEntry | None:
         return self._file.load().extensions.get(name)
 
-    def check(self, manifest: Manifest) -> Locked | None:
+    def check(self, manifest: Manifest) -> LockEntry | None:
         """ExtensionError when the files, or the permissions, are not those that were accepted."""
         name = manifest.directory.name
         known = self.of(name)
@@ -64,7 +64,7 @@ class LockFile:
             mend = f"`zot ext update --force {name}` brings it back, `zot ext trust {name}` accepts it as it is"
             path, what = manifest.directory / wrong[0][0], wrong[0][1]
             raise ExtensionError(f"{path} {what} since it was installed{more}; {mend}")
-        if known.confined and (more := wider(known.granted, manifest.permissions)):
+        if known.confined and (more := added_permissions(known.granted, manifest.permissions)):
             raise ExtensionError(
                 f"asks for more than you granted it: {'; '.join(more)}; `zot ext trust {name}` grants it"
             )
@@ -76,7 +76,7 @@ class LockFile:
 
     # --- deciding
 
-    def announce(self, name: str, files: dict[str, Pin]) -> None:
+    def stage_update(self, name: str, files: dict[str, Pin]) -> None:
         """What is about to take the place of what is there: until it has, both may be found."""
         with self._file.edit() as content:
             old = content.extensions.get(name)
@@ -87,18 +87,18 @@ class LockFile:
         """Exactly these files, if somebody knows which, and the permissions that it asks for now."""
         pins = (files,) if files is not None else ()
         with self._file.edit() as content:
-            content.extensions[name] = Locked(pins, permissions is not None, permissions or Permissions())
+            content.extensions[name] = LockEntry(pins, permissions is not None, permissions or Permissions())
 
     def grant(self, name: str, permissions: Permissions | None) -> None:
         """What it asks for by now; its files stay pinned as they are."""
         with self._file.edit() as content:
             pins = known.pins if (known := content.extensions.get(name)) else ()
-            content.extensions[name] = Locked(pins, permissions is not None, permissions or Permissions())
+            content.extensions[name] = LockEntry(pins, permissions is not None, permissions or Permissions())
 
     def grant_first(self, manifest: Manifest) -> None:
         """One that nobody installed and that says what it needs: from now on it gets no more than that."""
         with self._file.edit() as content:
-            granted = Locked((), True, manifest.permissions or Permissions())
+            granted = LockEntry((), True, manifest.permissions or Permissions())
             content.extensions.setdefault(manifest.directory.name, granted)
 
     def repin(self, directory: Path, name: str) -> None:
@@ -152,7 +152,7 @@ def _mark(path: Path) -> str:
 def _digest(path: Path) -> str:
     if path.is_symlink():
         return f"link to {os.readlink(path)}"
-    with reading(path) as file:
+    with open_buffered(path) as file:
         return sha256_of(file)
 
 
@@ -160,7 +160,7 @@ def _digest(path: Path) -> str:
 # settles.
 
 
-class Widened(msgspec.Struct, frozen=True):
+class PermissionChange(msgspec.Struct, frozen=True):
     """One of them as it was when it was looked at; ``asked`` None is everything."""
 
     directory: Path
@@ -174,14 +174,14 @@ class Widened(msgspec.Struct, frozen=True):
 
     @property
     def permissions(self) -> list[str]:
-        return words(self.asked)
+        return describe_permissions(self.asked)
 
 
-def widened(home: Path) -> list[Widened]:
+def find_permission_changes(home: Path) -> list[PermissionChange]:
     """Those that would run if it were granted, sorted: one question lists them all."""
     from zot.features.extensions.loader.discovery import candidates, global_dir
 
-    lock, found = LockFile(home), list[Widened]()
+    lock, found = LockFile(home), list[PermissionChange]()
     directories: list[Path] = []
     with suppress(ExtensionError):  # they cannot be listed; discovery tells why
         directories = candidates(global_dir(home))
@@ -192,7 +192,7 @@ def widened(home: Path) -> list[Widened]:
     return found
 
 
-def grant(home: Path, seen: Widened) -> None:
+def grant(home: Path, seen: PermissionChange) -> None:
     """Exactly what was shown; ExtensionError when it asks for something else by now."""
     lock = LockFile(home)
     if _looked_at(seen.directory, lock) != seen:
@@ -200,13 +200,13 @@ def grant(home: Path, seen: Widened) -> None:
     lock.grant(seen.directory.name, seen.asked)
 
 
-def _looked_at(directory: Path, lock: LockFile) -> Widened | None:
+def _looked_at(directory: Path, lock: LockFile) -> PermissionChange | None:
     manifest = read_manifest(directory)
     known = lock.of(directory.name)
     if not (manifest.has_process and manifest.enabled) or known is None or not known.confined:
         return None
-    more = wider(known.granted, manifest.permissions)
+    more = added_permissions(known.granted, manifest.permissions)
     if not more or not (not known.pins or lock.is_intact(manifest.directory)):
         return None
     name, exec, args = manifest.name, manifest.exec, manifest.args
-    return Widened(directory, name, exec, args, manifest.guard, manifest.permissions, tuple(more))
+    return PermissionChange(directory, name, exec, args, manifest.guard, manifest.permissions, tuple(more))

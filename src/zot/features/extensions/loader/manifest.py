@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from zot.errors import ConfigError, ExtensionError, nearest
+from zot.errors import ConfigError, ExtensionError, closest_match
 from zot.system import strict_json
 from zot.system.files import decode_object
 from zot.system.safe_open import TooLarge, read_whole
@@ -155,7 +155,7 @@ def _decode(path: Path, data: bytes) -> tuple[_ManifestFields, tuple[str, ...]]:
 
 def _slips(fields: dict[str, Any]) -> tuple[str, ...]:
     unknown = [key for key in fields if key not in KEYS]
-    meant = {key: nearest(key.lower(), KEYS) for key in unknown}
+    meant = {key: closest_match(key.lower(), KEYS) for key in unknown}
     return tuple(f'"{key}" is not a key of {FILE}; did you mean "{near}"?' for key, near in meant.items() if near)
 
 

@@ -16,7 +16,7 @@ import msgspec
 from zot.errors import ExtensionError
 from zot.features.extensions.loader.manifest import Manifest, read_manifest
 from zot.system.files import make_private_dir
-from zot.system.safe_open import create, reading
+from zot.system.safe_open import create, open_buffered
 from zot.system.temp_files import remove_tree
 
 MAX_FILES = 50_000  # directories count too
@@ -118,7 +118,7 @@ def _digest(found: FileDigest, budget: _Budget, keep: Keep | None = None) -> str
     digest = hashlib.sha256()
 
     def content() -> Iterator[bytes]:
-        with reading(found.path) as file:
+        with open_buffered(found.path) as file:
             while chunk := file.read(_CHUNK):
                 budget.take(len(chunk))
                 digest.update(chunk)
@@ -176,7 +176,7 @@ def check_command(manifest: Manifest, files: Path, directory: Path, home: Path) 
             raise ExtensionError(f"runs {word!r}, which leads out of its directory: {only}")
     program = files / manifest.exec
     if "/" in manifest.exec and program.is_file():
-        with reading(program) as file:
+        with open_buffered(program) as file:
             first = file.readline(4096)
         if first.startswith(b"#!") and any(os.fsencode(place) in first for place in places):
             raise ExtensionError(f"{manifest.exec} is run by a program that leads out of its directory: {only}")
@@ -190,7 +190,7 @@ def is_intact(copy: Path, files: Mapping[str, str]) -> bool:
         return False
 
 
-def remove_strangers(copy: Path, files: Mapping[str, str]) -> None:
+def remove_untrusted_code(copy: Path, files: Mapping[str, str]) -> None:
     """What the program wrote beside itself stays if it is data; code that nobody trusted does not run the next time."""
     from zot.features.extensions.loader.data_dir import looks_like_data
 
@@ -207,7 +207,7 @@ def _same(path: Path, expected: str) -> bool:
         return path.is_symlink() and expected.startswith(f"link to {os.readlink(path)} ")
     if path.is_symlink():
         return False
-    with reading(path) as file:
+    with open_buffered(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest() == expected
 
 
@@ -230,7 +230,7 @@ def remove_copies(home: Path, key: str, but: Path | None = None) -> None:
         remove_tree(copies_of(home, key))
 
 
-def without_project(environment: dict[str, str], project: Path, home: Path) -> list[str]:
+def strip_project_env(environment: dict[str, str], project: Path, home: Path) -> list[str]:
     """Take out of the environment what would load code from the project; the names of what was changed."""
     changed: list[str] = []
     places = (str(project), os.path.realpath(project))

@@ -11,7 +11,7 @@ from zot.core.events import AgentEvent, TextDelta
 from zot.errors import ZotError
 from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.dialogs.dialog import Dialog
-from zot.frontends.terminal.dialogs.text_dialogs import Pages
+from zot.frontends.terminal.dialogs.text_dialogs import Pager
 from zot.frontends.terminal.screen import message_blocks
 from zot.provider.messages import Block, Message, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.tui.keys import Key
@@ -37,14 +37,14 @@ class SideChat(Dialog[bool]):
         self._desk = desk
         before = plain_history(conversation.messages)
         self._chat = conversation.child(messages=before, tools=())
-        self._chat.read(self._hear, TextDelta)
+        self._chat.subscribe(self._hear, TextDelta)
         self._before = len(before)
         self._answer = ""
         self._asking: asyncio.Task[None] | None = None
         self._since = 0.0
         self._failure = ""
         self._field = TextField()
-        self._pages = Pages()
+        self._pages = Pager()
 
     # --- asking
 
@@ -56,7 +56,7 @@ class SideChat(Dialog[bool]):
 
     async def _work(self, question: str) -> None:
         try:
-            outcome = await self._chat.say(question, instead=self._unanswered)
+            outcome = await self._chat.prompt(question, instead=self._unanswered)
             self._failure = str(outcome.error or outcome.refused or "")
         finally:
             self._asking, self._answer = None, ""
@@ -65,7 +65,7 @@ class SideChat(Dialog[bool]):
     @property
     def _unanswered(self) -> bool:
         """Whether a question was asked here and nobody answered it."""
-        return self._chat.unanswered is not None and len(self._chat.messages) > self._before
+        return self._chat.unanswered_prompt is not None and len(self._chat.messages) > self._before
 
     def _hear(self, event: AgentEvent) -> None:
         if isinstance(event, TextDelta):
@@ -151,8 +151,8 @@ def _told(block: Block) -> Block | None:
 
 async def run(context: CommandContext, arguments: str) -> None:
 
-    if context.conversation.missing:
-        raise ZotError(context.conversation.missing)
+    if context.conversation.unavailable_reason:
+        raise ZotError(context.conversation.unavailable_reason)
     chat = SideChat(context.desk, context.conversation)
     if arguments:
         chat.ask(arguments)

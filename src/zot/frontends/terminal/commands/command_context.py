@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.features.templates.discovery import Template
     from zot.frontends.terminal.commands.registry import Command
-    from zot.frontends.terminal.dialogs.confirm import Confirmations
+    from zot.frontends.terminal.dialogs.confirm import ApprovalPrompts
     from zot.frontends.terminal.dialogs.dialog import Dialogs
     from zot.frontends.terminal.editor.editor import Editor
-    from zot.frontends.terminal.extension_ui import InteractiveSurface
-    from zot.frontends.terminal.screen.notice_area import Asides
+    from zot.frontends.terminal.extension_ui import TerminalExtensionUI
+    from zot.frontends.terminal.screen.notice_area import NoticeArea
     from zot.frontends.terminal.screen.status import StatusLine
-    from zot.frontends.terminal.screen.theme_manager import Looks
+    from zot.frontends.terminal.screen.theme_manager import ThemeManager
     from zot.frontends.terminal.screen.transcript import Transcript
     from zot.frontends.terminal.screen.ui_services import ScreenServices
-    from zot.frontends.terminal.swarm.workers import Workers
-    from zot.frontends.terminal.turns import Turns
+    from zot.frontends.terminal.swarm.workers import WorkerList
+    from zot.frontends.terminal.turns import TurnRunner
 
 
 class CommandLookup(Protocol):
@@ -41,29 +41,29 @@ class CommandLookup(Protocol):
     def templates(self) -> list[Template]: ...
 
 
-class EarlyContext(msgspec.Struct, frozen=True, kw_only=True):
+class EarlyCommandContext(msgspec.Struct, frozen=True, kw_only=True):
     """Enough for a command that is run before the agent is there."""
 
     desk: ScreenServices
     status: StatusLine
     dialogs: Dialogs
-    asides: Asides
+    asides: NoticeArea
     commands: CommandLookup
     key_help: Callable[[], list[tuple[str, str]]]
     leave: Callable[[], None]
 
 
-class CommandContext(EarlyContext, frozen=True, kw_only=True):
+class CommandContext(EarlyCommandContext, frozen=True, kw_only=True):
     """``typed`` is False when an extension runs the command in a person's place."""
 
     conversation: Conversation
-    turns: Turns
+    turns: TurnRunner
     transcript: Transcript
     editor: Editor
-    looks: Looks
-    confirmations: Confirmations
-    surface: InteractiveSurface
-    swarm: Workers
+    looks: ThemeManager
+    confirmations: ApprovalPrompts
+    surface: TerminalExtensionUI
+    swarm: WorkerList
     typed: bool = True
 
     def session_file(self) -> Path | None:

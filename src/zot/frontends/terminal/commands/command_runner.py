@@ -15,25 +15,25 @@ from zot.errors import ZotError
 from zot.features.lookup import extension_host
 from zot.frontends.terminal.commands import registry
 from zot.frontends.terminal.commands.registry import COMMANDS, Command
-from zot.frontends.terminal.extension_ui import disarmed
+from zot.frontends.terminal.extension_ui import as_plain_text
 from zot.tui.sanitize import one_line
 
 if TYPE_CHECKING:
     from zot.features.templates.discovery import Template
-    from zot.frontends.terminal.commands.command_context import CommandContext, EarlyContext
+    from zot.frontends.terminal.commands.command_context import CommandContext, EarlyCommandContext
     from zot.frontends.terminal.editor.editor import Editor
     from zot.frontends.terminal.editor.slash_popup import SlashCommand
     from zot.frontends.terminal.screen.ui_services import ScreenServices
-    from zot.frontends.terminal.turns import Speaking
+    from zot.frontends.terminal.turns import PromptTarget
     from zot.tui.widgets import Choice
 
 
 class CommandRunner:
     """``turns`` is exchanged when the agent arrives; ``early`` is set before the first key."""
 
-    early: EarlyContext
+    early: EarlyCommandContext
 
-    def __init__(self, desk: ScreenServices, editor: Editor, turns: Speaking, *, sessions: bool) -> None:
+    def __init__(self, desk: ScreenServices, editor: Editor, turns: PromptTarget, *, sessions: bool) -> None:
         self._desk = desk
         self._editor = editor
         self._sessions = sessions
@@ -54,7 +54,7 @@ class CommandRunner:
             return
         name, arguments = parsed
         if self._arrived.done():
-            self._arrived.result().conversation.note_command(text)
+            self._arrived.result().conversation.record_command(text)
         command = registry.find(name)
         if command is not None and command.widens and not typed:
             self._desk.status.error(f"/{name} came from an extension and was refused: type it if you want it")
@@ -68,7 +68,7 @@ class CommandRunner:
         elif (target := registry.ALIASES.get(name)) is not None:
             self.run(f"/{target} {arguments}".rstrip(), typed=typed)
         else:
-            self._desk.status.error(f"unknown command /{name}{registry.meant(name)}; /help lists them")
+            self._desk.status.error(f"unknown command /{name}{registry.suggest_command(name)}; /help lists them")
             if typed:
                 self._editor.set_text(text)
 
@@ -95,14 +95,14 @@ class CommandRunner:
             case commands.FailedCommand(error):
                 raise ZotError(error)
             case commands.PromptAnswer(_, text):
-                context.turns.submit(disarmed(text))
+                context.turns.submit(as_plain_text(text))
             case commands.ToolPrompt(extension, text, first_call):
                 if context.turns.busy:
                     raise ZotError(f"{extension}: wait until the turn is over, then try again")
-                context.turns.submit(disarmed(text), first_call=first_call)
+                context.turns.submit(as_plain_text(text), first_call=first_call)
             case commands.Insert(_, text):
                 cursor = context.editor.buffer.cursor
-                context.editor.insert(text if cursor.line or cursor.column else disarmed(text))
+                context.editor.insert(text if cursor.line or cursor.column else as_plain_text(text))
                 context.desk.redraw()
             case commands.Display(extension, text):
                 context.surface.notify(extension, "info", text)

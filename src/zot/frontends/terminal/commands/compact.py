@@ -20,11 +20,11 @@ async def run(context: CommandContext, arguments: str) -> None:
             used = f"; it was {tokens(before)} tokens before" if before else ""
             status.ok(f"compacted: the conversation is now one summary{used}")
         except CompactionAborted:
-            turns.give_back()
+            turns.return_to_editor()
             status.ok("cancelled: nothing was compacted")
         except CompactionFailed as error:
             status.error(str(error))
 
     turns.run(work, "compacting")
-    await turns.over()
-    turns.go_on()
+    await turns.wait_idle()
+    turns.run_next()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zot.agent.context_usage import Part, WindowUse
+from zot.agent.context_usage import ContextPart, ContextUsage
 from zot.frontends.terminal.commands.command_context import CommandContext
 from zot.frontends.terminal.screen.status import home_as_tilde
 from zot.tui.sanitize import one_line
@@ -28,7 +28,7 @@ async def run(context: CommandContext, arguments: str) -> None:
     await context.dialogs.ask(TextView("context", lambda theme, width: context_rows(use, theme, width)))
 
 
-def context_rows(use: WindowUse, theme: Theme, width: int) -> list[str]:
+def context_rows(use: ContextUsage, theme: Theme, width: int) -> list[str]:
     rows = [theme.paint("fg", row, bold=True) for row in wrap(f"  {_headline(use)}", width, "  ")]
     if use.window:
         rows.append(f"  {_bar(use, theme, min(width - 4, _WIDEST_BAR))}")
@@ -47,7 +47,7 @@ def context_rows(use: WindowUse, theme: Theme, width: int) -> list[str]:
     return [*rows, "", *[theme.paint("muted", row) for note in notes for row in wrap(f"  {note}", width, "  ")]]
 
 
-def _headline(use: WindowUse) -> str:
+def _headline(use: ContextUsage) -> str:
     if not use.window:
         return f"{one_line(use.model)} · about {tokens(use.used)} tokens; its window is unknown"
     return (
@@ -55,7 +55,7 @@ def _headline(use: WindowUse) -> str:
     )
 
 
-def _bar(use: WindowUse, theme: Theme, width: int) -> str:
+def _bar(use: ContextUsage, theme: Theme, width: int) -> str:
     """One row for the whole window; what is there at all is seen."""
     room, pieces = width, list[str]()
     for group, (_, role, mark) in _GROUPS.items():
@@ -66,25 +66,27 @@ def _bar(use: WindowUse, theme: Theme, width: int) -> str:
     return "".join(pieces) + theme.paint("border", "░" * room)
 
 
-def _section(title: str, role: str, parts: tuple[Part, ...], use: WindowUse, theme: Theme, width: int) -> list[str]:
+def _section(
+    title: str, role: str, parts: tuple[ContextPart, ...], use: ContextUsage, theme: Theme, width: int
+) -> list[str]:
     rows = [_row(title, sum(part.tokens for part in parts), use, theme, width, role=role, bold=True)]
     if len(parts) > 1 or any(part.group not in ("system", "skills") for part in parts):
         rows += [_row(f"    {_named(part)}", part.tokens, use, theme, width) for part in parts]
     return rows
 
 
-def _named(part: Part) -> str:
+def _named(part: ContextPart) -> str:
     name = one_line(home_as_tilde(part.name))
     return f"{name} ({part.count})" if part.count else name
 
 
 def _row(
-    label: str, used: int, use: WindowUse, theme: Theme, width: int, *, role: str = "muted", bold: bool = False
+    label: str, used: int, use: ContextUsage, theme: Theme, width: int, *, role: str = "muted", bold: bool = False
 ) -> str:
     figures = f"{tokens(used):>7}" + (f"{_percent(used, use):>8}" if use.window else "")
     room = max(min(width - cells(figures) - 3, _WIDEST_BAR - cells(figures)), 8)
     return f"  {theme.paint(role, pad(cut(label, room), room), bold=bold)}{theme.paint('muted', figures)}"
 
 
-def _percent(used: int, use: WindowUse) -> str:
+def _percent(used: int, use: ContextUsage) -> str:
     return f"{used * 100 / use.window:.1f}%"

@@ -16,7 +16,7 @@ from zot.tui.width import cut, pad
 async def run(context: CommandContext, arguments: str) -> None:
     from zot.frontends.terminal.dialogs.text_dialogs import TextView
 
-    path, total = context.session_file(), context.conversation.cost
+    path, total = context.session_file(), context.conversation.total_usage
     report = await asyncio.to_thread(cost_of, path) if path is not None else CostReport((), ())
     limits = _limits(context)
     await context.dialogs.ask(TextView("cost", lambda theme, width: cost_rows(report, total, theme, width, limits)))
@@ -24,7 +24,7 @@ async def run(context: CommandContext, arguments: str) -> None:
 
 def _limits(context: CommandContext) -> str:
     """What may be spent, where that is limited."""
-    from zot.features.budget.reservations import Claims
+    from zot.features.budget.reservations import Reservations
     from zot.features.budget.spending_limits import limits
     from zot.features.lookup import budget
 
@@ -33,7 +33,7 @@ def _limits(context: CommandContext) -> str:
     if day > 0:
         try:
             feature = budget(context.conversation)
-            spent = Claims(feature.ledger).spent_today() if feature is not None else 0.0
+            spent = Reservations(feature.ledger).spent_today() if feature is not None else 0.0
             told.append(f"${spent:.4f} of ${day:g} are spent today")
         except OSError:
             told.append(f"all runs of a day may cost ${day:g}")

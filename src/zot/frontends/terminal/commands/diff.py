@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from zot.core.session.turn_history import PromptTurn
     from zot.features.checkpoints.change_log import Event
-    from zot.features.checkpoints.change_recorder import Keeping
+    from zot.features.checkpoints.change_recorder import FileChangeRecorder
     from zot.features.checkpoints.diff import Counted, DiffLines
     from zot.tui.markdown import Painter
     from zot.tui.widgets import Choice
@@ -43,10 +43,10 @@ def complete(context: CommandContext, typed: str) -> list[Choice]:
     return [Choice("turn", "turn", "what the last turn changed"), Choice("session", "session", "all of it")]
 
 
-def _collect(keeping: Keeping, path: Path, wanted: str) -> tuple[str, list[Shown]]:
+def _collect(keeping: FileChangeRecorder, path: Path, wanted: str) -> tuple[str, list[Shown]]:
     """A title and each file; without files the title says why, if that is known."""
     from zot.core.session.turn_history import turns_of
-    from zot.features.checkpoints.diff import counted, diff_lines, differences, figures
+    from zot.features.checkpoints.diff import counted, diff_lines, diff_summary, differences
 
     events = keeping.history()
     title, chosen = _chosen(events, turns_of(path), wanted)
@@ -54,7 +54,7 @@ def _collect(keeping: Keeping, path: Path, wanted: str) -> tuple[str, list[Shown
     found = differences(chosen)
     counts = [counted(one, objects) for one in found]
     files = [(count, diff_lines(one, objects)) for count, one in zip(counts, found, strict=True)]
-    return f"{title} · {figures(counts)}" if files else title, files
+    return f"{title} · {diff_summary(counts)}" if files else title, files
 
 
 def _chosen(events: Sequence[Event], turns: Sequence[PromptTurn], wanted: str) -> tuple[str, list[Event]]:
@@ -82,13 +82,13 @@ def _rows(files: Sequence[Shown], cwd: str, painter: Painter, width: int) -> lis
 def _file_rows(count: Counted, runs: list[DiffLines] | str, cwd: str, painter: Painter, width: int) -> list[str]:
     from zot.features.checkpoints.diff import signed
     from zot.features.checkpoints.restore_plan import shown_path
-    from zot.system.visible_text import spelled
+    from zot.system.visible_text import escape_invisible
     from zot.tui.width import wrap
 
     theme, one = painter.theme, count.difference
     said = "" if one.verb == "changed" else f" · {one.verb}"
     figure = signed(count.added, count.removed)
-    name = spelled(shown_path(one.path, cwd))
+    name = escape_invisible(shown_path(one.path, cwd))
     head = theme.paint("assistant", name, bold=True) + theme.paint("muted", f"{said}{f' · {figure}' if figure else ''}")
     rows = wrap(head, width, "  ")
     if isinstance(runs, str):

@@ -23,7 +23,7 @@ async def run(context: CommandContext, arguments: str) -> None:
     host = extension_host(context.conversation)
     conversation, running = context.conversation, (host.statuses() if host is not None else [])
     # In a thread: it looks at every file zot reads. Extensions run already; none is started for it.
-    found = await asyncio.to_thread(report, conversation.home, Path(conversation.present.directory), running)
+    found = await asyncio.to_thread(report, conversation.home, Path(conversation.snapshot.directory), running)
     described = [_described(status) for status in running]
 
     def render(theme: Theme, width: int) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from zot.frontends.terminal.commands.command_context import EarlyContext
+from zot.frontends.terminal.commands.command_context import EarlyCommandContext
 
 
-def run(context: EarlyContext, arguments: str) -> None:
+def run(context: EarlyCommandContext, arguments: str) -> None:
     context.leave()

@@ -48,7 +48,7 @@ def _write(context: CommandContext, file: Path | None, path: str, kind: Format, 
     from zot.features.export.export import export, redaction, write_page
 
     conversation = context.conversation
-    present = conversation.present
+    present = conversation.snapshot
     hidden = redaction(conversation.home, present.directory) if hide else None
     target = Path(present.directory) / typed_path(path, "") if path else default_destination()
     if file is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from zot.frontends.terminal.commands.command_context import EarlyContext
+from zot.frontends.terminal.commands.command_context import EarlyCommandContext
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
 from zot.tui.width import cut
@@ -12,7 +12,7 @@ from zot.tui.width import cut
 _REST = 9  # rows for the editor, the status bar and a little of the conversation
 
 
-async def run(context: EarlyContext, arguments: str) -> None:
+async def run(context: EarlyCommandContext, arguments: str) -> None:
     """A block under the transcript, until esc or the next prompt; where it is too long, a list to scroll."""
     desk, rows = context.desk, partial(_rows, context)
     if len(rows(desk.theme, desk.columns)) <= desk.height - _REST:
@@ -24,7 +24,7 @@ async def run(context: EarlyContext, arguments: str) -> None:
     await context.dialogs.ask(TextView("help", rows))
 
 
-def _rows(context: EarlyContext, theme: Theme, width: int) -> list[str]:
+def _rows(context: EarlyCommandContext, theme: Theme, width: int) -> list[str]:
     own = [(f"/{command.name} {command.arguments}".strip(), command.summary) for command in context.commands.offered()]
     of_extensions = [(f"/{name}", summary) for name, summary in context.commands.of_extensions()]
     templates = [(f"/{t.name} {t.hint}".strip(), t.description or f"({t.label})") for t in context.commands.templates()]

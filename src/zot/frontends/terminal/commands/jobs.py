@@ -87,10 +87,10 @@ def end_of(path: Path) -> str:
     """The last of a file that grows."""
     import os
 
-    from zot.system.safe_open import reading
+    from zot.system.safe_open import open_buffered
 
     try:
-        with reading(path) as file:
+        with open_buffered(path) as file:
             size = os.fstat(file.fileno()).st_size
             file.seek(max(size - _LOOKED_AT, 0))
             return file.read(_LOOKED_AT).decode("utf-8", "replace")

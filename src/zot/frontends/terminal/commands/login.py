@@ -278,7 +278,7 @@ class _KeyQuestion:
 
 
 def _model(conversation: Conversation, provider: Provider) -> str:
-    same = provider.id == conversation.present.provider
+    same = provider.id == conversation.snapshot.provider
     return conversation.model.id if same else first_model(conversation.catalog, provider)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from zot.errors import UsageError, nearest
+from zot.errors import UsageError, closest_match
 from zot.features.login.login_list import KINDS, LoginRow, all_logins
 from zot.frontends.terminal.commands.command_context import CommandContext
 
@@ -21,7 +21,7 @@ async def run(context: CommandContext, arguments: str) -> None:
     known = dict.fromkeys((*(_name(login) for login in stored), *(login.provider for login in stored)))
     known |= dict.fromkeys(("anthropic", "openai", "kimi", "all"))
     if target and target not in (name.lower() for name in known):
-        near = nearest(target, known)
+        near = closest_match(target, known)
         hint = f"did you mean {near}? " if near else ""
         raise UsageError(f"/logout {arguments}: {hint}expected one of {', '.join(known)}")
     if not stored:
@@ -69,9 +69,9 @@ async def _forget(context: CommandContext, logins: list[LoginRow]) -> None:
         conversation.auth.clear(login.provider, login.account)
     names = ", ".join(_name(login) for login in logins)
     text = f"logged out of {names}" if names else "nothing is stored there"
-    if any(login.provider == conversation.present.provider and login.in_use for login in logins):
-        present = conversation.present
-        await conversation.use_model(present.model, present.provider, logged_out=True)
+    if any(login.provider == conversation.snapshot.provider and login.in_use for login in logins):
+        present = conversation.snapshot
+        await conversation.set_model(present.model, present.provider, logged_out=True)
     providers = list(dict.fromkeys(login.provider for login in logins))
     remaining = [_name(login) for login in _stored(conversation) if login.provider in providers]
     stored = [f"{', '.join(remaining)} is still stored"] if remaining else []

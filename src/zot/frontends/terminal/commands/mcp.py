@@ -119,10 +119,10 @@ async def _act(context: CommandContext, host: McpHost, verb: str, name: str) -> 
         raise ZotError(f"{name} is not trusted; /mcp trust {name}")
     if verb == "start":
         context.status.ok(f"starting {name} …")
-        await host.running(name).session()
+        await host.get_server(name).session()
         context.status.ok(f"{name} runs")
     elif verb == "stop":
-        await host.running(name).stop()
+        await host.get_server(name).stop()
         context.status.ok(f"{name} is stopped; it starts again when it is used")
     else:
         from zot.features.login.browser import open_in_browser

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from zot.errors import UsageError, ZotError, nearest
+from zot.errors import UsageError, ZotError, closest_match
 from zot.frontends.terminal.commands.command_context import CommandContext
 
 if TYPE_CHECKING:
@@ -45,12 +45,12 @@ def complete(context: CommandContext, typed: str) -> list[Choice]:
 
 def named_model(conversation: Conversation, typed: str) -> tuple[str, str]:
     """Provider and id of what was typed: an id, or ``provider/id``. The current provider comes first."""
-    from zot.agent.model_lookup import meant, own_model, unlike
+    from zot.agent.model_lookup import match_model, resolve_alias, suggestion_text
     from zot.frontends.terminal.dialogs.picker import usable_models
 
     current, names = conversation.resolved.provider, conversation.settings.values.model_names
     if typed in names:
-        own = own_model(names[typed], conversation.catalog, current.id)
+        own = resolve_alias(names[typed], conversation.catalog, current.id)
         return own.provider or current.id, own.model
     if conversation.catalog.find(typed, current.id) is not None or typed == conversation.model.id:
         return current.id, typed
@@ -63,10 +63,10 @@ def named_model(conversation: Conversation, typed: str) -> tuple[str, str]:
     elsewhere = conversation.catalog.find(typed)
     if elsewhere is not None:
         raise ZotError(f'model "{typed}" belongs to {elsewhere.provider}, which has no credential; /login adds one')
-    part = meant(typed, conversation.catalog, {}, usable={provider for provider, _ in usable}.__contains__)
+    part = match_model(typed, conversation.catalog, {}, usable={provider for provider, _ in usable}.__contains__)
     if part.notice:
         return next((pair for pair in usable if pair[1] == part.model), (current.id, part.model))
-    near = unlike(typed, conversation.catalog.rows())
+    near = suggestion_text(typed, conversation.catalog.rows())
     raise UsageError(f'unknown model "{typed}"{near}; /model lists those you can use')
 
 
@@ -82,7 +82,7 @@ async def _is_listed(conversation: Conversation, provider: str, model: str) -> b
 
     servers = await find_local_servers(conversation.pool, providers=[row])
     if servers and model not in servers[0].models:
-        near = nearest(model, servers[0].models)
+        near = closest_match(model, servers[0].models)
         raise UsageError(
             f'{provider} has no model "{model}"' + (f"; did you mean {near}?" if near else "; /model lists what it has")
         )
@@ -94,8 +94,8 @@ async def use_model(context: CommandContext, provider: str, model_id: str, *, li
     run should not begin with a slip."""
     conversation = context.conversation
     await context.end_turn("/model")
-    await conversation.use_model(model_id, provider)
-    present = conversation.present
+    await conversation.set_model(model_id, provider)
+    present = conversation.snapshot
     if listed:
         context.status.ok(f"model: {present.model} ({present.provider})")
         conversation.settings.save(provider=present.provider, model=present.model)
@@ -110,7 +110,7 @@ async def _refresh(context: CommandContext, picker: ModelPicker) -> None:
 
     conversation, launch = context.conversation, context.conversation.launch
     providers = conversation.catalog.providers().values()
-    asked = targets(providers, conversation.auth, os.environ, in_use=conversation.present.provider)
+    asked = targets(providers, conversation.auth, os.environ, in_use=conversation.snapshot.provider)
     if launch.base_url:  # an address typed by hand is not the provider's: not asked
         asked = [target for target in asked if target.provider.id != launch.provider]
     url, fetched = conversation.settings.values.catalog_url, False

@@ -8,7 +8,7 @@ from zot.frontends.terminal.commands.command_context import CommandContext
 
 
 def run(context: CommandContext, arguments: str) -> None:
-    if not context.conversation.present.session_file:
+    if not context.conversation.snapshot.session_file:
         raise ZotError("/new needs sessions, and zot was started with --no-session; /clear starts over without one")
-    context.conversation.begin_session()
+    context.conversation.new_session()
     begin(context, "a new session begins; the previous one is in /sessions")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zot.core.permission_modes import CYCLE, WORDS, Rule, wider
+from zot.core.permission_modes import CYCLE, WORDS, Rule, is_wider
 from zot.errors import UsageError
 from zot.features.lookup import saved_rules
 from zot.frontends.terminal.commands.command_context import CommandContext
@@ -38,7 +38,7 @@ def complete(context: CommandContext, typed: str) -> Sequence[Choice]:
 
 def _modes(context: CommandContext) -> list[Choice]:
     gate = context.conversation.gate
-    return [Choice(mode, mode, WORDS[mode]) for mode in CYCLE if gate is not None and not wider(mode, gate.limit)]
+    return [Choice(mode, mode, WORDS[mode]) for mode in CYCLE if gate is not None and not is_wider(mode, gate.limit)]
 
 
 def _picker(context: CommandContext) -> Picker:

@@ -25,7 +25,7 @@ async def run(context: CommandContext, arguments: str) -> None:
     if arguments and chosen not in offered:
         raise ZotError(f"{conversation.model.id} has no level {arguments}; it has {', '.join(offered)}")
     if chosen is None:
-        current = conversation.present.reasoning or "off"
+        current = conversation.snapshot.reasoning or "off"
         rows = [Choice(level, f"{'● ' if level == current else '  '}{level}") for level in offered]
         chosen = await context.dialogs.ask(Picker(f"reasoning of {conversation.model.id}", rows, selected=current))
     if chosen is not None:

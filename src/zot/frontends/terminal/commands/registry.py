@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from zot.errors import nearest
+from zot.errors import closest_match
 
 WhenBusy = Literal["run", "apply", "cancel", "refuse", "queue"]
 
@@ -149,7 +149,7 @@ def find(name: str) -> Command | None:
     return next((command for command in COMMANDS if name in (command.name, *command.aliases)), None)
 
 
-def meant(name: str) -> str:
+def suggest_command(name: str) -> str:
     """The advice for a name that is almost one of these."""
-    close = nearest(name, (*(command.name for command in COMMANDS if not command.hidden), *ALIASES))
+    close = closest_match(name, (*(command.name for command in COMMANDS if not command.hidden), *ALIASES))
     return f"; did you mean /{close}?" if close else ""

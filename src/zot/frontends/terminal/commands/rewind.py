@@ -12,7 +12,7 @@ from zot.provider.messages import ImageBlock
 
 if TYPE_CHECKING:
     from zot.core.session.turn_history import PromptTurn
-    from zot.features.checkpoints.restore_plan import Point, RestorePlan
+    from zot.features.checkpoints.restore_plan import RestorePlan, RestorePoint
     from zot.tui.widgets import Choice
 
 _MOST_LINES = 12  # of what would become of files
@@ -28,7 +28,7 @@ async def run(context: CommandContext, arguments: str) -> None:
     path = context.session_file()
     if path is None:
         raise ZotError("/rewind: nothing has been said yet")
-    turns, found = await asyncio.to_thread(rewind.places, context.conversation, path)
+    turns, found = await asyncio.to_thread(rewind.list_restore_points, context.conversation, path)
     from zot.frontends.terminal.dialogs.picker import Picker
 
     if arguments:
@@ -47,7 +47,7 @@ async def run(context: CommandContext, arguments: str) -> None:
 # --- where to
 
 
-def _row(index: int, point: Point) -> Choice:
+def _row(index: int, point: RestorePoint) -> Choice:
     from zot.features.checkpoints.restore_plan import changed
     from zot.tui.sanitize import one_line
     from zot.tui.widgets import Choice
@@ -60,7 +60,7 @@ def _row(index: int, point: Point) -> Choice:
 # --- what, and what stands in the way
 
 
-async def _go_back(context: CommandContext, turns: list[PromptTurn], point: Point) -> None:
+async def _go_back(context: CommandContext, turns: list[PromptTurn], point: RestorePoint) -> None:
     from zot.features.checkpoints.rewind import plan_to
 
     plan = await asyncio.to_thread(plan_to, context.conversation, point)
@@ -71,7 +71,7 @@ async def _go_back(context: CommandContext, turns: list[PromptTurn], point: Poin
     told: list[str] = [f"rewound to before #{point.number}" if point.number else "undid a rewinding"]
     if how != _CONVERSATION:
         from zot.features.checkpoints.restore_plan import report_line, shown_path
-        from zot.features.checkpoints.rewind import restore_files, tell_model
+        from zot.features.checkpoints.rewind import notify_model, restore_files
 
         conversation = context.conversation
         cwd, overwrite = str(conversation.workspace.cwd), how.endswith(_ALL)
@@ -80,7 +80,7 @@ async def _go_back(context: CommandContext, turns: list[PromptTurn], point: Poin
         except ZotError as error:
             raise ZotError(f"/rewind: {error}") from error
         if how.startswith(_FILES):
-            tell_model(conversation, report)
+            notify_model(conversation, report)
         told.append(report_line(report, left, lambda path: shown_path(path, cwd)))
     if not how.startswith(_FILES):
         await show_session(context, await context.conversation.fork(point.row))
@@ -89,10 +89,10 @@ async def _go_back(context: CommandContext, turns: list[PromptTurn], point: Poin
             images = [block for block in prompt.content if isinstance(block, ImageBlock)]
             context.editor.give_back([(prompt.text(), images)])
         context.status.clear()
-    context.transcript.remark(f"◇ {' · '.join(told)}")
+    context.transcript.add_note(f"◇ {' · '.join(told)}")
 
 
-async def _ask(context: CommandContext, point: Point, plan: RestorePlan) -> str | None:
+async def _ask(context: CommandContext, point: RestorePoint, plan: RestorePlan) -> str | None:
     """Which way; the conversation alone needs no question, for it only branches off."""
     from zot.frontends.terminal.dialogs.picker import Picker
     from zot.tui.widgets import Choice
@@ -111,9 +111,12 @@ async def _ask(context: CommandContext, point: Point, plan: RestorePlan) -> str 
     if not point.number:
         choices = [choice for choice in choices if choice.value.startswith(_FILES)]
     from zot.features.checkpoints.restore_plan import plan_lines
-    from zot.system.visible_text import spelled
+    from zot.system.visible_text import escape_invisible
 
-    lines = [spelled(line) for line in plan_lines(plan, str(context.conversation.workspace.cwd), troubles_first=True)]
+    lines = [
+        escape_invisible(line)
+        for line in plan_lines(plan, str(context.conversation.workspace.cwd), troubles_first=True)
+    ]
     if len(lines) > _MOST_LINES:
         lines[_MOST_LINES - 1 :] = [f"… and {len(lines) - _MOST_LINES + 1} more"]
     above = [*lines, ""] if lines else []

@@ -63,7 +63,7 @@ async def _import(context: CommandContext, path: str) -> None:
     conversation = context.conversation
     if not path:
         raise UsageError("/session import needs the path of a .zotsession file")
-    if not conversation.present.session_file:
+    if not conversation.snapshot.session_file:
         raise ZotError("/session import: sessions are off (--no-session)")
     await context.end_turn("/session import")
     new = await asyncio.to_thread(import_session, conversation.sessions, path)
@@ -93,7 +93,7 @@ async def _tree(context: CommandContext, arguments: str) -> None:
     from zot.tui.sanitize import sanitize
     from zot.tui.widgets import Choice
 
-    present = context.conversation.present
+    present = context.conversation.snapshot
     found = branches(await summaries(context.conversation))
     rows = [  # branches often have the same title: how long and how old they are tells them apart
         Choice(s.path, sanitize(line).replace("\n", " "), f"{s.messages} msgs · {age(s.modified)}")

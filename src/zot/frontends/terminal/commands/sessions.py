@@ -28,7 +28,7 @@ async def run(context: CommandContext, arguments: str) -> None:
             elif act.kind == "delete" and await _sure(context, act):
                 conversation = context.conversation
                 path = Path(act.path)
-                if conversation.present.session_file == str(path):
+                if conversation.snapshot.session_file == str(path):
                     raise ZotError("you are in this session; begin another one with /new, then it can be deleted")
                 session = await conversation.sessions.load(path)
                 try:
@@ -60,7 +60,7 @@ async def _list(
     chosen = like.list.chosen if like is not None else None
     return SessionsList(
         await summaries(context.conversation, everywhere=everywhere),
-        context.conversation.present.session_file,
+        context.conversation.snapshot.session_file,
         everywhere=everywhere,
         selected=chosen.value if chosen else "",
         filter=like.list.filter if like is not None else filter,
@@ -70,9 +70,9 @@ async def _list(
 
 async def _sure(context: CommandContext, act: SessionAction) -> bool:
     from zot.frontends.terminal.dialogs.picker import YesNo
-    from zot.system.visible_text import spelled
+    from zot.system.visible_text import escape_invisible
 
-    question = f"Delete this session for good?\n{spelled(act.title)}"
+    question = f"Delete this session for good?\n{escape_invisible(act.title)}"
     return await context.dialogs.ask(YesNo("delete", question, "yes, delete it", "no, keep it")) == "yes"
 
 
@@ -90,7 +90,7 @@ async def _rename(conversation: Conversation, path: Path, title: str) -> None:
 
 async def switch_session(context: CommandContext, path: Path) -> None:
     """Continue a stored conversation: it is shown, and its own model is used where possible."""
-    if context.conversation.present.session_file == str(path):
+    if context.conversation.snapshot.session_file == str(path):
         context.status.ok("you are already in this session")
         return
     await context.end_turn("/sessions")
@@ -117,16 +117,16 @@ async def show_session(context: CommandContext, session: Session) -> None:
     transcript.show(session.messages)
     context.status.ok(f"resumed: {len(session.messages)} messages")
     for repair in session.repairs:
-        transcript.diagnose(repair)
-    conversation, present = context.conversation, context.conversation.present
+        transcript.add_diagnostic(repair)
+    conversation, present = context.conversation, context.conversation.snapshot
     wanted = (session.meta.provider, session.meta.model)
     if not all(wanted) or wanted == (present.provider, present.model):
         return
     try:
-        await conversation.use_model(session.meta.model, session.meta.provider)
+        await conversation.set_model(session.meta.model, session.meta.provider)
     except ZotError as error:
         current = present.model
-        context.transcript.diagnose(
+        context.transcript.add_diagnostic(
             f"the session's model {'/'.join(wanted)} cannot be used ({error}); continuing with {current}"
         )
 

@@ -60,7 +60,7 @@ class SettingRow(msgspec.Struct, frozen=True):
 
 
 def _read_again(context: CommandContext) -> None:
-    context.conversation.read_settings()
+    context.conversation.apply_settings()
 
 
 def _permission_mode(context: CommandContext) -> None:
@@ -163,7 +163,7 @@ def _current(context: CommandContext, key: str) -> str:
     if key == "theme":
         return one_line(values.theme) or "automatic"
     if key == "reasoning":
-        return context.conversation.present.reasoning or "off"
+        return context.conversation.snapshot.reasoning or "off"
     if key == "mcp_pinned":
         return one_line(", ".join(values.mcp_pinned)) or "none: they are searched"
     return f"{len(values.quick_model_shortcuts)} set"

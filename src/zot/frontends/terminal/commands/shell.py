@@ -26,7 +26,7 @@ async def _work(context: CommandContext, command: str, told: bool) -> None:
     from zot.agent.tools.registry import BashLimits
     from zot.core import events
 
-    conversation, hear = context.conversation, context.transcript.hear
+    conversation, hear = context.conversation, context.transcript.on_event
     arguments = {"command": command}
     call = ToolCallBlock(f"{BY_HAND}{next(_numbers)}", "bash").with_args(arguments)
     hear(events.ToolCall(call))
@@ -45,6 +45,6 @@ async def _work(context: CommandContext, command: str, told: bool) -> None:
         if told:
             output = "\n".join(block.text for block in result.content if isinstance(block, TextBlock))
             said = f"The user ran a shell command:\n\n{output}"
-            conversation.add(Message("user", (TextBlock(said),), utc_now(), {"shell": "true"}))
+            conversation.add_message(Message("user", (TextBlock(said),), utc_now(), {"shell": "true"}))
         else:
-            context.transcript.remark("◌ the model is not told")
+            context.transcript.add_note("◌ the model is not told")

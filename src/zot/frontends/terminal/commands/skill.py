@@ -16,7 +16,7 @@ def run(context: CommandContext, arguments: str) -> None:
         known = ", ".join(skill.name for skill in skills.all) or "none"
         raise ZotError(f'there is no skill "{name}"; known: {known}')
     try:
-        body = skill.body(context.conversation.workspace.beneath)
+        body = skill.body(context.conversation.workspace.jailed_files)
     except OSError as error:
         raise ZotError(f"skill {name}: {reason_of(error)}") from error
     context.turns.submit(f'Use the skill "{skill.name}":\n\n{body.strip()}\n\n{text}'.rstrip())

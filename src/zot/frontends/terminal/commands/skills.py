@@ -25,7 +25,7 @@ async def run(context: CommandContext, arguments: str) -> None:
         return
     skills, selected = found_skills(context.conversation), arguments
     for problem in skills.problems:
-        context.transcript.diagnose(problem)
+        context.transcript.add_diagnostic(problem)
     while True:
         built_in = [skill for skill in skills.all if skill.builtin]
         rows = [_row(skill) for skill in skills.visible]
@@ -63,7 +63,7 @@ async def _read(context: CommandContext, skill: Skill) -> None:
     from zot.tui import markdown
 
     try:
-        body = visible(sanitize(skill.body(context.conversation.workspace.beneath)))
+        body = visible(sanitize(skill.body(context.conversation.workspace.jailed_files)))
     except OSError as error:
         context.status.error(f"skill {skill.name}: {reason_of(error)}")
         return

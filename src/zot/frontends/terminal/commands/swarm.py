@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from zot.errors import UsageError, ZotError
 from zot.frontends.terminal.commands.command_context import CommandContext
-from zot.system.visible_text import spelled
+from zot.system.visible_text import escape_invisible
 
 if TYPE_CHECKING:
-    from zot.frontends.terminal.swarm.dashboard import Act
+    from zot.frontends.terminal.swarm.dashboard import WorkerAction
     from zot.tui.widgets import Choice
     from zot.wire.swarm_frames import SwarmMerge, SwarmMerged, SwarmStart, WorkerInfo
 
@@ -53,7 +53,7 @@ async def _list(context: CommandContext, rest: str) -> None:
         measuring.cancel()
 
 
-async def _act(context: CommandContext, act: Act) -> None:
+async def _act(context: CommandContext, act: WorkerAction) -> None:
     """What takes its time is done beside the list, which shows how it goes."""
     id = act.worker
     match act.verb:
@@ -66,7 +66,7 @@ async def _act(context: CommandContext, act: Act) -> None:
             from zot.wire.rpc_frames import Image
 
             name = _named(context, id).name
-            title, told = f"more for {spelled(name)}", "what the worker is to do next"
+            title, told = f"more for {escape_invisible(name)}", "what the worker is to do next"
             typed = await context.dialogs.ask(Composer(title, context.editor.around, told))
             if typed is not None:
                 images = tuple(Image(mime_type=image.mime_type, data=image.data) for image in typed.images)
@@ -83,7 +83,7 @@ async def _act(context: CommandContext, act: Act) -> None:
         case "remove":
             from zot.frontends.terminal.dialogs.picker import YesNo
 
-            name = spelled(_named(context, id).name)
+            name = escape_invisible(_named(context, id).name)
             if await context.dialogs.ask(YesNo(f"remove {name}?", "what it said is forgotten", "remove it")) == "yes":
                 context.desk.spawn(_remove(context, id))
 
@@ -160,12 +160,12 @@ async def _read(context: CommandContext, typed: str, *, typing: bool = False) ->
     await workers.watch()
     while True:
         view = WorkerView(workers, id, context.desk, context.editor.around, typing=typing)
-        listening = context.desk.spawn(workers.listen(id, view.hear))
+        listening = context.desk.spawn(workers.subscribe(id, view.hear))
         try:
             act = await context.dialogs.ask(view)
         finally:
             listening.cancel()
-            await workers.listen_no_more(id)
+            await workers.unsubscribe(id)
         if act is None:
             return
         typing = False
@@ -218,7 +218,7 @@ async def _remove(context: CommandContext, typed: str) -> None:
         left = await context.swarm.service.remove(worker.id, force=flag.strip() == "--force")
     except UnmergedChanges as error:
         told = str(error).partition("; --force")[0]
-        question = YesNo(f"remove {spelled(worker.name)}?", told, "remove it, and what it changed is lost")
+        question = YesNo(f"remove {escape_invisible(worker.name)}?", told, "remove it, and what it changed is lost")
         if await context.dialogs.ask(question) != "yes":
             context.status.ok(f"{worker.name} stays")
             return
@@ -241,7 +241,7 @@ async def _diff(context: CommandContext, typed: str) -> None:
     if not text.strip():
         context.status.ok(f"{worker.name} has changed nothing")
         return
-    title = f"what {spelled(worker.name)} changed"
+    title = f"what {escape_invisible(worker.name)} changed"
     await context.dialogs.ask(TextView(title, lambda theme, width: rows_of(text, desk.painter, width)))
 
 
@@ -259,7 +259,9 @@ async def _ask_to_merge(context: CommandContext, id: str) -> None:
         Choice("no-ff", "with a merge commit"),
         Choice("patch", f"as a file, {worker.name}.patch"),
     ]
-    how = await context.dialogs.ask(Picker(f"merge what {spelled(worker.name)} changed", rows, filterable=False))
+    how = await context.dialogs.ask(
+        Picker(f"merge what {escape_invisible(worker.name)} changed", rows, filterable=False)
+    )
     if how is not None:
         command = SwarmMerge(worker=worker.id, how=cast("Any", how))  # one of the rows
         context.desk.spawn(_merge_as(context, command, worker.name))
@@ -321,7 +323,11 @@ async def _offer_repair(
 
     conflict = f"{name} conflicts with {merged.into} in {', '.join(merged.conflicts)}: nothing was changed"
     told = "Mending it, the worker gets both sides in its own tree; your files stay as they are."
-    question = YesNo(spelled(f"merge {name}?"), f"{spelled(conflict)}.\n{told}", f"have {spelled(name)} mend it")
+    question = YesNo(
+        escape_invisible(f"merge {name}?"),
+        f"{escape_invisible(conflict)}.\n{told}",
+        f"have {escape_invisible(name)} mend it",
+    )
     if await context.dialogs.ask(question) != "yes":
         raise ZotError(f"{conflict}; /swarm merge {name} --repair has the worker mend it")
     mending = await context.swarm.service.repair(command.worker, command.into)
@@ -387,7 +393,11 @@ def complete(context: CommandContext, typed: str) -> list[Choice]:
 
 
 def _choice(verb: str, info: WorkerInfo, behind: str) -> Choice:
-    from zot.frontends.terminal.swarm.worker_summary import doing
+    from zot.frontends.terminal.swarm.worker_summary import current_activity
     from zot.tui.widgets import Choice
 
-    return Choice(f"{verb} {info.name}{behind}", f"{verb} {spelled(info.name)}", f"{info.status} · {doing(info)}"[:200])
+    return Choice(
+        f"{verb} {info.name}{behind}",
+        f"{verb} {escape_invisible(info.name)}",
+        f"{info.status} · {current_activity(info)}"[:200],
+    )

@@ -10,7 +10,7 @@ import msgspec
 from zot.agent.tools.edit_diff import CONTEXT, Diff, EditSpan, diff_of
 from zot.errors import ToolError
 from zot.system.safe_open import TooLarge, read_whole
-from zot.system.visible_text import MARK, TAB, has_hidden, spelled_lines
+from zot.system.visible_text import MARK, TAB, escape_lines, has_invisible
 from zot.tui.decision_text import decision_rows, folded, painted
 from zot.tui.diff import UNTINTED, changed_words, numbered, on_tint
 from zot.tui.highlight import language_of
@@ -63,9 +63,9 @@ def existing_in(workspace: Workspace) -> Existing:
     return read
 
 
-def call_hides(tool: str, args: Any) -> bool:
+def has_invisible_text(tool: str, args: Any) -> bool:
     """Whether the call contains something a screen would not have shown."""
-    return has_hidden(tool) or any(map(has_hidden, _strings(args)))
+    return has_invisible(tool) or any(map(has_invisible, _strings(args)))
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -100,7 +100,7 @@ def _path(fields: dict[str, Any], painter: Painter, width: int) -> list[str]:
 
 def _file(content: str, path: str, painter: Painter, width: int) -> list[str]:
     """Numbered; highlighted where a line fits and nothing in it had to be spelled out."""
-    lines = spelled_lines(content.removesuffix("\n"))
+    lines = escape_lines(content.removesuffix("\n"))
     language = language_of(path)
     styled = painter.code.lines("\n".join(lines[:_COLOURED]), language) if language else []
     digits = max(4, len(str(len(lines))))
@@ -224,7 +224,7 @@ def _compared(old: str, new: str) -> Diff:
     """The texts are spelled out before they are compared: lines that differ still do."""
     if old.endswith("\n") and new.endswith("\n"):
         old, new = old[:-1], new[:-1]
-    old, new = "\n".join(spelled_lines(old)), "\n".join(spelled_lines(new))
+    old, new = "\n".join(escape_lines(old)), "\n".join(escape_lines(new))
     return diff_of(old, [EditSpan(0, len(old), 1, new)])
 
 

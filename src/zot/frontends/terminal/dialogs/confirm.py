@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from zot.core.permission_gate import Answer, ApprovalQuestion
-from zot.core.permission_modes import CYCLE, WORDS, Mode, Rule, wider
-from zot.errors import ZotError, in_words
+from zot.core.permission_modes import CYCLE, WORDS, Mode, Rule, is_wider
+from zot.errors import ZotError, describe_error
 from zot.features.questions import question_queue
-from zot.frontends.terminal.dialogs.call_details import Existing, call_hides, call_rows, nothing_there
+from zot.frontends.terminal.dialogs.call_details import Existing, call_rows, has_invisible_text, nothing_there
 from zot.frontends.terminal.dialogs.dialog import CONFIRM, READING, Dialog, Dialogs
-from zot.frontends.terminal.dialogs.text_dialogs import Evidence
-from zot.system.visible_text import has_hidden, spelled
+from zot.frontends.terminal.dialogs.text_dialogs import DetailPane
+from zot.system.visible_text import escape_invisible, has_invisible
 from zot.tui.decision_text import decision_rows
 from zot.tui.keys import Key
 from zot.tui.theme import Theme
@@ -49,7 +49,7 @@ class DigitOption(NamedTuple):
     kept: bool = False
 
 
-class Confirmed(NamedTuple):
+class ApprovalChoice(NamedTuple):
     answer: Answer
     kept: bool = False
 
@@ -63,10 +63,10 @@ class DigitDialog(Dialog[T]):
     takes_text = False
     answers = frozenset("1234")
 
-    def __init__(self, confirmations: Confirmations, who: str, evidence: Evidence, selected: str) -> None:
+    def __init__(self, confirmations: ApprovalPrompts, who: str, evidence: DetailPane, selected: str) -> None:
         super().__init__()
         self._confirmations = confirmations
-        self._who = spelled(who)
+        self._who = escape_invisible(who)
         self._evidence = evidence
         self._selected = selected
         self._shown_at = 0.0
@@ -130,19 +130,19 @@ class DigitDialog(Dialog[T]):
         raise NotImplementedError
 
 
-class ConfirmDialog(DigitDialog[Confirmed]):
+class ConfirmDialog(DigitDialog[ApprovalChoice]):
     """May this call run?"""
 
     answers = frozenset("1234r")
 
     def __init__(
-        self, question: ApprovalQuestion, painter: Painter, confirmations: Confirmations, *, who: str = ""
+        self, question: ApprovalQuestion, painter: Painter, confirmations: ApprovalPrompts, *, who: str = ""
     ) -> None:
         tool, args = question.call.name, question.call.args
-        hidden = call_hides(tool, args)
-        evidence = Evidence(lambda theme, width: self._all_of_it(tool, args, theme, width), hidden=hidden)
+        hidden = has_invisible_text(tool, args)
+        evidence = DetailPane(lambda theme, width: self._all_of_it(tool, args, theme, width), hidden=hidden)
         super().__init__(confirmations, who, evidence, "4" if hidden or is_dangerous(args) else "1")
-        self._tool = spelled(tool)
+        self._tool = escape_invisible(tool)
         self._origin = question.origin
         self._painter = painter
         self._reason: TextField | None = None
@@ -207,7 +207,7 @@ class ConfirmDialog(DigitDialog[Confirmed]):
                 self._reason, self.cursor = None, None
             elif key.name == "enter":
                 text = self._reason.text.strip()
-                self.finish(Confirmed(Answer("deny", f"the user refused this tool call: {text}" if text else "")))
+                self.finish(ApprovalChoice(Answer("deny", f"the user refused this tool call: {text}" if text else "")))
             else:
                 self._reason.key(key)
             return True
@@ -225,7 +225,7 @@ class ConfirmDialog(DigitDialog[Confirmed]):
         return True
 
     def _choose(self, choice: DigitOption) -> None:
-        self.finish(Confirmed(Answer(choice.decision), choice.kept))
+        self.finish(ApprovalChoice(Answer(choice.decision), choice.kept))
 
 
 def always_choices(tool: str, prefix: Sequence[str], *, of_worker: bool = False) -> list[DigitOption]:
@@ -243,7 +243,7 @@ def always_choices(tool: str, prefix: Sequence[str], *, of_worker: bool = False)
     ]
 
 
-class Confirmations:
+class ApprovalPrompts:
     """Shows approvals, and switches the permission mode for the user. ``cancel`` ends the turn."""
 
     def __init__(
@@ -273,7 +273,7 @@ class Confirmations:
         dialog = ConfirmDialog(question.request, self._desk.painter, self, who=question.worker)
         self._open = None if question.worker else dialog
         try:
-            confirmed = await self._dialogs.ask(dialog) or Confirmed(Answer("deny"))
+            confirmed = await self._dialogs.ask(dialog) or ApprovalChoice(Answer("deny"))
         finally:
             self._open = None
         if confirmed.kept:
@@ -294,14 +294,14 @@ class Confirmations:
             if kept is not None:
                 await asyncio.to_thread(kept.keep, rule)
         except (ZotError, OSError) as error:
-            self._desk.status.error(f"the answer holds for this session only: {in_words(error)}")
+            self._desk.status.error(f"the answer holds for this session only: {describe_error(error)}")
 
     def switch_mode(self) -> None:
         """shift+tab: the next mode this run may have. A question that is open stays: a key for something else is no
         answer."""
         if self._gate is None:
             return
-        may = [mode for mode in CYCLE if not wider(mode, self._gate.limit)]
+        may = [mode for mode in CYCLE if not is_wider(mode, self._gate.limit)]
         place = may.index(self.mode) if self.mode in may else -1
         self.set_mode(may[(place + 1) % len(may)])
 
@@ -317,7 +317,7 @@ class Confirmations:
             return False
         self._conversation.set_permission_mode("everything")
         if self._open is not None:
-            self._open.finish(Confirmed(Answer("once")))
+            self._open.finish(ApprovalChoice(Answer("once")))
         return True
 
     def escaped(self) -> None:
@@ -350,9 +350,11 @@ class OutsideDialog(DigitDialog[str]):
     title = "open the jail for this?"
     hint = "1–4 or enter answers · esc refuses"
 
-    def __init__(self, offer: OutsideRequest, painter: Painter, confirmations: Confirmations) -> None:
-        hidden = call_hides(offer.call.name, offer.call.args) or any(has_hidden(str(wish)) for wish in offer.wishes)
-        super().__init__(confirmations, offer.worker, Evidence(self._all_of_it, hidden=hidden), "4")
+    def __init__(self, offer: OutsideRequest, painter: Painter, confirmations: ApprovalPrompts) -> None:
+        hidden = has_invisible_text(offer.call.name, offer.call.args) or any(
+            has_invisible(str(wish)) for wish in offer.wishes
+        )
+        super().__init__(confirmations, offer.worker, DetailPane(self._all_of_it, hidden=hidden), "4")
         if self._who:
             self.title = f"{self._who}: {self.title}"
         self._offer = offer

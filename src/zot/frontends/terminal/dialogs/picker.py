@@ -153,7 +153,7 @@ def usable_models(conversation: Conversation) -> list[Model]:
 
 def reachable_models(conversation: Conversation) -> list[Model]:
     """Of every provider that can be asked without the key and the address the run was started with."""
-    if not conversation.launch.in_force:
+    if not conversation.launch.active_flags:
         return usable_models(conversation)
     usable = {name for name, usable in _providers(conversation, current="").items() if usable}
     return [model for model in usable_models(conversation) if model.provider in usable]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from zot.features.mcp.elicitation import Elicitation, QuestionField, read_answer
 from zot.frontends.terminal.dialogs.dialog import CONFIRM, Dialog, Dialogs
 from zot.frontends.terminal.dialogs.text_dialogs import TextPrompt
-from zot.system.visible_text import spelled
+from zot.system.visible_text import escape_invisible
 from zot.tui.keys import Key
 from zot.tui.sanitize import one_line
 from zot.tui.theme import Theme
@@ -63,7 +63,7 @@ class FieldPrompt(TextPrompt):
         return super().key(key)
 
 
-class ServerQuestions:
+class QuestionPrompts:
     """Shows a question of an MCP server and returns its answer; ``tell`` is for what went wrong."""
 
     def __init__(self, tell: Callable[[str], None], dialogs: Dialogs, workspace: Workspace) -> None:
@@ -75,7 +75,7 @@ class ServerQuestions:
         return await (self._open(question) if question.url else self._fill(question))
 
     async def _open(self, question: Elicitation) -> dict[str, Any]:
-        above = [one_line(question.message), spelled(question.url)]
+        above = [one_line(question.message), escape_invisible(question.url)]
         choices = [Choice(_DECLINE, "no", ""), Choice(_OPEN, "open it in the browser", "")]
         answer = await self._dialogs.ask(ChoiceDialog(self._title(question), above, choices))
         if answer != _OPEN:
@@ -83,7 +83,7 @@ class ServerQuestions:
         from zot.features.login.browser import open_in_browser
 
         if not open_in_browser(question.url, self._workspace.free_environment()):
-            self._tell(f"nothing here opens an address, so open it yourself: {spelled(question.url)}")
+            self._tell(f"nothing here opens an address, so open it yourself: {escape_invisible(question.url)}")
         return {"action": "accept"}
 
     async def _fill(self, question: Elicitation) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from zot.core.session.search import Hit, MessageExcerpt, last_said, search
+from zot.core.session.search import Hit, MessageExcerpt, last_messages, search
 from zot.core.session.summary import Summary
 from zot.frontends.terminal.dialogs.dialog import Dialog
 from zot.tui.fuzzy import Pattern
@@ -71,7 +71,7 @@ class SessionReader:
             path = self._path
             if path and path not in self.ends:
                 try:
-                    self.ends[path] = await asyncio.to_thread(last_said, path)
+                    self.ends[path] = await asyncio.to_thread(last_messages, path)
                 except OSError:  # gone meanwhile: there is nothing to show of it
                     self.ends[path] = []
                 self._found()

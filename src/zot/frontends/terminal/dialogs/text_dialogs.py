@@ -14,7 +14,7 @@ from zot.tui.width import pad, wrap
 Rows = Callable[[Theme, int], list[str]]
 
 
-class Pages:
+class Pager:
     """``show`` cuts the window out and remembers its height, so that a page is a page."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class TextView(Dialog[bool]):
         self.title = title
         self._render = render
         self._most = most
-        self._pages = Pages()
+        self._pages = Pager()
         self._made: tuple[Theme, int, list[str]] | None = None
 
     def lines(self, theme: Theme, width: int, height: int) -> list[str]:
@@ -126,14 +126,14 @@ class TextPrompt(Dialog[str]):
 Make = Callable[[Theme, int], list[str]]
 
 
-class Evidence:
+class DetailPane:
     """``make`` makes all the rows for a width; ``hidden`` is whether some of it had to be spelled out."""
 
     def __init__(self, make: Make, *, hidden: bool) -> None:
         self._make = make
         self._hidden = hidden
         self._made: tuple[Theme, int, list[str]] | None = None
-        self._pages = Pages()
+        self._pages = Pager()
 
     def rows(self, theme: Theme, width: int, height: int) -> list[str]:
         """At most ``height`` rows, the last of which says what cannot be seen."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from zot.core.session.turn_history import PromptTurn
 from zot.frontends.terminal.dialogs.dialog import Dialog, titled_rule
-from zot.frontends.terminal.dialogs.text_dialogs import Pages
+from zot.frontends.terminal.dialogs.text_dialogs import Pager
 from zot.frontends.terminal.screen.resumed_transcript import RenderSettings, grouped, message_blocks
 from zot.provider.messages import Message
 from zot.tui.keys import Key
@@ -41,7 +41,7 @@ class TurnViewer(Dialog[bool]):
         self._turns = turns
         self._number = number
         self._expanded = True
-        self._pages = Pages()
+        self._pages = Pager()
         self._made: tuple[object, list[str]] | None = None
         self._field: TextField | None = None
         self._sought = ""
@@ -147,7 +147,7 @@ class ExpandedViewer(Dialog[bool]):
         self._page = page
         self._messages = messages
         self._first = max(len(messages) - _AT_ONCE, 0)
-        self._pages = Pages()
+        self._pages = Pager()
         self._made: tuple[object, list[str]] | None = None
 
     def lines(self, theme: Theme, width: int, height: int) -> list[str]:

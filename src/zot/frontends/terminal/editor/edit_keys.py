@@ -12,7 +12,7 @@ from zot.tui.text_layout import above, below, place_of
 from zot.tui.text_motions import Motion
 
 
-class Editing:
+class EditKeys:
     """A text, what was cut from it, and the cell that moving up and down aims for."""
 
     def __init__(self) -> None:
@@ -79,42 +79,42 @@ class Editing:
 class EditBinding(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
     help: str
-    run: Callable[[Editing], None]
+    run: Callable[[EditKeys], None]
 
 
-def kill_line_end(editing: Editing) -> None:
+def kill_line_end(editing: EditKeys) -> None:
     at_end = editing.buffer.cursor.column == len(editing.buffer.line)
     editing.cut(to.right if at_end else to.line_end)
 
 
-def kill_line_start(editing: Editing) -> None:
+def kill_line_start(editing: EditKeys) -> None:
     editing.cut(to.left if not editing.buffer.cursor.column else to.line_start)
 
 
-def kill_word_left(editing: Editing) -> None:
+def kill_word_left(editing: EditKeys) -> None:
     editing.cut(to.deletes_word_left)
 
 
-def kill_word_right(editing: Editing) -> None:
+def kill_word_right(editing: EditKeys) -> None:
     editing.cut(to.word_right)
 
 
 _CUTS = (kill_line_end, kill_line_start, kill_word_left, kill_word_right)
 
 
-def yank_older(editing: Editing) -> None:
+def yank_older(editing: EditKeys) -> None:
     editing.yank_older()
 
 
-def undo(editing: Editing) -> None:
+def undo(editing: EditKeys) -> None:
     editing.buffer.undo()
 
 
-def redo(editing: Editing) -> None:
+def redo(editing: EditKeys) -> None:
     editing.buffer.redo()
 
 
-def _go(motion: Motion) -> Callable[[Editing], None]:
+def _go(motion: Motion) -> Callable[[EditKeys], None]:
     return lambda editing: editing.go(motion)
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from zot.errors import ZotError
 from zot.frontends.terminal.editor.chips import Chip, ChipMaker, expanded, paste_spans, recognised
-from zot.frontends.terminal.editor.edit_keys import BINDINGS, Editing
-from zot.frontends.terminal.editor.editor_host import Surroundings
+from zot.frontends.terminal.editor.edit_keys import BINDINGS, EditKeys
+from zot.frontends.terminal.editor.editor_host import EditorHost
 from zot.frontends.terminal.editor.popups import Popups
 from zot.frontends.terminal.editor.submission import Submitted, clean, image_file, pasted, submission
 from zot.provider.messages import ImageBlock
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _FALLBACKS = ("nano", "vim", "vi")
 
 
-async def edit_outside(editor: Editor) -> None:
+async def open_external_editor(editor: Editor) -> None:
     """Raises ZotError, the draft untouched, when there is no editor or it failed."""
     directory = zot_home() / "drafts"
     make_private_dir(directory)
@@ -89,11 +89,11 @@ class EditorView(NamedTuple):
 
 
 class Editor:
-    def __init__(self, around: Surroundings | None = None) -> None:
+    def __init__(self, around: EditorHost | None = None) -> None:
         self.on_submit: Callable[[Submitted], None] = lambda submitted: None
         self.on_steer: Callable[[Submitted], None] = lambda submitted: None
-        self.around = around or Surroundings()
-        self.editing = Editing()
+        self.around = around or EditorHost()
+        self.editing = EditKeys()
         self.buffer = self.editing.buffer
         self.chips = ChipMaker()
         self._popups = Popups(self)
@@ -219,7 +219,7 @@ class Editor:
 
     def _image_of(self, path: str) -> ImageBlock | None:
         try:
-            return image_file(path, self.around.beneath())
+            return image_file(path, self.around.jailed_files())
         except ZotError as error:
             self.around.error(str(error))
             return None
@@ -227,7 +227,7 @@ class Editor:
     def _take(self) -> Submitted | None:
         units = self.buffer.units()
         try:
-            submitted = submission(units, self.around.beneath())
+            submitted = submission(units, self.around.jailed_files())
         except ZotError as error:
             self.around.error(str(error))
             return None
@@ -301,7 +301,7 @@ class Editor:
 
     def edit_outside(self) -> None:
 
-        self.around.spawn(edit_outside(self))
+        self.around.spawn(open_external_editor(self))
 
     def attach_clipboard(self) -> None:
         from zot.frontends.terminal.editor.clipboard import attach_image

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from zot.frontends.terminal.editor.prompt_history import PromptHistory
     from zot.frontends.terminal.editor.slash_popup import SlashCommand
     from zot.frontends.terminal.screen.ui_services import ScreenServices
-    from zot.system.jail.jailed_files import Beneath
+    from zot.system.jail.jailed_files import JailedFiles
 
 
-class Surroundings:
+class EditorHost:
     """``changed`` asks for a redraw, ``error`` shows a line, ``spawn`` runs what waits."""
 
     @property
@@ -45,7 +45,7 @@ class Surroundings:
         """For programs started on the user's behalf."""
         return {}
 
-    def beneath(self) -> Beneath | None:
+    def jailed_files(self) -> JailedFiles | None:
         """Where files are opened in a jail."""
         return None
 
@@ -70,7 +70,7 @@ class KeyReader(Protocol):
     def detach(self) -> None: ...
 
 
-class TerminalSurroundings(Surroundings):
+class TerminalEditorHost(EditorHost):
     """The interactive mode's. ``agent_arrived`` brings the settings and the environment for other programs."""
 
     def __init__(
@@ -89,14 +89,14 @@ class TerminalSurroundings(Surroundings):
         self._keep_history = keep_history
         self._vi_mode: Callable[[], bool] = bool
         self._environment: Callable[[], dict[str, str]] = dict[str, str]
-        self._beneath: Callable[[], Beneath | None] = lambda: None
+        self._beneath: Callable[[], JailedFiles | None] = lambda: None
         self._mcp: Callable[[], McpHost | None] = lambda: None
 
     def agent_arrived(self, conversation: Conversation) -> None:
         self._directory = conversation.workspace.cwd
         self._vi_mode = lambda: conversation.settings.values.vi_mode
         self._environment = conversation.workspace.free_environment
-        self._beneath = lambda: conversation.workspace.beneath
+        self._beneath = lambda: conversation.workspace.jailed_files
         from zot.features.lookup import mcp_host
 
         self._mcp = lambda: mcp_host(conversation)
@@ -126,7 +126,7 @@ class TerminalSurroundings(Surroundings):
     def environment(self) -> dict[str, str]:
         return self._environment()
 
-    def beneath(self) -> Beneath | None:
+    def jailed_files(self) -> JailedFiles | None:
         return self._beneath()
 
     def changed(self) -> None:
@@ -141,10 +141,10 @@ class TerminalSurroundings(Surroundings):
     async def lend_terminal(self, argv: Sequence[str]) -> int:
         """The program has the keyboard and the screen; the agent goes on working and is shown again afterwards."""
         self._keys.detach()
-        self._desk.give_away()
+        self._desk.release_terminal()
         try:
             child = await asyncio.create_subprocess_exec(*argv, cwd=self._directory, env=self.environment() or None)
             return await child.wait()
         finally:
-            self._desk.take_back()
+            self._desk.reclaim_terminal()
             self._keys.attach()

@@ -23,14 +23,14 @@ from zot.frontends.terminal.editor.chips import (
 )
 from zot.provider.images import sniff
 from zot.provider.messages import ImageBlock
-from zot.system.safe_open import read_at_most, reading
+from zot.system.safe_open import open_buffered, read_at_most
 from zot.system.text_files import project_of, reason_of
 from zot.tui.sanitize import sanitize
 from zot.tui.text_buffer import units_of
 from zot.tui.width import visible
 
 if TYPE_CHECKING:
-    from zot.system.jail.jailed_files import Beneath
+    from zot.system.jail.jailed_files import JailedFiles
 
 MAX_FILES = 16
 MAX_BYTES = 1 << 20
@@ -49,7 +49,7 @@ class Submitted(msgspec.Struct, frozen=True):
     files: bool = False
 
 
-def submission(units: Sequence[str], beneath: Beneath | None = None) -> Submitted | None:
+def submission(units: Sequence[str], beneath: JailedFiles | None = None) -> Submitted | None:
     """What to send; None when there is nothing. In a jail files are opened ``beneath`` its roots. Raises ZotError when
     an attached file cannot be sent."""
     plain = "".join(units)
@@ -70,7 +70,7 @@ def _trimmed(text: str, images: tuple[ImageBlock, ...]) -> Submitted | None:
     return Submitted(text, images) if text.strip() else None
 
 
-def _attachments(chips: Sequence[Chip], beneath: Beneath | None) -> tuple[list[str], list[ImageBlock]]:
+def _attachments(chips: Sequence[Chip], beneath: JailedFiles | None) -> tuple[list[str], list[ImageBlock]]:
     paths = {chip.content: chip.root for chip in chips if chip.content is not None}
     if len(paths) > MAX_FILES:
         raise ZotError(f"{len(paths)} files are attached with !@, but at most {MAX_FILES} are allowed; remove some")
@@ -80,7 +80,7 @@ def _attachments(chips: Sequence[Chip], beneath: Beneath | None) -> tuple[list[s
     for path, root in paths.items():
         try:
             with (
-                reading(path, project_of(root) if root is not None else None)
+                open_buffered(path, project_of(root) if root is not None else None)
                 if beneath is None
                 else beneath.reading(path) as file
             ):
@@ -102,18 +102,18 @@ def _attachments(chips: Sequence[Chip], beneath: Beneath | None) -> tuple[list[s
     return texts, images
 
 
-def image_file(path: str, beneath: Beneath | None = None) -> ImageBlock | None:
+def image_file(path: str, beneath: JailedFiles | None = None) -> ImageBlock | None:
     """The image a file holds, by its content; None for anything else, and for what is too large to send. ZotError when
     the jail does not let it be opened."""
     try:
-        with reading(path) if beneath is None else beneath.reading(path) as file:
+        with open_buffered(path) if beneath is None else beneath.reading(path) as file:
             head = file.read(16)
             mime = sniff(head)
             if not mime or os.fstat(file.fileno()).st_size > MAX_IMAGE:
                 return None
             return ImageBlock(mime, head + file.read(MAX_IMAGE))
     except OSError as error:
-        if beneath is not None and path.lower().endswith(_IMAGE_NAMES) and (told := getattr(error, "told", "")):
+        if beneath is not None and path.lower().endswith(_IMAGE_NAMES) and (told := getattr(error, "message", "")):
             raise ZotError(told) from error
         return None
 

@@ -51,7 +51,7 @@ class Activity:
         self._calls.clear()
         self.compacting = False
 
-    def hear(self, event: events.AgentEvent) -> None:
+    def on_event(self, event: events.AgentEvent) -> None:
         match event:
             case events.TextDelta():
                 if self._what is not WRITING:

@@ -80,7 +80,7 @@ _MOST_LINES, _MOST_CHARACTERS = 4_000, 200_000
 _LONG_S = 1.0  # a shorter thought is not worth a row; ctrl+o has it
 
 
-class LiveThought:
+class LiveThinking:
     """A thought while it is thought; each frame wraps only its end."""
 
     def __init__(self) -> None:

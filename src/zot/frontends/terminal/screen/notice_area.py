@@ -67,13 +67,13 @@ _VERSION_S = 1.5  # for which the version is shown
 Rows = Callable[[Theme, int], list[str]]
 
 
-class Asides:
+class NoticeArea:
     """``help`` are the rows of ``/help`` while it is shown."""
 
     def __init__(self, status: StatusLine, notes: Notes) -> None:
         self._status = status
         self._notes = notes
-        self.exit_arm, self.rewind_arm = TwiceArm(), TwiceArm()
+        self.exit_arm, self.rewind_arm = DoublePress(), DoublePress()
         self.help: Rows | None = None
         self._opened = time.monotonic()
         self._welcoming = True
@@ -120,7 +120,7 @@ class Asides:
         ]
 
 
-class TwiceArm:
+class DoublePress:
     """A second ctrl+c within two seconds leaves, a second esc goes back; any other key disarms."""
 
     def __init__(self) -> None:

@@ -72,7 +72,7 @@ def grouped(made: Sequence[ResumedBlock], page: RenderSettings) -> list[ResumedB
     return out
 
 
-def coloured(messages: Sequence[Message]) -> bool:
+def highlight_blocks(messages: Sequence[Message]) -> bool:
     """Whether the newest of them likely show code, which takes the highlighter."""
     return any(
         "```" in message.shown_text() or any(call.name in _CODE for call in message.tool_calls())

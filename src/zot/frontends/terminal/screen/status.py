@@ -26,13 +26,13 @@ WORKING, ASKING = "… ", "? "
 _LONGEST_HEAD = 1_000
 
 
-class Attention:
+class WindowTitle:
     """``branch`` is the one we are on."""
 
     def __init__(self, terminal: Terminal, conversation: Conversation) -> None:
         self._terminal = terminal
         self._settings = conversation.settings
-        self._directory = Path(conversation.present.directory)
+        self._directory = Path(conversation.snapshot.directory)
         self._shown = ""
         self.branch = branch_of(self._directory)
         terminal.bell = self._settings.values.bell
@@ -141,7 +141,7 @@ class AgentBar:
         self,
         conversation: Conversation,
         activity: Activity,
-        attention: Attention,
+        attention: WindowTitle,
         *,
         busy: Callable[[], bool],
         asking: Callable[[], bool],
@@ -161,10 +161,10 @@ class AgentBar:
         count = self._conversation.workspace.running_jobs
         jobs = f"{count} job{'s' if count > 1 else ''} running" if count else ""
         features = (feature.status() for feature in self._conversation.features)
-        if self._conversation.missing:
+        if self._conversation.unavailable_reason:
             model = "not logged in: /login"
         else:
-            present = self._conversation.present
+            present = self._conversation.snapshot
             level = present.reasoning if present.reasoning != "off" else ""
             model = beginning(present.model, _LONGEST_NAME)
             model = one_line(f"({present.provider}) {model} {level}".rstrip())
@@ -174,13 +174,13 @@ class AgentBar:
             model=model,
             stats=stats_of(self._conversation, compacting=self._activity.compacting, subscription=subscription),
             tags=(_MODES[self._mode()], *filter(None, (*features, jobs, self._swarm()))),
-            place=place(self._conversation.present.directory, self._attention.branch),
+            place=place(self._conversation.snapshot.directory, self._attention.branch),
         ).lines(theme, width)
 
 
 def stats_of(conversation: Conversation, *, compacting: bool = False, subscription: bool = False) -> tuple[Stat, ...]:
     """Only what is not zero: a fresh session shows no figures."""
-    cost = conversation.cost
+    cost = conversation.total_usage
     counts = (
         ("↑", cost.input_tokens),
         ("↓", cost.output_tokens),

@@ -18,7 +18,7 @@ from zot.tui.width import cut
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
-    from zot.frontends.terminal.screen.status import Attention, Bar
+    from zot.frontends.terminal.screen.status import Bar, WindowTitle
 
 LIMIT_S = 2.0
 _PAUSE_S = 0.3  # between two runs
@@ -29,7 +29,7 @@ class StatusCommand:
     """``run`` goes on until it is cancelled; ``touch`` says that something has happened."""
 
     def __init__(
-        self, conversation: Conversation, attention: Attention, busy: Callable[[], bool], redraw: Callable[[], None]
+        self, conversation: Conversation, attention: WindowTitle, busy: Callable[[], bool], redraw: Callable[[], None]
     ) -> None:
         self._conversation = conversation
         self._attention = attention
@@ -51,7 +51,7 @@ class StatusCommand:
         from zot.core import events
 
         kinds = (events.UserMessage, events.AssistantMessage, events.Done, events.ModelChanged, events.CompactDone)
-        leave = self._conversation.read(self.touch, *kinds)
+        leave = self._conversation.subscribe(self.touch, *kinds)
         try:
             while True:
                 self._touched.clear()
@@ -98,13 +98,13 @@ class StatusCommand:
             return next((sanitize(line).strip() for line in text.split("\n") if line.strip()), "")
         finally:
             pipe.close()
-            capture.let_go()
-            if tree.leave():
+            capture.discard_spool()
+            if tree.detach():
                 await tree.stop(0.2)
 
     def _state(self) -> dict[str, Any]:
         conversation = self._conversation
-        present, cost, window = conversation.present, conversation.cost, conversation.model.context_window
+        present, cost, window = conversation.snapshot, conversation.total_usage, conversation.model.context_window
         used = conversation.context_tokens
         return {
             "version": __version__,

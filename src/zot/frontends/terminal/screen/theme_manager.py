@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _WATCH_S = 0.5
 
 
-class Looks:
+class ThemeManager:
     """``choose`` applies a stored value (a picker previews with it). ``asked_for`` is what ``--theme`` said."""
 
     def __init__(self, terminal: Terminal, redraw: Callable[[], None], notes: Notes, asked_for: str = "") -> None:

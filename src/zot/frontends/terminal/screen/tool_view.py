@@ -56,12 +56,12 @@ class ToolView:
         self._pieces = [arguments]
         self.running = True
 
-    def its_turn(self) -> None:
+    def started(self) -> None:
         """Nothing stands before it any more: its time begins."""
         if self.running and not self._running_since:
             self._running_since = time.monotonic()
 
-    def asked(self, waiting: bool) -> None:
+    def awaiting_approval(self, waiting: bool) -> None:
         """Whether the user is being asked about it: that is not its time."""
         self._asked = waiting and bool(self._running_since)
         if self._asked:

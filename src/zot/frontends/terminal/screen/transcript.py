@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from zot.core import events
 from zot.frontends.terminal.screen import message_blocks
 from zot.frontends.terminal.screen.activity import Activity
-from zot.frontends.terminal.screen.message_blocks import LIVE_ROWS, LiveThought, Shown, settled
+from zot.frontends.terminal.screen.message_blocks import LIVE_ROWS, LiveThinking, Shown, settled
 from zot.frontends.terminal.screen.notice_area import Notes
 from zot.frontends.terminal.screen.tool_view import BY_HAND, CallGroup, ToolView, joins_group
 from zot.frontends.terminal.screen.ui_services import ScreenServices
@@ -37,7 +37,7 @@ class Transcript:
         self._asking = asking
         self.owner_of: Callable[[str], str] = lambda tool: ""  # extensions come with the agent
         self.thinking: Callable[[], Shown] = lambda: "folded"  # settings come with the agent
-        self._thought: LiveThought | None = None
+        self._thought: LiveThinking | None = None
         self._thoughts = 0
         self._stream: MarkdownStream | None = None
         self._sanitizer = Sanitizer()
@@ -53,9 +53,9 @@ class Transcript:
 
     # --- what the agent says
 
-    def hear(self, event: events.AgentEvent) -> None:
+    def on_event(self, event: events.AgentEvent) -> None:
         """Reads the stream, quickly, whatever arrives."""
-        self._activity.hear(event)
+        self._activity.on_event(event)
         match event:
             case events.TextDelta(delta):
                 self._empty = self._empty and not delta.strip()
@@ -69,7 +69,7 @@ class Transcript:
             case events.ThinkingDelta(delta):
                 if self._thought is None:
                     self._end_text()
-                    self._thought = LiveThought()
+                    self._thought = LiveThinking()
                 self._thought.add(delta)
             case events.UserMessage(message):
                 self.user(message)
@@ -95,7 +95,7 @@ class Transcript:
             case events.CompactDone(summary):
                 before, self._tokens_before = self._tokens_before, 0
                 size = f" {tokens(before)} → {tokens(max(len(summary) // 4, 1))} tokens" if before else ""
-                self.mark("◇", f"compacted{size}")
+                self.add_marker("◇", f"compacted{size}")
             case events.ThinkingEnd(seconds):
                 self._end_thought(seconds)
             case events.TurnEnd(stop):
@@ -105,7 +105,7 @@ class Transcript:
             case events.Error(message=text) | events.SessionFault(message=text):
                 self.error(text)
             case events.Diagnostic(text):
-                self.diagnose(text)
+                self.add_diagnostic(text)
             case events.Done():
                 self._end_text()
                 self._drop_unfinished()
@@ -118,7 +118,7 @@ class Transcript:
         if stop in ("aborted", "error"):
             self._drop_unfinished()
         elif self._empty:
-            self.mark("◌", "the answer is empty")
+            self.add_marker("◌", "the answer is empty")
 
     @property
     def tools_live(self) -> bool:
@@ -150,7 +150,7 @@ class Transcript:
             self._settled.add(rows, joins=len(rows) == 1)
             self.anything = True
 
-    def _live_thought(self, thought: LiveThought, columns: int) -> list[str]:
+    def _live_thought(self, thought: LiveThinking, columns: int) -> list[str]:
         shown = self.thinking()
         most = LIVE_ROWS if shown == "folded" and not self.expanded else self._desk.height
         return thought.rows(self._desk.theme, columns, most) if shown != "off" else []
@@ -215,7 +215,7 @@ class Transcript:
     def _say_what_runs(self) -> None:
         running = next((view for view in self._tools.values() if view.running), None)
         if running is not None:
-            running.its_turn()
+            running.started()
 
     def _drop_unfinished(self) -> None:
         """A call that was cut off has no result and leaves no trace."""
@@ -237,18 +237,18 @@ class Transcript:
         self._end_text()
         self._note(text, "error", "✖")
 
-    def diagnose(self, text: str) -> None:
+    def add_diagnostic(self, text: str) -> None:
         """One visible line about a fault that is not part of the conversation."""
         self._note(text, "warning", "!")
 
-    def remark(self, text: str) -> None:
+    def add_note(self, text: str) -> None:
         self._note(text, "muted", "")
 
-    def sum_up(self, text: str) -> None:
+    def add_turn_summary(self, text: str) -> None:
         """What a turn came to."""
         self._note(text, "muted", " ")
 
-    def mark(self, glyph: str, text: str) -> None:
+    def add_marker(self, glyph: str, text: str) -> None:
         """One row about the conversation that nobody said."""
         self._note(text, "muted", glyph)
 
@@ -313,6 +313,6 @@ class Transcript:
             put(thought, joins=False)
         asking = self._asking()
         for view in self._tools.values():
-            view.asked(asking)
+            view.awaiting_approval(asking)
             put(view.lines(self._desk.painter, columns, expanded=self.expanded), joins=True)
         return rows

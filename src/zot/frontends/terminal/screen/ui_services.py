@@ -9,13 +9,13 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zot.errors import ZotError, in_words
+from zot.errors import ZotError, describe_error
 from zot.system.background_tasks import BackgroundTasks
 
 if TYPE_CHECKING:
     from zot.frontends.terminal.screen.screen import Screen
     from zot.frontends.terminal.screen.status import StatusLine
-    from zot.frontends.terminal.screen.theme_manager import Looks
+    from zot.frontends.terminal.screen.theme_manager import ThemeManager
     from zot.tui.live_region import SettledBlocks
     from zot.tui.markdown import Painter
     from zot.tui.terminal import Terminal
@@ -27,7 +27,9 @@ _LARGEST_LOG = 1_000_000
 class ScreenServices:
     """``redraw`` after any change, ``spawn`` for anything that waits; ``settled`` are rows on their way up."""
 
-    def __init__(self, terminal: Terminal, screen: Screen, looks: Looks, status: StatusLine, tasks: Tasks) -> None:
+    def __init__(
+        self, terminal: Terminal, screen: Screen, looks: ThemeManager, status: StatusLine, tasks: Tasks
+    ) -> None:
         self.terminal = terminal
         self.status = status
         self.settled: SettledBlocks = screen.settled
@@ -55,18 +57,18 @@ class ScreenServices:
 
     # --- leaving the terminal to others
 
-    def give_away(self) -> None:
+    def release_terminal(self) -> None:
         """Somebody else reads and writes it until ``take_back``."""
         self._screen.pause()
         self.terminal.leave()
 
-    def take_back(self) -> None:
+    def reclaim_terminal(self) -> None:
         self.terminal.enter()
         self._screen.resume()
 
     def suspend(self) -> None:
         """Stop zot; SIGCONT has to take the terminal back."""
-        self.give_away()
+        self.release_terminal()
         os.kill(os.getpid(), signal.SIGSTOP)
 
 
@@ -87,7 +89,7 @@ class Tasks:
         try:
             await work
         except (ZotError, OSError) as error:
-            self._failed(in_words(error))
+            self._failed(describe_error(error))
         except Exception as error:
             self.report_bug(error)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from zot.frontends.terminal.dialogs.dialog import Dialogs
     from zot.frontends.terminal.screen.status import StatusLine
     from zot.frontends.terminal.screen.ui_services import ScreenServices
-    from zot.frontends.terminal.swarm.workers import Workers
+    from zot.frontends.terminal.swarm.workers import WorkerList
     from zot.wire.swarm_frames import WorkerInfo
 
 Verb = Literal["read", "new", "prompt", "resume", "stop", "remove", "merge", "diff"]
@@ -43,7 +43,7 @@ _WIDE = 100  # columns that hold the tokens, too
 _MOST = 20
 
 
-class Act(msgspec.Struct, frozen=True):
+class WorkerAction(msgspec.Struct, frozen=True):
     verb: Verb
     worker: str = ""
 
@@ -60,11 +60,11 @@ class _Cells(NamedTuple):
     doing: str
 
 
-class SwarmDashboard(Dialog[Act]):
+class SwarmDashboard(Dialog[WorkerAction]):
     """Ends with what is to be done. It shows what ``workers`` knows at the moment of each frame. ``status`` is how
     the last thing ended: it stands where the keys are named, until the next key."""
 
-    def __init__(self, workers: Workers, status: StatusLine, selected: str = "") -> None:
+    def __init__(self, workers: WorkerList, status: StatusLine, selected: str = "") -> None:
         super().__init__()
         self._workers = workers
         self._status = status
@@ -141,7 +141,7 @@ class SwarmDashboard(Dialog[Act]):
             worker_summary.cost(info),
             worker_summary.used(info),
             worker_summary.changed(workers.stats.get(info.id)),
-            worker_summary.doing(info),
+            worker_summary.current_activity(info),
         )
 
     # --- keys
@@ -160,7 +160,7 @@ class SwarmDashboard(Dialog[Act]):
         elif (verb := _KEYS.get(key.name)) is not None:
             chosen = listed[self._place(listed)].id if listed else ""
             if chosen or verb == "new":
-                self.finish(Act(verb, chosen))
+                self.finish(WorkerAction(verb, chosen))
         else:
             return False
         return True
@@ -200,7 +200,7 @@ def _row(theme: Theme, row: _Cells, name: str, middle: str, doing: str, width: i
 _NAMED = 3
 
 
-class Parting(Picker):
+class QuitDialog(Picker):
     """ctrl+c is for those in a hurry: it leaves at once, and leaves them at work."""
 
     def key(self, key: Key) -> bool:
@@ -210,7 +210,7 @@ class Parting(Picker):
         return super().key(key)
 
 
-async def part(workers: Workers, dialogs: Dialogs, desk: ScreenServices, leave: Callable[[], None]) -> None:
+async def confirm_quit(workers: WorkerList, dialogs: Dialogs, desk: ScreenServices, leave: Callable[[], None]) -> None:
     at_work = workers.at_work()
     rows = [
         Choice("leave", "leave them at work", "zot swarm list shows them"),
@@ -218,7 +218,7 @@ async def part(workers: Workers, dialogs: Dialogs, desk: ScreenServices, leave: 
     ]
     title = f"{counted(len(at_work), 'worker')} {'is' if len(at_work) == 1 else 'are'} at work"
     hint = "enter picks · ctrl+c leaves at once · esc stays"
-    chosen = await dialogs.ask(Parting(title, rows, hint=hint, filterable=False, above=[_names(at_work)]))
+    chosen = await dialogs.ask(QuitDialog(title, rows, hint=hint, filterable=False, above=[_names(at_work)]))
     if chosen == "stop":
         desk.status.ok(f"stopping {counted(len(at_work), 'worker')} …")
         await workers.stop_own()
@@ -226,7 +226,7 @@ async def part(workers: Workers, dialogs: Dialogs, desk: ScreenServices, leave: 
         leave()
 
 
-def left_at_work(at_work: Sequence[WorkerInfo]) -> str:
+def running_workers_notice(at_work: Sequence[WorkerInfo]) -> str:
     """The line for whoever has left; empty when nobody is at work."""
     if not at_work:
         return ""

@@ -26,7 +26,7 @@ _TOLD = frozenset({b"approval_request", b"tool_result", b"agent_ready", b"agent_
 _TAIL = 1024 * 1024  # of the log: what it waits for is among the last things it said
 
 
-class Questions:
+class WorkerQuestions:
     """``task`` asks them; ``withdraw`` ends it, unless the answer is on its way."""
 
     task: asyncio.Task[None]

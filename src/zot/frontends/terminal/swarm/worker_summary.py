@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from zot.system.visible_text import spelled
+from zot.system.visible_text import escape_invisible
 from zot.tui import diff
 from zot.tui.highlight import language_of
 from zot.tui.sanitize import one_line, sanitize
@@ -35,14 +35,14 @@ _LONGEST = 300  # characters of what it said
 _NOTED = 50
 
 
-def said_last(info: WorkerInfo) -> str:
+def last_answer_line(info: WorkerInfo) -> str:
     """The beginning of its last answer, without the signs that would make headings and bold words of it."""
     return _SIGNS.sub("", one_line(info.last))[:_LONGEST].strip()
 
 
-def doing(info: WorkerInfo) -> str:
+def current_activity(info: WorkerInfo) -> str:
     """The tool it uses, what it said last, or why it ended."""
-    last = said_last(info)
+    last = last_answer_line(info)
     match info.status:
         case "queued" | "running" | "waiting":
             return one_line(info.activity)[:_LONGEST] or info.status
@@ -91,9 +91,9 @@ def facts(info: WorkerInfo, stat: Diffstat | None = None, rested: float = 0.0) -
     return one_line(" · ".join(filter(None, words)))
 
 
-def news(before: WorkerInfo, info: WorkerInfo) -> tuple[str, str] | None:
+def status_note(before: WorkerInfo, info: WorkerInfo) -> tuple[str, str] | None:
     """Level and text of the note about what became of it; None when that needs none."""
-    name, said = one_line(info.name), cut(said_last(info), _NOTED)
+    name, said = one_line(info.name), cut(last_answer_line(info), _NOTED)
     what = ", ".join(filter(None, (elapsed(info), cost(info))))
     about = f" ({what})" if what else ""
     if info.status == "waiting":
@@ -139,7 +139,7 @@ def _file(name: str, part: str, painter: Painter, width: int) -> list[str]:
     lines = diff.hunks(clean) if clean else []
     added, removed = diff.counted(lines)
     figure = f" · +{added} −{removed}" if lines else ""
-    title = theme.paint("assistant", spelled(name), bold=True)
+    title = theme.paint("assistant", escape_invisible(name), bold=True)
     title += theme.paint("muted", f"{f' · {said}' if said else ''}{figure}")
     shown = diff.render(lines, theme, painter.code, language_of(name), max(width - 2, 1))
     return [*wrap(title, width, "  "), *(f"  {row}" for row in shown)]

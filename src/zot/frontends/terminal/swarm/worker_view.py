@@ -12,14 +12,14 @@ import msgspec
 from zot.core import events
 from zot.errors import ZotError
 from zot.frontends.terminal.dialogs.dialog import Dialog, titled_rule
-from zot.frontends.terminal.dialogs.text_dialogs import Pages
+from zot.frontends.terminal.dialogs.text_dialogs import Pager
 from zot.frontends.terminal.editor.editor import Editor, Submitted
-from zot.frontends.terminal.editor.editor_host import Surroundings
+from zot.frontends.terminal.editor.editor_host import EditorHost
 from zot.frontends.terminal.screen.activity import Activity
 from zot.frontends.terminal.screen.notice_area import Notes
 from zot.frontends.terminal.screen.transcript import Transcript
 from zot.frontends.terminal.swarm import worker_summary
-from zot.frontends.terminal.swarm.dashboard import Act, Verb
+from zot.frontends.terminal.swarm.dashboard import Verb, WorkerAction
 from zot.frontends.terminal.swarm.workers import AT_WORK
 from zot.provider.messages import Block, Message, ResultBlock, TextBlock, ToolCallBlock
 from zot.tui.keys import Key
@@ -30,17 +30,17 @@ from zot.tui.width import cells, cut
 
 if TYPE_CHECKING:
     from zot.frontends.terminal.screen.ui_services import ScreenServices
-    from zot.frontends.terminal.swarm.workers import Workers
-    from zot.system.jail.jailed_files import Beneath
+    from zot.frontends.terminal.swarm.workers import WorkerList
+    from zot.system.jail.jailed_files import JailedFiles
 
 _MOST = 12
 HINT = "enter sends · alt+enter or \\ new line · @ picks a file · esc closes"
 
 
-class Beside(Surroundings):
+class Beside(EditorHost):
     """The surroundings of another editor than the prompt's."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: EditorHost) -> None:
         self._around = around
 
     @property
@@ -54,8 +54,8 @@ class Beside(Surroundings):
     def environment(self) -> dict[str, str]:
         return self._around.environment()
 
-    def beneath(self) -> Beneath | None:
-        return self._around.beneath()
+    def jailed_files(self) -> JailedFiles | None:
+        return self._around.jailed_files()
 
     def changed(self) -> None:
         self._around.changed()
@@ -70,7 +70,7 @@ class Beside(Surroundings):
         return await self._around.lend_terminal(argv)
 
 
-def editor_beside(around: Surroundings, on_submit: Callable[[Submitted], None]) -> Editor:
+def editor_beside(around: EditorHost, on_submit: Callable[[Submitted], None]) -> Editor:
     editor = Editor(Beside(around))
     editor.on_submit = on_submit
     return editor
@@ -81,7 +81,7 @@ class Composer(Dialog[Submitted]):
 
     hint = HINT
 
-    def __init__(self, title: str, around: Surroundings, placeholder: str, text: str = "") -> None:
+    def __init__(self, title: str, around: EditorHost, placeholder: str, text: str = "") -> None:
         super().__init__()
         self.title = title
         self._placeholder = placeholder
@@ -124,30 +124,30 @@ _Same = (
 _SAME = frozenset(str(kind.__struct_config__.tag) for kind in _Same.__args__)
 
 
-class Hearing:
+class WorkerEventReader:
     """Gives a transcript what a worker said, in its order."""
 
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript
         self._streamed = False  # pieces of the answer were heard
 
-    def hear(self, raw: dict[str, Any]) -> None:
+    def feed(self, raw: dict[str, Any]) -> None:
         try:
             for event in self._events(str(raw.get("type")), raw):
-                self._transcript.hear(event)
+                self._transcript.on_event(event)
             match raw.get("type"):
                 case "agent_ready" if int(raw.get("attempt") or 1) > 1:
-                    self._transcript.mark("◇", "begins again")
+                    self._transcript.add_marker("◇", "begins again")
                 case "agent_note":
-                    self._transcript.mark("◇", str(raw.get("text", "")))
+                    self._transcript.add_marker("◇", str(raw.get("text", "")))
                 case "agent_stopped":
                     reason = f": {raw['reason']}" if raw.get("reason") else ""
-                    self._transcript.hear(events.Done())
-                    self._transcript.mark("◇", f"{raw.get('status')}{reason}")
+                    self._transcript.on_event(events.Done())
+                    self._transcript.add_marker("◇", f"{raw.get('status')}{reason}")
                 case "approval_request":
-                    self._transcript.mark("?", f"asks: {raw.get('preview')}")
+                    self._transcript.add_marker("?", f"asks: {raw.get('preview')}")
                 case "elicitation_request":
-                    self._transcript.mark("?", f"asks: {raw.get('message')}")
+                    self._transcript.add_marker("?", f"asks: {raw.get('message')}")
                 case _:
                     pass
         except _STRANGE:
@@ -214,7 +214,7 @@ class _Paper:
         self.rows: list[str] = []
         self.transcript = Transcript(cast("ScreenServices", self), Notes(), Activity(), lambda: False)
         self.transcript.expanded = expanded
-        self.hearing = Hearing(self.transcript)
+        self.hearing = WorkerEventReader(self.transcript)
 
     def redraw(self) -> None: ...
 
@@ -225,13 +225,13 @@ class _Paper:
         return [*self.rows, *self.transcript.live_rows(self.columns)]
 
 
-class WorkerView(Dialog[Act]):
+class WorkerView(Dialog[WorkerAction]):
     """Ends with what is to be done with the worker, or None. ``hear`` is given what it says, from its beginning."""
 
     fullscreen = True
 
     def __init__(
-        self, workers: Workers, id: str, desk: ScreenServices, around: Surroundings, *, typing: bool = False
+        self, workers: WorkerList, id: str, desk: ScreenServices, around: EditorHost, *, typing: bool = False
     ) -> None:
         super().__init__()
         self._workers = workers
@@ -241,7 +241,7 @@ class WorkerView(Dialog[Act]):
         self._fed = 0
         self._dropped = False
         self._paper: _Paper | None = None
-        self._pages = Pages()
+        self._pages = Pager()
         self._follows = True
         self._expanded = False
         self._typing = typing
@@ -313,7 +313,7 @@ class WorkerView(Dialog[Act]):
     def _feed(self) -> None:
         if self._paper is not None:
             for event in self._said[self._fed :]:
-                self._paper.hearing.hear(event)
+                self._paper.hearing.feed(event)
             self._fed = len(self._said)
 
     def _foot(self, theme: Theme, width: int, height: int) -> list[str]:
@@ -354,7 +354,7 @@ class WorkerView(Dialog[Act]):
         elif key.name == "R":
             self._desk.spawn(self._do(self._resume()))
         elif (verb := _VERBS.get(key.name)) is not None:
-            self.finish(Act(verb, self._id))
+            self.finish(WorkerAction(verb, self._id))
         elif self._pages.key(key):
             self._follows = self._pages.top >= self._pages.count - self._pages.height
         else:

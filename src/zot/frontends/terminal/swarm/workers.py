@@ -30,7 +30,7 @@ _AGAIN_S = 10.0  # between two looks at the tree of a worker that is at work
 Reader = Callable[[dict[str, Any]], None]
 
 
-class Workers:
+class WorkerList:
     """``known`` are all there is a record of, as far as anybody looked; ``stats`` what they changed in their trees.
     ``everyone``: the list shows those of other conversations, too."""
 
@@ -64,7 +64,7 @@ class Workers:
 
     def is_own(self, info: WorkerInfo) -> bool:
         """Whether this conversation started it."""
-        return info.id in self._started or info.session == self._conversation.present.session_id
+        return info.id in self._started or info.session == self._conversation.snapshot.session_id
 
     def own(self) -> list[WorkerInfo]:
         return [info for info in self.known.values() if self.is_own(info)]
@@ -87,9 +87,9 @@ class Workers:
         rows = map(worker_info, WorkerStore(self._conversation.home).all())
         return [info for info in rows if not info.session or self.is_own(info)]
 
-    def tag(self) -> str:
+    def status_label(self) -> str:
         """``swarm 1/3`` for the status bar: those at work, and all of this conversation."""
-        session = self._conversation.present.session_id
+        session = self._conversation.snapshot.session_id
         if session != self._looked_for:
             self._looked_for = session
             self._desk.spawn(self._look())
@@ -171,7 +171,7 @@ class Workers:
             for info in [info for info in self.own() if info.status in LIVE]:
                 group.create_task(stop(info))
 
-    async def listen(self, id: str, reader: Reader) -> None:
+    async def subscribe(self, id: str, reader: Reader) -> None:
         """``reader`` gets all this worker has said, and then what it says."""
         from zot.swarm import client
 
@@ -183,7 +183,7 @@ class Workers:
                 reader(event)
         self._desk.redraw()
 
-    async def listen_no_more(self, id: str) -> None:
+    async def unsubscribe(self, id: str) -> None:
         self._readers.pop(id, None)
         with suppress(ZotError):
             await self.service.subscribe(id, off=True)
@@ -259,18 +259,18 @@ class Workers:
         if not self.is_own(info):
             return
         if before is not None and before.status != info.status and not self.shown:
-            from zot.frontends.terminal.swarm.worker_summary import news
+            from zot.frontends.terminal.swarm.worker_summary import status_note
 
-            said = news(before, info)
+            said = status_note(before, info)
             if said is not None:
                 self._notes.add("swarm", *said)
         from zot.features.questions import question_queue
-        from zot.frontends.terminal.swarm.worker_questions import Questions
+        from zot.frontends.terminal.swarm.worker_questions import WorkerQuestions
 
         asked = self._questions.get(info.id)
         if info.status == "waiting" and asked is None:
             queue = question_queue(self._conversation.services)
-            questions = self._questions[info.id] = Questions(self.service, queue, info)
+            questions = self._questions[info.id] = WorkerQuestions(self.service, queue, info)
             questions.task = self._desk.spawn(self._ask(questions))
         elif info.status != "waiting" and asked is not None:
             asked.withdraw()

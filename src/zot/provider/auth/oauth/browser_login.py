@@ -12,16 +12,16 @@ import msgspec
 
 from zot.errors import LoginFailed
 from zot.provider.auth.auth_store import OAuthToken
-from zot.provider.auth.oauth.http_requests import open_pool, shown
-from zot.provider.auth.oauth.loopback_server import Callback, Returned, read_pasted
-from zot.provider.auth.oauth.server_metadata import AuthorizationServer, ClientId, find_client, find_server
+from zot.provider.auth.oauth.http_requests import open_pool, sanitize_server_text
+from zot.provider.auth.oauth.loopback_server import CallbackResult, LoopbackServer, read_pasted
+from zot.provider.auth.oauth.server_metadata import AuthorizationServer, OAuthClient, find_client, find_server
 from zot.provider.auth.oauth.settings import OAuthSettings, is_safe
 from zot.provider.auth.oauth.token_endpoint import LoginStep, Pasted, Tell, done, request_token, token_from
 from zot.provider.http.pool import HttpPool
 
 LIMIT_S = 600.0
 
-_current: Callback | None = None
+_current: LoopbackServer | None = None
 
 
 async def login_in_browser(
@@ -36,7 +36,7 @@ async def login_in_browser(
     unusable input; EOFError ends it."""
     global _current
     proofs = new_proofs()
-    callback = Callback(settings.redirect, proofs.state)
+    callback = LoopbackServer(settings.redirect, proofs.state)
     if _current is not None:
         _current.supersede()
     _current = callback
@@ -50,16 +50,18 @@ async def login_in_browser(
 
 
 class _BrowserLogin:
-    def __init__(self, settings: OAuthSettings, proofs: Proofs, callback: Callback, pool: HttpPool, tell: Tell) -> None:
+    def __init__(
+        self, settings: OAuthSettings, proofs: PkceSecrets, callback: LoopbackServer, pool: HttpPool, tell: Tell
+    ) -> None:
         self.settings, self.proofs, self.callback, self.pool, self.tell = settings, proofs, callback, pool, tell
         self.server = AuthorizationServer()
-        self.client = ClientId("")
+        self.client = OAuthClient("")
 
     async def begin(self) -> None:
         """Find the server, take the port, know who we are; in this order: a registration names the port."""
         self.server = await find_server(self.pool, self.settings)
         if not is_safe(self.server.authorize_url):
-            where = shown(self.server.authorize_url)
+            where = sanitize_server_text(self.server.authorize_url)
             raise LoginFailed(f"there is no login page to open in a browser: {where!r}" if where else _NO_PAGE)
         self.callback.issuer, self.callback.strict_issuer = self.server.issuer, self.server.names_itself
         self.callback.on_odd = self.notice
@@ -93,7 +95,7 @@ class _BrowserLogin:
     def notice(self, text: str) -> None:
         self.tell(LoginStep(kind="notice", text=text))
 
-    async def exchange(self, returned: Returned) -> OAuthToken:
+    async def exchange(self, returned: CallbackResult) -> OAuthToken:
         settings = self.settings
         by_hand = returned.pasted_alone and settings.manual_redirect
         grant = {
@@ -146,7 +148,7 @@ async def _log_in(login: _BrowserLogin, pasted: Pasted | None, limit_s: float) -
     return token
 
 
-async def _first(login: _BrowserLogin, pasted: Pasted | None) -> Returned:
+async def _first(login: _BrowserLogin, pasted: Pasted | None) -> CallbackResult:
     """The callback or what was pasted, whichever comes first."""
     if pasted is None:
         return await login.callback.arrived
@@ -161,7 +163,7 @@ async def _first(login: _BrowserLogin, pasted: Pasted | None) -> Returned:
         await asyncio.gather(typing, return_exceptions=True)
 
 
-async def _pasted(login: _BrowserLogin, pasted: Pasted) -> Returned | None:
+async def _pasted(login: _BrowserLogin, pasted: Pasted) -> CallbackResult | None:
     """The first paste that can be used; None when nothing more will come."""
     while True:
         try:
@@ -175,7 +177,7 @@ async def _pasted(login: _BrowserLogin, pasted: Pasted) -> Returned | None:
 # Random values of one login (PKCE); none is derived from another, because each proves something else.
 
 
-class Proofs(msgspec.Struct, frozen=True):
+class PkceSecrets(msgspec.Struct, frozen=True):
     state: str
     verifier: str
     nonce: str
@@ -190,5 +192,5 @@ class Proofs(msgspec.Struct, frozen=True):
         return "Proofs(…)"
 
 
-def new_proofs() -> Proofs:
-    return Proofs(state=token_hex(16), verifier=token_urlsafe(32), nonce=token_urlsafe(16))
+def new_proofs() -> PkceSecrets:
+    return PkceSecrets(state=token_hex(16), verifier=token_urlsafe(32), nonce=token_urlsafe(16))

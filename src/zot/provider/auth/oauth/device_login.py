@@ -10,8 +10,20 @@ import msgspec
 
 from zot.errors import LoginFailed
 from zot.provider.auth.auth_store import OAuthToken
-from zot.provider.auth.oauth.http_requests import JsonResponse, open_pool, post, refusal, shown
-from zot.provider.auth.oauth.server_metadata import AuthorizationServer, ClientId, find_client, find_server, with_client
+from zot.provider.auth.oauth.http_requests import (
+    JsonResponse,
+    error_from_response,
+    open_pool,
+    post,
+    sanitize_server_text,
+)
+from zot.provider.auth.oauth.server_metadata import (
+    AuthorizationServer,
+    OAuthClient,
+    find_client,
+    find_server,
+    with_client,
+)
 from zot.provider.auth.oauth.settings import OAuthSettings, is_safe
 from zot.provider.auth.oauth.token_endpoint import LoginStep, Tell, done, request_token, token_from
 from zot.provider.http.pool import HttpPool
@@ -59,17 +71,17 @@ async def login_by_device(
     return token
 
 
-async def _begin(pool: HttpPool, settings: OAuthSettings, server: AuthorizationServer, client: ClientId) -> _Device:
+async def _begin(pool: HttpPool, settings: OAuthSettings, server: AuthorizationServer, client: OAuthClient) -> _Device:
     wanted = {"scope": " ".join(settings.scopes), "audience": settings.audience, "resource": settings.resource}
     fields, headers = with_client(client, server, {name: value for name, value in wanted.items() if value})
     answer = await post(pool, server.device_url, _WHAT, fields, headers=headers)
     if not 200 <= answer.status < 300:
-        raise refusal(answer, _WHAT, fields)
+        raise error_from_response(answer, _WHAT, fields)
     url = answer.text("verification_uri") or answer.text("verification_url")
     complete = answer.text("verification_uri_complete")
     device = _Device(
         device_code=answer.text("device_code"),
-        user_code=shown(answer.text("user_code")),
+        user_code=sanitize_server_text(answer.text("user_code")),
         url=url,
         complete_url=complete if is_safe(complete) else "",
         life_s=_seconds(answer.fields.get("expires_in"), _LIFE_S),
@@ -84,7 +96,7 @@ async def _poll(
     pool: HttpPool,
     settings: OAuthSettings,
     server: AuthorizationServer,
-    client: ClientId,
+    client: OAuthClient,
     device: _Device,
     sleep: Sleep,
     tell: Tell,

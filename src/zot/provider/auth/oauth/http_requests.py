@@ -69,33 +69,35 @@ async def post(
     return await _ask(pool, request, what)
 
 
-def refusal(answer: JsonResponse, what: str, sent: Mapping[str, Any]) -> LoginFailed:
+def error_from_response(answer: JsonResponse, what: str, sent: Mapping[str, Any]) -> LoginFailed:
     """What an answer that is not 2xx means. ``sent`` is kept out of the words, should the server repeat it."""
-    from zot.provider.secret_redaction import without
+    from zot.provider.secret_redaction import redact_text
 
-    code, described = shown(answer.text("error")), shown(answer.text("error_description"))
+    code, described = sanitize_server_text(answer.text("error")), sanitize_server_text(answer.text("error_description"))
     secrets = [value for value in sent.values() if isinstance(value, str) and len(value) >= 8]
-    words = without(": ".join(part for part in (code, described) if part), secrets)
+    words = redact_text(": ".join(part for part in (code, described) if part), secrets)
     passing = answer.status in _PASSING or answer.status >= 500 or not code
     passing = passing or code in ("temporarily_unavailable", "server_error")
     text = f"{what} answered http {answer.status}" + (f" ({words})" if words else "")
     return LoginFailed(text, code=code, transient=passing)
 
 
-def shown(text: str) -> str:
+def sanitize_server_text(text: str) -> str:
     """A server's words: one line of printable characters, not at any length."""
     line = "".join(c if c.isprintable() else " " for c in text[: 4 * _SHOWN]).strip()
     return line if len(line) <= _SHOWN else line[:_SHOWN] + "…"
 
 
 def host_of(url: str) -> str:
-    return shown(urlsplit(url).netloc.rpartition("@")[2]) or "an address without a host"
+    return sanitize_server_text(urlsplit(url).netloc.rpartition("@")[2]) or "an address without a host"
 
 
 def _safe(url: str, what: str) -> str:
     """The address, if secrets may go there: it may have come from a server's metadata."""
     if not is_safe(url):
-        raise LoginFailed(f"{what} is at {shown(url)!r}: only https is used there, or http on this machine")
+        raise LoginFailed(
+            f"{what} is at {sanitize_server_text(url)!r}: only https is used there, or http on this machine"
+        )
     return url
 
 

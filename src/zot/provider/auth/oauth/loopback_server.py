@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 
 from zot.errors import LoginFailed
-from zot.provider.auth.oauth.http_requests import shown
+from zot.provider.auth.oauth.http_requests import sanitize_server_text
 
 _TITLE = "zot"
 _HEAD_LIMIT = 16 * 1024
@@ -24,7 +24,7 @@ _PORTS_TRIED = 20
 _NO_SUCH_FAMILY = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
-class Returned(msgspec.Struct, frozen=True):
+class CallbackResult(msgspec.Struct, frozen=True):
     code: str = ""
     error: str = ""
     pasted_alone: bool = False  # a code without the address it belongs to
@@ -33,7 +33,7 @@ class Returned(msgspec.Struct, frozen=True):
         return f"Returned(error={self.error!r})"
 
 
-class Callback:
+class LoopbackServer:
     """Listener of one login. ``arrived`` is the first valid callback; its receiver answers the browser with
     ``finish``. ``issuer``, if given, must equal the ``iss`` of a callback that has one."""
 
@@ -43,7 +43,7 @@ class Callback:
         self.issuer = issuer
         self.strict_issuer = strict_issuer
         self.on_odd: Callable[[str], None] = lambda text: None
-        self.arrived: asyncio.Future[Returned] = asyncio.get_running_loop().create_future()
+        self.arrived: asyncio.Future[CallbackResult] = asyncio.get_running_loop().create_future()
         self._outcome: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._servers: list[asyncio.Server] = []
         self._visitors: set[asyncio.Task[None]] = set()
@@ -167,7 +167,7 @@ class Callback:
         return ""
 
 
-def read_query(query: str, state: str, *, require_state: bool = False) -> Returned:
+def read_query(query: str, state: str, *, require_state: bool = False) -> CallbackResult:
     """The answer in the query of a redirect; ValueError for one that does not belong to this login."""
     fields = parse_qs(query, keep_blank_values=True, max_num_fields=50)
     if any(len(fields.get(name, ())) > 1 for name in ("code", "state", "error", "iss")):
@@ -175,15 +175,15 @@ def read_query(query: str, state: str, *, require_state: bool = False) -> Return
     found = {name: values[0] for name, values in fields.items()}
     if (require_state or "state" in found) and not compare_digest(found.get("state", "").encode(), state.encode()):
         raise ValueError("This page does not belong to this login: its state is another one.")
-    if error := shown(found.get("error", "")):
-        described = shown(found.get("error_description", ""))
-        return Returned(error=f"{error}: {described}" if described else error)
+    if error := sanitize_server_text(found.get("error", "")):
+        described = sanitize_server_text(found.get("error_description", ""))
+        return CallbackResult(error=f"{error}: {described}" if described else error)
     if not found.get("code"):
         raise ValueError("This page brought no code.")
-    return Returned(code=found["code"])
+    return CallbackResult(code=found["code"])
 
 
-def read_pasted(text: str, state: str) -> Returned:
+def read_pasted(text: str, state: str) -> CallbackResult:
     """What somebody copied: the address of the last page, a bare code or ``code#state``. ValueError says why not."""
     text = text.strip()
     if "code=" in text or "error=" in text:
@@ -193,7 +193,7 @@ def read_pasted(text: str, state: str) -> Returned:
         raise ValueError("That holds no code: paste the whole address of the last page, or the code it shows.")
     if given and not compare_digest(given.encode(), state.encode()):
         raise ValueError("That code belongs to another login: its state is another one.")
-    return Returned(code=code, pasted_alone=True)
+    return CallbackResult(code=code, pasted_alone=True)
 
 
 def _bound(family: int, host: str, port: int) -> socket.socket:

@@ -26,7 +26,7 @@ _LOOK_S = 0.05
 LOG_IN_AGAIN = "log in again with /login or zot auth login"
 
 
-async def refreshed(
+async def fresh_token(
     store: AuthStore,
     provider: Provider,
     *,
@@ -162,13 +162,13 @@ class LoginSigner:
         self._problem: Exception | None = None
         self._failed_at = float("-inf")
 
-    async def fresh(self, endpoint: Endpoint) -> Endpoint:
+    async def before_request(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint for the next request; as it was while its token lives on, or cannot be refreshed."""
         if not self._expiry.expired(time.time()) or self._just_failed:
             return endpoint
         return await self._refreshed(endpoint) or endpoint
 
-    async def renewed(self, endpoint: Endpoint, refusal: AuthFailed) -> Endpoint | None:
+    async def after_refusal(self, endpoint: Endpoint, refusal: AuthFailed) -> Endpoint | None:
         """Another try after ``refusal``; None when there is none, and the refusal says why."""
         again = None if self._just_failed else await self._refreshed(endpoint, refused=endpoint.api_key)
         if again is None or again.api_key == endpoint.api_key:
@@ -183,7 +183,7 @@ class LoginSigner:
 
     async def _refreshed(self, endpoint: Endpoint, refused: str = "") -> Endpoint | None:
         try:
-            token = await refreshed(
+            token = await fresh_token(
                 self._store, self._provider, account=self._account, refused=refused, proxy=self._proxy
             )
         except (NotLoggedIn, ConfigError) as error:

@@ -15,7 +15,7 @@ import msgspec
 from zot.errors import ConfigError, LoginFailed, NotLoggedIn
 from zot.provider.auth.auth_store import AuthStore, OAuthToken
 from zot.provider.auth.oauth.refresh import RefreshOutcome, RefreshRequest, stored_login
-from zot.provider.auth.oauth.server_metadata import ClientId, find_server
+from zot.provider.auth.oauth.server_metadata import OAuthClient, find_server
 from zot.provider.auth.oauth.token_endpoint import request_token, token_from
 from zot.provider.http.pool import HttpPool
 from zot.provider.providers import credential_variables
@@ -40,7 +40,7 @@ async def exchange(store: AuthStore, task: RefreshRequest) -> RefreshOutcome:
         store.renew_oauth(task.name, task.account, before, before=before)
         settings = task.settings
         server = await find_server(pool, settings)
-        client = ClientId(before.client_id or settings.client_id, before.client_secret or settings.client_secret)
+        client = OAuthClient(before.client_id or settings.client_id, before.client_secret or settings.client_secret)
         grant = {"grant_type": "refresh_token", "refresh_token": before.refresh_token}
         answer = await request_token(pool, settings, server, client, grant)
         after = token_from(answer, settings, server, client, before=before)

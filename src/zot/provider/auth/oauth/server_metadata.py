@@ -10,7 +10,14 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from zot.errors import LoginFailed
-from zot.provider.auth.oauth.http_requests import JsonResponse, get, host_of, post, refusal, shown
+from zot.provider.auth.oauth.http_requests import (
+    JsonResponse,
+    error_from_response,
+    get,
+    host_of,
+    post,
+    sanitize_server_text,
+)
 from zot.provider.auth.oauth.settings import OAuthSettings
 from zot.provider.http.pool import HttpPool
 
@@ -79,7 +86,9 @@ async def _metadata(pool: HttpPool, issuer: str) -> JsonResponse:
             " the provider's oauth settings instead of the issuer"
         )
     if answer.text("issuer").rstrip("/") != issuer.rstrip("/"):
-        raise LoginFailed(f"the metadata of {issuer} speaks for another issuer: {shown(answer.text('issuer'))!r}")
+        raise LoginFailed(
+            f"the metadata of {issuer} speaks for another issuer: {sanitize_server_text(answer.text('issuer'))!r}"
+        )
     return answer
 
 
@@ -98,7 +107,7 @@ NO_CLIENT_ID = (
 _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 
 
-class ClientId(msgspec.Struct, frozen=True):
+class OAuthClient(msgspec.Struct, frozen=True):
     id: str
     secret: str = ""
 
@@ -109,19 +118,19 @@ class ClientId(msgspec.Struct, frozen=True):
 
 async def find_client(
     pool: HttpPool, settings: OAuthSettings, server: AuthorizationServer, redirect: str = ""
-) -> ClientId:
+) -> OAuthClient:
     """``redirect`` is where the answer of a login in the browser will come; a device needs none."""
     if settings.client_id:
-        return ClientId(settings.client_id, settings.client_secret)
+        return OAuthClient(settings.client_id, settings.client_secret)
     if settings.client_id_metadata_url and (server.takes_metadata_url or not server.registration_url):
-        return ClientId(settings.client_id_metadata_url)
+        return OAuthClient(settings.client_id_metadata_url)
     if server.registration_url:
         return await _register(pool, settings, server, redirect)
     raise LoginFailed(NO_CLIENT_ID, code="no_client_id")
 
 
 def with_client(
-    client: ClientId, server: AuthorizationServer, fields: dict[str, str]
+    client: OAuthClient, server: AuthorizationServer, fields: dict[str, str]
 ) -> tuple[dict[str, str], tuple[tuple[str, str], ...]]:
     """The fields and headers of a request that says, and with a secret proves, which client asks."""
     if client.secret and server.token_auth and "client_secret_post" not in server.token_auth:
@@ -131,7 +140,7 @@ def with_client(
     return {**fields, "client_id": client.id, **proof}, ()
 
 
-async def _register(pool: HttpPool, settings: OAuthSettings, server: AuthorizationServer, redirect: str) -> ClientId:
+async def _register(pool: HttpPool, settings: OAuthSettings, server: AuthorizationServer, redirect: str) -> OAuthClient:
     """A public client: what is on a user's machine keeps no secret. A secret that is given anyway is used."""
     grants = ["authorization_code", "refresh_token"] if redirect else [_DEVICE_GRANT, "refresh_token"]
     fields: dict[str, str | list[str]] = {
@@ -147,7 +156,7 @@ async def _register(pool: HttpPool, settings: OAuthSettings, server: Authorizati
     what = "the registration of clients"
     answer = await post(pool, server.registration_url, what, fields, json=True)
     if not 200 <= answer.status < 300:
-        raise refusal(answer, what, {})
+        raise error_from_response(answer, what, {})
     if not (client := answer.text("client_id")):
         raise LoginFailed(f"{what} answered without a client_id")
-    return ClientId(client, answer.text("client_secret"))
+    return OAuthClient(client, answer.text("client_secret"))

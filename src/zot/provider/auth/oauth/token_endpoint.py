@@ -12,8 +12,15 @@ import msgspec
 
 from zot.errors import LoginFailed
 from zot.provider.auth.auth_store import AuthStore, OAuthToken
-from zot.provider.auth.oauth.http_requests import JsonResponse, host_of, open_pool, post, refusal, shown
-from zot.provider.auth.oauth.server_metadata import AuthorizationServer, ClientId, find_server, with_client
+from zot.provider.auth.oauth.http_requests import (
+    JsonResponse,
+    error_from_response,
+    host_of,
+    open_pool,
+    post,
+    sanitize_server_text,
+)
+from zot.provider.auth.oauth.server_metadata import AuthorizationServer, OAuthClient, find_server, with_client
 from zot.provider.auth.oauth.settings import OAuthSettings
 from zot.provider.http.pool import HttpPool
 from zot.provider.providers import Provider
@@ -26,7 +33,7 @@ async def request_token(
     pool: HttpPool,
     settings: OAuthSettings,
     server: AuthorizationServer,
-    client: ClientId,
+    client: OAuthClient,
     grant: dict[str, str],
     *,
     url: str = "",
@@ -39,7 +46,7 @@ async def request_token(
     fields, headers = with_client(client, server, {**grant, **{k: v for k, v in wide.items() if v}})
     answer = await post(pool, url, WHAT, fields, json=settings.token_body == "json", headers=headers)
     if not 200 <= answer.status < 300:
-        raise refusal(answer, WHAT, fields)
+        raise error_from_response(answer, WHAT, fields)
     return answer
 
 
@@ -47,7 +54,7 @@ def token_from(
     answer: JsonResponse,
     settings: OAuthSettings,
     server: AuthorizationServer,
-    client: ClientId,
+    client: OAuthClient,
     *,
     nonce: str = "",
     before: OAuthToken | None = None,
@@ -61,7 +68,9 @@ def token_from(
         raise LoginFailed(f"{WHAT} answered with an access_token that no header can carry")
     kind = answer.text("token_type")
     if kind.lower() in ("dpop", "mac"):
-        raise LoginFailed(f"{WHAT} answered with a token of the type {shown(kind)}, which zot cannot use")
+        raise LoginFailed(
+            f"{WHAT} answered with a token of the type {sanitize_server_text(kind)}, which zot cannot use"
+        )
     id_token, claims = answer.text("id_token"), claims_of(answer.text("id_token"))
     if claims:
         check_claims(
@@ -170,13 +179,13 @@ async def revoke(settings: OAuthSettings, token: OAuthToken, *, pool: HttpPool |
             server = await find_server(pool, settings)
             if not server.revoke_url:
                 return ""
-            client = ClientId(token.client_id or settings.client_id, token.client_secret or settings.client_secret)
+            client = OAuthClient(token.client_id or settings.client_id, token.client_secret or settings.client_secret)
             for kind in ("refresh_token", "access_token"):
                 if secret := getattr(token, kind):
                     fields, headers = with_client(client, server, {"token": secret, "token_type_hint": kind})
                     answer = await post(pool, server.revoke_url, "the revocation", fields, headers=headers)
                     if not 200 <= answer.status < 300:
-                        raise refusal(answer, "the revocation", fields)
+                        raise error_from_response(answer, "the revocation", fields)
         except LoginFailed as error:
             return f"the server could not be told: {error}; the login may stay good there until it expires"
     return f"{host_of(server.revoke_url)} was told to forget the login"

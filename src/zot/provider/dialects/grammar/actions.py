@@ -64,7 +64,7 @@ class ActionFormat(msgspec.Struct, frozen=True):
     inside: str = ""
     nested: bool = False
 
-    def told(self, description: str) -> str:
+    def prompt_line(self, description: str) -> str:
         pairs = "".join(f', "{name}": {_kind(self.inline[name])}' for name in self.required)
         labels = " and ".join(block.label for block in self.blocks)
         then = f" + block{'s' if len(self.blocks) > 1 else ''} {labels}" if self.blocks else ""

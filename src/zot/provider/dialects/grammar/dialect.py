@@ -140,11 +140,11 @@ def _with_tools(system: str, tools: Sequence[ToolSpec]) -> str:
     tools."""
     first, _, rest = system.partition("\n\n")
     example = _EXAMPLE if {tool.name for tool in tools} >= _SHOWN_TOOLS else ""
-    return "\n\n".join(part for part in (first, told(tools), rest, example) if part)
+    return "\n\n".join(part for part in (first, tool_instructions(tools), rest, example) if part)
 
 
-def told(tools: Sequence[ToolSpec]) -> str:
-    lines = [shape_of(tool).told(tool.description) for tool in in_order(tools)]
+def tool_instructions(tools: Sequence[ToolSpec]) -> str:
+    lines = [shape_of(tool).prompt_line(tool.description) for tool in in_order(tools)]
     return "\n".join([_FORMAT, *lines, _FINAL_TOLD])
 
 

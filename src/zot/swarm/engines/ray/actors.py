@@ -13,7 +13,7 @@ from typing import Any
 
 from zot.errors import EngineFault
 from zot.swarm.engines.ray.coordinator import ClusterCoordinator, HostGone
-from zot.swarm.engines.ray.node_host import WorkerHost
+from zot.swarm.engines.ray.node_host import NodeHost
 
 KEEPER = "zot-keeper"
 CPUS = 0.05  # a worker waits for models most of the time
@@ -63,7 +63,7 @@ class RayHost:
             "max_concurrency": _CALLS,
             "scheduling_strategy": "SPREAD",
         }
-        self._actor = ray.remote(WorkerHost).options(**options).remote(worker)
+        self._actor = ray.remote(NodeHost).options(**options).remote(worker)
 
     async def begin(self, data: bytes, bundle: Any, secret: bytes) -> bytes:
         return await self._ask("begin", data, bundle, secret)

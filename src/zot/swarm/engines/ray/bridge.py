@@ -44,7 +44,7 @@ class BridgeCall(msgspec.Struct, frozen=True, array_like=True):
         return f"Call({self.id}, {self.word!r})"
 
 
-class Said(msgspec.Struct, frozen=True, array_like=True):
+class BridgeReply(msgspec.Struct, frozen=True, array_like=True):
     """To the engine: the answer to a call, or with ``id`` 0 news: ``ready``, ``failed``, ``batch``, ``lost``."""
 
     id: int
@@ -84,7 +84,7 @@ async def _run(out: int) -> int:
     try:
         where = connect(setup)
     except Exception as error:
-        _write(out, Said(0, "failed", _why(error, setup.address)))
+        _write(out, BridgeReply(0, "failed", _why(error, setup.address)))
         return 1
     bridge = _Bridge(setup, out)
     try:
@@ -106,7 +106,7 @@ class _Bridge:
 
         self._keeper = keeper(self._setup.namespace)
         await self._keeper.hello.remote(self._setup.driver)
-        _write(self._out, Said(0, "ready", where))
+        _write(self._out, BridgeReply(0, "ready", where))
 
     async def serve(self, reader: asyncio.StreamReader) -> None:
         """Until the engine closes its end."""
@@ -131,14 +131,14 @@ class _Bridge:
         while True:
             try:
                 value = await getattr(self._keeper, call.word).remote(self._setup.driver, *call.given)
-                _write(self._out, Said(call.id, "ok", value))
+                _write(self._out, BridgeReply(call.id, "ok", value))
             except faults.ActorUnavailableError:
                 await asyncio.sleep(_RETRY_S)
                 continue
             except faults.RayActorError as error:
-                _write(self._out, Said(call.id, "gone", reason_of(error)))
+                _write(self._out, BridgeReply(call.id, "gone", reason_of(error)))
             except Exception as error:
-                _write(self._out, Said(call.id, "fault", reason_of(error)))
+                _write(self._out, BridgeReply(call.id, "fault", reason_of(error)))
             return
 
     async def _listen(self) -> None:
@@ -149,16 +149,16 @@ class _Bridge:
             acknowledged, self._acknowledged = self._acknowledged, {}
             try:
                 for data in await self._keeper.poll.remote(self._setup.driver, acknowledged):
-                    _write(self._out, Said(0, "batch", data))
+                    _write(self._out, BridgeReply(0, "batch", data))
             except faults.ActorUnavailableError:
                 self._acknowledged = {**acknowledged, **self._acknowledged}
                 await asyncio.sleep(_RETRY_S)
             except Exception as error:
-                _write(self._out, Said(0, "lost", reason_of(error)))
+                _write(self._out, BridgeReply(0, "lost", reason_of(error)))
                 return
 
 
-def _write(out: int, said: Said) -> None:
+def _write(out: int, said: BridgeReply) -> None:
     """A broken pipe means that the engine is gone."""
     data = memoryview(framed(said))
     try:

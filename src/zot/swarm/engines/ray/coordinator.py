@@ -16,7 +16,16 @@ from typing import Any, Protocol
 import msgspec
 
 from zot.errors import EngineFault
-from zot.swarm.engines.ray.frames import VERSION, Batch, Begin, Over, Taken, decode_batch, decode_begin, encode
+from zot.swarm.engines.ray.frames import (
+    VERSION,
+    AttemptEnded,
+    Batch,
+    Begin,
+    ReadPosition,
+    decode_batch,
+    decode_begin,
+    encode,
+)
 from zot.swarm.supervisor.budget import RemainingBudget
 from zot.system.background_tasks import BackgroundTasks
 from zot.wire.rpc_frames import Permit, PermitRequest, PermitSettled
@@ -60,7 +69,7 @@ class HostGone(Exception):
         self.for_good = for_good
 
 
-class Held:
+class CoordinatedAttempt:
     """One attempt of a worker, as the keeper knows it."""
 
     def __init__(self, begin: Begin, host: HostHandle) -> None:
@@ -69,7 +78,7 @@ class Held:
         self.steps_left = begin.steps_left
         self.begun = b""
         self.ready = asyncio.Event()
-        self.taken = Taken(session=len(begin.session))
+        self.taken = ReadPosition(session=len(begin.session))
         self.batches: deque[tuple[int, bytes]] = deque()
         self.count = 0
         self.told = 0  # the last batch this driver was given
@@ -121,7 +130,7 @@ class ClusterCoordinator:
         self, make: Callable[[str], HostHandle], leave: Callable[[], None], share: Callable[[bytes], Any] = bytes
     ) -> None:
         self._make, self._leave, self._share = make, leave, share
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, CoordinatedAttempt] = {}
         self._bundles: dict[str, tuple[Any, int]] = {}  # shared, and how large; the one used last is the last
         self._allowed: dict[str, Allowance] = {}
         self._driver = ""
@@ -199,7 +208,7 @@ class ClusterCoordinator:
         host = before.host if before is not None else self._make(begin.worker)
         if before is not None:
             self._forget(before)
-        held = self._held[begin.worker] = Held(begin, host)
+        held = self._held[begin.worker] = CoordinatedAttempt(begin, host)
         try:
             held.begun = await self._begun(held, data, bundle, secret)
         except BaseException:
@@ -210,7 +219,7 @@ class ClusterCoordinator:
         held.pump = asyncio.create_task(self._pump(held))
         return held.begun
 
-    async def _begun(self, held: Held, data: bytes, bundle: Any, secret: bytes) -> bytes:
+    async def _begun(self, held: CoordinatedAttempt, data: bytes, bundle: Any, secret: bytes) -> bytes:
         """A host on its way back is waited for; one that will not come back gives way to a new one, once."""
         deadline, renewed = _now() + RESTART_S, False
         while True:
@@ -243,7 +252,7 @@ class ClusterCoordinator:
                 self._count(held, permit.request_id)
         return await self._sent(held, number, line)
 
-    async def _sent(self, held: Held, number: int, line: bytes) -> bool:
+    async def _sent(self, held: CoordinatedAttempt, number: int, line: bytes) -> bool:
         """Until the host has it, or the attempt is over."""
         while not held.over:
             try:
@@ -278,7 +287,7 @@ class ClusterCoordinator:
 
     # --- what hosts say
 
-    async def _pump(self, held: Held) -> None:
+    async def _pump(self, held: CoordinatedAttempt) -> None:
         """Polls one host until its attempt is over or unknown."""
         silent_since = 0.0
         while not held.over:
@@ -299,7 +308,7 @@ class ClusterCoordinator:
             elif not (batch := decode_batch(data)).says_nothing and not held.over:
                 self._take(held, batch)
 
-    def _take(self, held: Held, batch: Batch) -> None:
+    def _take(self, held: CoordinatedAttempt, batch: Batch) -> None:
         held.taken = held.taken.after(batch)
         held.over = batch.over is not None
         held.add(batch)
@@ -318,10 +327,12 @@ class ClusterCoordinator:
         if held.asked and self._is_away:
             self._permit(held)
 
-    def _lose(self, held: Held) -> None:
+    def _lose(self, held: CoordinatedAttempt) -> None:
         if not held.over:
             held.over = held.lost = True
-            held.add(Batch(worker=held.worker, attempt=held.number, over=Over(code=-9, reason=_LOST, lost=True)))
+            held.add(
+                Batch(worker=held.worker, attempt=held.number, over=AttemptEnded(code=-9, reason=_LOST, lost=True))
+            )
             self._news.set()
 
     def _fresh(self) -> list[bytes]:
@@ -337,7 +348,7 @@ class ClusterCoordinator:
     def _is_away(self) -> bool:
         return _now() - self._heard > AWAY_S
 
-    def _permit(self, held: Held) -> None:
+    def _permit(self, held: CoordinatedAttempt) -> None:
         for id, request in held.asked.items():
             if id in held.answered:
                 continue
@@ -350,7 +361,7 @@ class ClusterCoordinator:
                 self._count(held, id)
             self._tasks.start(self._sent(held, number, msgspec.json.encode(answer)))
 
-    def _count(self, held: Held, id: str) -> None:
+    def _count(self, held: CoordinatedAttempt, id: str) -> None:
         """A call that is permitted, by whom ever."""
         held.steps_left -= held.steps_left > 0
         if (request := held.asked.get(id)) is not None and held.swarm in self._allowed:
@@ -376,17 +387,17 @@ class ClusterCoordinator:
             raise EngineFault("another zot of the same home drives these workers now")
         self._heard = _now()
 
-    def _get(self, worker: str, attempt: int) -> Held | None:
+    def _get(self, worker: str, attempt: int) -> CoordinatedAttempt | None:
         held = self._held.get(worker)
         return held if held is not None and held.number == attempt else None
 
-    def _forget(self, held: Held) -> None:
+    def _forget(self, held: CoordinatedAttempt) -> None:
         if self._held.get(held.worker) is held:
             del self._held[held.worker]
         if held.pump is not None:
             held.pump.cancel()
 
-    def _drop(self, held: Held) -> None:
+    def _drop(self, held: CoordinatedAttempt) -> None:
         self._forget(held)
         held.host.end()
 

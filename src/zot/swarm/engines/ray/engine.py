@@ -24,11 +24,11 @@ import msgspec
 
 import zot
 from zot.agent.config import RunConfig
-from zot.errors import EngineFault, GitFailed, UsageError, ZotError, in_words
+from zot.errors import EngineFault, GitFailed, UsageError, ZotError, describe_error
 from zot.provider.providers import credential_variables
 from zot.swarm.engines.engine import AttemptStatus, LaunchSpec, WorkerKey
-from zot.swarm.engines.ray.bridge import BridgeCall, Said, Setup, framed, read_frame
-from zot.swarm.engines.ray.frames import Batch, Begin, Over, decode_batch, decode_begun, encode
+from zot.swarm.engines.ray.bridge import BridgeCall, BridgeReply, Setup, framed, read_frame
+from zot.swarm.engines.ray.frames import AttemptEnded, Batch, Begin, decode_batch, decode_begun, encode
 from zot.swarm.git.bundle import TreeBundle, apply_received, bundled, receive, seen_from
 from zot.swarm.supervisor.budget import RemainingBudget
 from zot.swarm.worker_env import portable_environment
@@ -159,7 +159,7 @@ class RayEngine:
                     except TimeoutError:
                         raise EngineFault(f"the Ray cluster at {self._address} does not answer") from None
                     except OSError as error:
-                        why = f"the Ray cluster at {self._address} cannot be reached: {in_words(error)}"
+                        why = f"the Ray cluster at {self._address} cannot be reached: {describe_error(error)}"
                         raise EngineFault(why) from None
                 self._bridge = await _BridgeClient.join(self._address)
             return self._bridge
@@ -202,7 +202,7 @@ class RayAttempt:
         self._arrived.put_nowait(batch)
 
     def lose(self, reason: str) -> None:
-        over = Over(code=-9, reason=reason, lost=True)
+        over = AttemptEnded(code=-9, reason=reason, lost=True)
         self._arrived.put_nowait(Batch(worker=self.worker, attempt=self.number, over=over))
 
     async def events(self) -> AsyncIterator[bytes]:
@@ -243,7 +243,7 @@ class RayAttempt:
             await self._bridge.call("release", self.worker, self.number)
         self._bridge.forget(self)
 
-    def _end(self, over: Over, fault: str) -> None:
+    def _end(self, over: AttemptEnded, fault: str) -> None:
         reason = fault or over.reason
         self._status = msgspec.structs.replace(self._status, code=over.code, reason=reason)
         self._over.set()
@@ -266,7 +266,7 @@ class RayAttempt:
                 with os.fdopen(open_to_append(self._job.directory / "log.txt"), "wb") as file:
                     file.write(batch.log)
         except (OSError, GitFailed) as error:
-            return f"what came back from its node could not be kept: {in_words(error)}"
+            return f"what came back from its node could not be kept: {describe_error(error)}"
         return ""
 
 
@@ -310,7 +310,9 @@ class _BridgeClient:
                 env=ours,
             )
         except OSError as error:
-            raise EngineFault(f"the process that joins a Ray cluster cannot be started: {in_words(error)}") from error
+            raise EngineFault(
+                f"the process that joins a Ray cluster cannot be started: {describe_error(error)}"
+            ) from error
         process_setup.helpers.add(process.pid)
         bridge = cls(process)
         bridge._write(framed(setup))
@@ -382,27 +384,27 @@ class _BridgeClient:
     async def _hear(self) -> None:
         assert self._process.stdout is not None
         while data := await read_frame(self._process.stdout):
-            self._take(msgspec.msgpack.decode(data, type=Said))
+            self._take(msgspec.msgpack.decode(data, type=BridgeReply))
         self._end("the connection to the Ray cluster was lost")
 
-    def _take(self, said: Said) -> None:
+    def _take(self, said: BridgeReply) -> None:
         match said:
-            case Said(0, "ready", str(where)):
+            case BridgeReply(0, "ready", str(where)):
                 self._ready.set_result(where)
-            case Said(0, "failed", str(why)):
+            case BridgeReply(0, "failed", str(why)):
                 self._end(why)
-            case Said(0, "lost", str(why)):
+            case BridgeReply(0, "lost", str(why)):
                 self._end(f"the keeper on the Ray cluster is gone: {why}")
-            case Said(0, "batch", bytes(data)):
+            case BridgeReply(0, "batch", bytes(data)):
                 batch = decode_batch(data)
                 if (attempt := self.attempts.get((batch.worker, batch.attempt))) is not None:
                     attempt.take(batch)
-            case Said(id, "gone", why):
+            case BridgeReply(id, "gone", why):
                 self._answer(id, _ClusterGone(f"the keeper on the Ray cluster is gone: {why}"))
                 self._end(f"the keeper on the Ray cluster is gone: {why}")
-            case Said(id, "fault", why):
+            case BridgeReply(id, "fault", why):
                 self._answer(id, EngineFault(str(why)))
-            case Said(id, _, value):
+            case BridgeReply(id, _, value):
                 self._answer(id, value)
 
     def _answer(self, id: int, value: Any) -> None:

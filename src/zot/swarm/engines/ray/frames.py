@@ -37,7 +37,7 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True):
         return f"Begin({self.worker!r}, {self.attempt})"
 
 
-class Over(msgspec.Struct, frozen=True, kw_only=True):
+class AttemptEnded(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt has ended. ``lost``: the node or the host is gone."""
 
     code: int
@@ -59,14 +59,14 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     log: bytes = b""
     tree: TreeBundle | None = None
     tree_number: int = 0
-    over: Over | None = None
+    over: AttemptEnded | None = None
 
     @property
     def says_nothing(self) -> bool:
         return not (self.lines or self.session or self.log or self.tree or self.over or self.session_whole)
 
 
-class Taken(msgspec.Struct, frozen=True, kw_only=True):
+class ReadPosition(msgspec.Struct, frozen=True, kw_only=True):
     """How far the reader of an attempt is: the last line, bytes of the session and of the log, the last tree."""
 
     line: int = 0
@@ -74,8 +74,8 @@ class Taken(msgspec.Struct, frozen=True, kw_only=True):
     log: int = 0
     tree: int = 0
 
-    def after(self, batch: Batch) -> Taken:
-        return Taken(
+    def after(self, batch: Batch) -> ReadPosition:
+        return ReadPosition(
             line=max(self.line, batch.first + len(batch.lines) - 1),
             session=batch.session_at + len(batch.session),
             log=self.log + len(batch.log),
@@ -99,8 +99,8 @@ def decode_begin(data: bytes) -> Begin:
     return msgspec.msgpack.decode(data, type=Begin)
 
 
-def decode_taken(data: bytes) -> Taken:
-    return msgspec.msgpack.decode(data, type=Taken)
+def decode_taken(data: bytes) -> ReadPosition:
+    return msgspec.msgpack.decode(data, type=ReadPosition)
 
 
 def decode_credential(data: bytes) -> WorkerKey | None:

@@ -18,15 +18,15 @@ from pathlib import Path
 import msgspec
 
 import zot
-from zot.errors import EngineFault, GitFailed, in_words
+from zot.errors import EngineFault, GitFailed, describe_error
 from zot.swarm.engines.engine import WorkerKey
 from zot.swarm.engines.local import spawn_worker
 from zot.swarm.engines.ray.frames import (
+    AttemptEnded,
     Batch,
     Begin,
     Begun,
-    Over,
-    Taken,
+    ReadPosition,
     decode_begin,
     decode_credential,
     decode_taken,
@@ -38,9 +38,9 @@ from zot.system.background_tasks import BackgroundTasks
 from zot.system.files import make_private_dir, write_atomic
 from zot.system.process_table import MARK_VARIABLE, started
 from zot.system.processes import ProcessTree
-from zot.system.safe_open import create, reading
+from zot.system.safe_open import create, open_buffered
 from zot.system.secret_variables import looks_like_secret
-from zot.wire.line_splitter import Lines
+from zot.wire.line_splitter import LineSplitter
 
 POLL_S = 15.0
 LOOK_S = 0.1  # at the session's size
@@ -71,7 +71,7 @@ rm -rf -- "$2"
 """
 
 
-class WorkerHost:
+class NodeHost:
     """Attempts of one worker, one after another, each with a higher number than the one before."""
 
     def __init__(self, worker: str) -> None:
@@ -147,7 +147,7 @@ class NodeAttempt:
         self._seen_results = 0  # of them, how many the last look has seen
         self._sound = len(begin.session)  # of the session so many bytes speak of nothing that a look has not seen
         self._looking = asyncio.Lock()  # two looks at a time would be in each other's way
-        self._over: Over | None = None
+        self._over: AttemptEnded | None = None
         self._sent: set[int] = set()
         self._tasks = BackgroundTasks()
 
@@ -166,7 +166,9 @@ class NodeAttempt:
             await self._spawn()
         except (OSError, GitFailed) as error:
             await self.discard()
-            raise EngineFault(f"the worker could not be started on {self.begun.node}: {in_words(error)}") from error
+            raise EngineFault(
+                f"the worker could not be started on {self.begun.node}: {describe_error(error)}"
+            ) from error
         except BaseException:
             await self.discard()
             raise
@@ -194,7 +196,7 @@ class NodeAttempt:
 
     # --- what it says
 
-    async def poll(self, taken: Taken) -> Batch:
+    async def poll(self, taken: ReadPosition) -> Batch:
         """What comes after that. The session is read after the lines, so that it is never behind them."""
         while self._lines and self._first <= taken.line:
             self._held -= len(self._lines.popleft())
@@ -211,7 +213,7 @@ class NodeAttempt:
                     await self._news.wait()
         return batch
 
-    def _news_since(self, taken: Taken) -> Batch:
+    def _news_since(self, taken: ReadPosition) -> Batch:
         """Claims about files wait for a snapshot of the tree, so that a continued attempt finds the files."""
         at, session, whole, is_all = self._session_since(taken.session)
         is_seen = is_all and self._seen_results == self._results
@@ -252,7 +254,7 @@ class NodeAttempt:
         return at, data[:free], whole, _first_claim(data, safe) is None
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
-        lines = Lines()
+        lines = LineSplitter()
         while chunk := await reader.read(_CHUNK):
             self._hold([line for line in lines.feed(chunk) if line is not None])
             while self._held > _MOST_HELD:
@@ -266,10 +268,10 @@ class NodeAttempt:
             await self._look_at_tree()
             self._seen_results, self._sound = self._results, _size(self._session)
             said = ""
-            with suppress(OSError), reading(self._log) as file:
+            with suppress(OSError), open_buffered(self._log) as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
                 said = file.read().decode("utf-8", "replace").strip()
-            self._over = Over(code=code, reason=said.splitlines()[-1][:_LAST_WORDS] if said else "")
+            self._over = AttemptEnded(code=code, reason=said.splitlines()[-1][:_LAST_WORDS] if said else "")
             self._news.set()
 
     def _hold(self, lines: list[bytes]) -> None:
@@ -374,7 +376,7 @@ def _size(path: Path) -> int:
 def _grown(path: Path, at: int, most: int) -> tuple[int, bytes, bool]:
     """What a file has beyond ``at``; all of it, and True, when it has become shorter than that."""
     try:
-        with reading(path) as file:
+        with open_buffered(path) as file:
             whole = os.fstat(file.fileno()).st_size < at
             at = 0 if whole else at
             file.seek(at)

@@ -8,7 +8,13 @@ import pytest
 
 from generate.extension.reference import MANIFEST_KEYS
 from zot.errors import ExtensionError
-from zot.features.extensions.loader.declared_permissions import OF_PROJECTS, Permissions, read_permissions, wider, words
+from zot.features.extensions.loader.declared_permissions import (
+    OF_PROJECTS,
+    Permissions,
+    added_permissions,
+    describe_permissions,
+    read_permissions,
+)
 from zot.features.extensions.loader.manifest import KEYS
 
 
@@ -36,16 +42,16 @@ def permissions(**fields: Any) -> Permissions:
     ],
 )
 def test_only_what_is_more_is_told(old: dict[str, Any], new: dict[str, Any], more: list[str]) -> None:
-    assert wider(permissions(**old), permissions(**new)) == more
+    assert added_permissions(permissions(**old), permissions(**new)) == more
 
 
 def test_everything_is_more_than_anything_and_nothing_is_more_than_everything() -> None:
-    assert wider(OF_PROJECTS, None) == ["unconfined: it runs with all your rights"]
-    assert wider(None, permissions(net=True)) == []
+    assert added_permissions(OF_PROJECTS, None) == ["unconfined: it runs with all your rights"]
+    assert added_permissions(None, permissions(net=True)) == []
 
 
 def test_the_words_of_what_a_project_gets() -> None:
-    assert words(OF_PROJECTS) == [
+    assert describe_permissions(OF_PROJECTS) == [
         "reads its own directory, the project",
         "changes its data directory, its own directory",
         "has no network",

@@ -122,7 +122,7 @@ def test_a_directory_that_cannot_be_listed_may_hold_a_guard_nobody_knows_yet(pla
     with plain_user(places.home):
         [problem] = places.discover().problems
     directory.parent.chmod(0o700)
-    assert problem.guard and "cannot be listed: Permission denied" in problem.told and "--no-ext" in problem.told
+    assert problem.guard and "cannot be listed: Permission denied" in problem.message and "--no-ext" in problem.message
 
 
 def test_a_project_directory_that_cannot_be_listed_is_told_and_refuses_nothing(places: Places) -> None:
@@ -132,7 +132,7 @@ def test_a_project_directory_that_cannot_be_listed_is_told_and_refuses_nothing(p
     with plain_user(places.home):
         [problem] = places.discover().problems
     directory.chmod(0o700)
-    assert not problem.guard and "cannot be listed" in problem.told
+    assert not problem.guard and "cannot be listed" in problem.message
 
 
 def test_a_manifest_nobody_may_read_might_be_a_guards(places: Places) -> None:

@@ -8,7 +8,7 @@ from zot.core.session.summary import Summary
 from zot.core.session.turn_history import PromptTurn, turns_in
 from zot.frontends.terminal.dialogs.picker import Picker, TurnPicker, YesNo, model_row
 from zot.frontends.terminal.dialogs.sessions_list import SessionsList, age
-from zot.frontends.terminal.dialogs.text_dialogs import Pages
+from zot.frontends.terminal.dialogs.text_dialogs import Pager
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, user_message
 from zot.provider.model import Model
 from zot.tui.fuzzy import Pattern
@@ -133,7 +133,7 @@ async def test_a_turn_shows_its_number_and_the_tools_it_used() -> None:
 
 
 def test_pages_stay_inside_their_rows() -> None:
-    pages = Pages()
+    pages = Pager()
     rows = [str(n) for n in range(50)]
     assert pages.show(rows, 10)[0] == "0"
     pages.key(Key("end"))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from zot.frontends.terminal.editor.editor import Editor, Submitted
-from zot.frontends.terminal.editor.editor_host import Surroundings
+from zot.frontends.terminal.editor.editor_host import EditorHost
 from zot.frontends.terminal.editor.prompt_history import PromptHistory
 from zot.frontends.terminal.editor.slash_popup import SlashCommand
 from zot.tui.keys import Key
@@ -18,7 +18,7 @@ from zot.tui.width import visible
 THEME = built_in(depth="none")
 
 
-class Desk(Surroundings):
+class Desk(EditorHost):
     """Surroundings a test can fill: a directory, commands, a history; it keeps what was said."""
 
     def __init__(self, cwd: Path = Path("/nonexistent")) -> None:

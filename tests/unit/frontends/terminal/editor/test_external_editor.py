@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.frontends.terminal.editor.keyboard import Desk, Keyboard
 from zot.errors import ZotError
-from zot.frontends.terminal.editor.editor import edit_outside, editor_command
+from zot.frontends.terminal.editor.editor import editor_command, open_external_editor
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
@@ -35,7 +35,7 @@ async def test_the_draft_is_edited_outside_and_its_chips_survive(
     script = program(tmp_path, "ed", 'sed -i "s/draft/better/" "$2"; ls -l "$2" > "$1"')
     monkeypatch.setenv("VISUAL", f"{script} {tmp_path}/listing")
     board = Keyboard().type("draft ").paste("x" * 2000)
-    await edit_outside(board.editor)
+    await open_external_editor(board.editor)
     assert board.text == "better [pasted text #1 2000 chars]"
     assert (tmp_path / "listing").read_text().startswith("-rw-------")
     assert list((home / "drafts").iterdir()) == []
@@ -49,7 +49,7 @@ async def test_an_editor_that_fails_leaves_the_draft(
     monkeypatch.setenv("EDITOR", str(program(tmp_path, "ed", 'echo gone > "$1"; exit 3')))
     board = Keyboard().type("draft")
     with pytest.raises(ZotError, match="ended with 3"):
-        await edit_outside(board.editor)
+        await open_external_editor(board.editor)
     assert board.text == "draft"
 
 

@@ -31,7 +31,7 @@ def row_after(*said: AgentEvent, seconds: float = 12, width: int = 100, begin: s
     activity.begin(begin)
     for event in said:
         clock.now += 1
-        activity.hear(event)
+        activity.on_event(event)
     clock.now += seconds
     return visible(activity.row(THEME, width, **options))[2:]
 
@@ -93,7 +93,7 @@ def test_the_phrases_of_a_theme_stand_for_thinking_alone() -> None:
     activity = Activity(Clock())
     activity.begin()
     assert "waiting for the model" in activity.row(theme, 80)
-    activity.hear(events.ThinkingDelta("hm"))
+    activity.on_event(events.ThinkingDelta("hm"))
     assert "counting stars" in activity.row(theme, 80)
 
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from zot.core.events import ToolResultEvent
-from zot.errors import nearest
+from zot.errors import closest_match
 from zot.frontends.terminal.extension_ui import panel_rows, shown_lines
 from zot.frontends.terminal.screen.notice_area import Notes
 from zot.frontends.terminal.screen.status import StatusLine
@@ -94,7 +94,7 @@ def _queue() -> str:
 
 
 def _slip() -> str:
-    return nearest("x" * MEGABYTES, ["xxx", "settings"]) or "… nothing"
+    return closest_match("x" * MEGABYTES, ["xxx", "settings"]) or "… nothing"
 
 
 @pytest.mark.parametrize("show", [_note, _status, _panel, _choices, _tool_name, _tool_result, _queue, _slip])

@@ -123,7 +123,7 @@ def test_live_output_is_the_last_rows_however_much_comes() -> None:
     """iface-098: live output shows the last rows, however much there is."""
     view = ToolView("1", "bash")
     view.called('{"command": "x"}')
-    view.its_turn()
+    view.started()
     for number in range(20_000):
         view.progress(f"line {number}\n")
     rows = [visible(row) for row in view.lines(PAINTER, 60)]
@@ -134,7 +134,7 @@ def test_a_call_behind_another_waits() -> None:
     view = ToolView("1", "bash")
     view.called("{}")
     assert "waiting" in visible(view.lines(PAINTER, 60)[0])
-    view.its_turn()
+    view.started()
     assert "Running" in visible(view.lines(PAINTER, 60)[0])
 
 

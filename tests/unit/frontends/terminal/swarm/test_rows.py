@@ -10,7 +10,7 @@ import pytest
 from zot.errors import UsageError
 from zot.frontends.terminal.commands.swarm import order_of
 from zot.frontends.terminal.swarm import worker_summary
-from zot.frontends.terminal.swarm.dashboard import Act, SwarmDashboard
+from zot.frontends.terminal.swarm.dashboard import SwarmDashboard, WorkerAction
 from zot.frontends.terminal.swarm.worker_summary import rows_of
 from zot.frontends.terminal.swarm.worker_view import WorkerView
 from zot.swarm.git.worktrees import Diffstat
@@ -76,7 +76,7 @@ async def test_columns_stand_under_each_other_and_say_what_is_known() -> None:
     assert any("+1.2k −7" in row for row in rows)
     assert any("Done I did all of it, quickly, and" in row for row in rows)
     assert shown.key(Key("end")) and shown.key(Key("k", "k"))
-    assert await shown.answer() == Act("stop", "8")
+    assert await shown.answer() == WorkerAction("stop", "8")
 
 
 EVENTS: list[dict[str, Any]] = [

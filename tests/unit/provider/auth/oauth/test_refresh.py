@@ -20,7 +20,7 @@ import pytest
 from tests.fakes.oauth_server import CLIENT, OAuthServer
 from zot.errors import LoginFailed, NotLoggedIn
 from zot.provider.auth.auth_store import AuthStore, OAuthToken
-from zot.provider.auth.oauth.refresh import refreshed
+from zot.provider.auth.oauth.refresh import fresh_token
 from zot.provider.auth.oauth.token_endpoint import revoked
 from zot.provider.providers import Provider
 
@@ -66,10 +66,10 @@ def test_zero_expiry_never_expires(expiry: str) -> None:
 async def test_a_token_is_refreshed_before_it_ends_and_not_earlier(server: OAuthServer, tmp_path: Path) -> None:
     store = log_in(server, tmp_path, left_s=600)
     before = stored(store)
-    assert await refreshed(store, provider(server)) == before
+    assert await fresh_token(store, provider(server)) == before
     assert server.state["rotations"] == 0
     store.set_oauth("gateway", msgspec.structs.replace(before, expiry=stamp(50)))
-    after = await refreshed(store, provider(server))
+    after = await fresh_token(store, provider(server))
     assert after == stored(store)
     assert after.access_token != before.access_token
     assert after.refresh_token != before.refresh_token
@@ -82,7 +82,7 @@ async def test_what_the_answer_leaves_out_stays(server: OAuthServer, tmp_path: P
     store = log_in(server, tmp_path, account_id="acc-7")
     before = stored(store)
     server.knobs(rotates=False, token={"id_token": None, "scope": None})
-    after = await refreshed(store, provider(server))
+    after = await fresh_token(store, provider(server))
     assert after.access_token != before.access_token
     kept = ("refresh_token", "account_id", "id_token", "scope", "client_id")
     assert [getattr(after, name) for name in kept] == [getattr(before, name) for name in kept]
@@ -92,25 +92,25 @@ async def test_what_the_answer_leaves_out_stays(server: OAuthServer, tmp_path: P
 async def test_the_refreshed_account_id_is_used(server: OAuthServer, tmp_path: Path) -> None:
     store = log_in(server, tmp_path, account_id="old")
     path = ["https://api.openai.com/auth", "chatgpt_account_id"]
-    assert (await refreshed(store, provider(server, account_claim=path))).account_id == "acc-1"
+    assert (await fresh_token(store, provider(server, account_claim=path))).account_id == "acc-1"
 
 
 async def test_a_refused_token_is_refreshed_unless_somebody_was_quicker(server: OAuthServer, tmp_path: Path) -> None:
     store = log_in(server, tmp_path, left_s=3000)
     refused = stored(store).access_token
-    first = await refreshed(store, provider(server), refused=refused)
-    second = await refreshed(store, provider(server), refused=refused)
+    first = await fresh_token(store, provider(server), refused=refused)
+    second = await fresh_token(store, provider(server), refused=refused)
     assert first == second
     assert first.access_token != refused
     assert server.state["rotations"] == 1
-    assert (await refreshed(store, provider(server), force=True)).access_token != first.access_token
+    assert (await fresh_token(store, provider(server), force=True)).access_token != first.access_token
     assert server.state["rotations"] == 2
 
 
 async def test_one_account_is_refreshed_whichever_is_active(server: OAuthServer, tmp_path: Path) -> None:
     store = log_in(server, tmp_path)
     store.set_oauth("gateway", OAuthToken(access_token="other", refresh_token="other"), "work")
-    after = await refreshed(store, provider(server), account="default")
+    after = await fresh_token(store, provider(server), account="default")
     assert store.active("gateway") == "work"
     assert store.entry("gateway", "default").oauth == after
     assert stored(store).access_token == "other"
@@ -119,13 +119,13 @@ async def test_one_account_is_refreshed_whichever_is_active(server: OAuthServer,
 REFRESH = """
 import asyncio, sys, msgspec
 from pathlib import Path
-from zot.provider.auth.oauth.refresh import refreshed
+from zot.provider.auth.oauth.refresh import fresh_token
 from zot.provider.auth.auth_store import AuthStore
 from zot.provider.providers import Provider
 provider = msgspec.json.decode(sys.argv[2], type=Provider)
 print("ready", flush=True)
 sys.stdin.readline()
-print(asyncio.run(refreshed(AuthStore(Path(sys.argv[1])), provider)).access_token, flush=True)
+print(asyncio.run(fresh_token(AuthStore(Path(sys.argv[1])), provider)).access_token, flush=True)
 """
 
 
@@ -188,7 +188,7 @@ def test_a_rotation_survives_kill_9_between_answer_and_write(server: OAuthServer
     after = changed(store, before)
     assert late.communicate(timeout=60)[0].strip() == after.access_token
     assert server.state["rotations"] == 1
-    again = asyncio.run(refreshed(store, provider(server), force=True))
+    again = asyncio.run(fresh_token(store, provider(server), force=True))
     assert again.access_token != after.access_token
     assert server.state["reuses"] == 0
 
@@ -212,7 +212,7 @@ def test_twenty_processes_half_of_them_killed(server: OAuthServer, tmp_path: Pat
         child.communicate(timeout=30)
     assert answers == {stored(store).access_token}
     assert (server.state["rotations"], server.state["reuses"]) == (1, 0)
-    assert asyncio.run(refreshed(store, provider(server), force=True)).access_token not in answers
+    assert asyncio.run(fresh_token(store, provider(server), force=True)).access_token not in answers
 
 
 @pytest.mark.parametrize("kills", [6, pytest.param(200, marks=[pytest.mark.torture, pytest.mark.timeout(1800)])])
@@ -229,7 +229,7 @@ def test_kills_at_any_moment(server: OAuthServer, tmp_path: Path, kills: int) ->
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         child.communicate(timeout=30)
-    last = asyncio.run(refreshed(store, provider(server), force=True))
+    last = asyncio.run(fresh_token(store, provider(server), force=True))
     assert last == stored(store)
     assert server.state["reuses"] == 0
 
@@ -251,21 +251,21 @@ async def test_cancelling_leaves_the_exchange_to_its_work(server: OAuthServer, t
     store = log_in(server, tmp_path)
     before = stored(store)
     server.knobs(hold=True)
-    task = asyncio.ensure_future(refreshed(store, provider(server)))
+    task = asyncio.ensure_future(fresh_token(store, provider(server)))
     await asyncio.to_thread(rotated, server)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     server.knobs(hold=False)
     await asyncio.to_thread(changed, store, before)
-    assert (await refreshed(store, provider(server))).refresh_token != before.refresh_token
+    assert (await fresh_token(store, provider(server))).refresh_token != before.refresh_token
     assert server.state["reuses"] == 0
 
 
 async def test_who_logs_out_meanwhile_stays_logged_out(server: OAuthServer, tmp_path: Path) -> None:
     store = log_in(server, tmp_path)
     server.knobs(hold=True)
-    task = asyncio.ensure_future(refreshed(store, provider(server)))
+    task = asyncio.ensure_future(fresh_token(store, provider(server)))
     await asyncio.to_thread(rotated, server)
     store.clear("gateway")
     server.knobs(hold=False)
@@ -279,7 +279,7 @@ async def test_no_process_to_be_had(server: OAuthServer, tmp_path: Path, monkeyp
     for broken in ("", str(tmp_path / "no-python"), "/bin/false"):
         monkeypatch.setattr(sys, "executable", broken)
         before = stored(store)
-        assert (await refreshed(store, provider(server), force=True)).refresh_token != before.refresh_token
+        assert (await fresh_token(store, provider(server), force=True)).refresh_token != before.refresh_token
 
 
 # -- when it fails ------------------------------------------------------------------------------------------------
@@ -291,26 +291,26 @@ async def test_what_passes_never_costs_the_login(server: OAuthServer, tmp_path: 
     before = stored(store)
     server.knobs(token_answer=answer)
     with pytest.raises(LoginFailed, match="it is still stored, try again") as raised:
-        await refreshed(store, provider(server))
+        await fresh_token(store, provider(server))
     assert raised.value.transient
     assert stored(store) == before
     assert before.refresh_token not in str(raised.value)
     server.knobs(token_answer="")
-    assert (await refreshed(store, provider(server))).access_token != before.access_token
+    assert (await fresh_token(store, provider(server))).access_token != before.access_token
 
 
 async def test_a_server_that_is_not_there(server: OAuthServer, tmp_path: Path) -> None:
     store = log_in(server, tmp_path)
     gone = provider(server, issuer="", token_url="http://127.0.0.1:9/token", device_url="http://127.0.0.1:9/d")
     with pytest.raises(LoginFailed, match="cannot be reached") as raised:
-        await refreshed(store, gone)
+        await fresh_token(store, gone)
     assert raised.value.transient
 
 
 async def test_a_revoked_login_says_what_to_do(server: OAuthServer, tmp_path: Path) -> None:
     store = log_in(server, tmp_path, refresh_token="refresh-that-is-unknown")
     with pytest.raises(LoginFailed, match=r"Gateway has ended: .*invalid_grant.*log in again with /login") as raised:
-        await refreshed(store, provider(server))
+        await fresh_token(store, provider(server))
     assert not raised.value.transient
     assert "refresh-that-is-unknown" not in str(raised.value)
     assert stored(store).refresh_token == "refresh-that-is-unknown", "nothing is thrown away"
@@ -319,20 +319,20 @@ async def test_a_revoked_login_says_what_to_do(server: OAuthServer, tmp_path: Pa
 async def test_a_client_the_server_does_not_know(server: OAuthServer, tmp_path: Path) -> None:
     store = log_in(server, tmp_path, client_id="stranger")
     with pytest.raises(LoginFailed, match=r"check client_id in models\.json"):
-        await refreshed(store, provider(server))
+        await fresh_token(store, provider(server))
 
 
 async def test_a_login_without_a_refresh_token(server: OAuthServer, tmp_path: Path) -> None:
     store = log_in(server, tmp_path, refresh_token="")
     with pytest.raises(LoginFailed, match="no refresh token; log in again with /login"):
-        await refreshed(store, provider(server))
+        await fresh_token(store, provider(server))
 
 
 async def test_nobody_is_logged_in(server: OAuthServer, tmp_path: Path) -> None:
     with pytest.raises(NotLoggedIn, match="log in again"):
-        await refreshed(AuthStore(tmp_path), provider(server))
+        await fresh_token(AuthStore(tmp_path), provider(server))
     with pytest.raises(NotLoggedIn, match="no oauth settings"):
-        await refreshed(AuthStore(tmp_path), Provider(id="x", name="X", api="openai"))
+        await fresh_token(AuthStore(tmp_path), Provider(id="x", name="X", api="openai"))
 
 
 async def test_another_user_is_refused(server: OAuthServer, tmp_path: Path) -> None:
@@ -340,7 +340,7 @@ async def test_another_user_is_refused(server: OAuthServer, tmp_path: Path) -> N
     before = stored(store)
     server.knobs(claims={"sub": "eve"})
     with pytest.raises(LoginFailed, match="names another user"):
-        await refreshed(store, provider(server))
+        await fresh_token(store, provider(server))
     assert stored(store) == before
 
 
@@ -353,10 +353,10 @@ async def test_a_place_that_takes_nothing_is_known_before_the_token_is_spent(
     lock.unlink(missing_ok=True)
     lock.mkdir()  # nothing can be written while it cannot be locked
     with pytest.raises(LoginFailed, match="cannot be written"):
-        await refreshed(store, provider(server))
+        await fresh_token(store, provider(server))
     assert server.state["rotations"] == 0
     lock.rmdir()
-    assert (await refreshed(store, provider(server))).access_token != before.access_token
+    assert (await fresh_token(store, provider(server))).access_token != before.access_token
 
 
 def asked_again(server: OAuthServer) -> None:
@@ -371,10 +371,10 @@ async def test_a_program_without_our_lock_was_quicker(server: OAuthServer, tmp_p
     other = log_in(server, tmp_path / "other")
     server.knobs(delay_s=0)
     spent = stored(store)
-    fresh = await refreshed(other, provider(server))
+    fresh = await fresh_token(other, provider(server))
     store.set_oauth("gateway", msgspec.structs.replace(spent, refresh_token="spent-by-another-program"))
     server.knobs(hold=True)
-    task = asyncio.ensure_future(refreshed(store, provider(server)))
+    task = asyncio.ensure_future(fresh_token(store, provider(server)))
     await asyncio.to_thread(asked_again, server)
     store.set_oauth("gateway", fresh)
     server.knobs(hold=False)
@@ -390,7 +390,7 @@ async def test_logging_out_tells_the_server(server: OAuthServer, tmp_path: Path)
     assert "was told to forget the login" in said
     assert server.state["revoked"] == ["refresh_token", "access_token"]
     with pytest.raises(LoginFailed, match="invalid_grant"):
-        await refreshed(store, provider(server), force=True)
+        await fresh_token(store, provider(server), force=True)
 
 
 async def test_a_server_that_cannot_be_told(server: OAuthServer, tmp_path: Path) -> None:

@@ -29,18 +29,18 @@ async def test_a_refresh_that_failed_is_tried_again_later(
     endpoint = Endpoint(provider="gateway", base_url="http://127.0.0.1:1", api_key=credential.key)
     server.knobs(token_answer="500")
     first, second = refusal(), refusal()
-    assert await login.renewed(endpoint, first) is None
+    assert await login.after_refusal(endpoint, first) is None
     assert "could not be refreshed: the token endpoint answered http 500" in str(first)
     asked = len(server.requests("/token"))
-    assert await login.renewed(endpoint, second) is None
+    assert await login.after_refusal(endpoint, second) is None
     assert str(second) == str(first)
     assert len(server.requests("/token")) == asked, "not so soon"
     server.knobs(token_answer="")
     monkeypatch.setattr(refresh, "_TRY_AGAIN_S", 0.0)
-    again = await login.renewed(endpoint, refusal())
+    again = await login.after_refusal(endpoint, refusal())
     assert again is not None
     assert again.api_key == stored(store).access_token != credential.key
-    assert await login.fresh(again) is again
+    assert await login.before_request(again) is again
 
 
 async def test_another_process_has_refreshed_it_already(server: OAuthServer, tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ async def test_another_process_has_refreshed_it_already(server: OAuthServer, tmp
     assert credential is not None
     ours, theirs = LoginSigner(store, row, credential), LoginSigner(store, row, credential)
     endpoint = Endpoint(provider="gateway", base_url="http://127.0.0.1:1", api_key=credential.key)
-    one, other = await ours.renewed(endpoint, refusal()), await theirs.renewed(endpoint, refusal())
+    one, other = await ours.after_refusal(endpoint, refusal()), await theirs.after_refusal(endpoint, refusal())
     assert one == other
     assert server.state["rotations"] == 1
 

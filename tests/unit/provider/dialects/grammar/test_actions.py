@@ -61,7 +61,7 @@ def test_calls_that_do_not_fit_the_shape_are_said_whole() -> None:
 
 
 def test_the_model_is_told_each_tool_in_a_line() -> None:
-    told = [shape_of(tool).told(tool.description) for tool in BUILT_IN.values()]
+    told = [shape_of(tool).prompt_line(tool.description) for tool in BUILT_IN.values()]
     assert told[0].startswith('{"tool": "bash", "command": TEXT}: Run a shell command')
     assert told[1].startswith('{"tool": "edit", "path": TEXT} + blocks old and new: Replace')
     assert all("\n" not in line and len(line) < 200 for line in told)

@@ -14,7 +14,7 @@ from zot.agent.config import RunConfig
 from zot.errors import EngineFault
 from zot.swarm.engines.ray import coordinator
 from zot.swarm.engines.ray.coordinator import ClusterCoordinator, HostGone
-from zot.swarm.engines.ray.frames import Batch, Begin, Begun, Over, decode_batch, decode_taken, encode
+from zot.swarm.engines.ray.frames import AttemptEnded, Batch, Begin, Begun, decode_batch, decode_taken, encode
 from zot.swarm.git.bundle import TreeBundle
 from zot.swarm.supervisor.budget import RemainingBudget
 
@@ -26,7 +26,7 @@ class FakeHost:
         self.worker, self.attempt = worker, 0
         self.lines: list[bytes] = []
         self.heard: list[Any] = []
-        self.over: Over | None = None
+        self.over: AttemptEnded | None = None
         self.fault: HostGone | None = None
         self.ended = False
         self.bundle = b""
@@ -61,7 +61,7 @@ class FakeHost:
         return True
 
     async def stop(self, attempt: int, grace: float) -> None:
-        self.over = Over(code=0)
+        self.over = AttemptEnded(code=0)
         self.news.set()
 
     async def release(self, attempt: int) -> None:
@@ -167,7 +167,7 @@ async def test_a_host_that_comes_back_empty_has_lost_its_attempt(cluster: Cluste
     assert not await cluster.keeper.poll("one", {}), "it may come back"
     host.attempt, host.fault = 0, None
     (data,) = await cluster.keeper.poll("one", {})
-    assert decode_batch(data).over == Over(code=-9, reason=coordinator._LOST, lost=True)  # type: ignore[attr-defined]
+    assert decode_batch(data).over == AttemptEnded(code=-9, reason=coordinator._LOST, lost=True)  # type: ignore[attr-defined]
     assert not await cluster.keeper.send("one", "w", 1, 1, b"{}")
     await cluster.keeper.begin("one", order(2), b"")
     assert len(cluster.hosts) == 1, "the same host, begun anew"
@@ -209,7 +209,7 @@ async def test_it_ends_when_nothing_is_left_to_keep(cluster: Cluster, monkeypatc
     (host,) = cluster.hosts
     await cluster.keeper.stop("one", "w", 1, 0.1)
     (data,) = await cluster.keeper.poll("one", {})
-    assert decode_batch(data).over == Over(code=0)
+    assert decode_batch(data).over == AttemptEnded(code=0)
     await cluster.keeper.release("one", "w", 1)
     assert host.ended
     monkeypatch.setattr(coordinator, "LINGER_S", 0.0)
