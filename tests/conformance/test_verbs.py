@@ -191,8 +191,8 @@ def test_the_table_names_what_there_is_and_leaves_nothing_out() -> None:
 def test_what_two_front_ends_offer_is_done_through_each_of_them() -> None:
     rows = {**VERBS, **{re.split(r"[.:]", target)[-1]: verb for target, verb in FEATURE_VERBS.items()}}
     shared = {name for name, verb in rows.items() if sum(isinstance(place, str) for place in verb) > 1}
-    looked_at = {"snapshot", "busy", "model", "messages", "total_usage", "provider_models", "conversation_state", "commands"}
-    looked_at |= {"file_changes", "templates"}
+    looked_at = {"snapshot", "busy", "model", "messages", "total_usage", "provider_models", "conversation_state"}
+    looked_at |= {"commands", "file_changes", "templates"}
     looked_at |= {"servers"}  # tests/protocol/test_rpc_mcp.py, tests/unit/sdk/test_mcp.py
     ended = {"aclose"}  # at the end of every scenario
     asked = {"gate"}  # tests/protocol/test_rpc_approvals.py, tests/terminal/test_dialogs_confirm.py
