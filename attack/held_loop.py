@@ -112,7 +112,7 @@ _MODES = {
     "-p": ("from zot.frontends.headless.runner import PrintMode", "PrintMode.emit", ("-p", "go")),
     "--json": ("from zot.frontends.headless.json_mode import JsonMode", "JsonMode.emit", ("--json", "go")),
     "--stream": ("from zot.frontends.headless.stream_mode import StreamMode", "StreamMode.emit", ("--stream", "go")),
-    "rpc": ("from zot.frontends.rpc.commands import RpcCommands", "RpcCommands.do", ("rpc",)),
+    "rpc": ("from zot.frontends.rpc.commands import RpcCommands", "RpcCommands.dispatch", ("rpc",)),
 }
 
 

@@ -27,7 +27,7 @@ for number in range(100):
     data = os.urandom(50_000).hex().encode()
     path.write_bytes(data)
     before = time.perf_counter()
-    keeping.about_to_write(path, data[:60_000] + b"changed" + data[60_007:], "write")
+    keeping.before_write(path, data[:60_000] + b"changed" + data[60_007:], "write")
     times.append(time.perf_counter() - before)
     if keeping.tidying is not None:
         keeping.tidying.join()

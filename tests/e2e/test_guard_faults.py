@@ -55,7 +55,7 @@ from zot.agent.build import build
 from zot.agent.config import RunConfig
 async def main():
     async with build(RunConfig(provider="script", script=sys.argv[1], keep_session=False)) as conversation:
-        await conversation.child().say("go")
+        await conversation.child().prompt("go")
 asyncio.run(main())
 """
 RPC = [

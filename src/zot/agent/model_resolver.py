@@ -416,7 +416,7 @@ class _Resolver:
             remembered = query.remembered_model
         elif canonical_id(self.settings.values.provider, self.providers) == provider.id:
             remembered = self.stored_model
-        found = selection.choose(query.model, remembered)
+        found = selection.select_model(query.model, remembered)
         values, environ = self.settings.values, self.environ
         key = Credential("")
         endpoint = endpoint_for(

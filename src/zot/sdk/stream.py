@@ -242,9 +242,9 @@ _LOG_IN = re.compile(r"with /login\b")
 
 def rephrase_for_python(text: str) -> str:
     """
-    >>> for_programs("set OPENAI_API_KEY, pass --api-key, or log in with /login")
+    >>> rephrase_for_python("set OPENAI_API_KEY, pass --api-key, or log in with /login")
     'set OPENAI_API_KEY, pass api_key=, or log in with `zot` and /login'
-    >>> for_programs("no key needed: --provider ollama --model NAME")
+    >>> rephrase_for_python("no key needed: --provider ollama --model NAME")
     "no key needed: provider='ollama' model=NAME"
     """
 

@@ -68,7 +68,7 @@ def test_every_field_of_the_run_configuration_is_read() -> None:
 
 def test_every_setting_is_read() -> None:
     """Showing it in a dialog does not count: that goes through ``getattr``."""
-    heard = read_anywhere("values", but="agent/settings.py") | read_by_itself("agent/settings.py", "Values")
+    heard = read_anywhere("values", but="agent/settings.py") | read_by_itself("agent/settings.py", "SettingsValues")
     assert set(SettingsValues.__struct_fields__) - heard == set()
 
 

@@ -151,7 +151,7 @@ class Jail:
     def start(
         self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int, stdout: int, stderr: int
     ) -> tuple[subprocess.Popen[bytes], JailLease]:
-        """As ``subprocess.Popen`` in a session of its own; see ``zot.system.processes.Jailer``."""
+        """As ``subprocess.Popen`` in a session of its own; see ``zot.system.processes.SandboxLauncher``."""
         return self._made_starter().start(argv, str(cwd), env, (stdin, stdout, stderr))
 
     def _made_starter(self) -> JailLauncher:

@@ -181,7 +181,7 @@ async def test_a_command_cancelled_before_it_began_leaves_no_blind_spot(
         task.get_loop().call_soon_threadsafe(task.cancel)
         return real(*rest)
 
-    monkeypatch.setattr(command_watcher, "read_state", cancelling)
+    monkeypatch.setattr(command_watcher, "look", cancelling)
     with pytest.raises(asyncio.CancelledError):
         await task
     monkeypatch.undo()

@@ -302,7 +302,7 @@ async def main(repo, agents):
             await create(repo, agents / f"w-{number}", "w", f"w-{number}")
         over.set()
 
-process_setup.claim()
+process_setup.harden_process()
 asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2])))
 """
 

@@ -19,7 +19,7 @@ from zot.system.process_table import snapshot
 from zot.system.processes import spawn
 
 async def main():
-    process_setup.claim()
+    process_setup.harden_process()
     stayed = 0
     with tempfile.TemporaryDirectory() as project, tempfile.TemporaryDirectory() as home:
         support = JailSupport("reduced", "", "", detect_support(find_program).landlock)
@@ -28,7 +28,7 @@ async def main():
             script = "(setsid sh -c 'sleep 600 & exit' >/dev/null 2>&1 &)"
             tree = spawn(["/bin/bash", "-c", script], cwd=Path(project), env=dict(os.environ), jail=jail)
             await tree.wait()
-            tree.leave()
+            tree.detach()
             await asyncio.sleep(0.05)
             own = [p for p in snapshot().values() if p.parent == os.getpid() and not p.zombie]
             commands = [Path(f"/proc/{p.pid}/cmdline").read_bytes() for p in own]

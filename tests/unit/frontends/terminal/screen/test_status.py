@@ -15,7 +15,7 @@ from zot.provider.model import Model
 
 def conversation(cost: Usage, used: int = 0, window: int = 200_000) -> Any:
     model = Model(id="m", provider="p", context_window=window)
-    return cast("Any", SimpleNamespace(cost=cost, context_tokens=used, model=model))
+    return cast("Any", SimpleNamespace(total_usage=cost, context_tokens=used, model=model))
 
 
 def texts(*args: Any, **options: Any) -> list[str]:
