@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 LATER: Any = object()  # the data of a command that answers by itself
 
 
-_NEED_IDLE = (wire.Clear, wire.SetModel, wire.SetReasoning, wire.Rewind)
-
-
 class RpcCommands:
     def __init__(
         self,
@@ -80,11 +77,11 @@ class RpcCommands:
 
     def dispatch(self, command: wire.AnyCommand | SwarmCommand, reply: PendingResponse) -> Any:
         """The data to answer with, or LATER when ``reply`` will be called with it."""
-        if isinstance(command, _NEED_IDLE):
-            self._must_be_idle()
         if doer := self._doers.get(type(command)):
             return doer(command, reply)
         if isinstance(command, AnyOp):
+            if isinstance(command, wire.Clear):
+                self._must_be_idle()
             data = self._conversation.submit(command)
             return msgspec.UNSET if data is None else data
         if self._swarm is None:
@@ -156,11 +153,13 @@ class RpcCommands:
 
     def _set_model(self, command: wire.SetModel, reply: PendingResponse) -> wire.ModelSet:
         """Before the next command is read, unlike the op, which may wait for a program that prints a key."""
+        self._must_be_idle()
         record_op(self._conversation, command)
         self._conversation.set_model_now(command.model)
         return wire.ModelSet(model=command.model)
 
     def _set_reasoning(self, command: wire.SetReasoning, reply: PendingResponse) -> wire.ReasoningSet:
+        self._must_be_idle()
         self._conversation.submit(command)
         return wire.ReasoningSet(reasoning=command.reasoning)
 
