@@ -191,8 +191,8 @@ def test_without_a_person_it_stays_refused_and_is_told(zot: Zot, serve: Any, out
     server = serve([bash(f"cat {out}/file"), bash(f"cat {out}/file"), Say("done")])
     ran = zot(mode, "--approve", "outside", "go")
     assert ran.code == 0, ran.err
-    assert ran.err.count(f"jail: refused: a tool wanted to read the file {out}/file") == 1
-    assert SECRET not in results(server) and results(server).count("Nobody can be asked here") == 2
+    assert ran.err.count(f"jail: denied access: read the file {out}/file (no user to ask)") == 1
+    assert SECRET not in results(server) and results(server).count("There is no user to ask") == 2
 
 
 def test_a_setting_asks_nobody_in_a_run_without_a_person(zot: Zot, serve: Any, out: Path, rpc: Any) -> None:

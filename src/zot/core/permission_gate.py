@@ -13,7 +13,7 @@ from zot.errors import UsageError
 from zot.provider.messages import ToolCallBlock
 
 PREVIEW_LIMIT = 120
-NOBODY_TO_ASK = (
+NO_USER_TO_ASK = (
     "refused: zot asks before this tool call (--no-yolo or --permission-mode), and there is no prompt to ask with"
 )
 SAID_NO = "the user refused this tool call"
@@ -99,7 +99,7 @@ class PermissionGate:
         if self._remembers(call.name, nature):
             return GateVerdict("run", "remembered")
         may_ask = self.confirmer is not None or self.stand_in is not None
-        return GateVerdict("ask", "user") if may_ask else GateVerdict("refuse", "policy", NOBODY_TO_ASK)
+        return GateVerdict("ask", "user") if may_ask else GateVerdict("refuse", "policy", NO_USER_TO_ASK)
 
     def _nature_of(self, call: ToolCallBlock) -> CallClass:
         try:
@@ -126,12 +126,14 @@ class PermissionGate:
             question = ApprovalQuestion(call, preview(call.value), origin, nature.prefix, self._may_open)
             answer = await self.stand_in(question) if self.stand_in is not None else None
             if answer is None:
-                answer = await self.confirmer(question) if self.confirmer is not None else Answer("deny", NOBODY_TO_ASK)
+                answer = (
+                    await self.confirmer(question) if self.confirmer is not None else Answer("deny", NO_USER_TO_ASK)
+                )
             if self.on_answer is not None:
                 self.on_answer(question, answer)
         except Exception as error:
             return f"refused: asking for confirmation failed: {error or type(error).__name__}"
-        if decide(self.mode, nature.kind) == "refuse":  # switched while somebody was asked
+        if decide(self.mode, nature.kind) == "refuse":  # the mode changed while the user was asked
             return PLANNING
         refusal = self._heed(call.name, nature, answer)
         return refusal if refusal is not None or answer.args is None else call.with_args(answer.args)

@@ -50,9 +50,9 @@ class Approval(Question["Answer"], frozen=True):
         return self.worker
 
     def denial(self, reason: str = "") -> Answer:
-        from zot.core.permission_gate import NOBODY_TO_ASK, Answer  # most headless runs ask nothing
+        from zot.core.permission_gate import NO_USER_TO_ASK, Answer  # most headless runs ask nothing
 
-        return Answer("deny", reason or NOBODY_TO_ASK)
+        return Answer("deny", reason or NO_USER_TO_ASK)
 
 
 Presenter = Callable[[Question[Any]], Awaitable[Any]]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from zot.features.mcp.elicitation import Elicitation
     from zot.features.questions import Approval
 
-GONE = "refused: the client closed its input, so nobody can be asked"
+GONE = "denied: the client disconnected before answering"
 
 # Which kinds of questions a capability of ``hello`` stands for.
 _CAPABILITIES = {"approvals": ("approval", "outside"), "elicitation": ("elicitation",)}

@@ -44,8 +44,8 @@ def guard(services: Services) -> list[str]:
     except ZotError as error:
         services.withheld = frozenset({"bash"})
         return [
-            "bash is not offered: where nobody can be asked, a small model's commands run in a jail, and there is"
-            f" {error}; --permission-mode everything runs them all the same"
+            f"bash is disabled: no jail available ({error}) and no user to approve commands;"
+            " enable it with --permission-mode everything"
         ]
     return []
 

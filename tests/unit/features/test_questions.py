@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from zot.agent.config import NO_FRONT_END, FrontEnd
-from zot.core.permission_gate import NOBODY_TO_ASK, Answer, ApprovalQuestion
+from zot.core.permission_gate import NO_USER_TO_ASK, Answer, ApprovalQuestion
 from zot.features.questions import FAILED, Approval, Question, QuestionQueue, question_queue
 from zot.provider.messages import ToolCallBlock
 
@@ -110,7 +110,7 @@ async def test_withdrawn_question_is_never_shown() -> None:
 async def test_without_presenter_the_answer_is_denial() -> None:
     queue = QuestionQueue()
     assert await queue.ask(Choice("a")) == "none"
-    assert await queue.ask(approval("b")) == Answer("deny", NOBODY_TO_ASK)
+    assert await queue.ask(approval("b")) == Answer("deny", NO_USER_TO_ASK)
 
 
 async def test_kind_the_presenter_cannot_show_is_denied() -> None:

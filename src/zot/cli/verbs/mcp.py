@@ -204,7 +204,7 @@ def _trust(desk: McpContext, arguments: ParsedArguments) -> int:
         desk.trust.trust(desk.cwd, "mcp", entry.name, entry.content())
         print_notice(f"trusted in this directory: {entry.name} runs {entry.shown()}")
     if not wanted:
-        print_notice("this directory has no MCP servers of its own")
+        print_notice("this directory has no MCP servers")
     return 0
 
 
@@ -231,7 +231,7 @@ def _logout(desk: McpContext, arguments: ParsedArguments) -> int:
     url = expand_variables(entry, os.environ.get)[0].url
     known = log_out(AuthStore(desk.home), url)
     forget(desk.home, entry)
-    print_notice(f"logged out of {entry.name}" if known else f"nobody was logged in to {entry.name}")
+    print_notice(f"logged out of {entry.name}" if known else f"not logged in to {entry.name}")
     return 0
 
 

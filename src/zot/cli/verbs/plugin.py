@@ -69,7 +69,7 @@ def _install(arguments: ParsedArguments) -> int:
             print_notice(f"  zot has no place for: {', '.join(parts.missing)}")
         if not arguments.has("--yes"):
             if not sys.stdin.isatty():
-                raise ZotError("nobody is there to agree to what it would run; --yes agrees")
+                raise ZotError("cannot ask for confirmation here; pass --yes to accept")
             if read_answer("install it, and let this run? [y/N]").lower() not in ("y", "yes"):
                 print_notice("nothing was installed")
                 return 1

@@ -78,7 +78,7 @@ def run(argv: list[str]) -> int:
     print_notice(
         "what `zot doctor` says. Keys, addresses of people and paths that zot recognises are replaced; it cannot know"
     )
-    print_notice("every secret, so look through it before you give it to somebody. Nothing was sent.")
+    print_notice("every secret, so read it before you share it. Nothing was sent.")
     print_notice(f"  zot replay --fast {shlex.quote(str(written))}    shows it; any editor shows every line")
     return 0
 

@@ -109,10 +109,8 @@ class OutsideAccess:
                 for wish in offer.wishes:
                     if wish not in self._mentioned:
                         self._mentioned.add(wish)
-                        self._told(
-                            f"jail: refused: a tool wanted {wish}; nobody can be asked about what is outside here"
-                        )
-                return None, f"[jailed: this wanted {wanted}, outside. Nobody can be asked here. {_NOTHING}]"
+                        self._told(f"jail: denied access: {str(wish).removeprefix('to ')} (no user to ask)")
+                return None, f"[jailed: this wanted {wanted}, outside. There is no user to ask. {_NOTHING}]"
             match await self._questions.ask(offer, on_failure=self._report_failure):
                 case "once":
                     return jail.with_access(

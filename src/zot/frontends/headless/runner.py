@@ -138,7 +138,7 @@ class _Run:
 
     async def _answer(self, prompt: str, piped: str, argument: str) -> int:
         if self._config.ask_each:
-            print_notice("--no-yolo: every tool call is denied, because nobody can be asked in this mode")
+            print_notice("--no-yolo: every tool call is denied: this mode has no user to ask")
         async with build(self._config, FrontEnd(reader=self._hear, surface=StderrExtensionUI())) as conversation:
             resume_gc()
             if self._name == "json":

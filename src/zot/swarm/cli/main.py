@@ -187,7 +187,7 @@ async def wait_and_print(swarm: client.SupervisorClient, id: str, arguments: Par
         show_text(found.answer)
     if info.status in ("done", "idle"):
         return 0
-    print_notice(f"zot: {info.name} is {info.status}: {info.reason or 'nobody knows why'}")
+    print_notice(f"zot: {info.name} is {info.status}: {info.reason or 'unknown reason'}")
     return 1
 
 
@@ -238,7 +238,7 @@ def _ended(home: Path, id: str, arguments: ParsedArguments) -> int:
         show_text(found.answer)
     if found.worker.status == "done":
         return 0
-    print_notice(f"zot: {found.worker.name} is {found.worker.status}: {found.worker.reason or 'nobody knows why'}")
+    print_notice(f"zot: {found.worker.name} is {found.worker.status}: {found.worker.reason or 'unknown reason'}")
     return 1
 
 
