@@ -108,7 +108,7 @@ def test_deny_beats_allow_and_its_reason_is_told(zot: Zot, serve: Any) -> None:
 def test_ask_is_a_no_where_nobody_can_be_asked(zot: Zot, serve: Any) -> None:
     own(zot, PreToolUse=[entry(specific("PreToolUse", permissionDecision="ask", permissionDecisionReason="look"))])
     _, server = run(zot, serve, BASH)
-    assert "wants a person to be asked" in last_result(server.requests[1])
+    assert "a hook requires approval, and no user is present" in last_result(server.requests[1])
 
 
 def test_allow_answers_the_gate_and_so_does_a_permission_request(zot: Zot, serve: Any) -> None:

@@ -92,6 +92,11 @@ class RunConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     mcp_config: tuple[str, ...] = ()  # files with MCP servers, for this run
     mcp: bool = True  # also the servers that are configured for the user and the project
     trust_project: bool = False
+    project: str = ""  # whose extensions, hooks and servers apply; a worker's is its starter's, whatever its cwd
+    required_guards: tuple[str, ...] = ()  # directories of guards: every call is denied while one does not run
+    required_hooks: tuple[str, ...] = ()  # files with PreToolUse hooks: the same
+    trusted_for_run: tuple[str, ...] = ()  # what the user trusted without saving it: "kind name digest"
+    all_workers: bool = False  # a client may control every worker, not only those it started
     ext_trace: str = ""
     record: str = ""
     argv: tuple[str, ...] = ()  # the command line, for a recording

@@ -93,7 +93,7 @@ def _wants_budget(services: Services) -> bool:
 
 
 def _wants_mcp(services: Services) -> bool:
-    config, home, cwd = services.config, services.home, services.workspace.cwd
+    config, home, cwd = services.config, services.home, services.project
     files = (home / "mcp.json", home / "plugins.json", cwd / ".mcp.json", cwd / ".zot" / "mcp.json")
     return config.tools != () and bool(config.mcp_config or (config.mcp and not all(map(is_missing, files))))
 
@@ -104,9 +104,11 @@ def _wants_local_model(services: Services) -> bool:
 
 
 def _wants_hooks(services: Services) -> bool:
+    if services.config.required_hooks:
+        return True
     if not services.settings.values.hooks:
         return False
-    home, cwd = services.home, services.workspace.cwd
+    home, cwd = services.home, services.project
     own = (home / "hooks.json", cwd / ".zot" / "hooks.json", home / "plugins.json")
     claude = (cwd / ".claude" / "settings.json", cwd / ".claude" / "settings.local.json")
     return not all(map(is_missing, own)) or any(
@@ -133,7 +135,9 @@ def _wants_permissions(services: Services) -> bool:
 
 
 def _wants_extensions(services: Services) -> bool:
-    config, home, cwd = services.config, services.home, services.workspace.cwd
+    config, home, cwd = services.config, services.home, services.project
+    if config.required_guards:
+        return True
     if config.ext or not config.installed_extensions:
         return bool(config.ext)
     # guards.json and trust.json name guards; one that is missing now denies all calls

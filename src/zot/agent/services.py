@@ -92,6 +92,11 @@ class Services:
         """Where credentials are looked up."""
         return os.environ if self.config.environ is None else self.config.environ
 
+    @property
+    def project(self) -> Path:
+        """The directory whose extensions, hooks and MCP servers apply."""
+        return Path(self.config.project) if self.config.project else self.workspace.cwd
+
     def resolve(self, query: ModelQuery) -> ResolvedModel:
         return resolve(query, self.settings, self.catalog, self.auth, self.environ)
 

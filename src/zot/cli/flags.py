@@ -73,6 +73,7 @@ class Flags:
     jail_write: tuple[str, ...] = ()
     jail_level: str = ""
     approve: str = ""  # "outside"
+    all_workers: bool = False
     script: str = ""
     max_cost: float = 0.0
     theme: str = ""
@@ -119,6 +120,7 @@ class Flags:
             "jail_write": self.jail_write,
             "jail_level": self.jail_level,
             "approve": self.approve,
+            "all_workers": self.all_workers,
             "ext": self.ext,
             "installed_extensions": not self.no_ext,
             "mcp_config": self.mcp_config,
@@ -417,6 +419,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         ("--max-steps",), "max_steps", WORK, "stop after N model calls per prompt (no limit by default)", "N", _positive
     ),
+    Flag(("--all-workers",), "all_workers", WORK, "with rpc: control every swarm worker, not only one's own"),
     Flag(("--no-skill", "--no-skills"), "no_skills", WORK, "load no skills"),
     Flag(
         ("-e", "--ext"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar
@@ -65,11 +65,14 @@ class _Entries(msgspec.Struct):
 class TrustStore:
     """Reads the file for each question, so that the decision of another process counts. ConfigError: it is damaged."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, for_run: Collection[str] = ()) -> None:
         self.path = home / FILE
+        self._for_run = for_run
 
     def is_trusted(self, project: Path, kind: EntryKind, name: str, content: bytes) -> bool:
-        return self.entries(project).get(f"{kind} {name}") == sha256(content)
+        """Saved, or among the decisions of the starter of a worker that were not saved (``run_entry``)."""
+        saved = self.entries(project).get(f"{kind} {name}")
+        return saved == sha256(content) or run_entry(kind, name, content) in self._for_run
 
     def is_changed(self, project: Path, kind: EntryKind, name: str, content: bytes) -> bool:
         """Whether other content was trusted under that name."""
@@ -110,6 +113,11 @@ class TrustStore:
         """No other process changes the file, or what belongs to it, meanwhile."""
         with locked(self.path):
             yield
+
+
+def run_entry(kind: EntryKind, name: str, content: bytes) -> str:
+    """A decision that holds for one run and its workers, as an item of ``RunConfig.trusted_for_run``."""
+    return f"{kind} {sha256(content)} {name}"
 
 
 # --- what needs a decision

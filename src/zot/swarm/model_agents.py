@@ -15,7 +15,7 @@ from zot.swarm.client import Event, is_over
 from zot.swarm.service import SwarmService
 from zot.swarm.worker_config import conversation_config
 from zot.system.background_tasks import BackgroundTasks
-from zot.wire.swarm_frames import SwarmBudget, SwarmStart, SwarmUpdate, SwarmWorker, WorkerInfo
+from zot.wire.swarm_frames import SwarmStart, SwarmUpdate, SwarmWorker, WorkerInfo
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
@@ -74,7 +74,6 @@ class ModelAgents:
             mode=mode,
             model=arguments.optional_text("model"),
             provider=arguments.optional_text("provider"),
-            swarm=await self._budget(),
         )
         info = await self._service.start(command)
         self._agents[info.id] = info
@@ -82,20 +81,6 @@ class ModelAgents:
         where = f" on branch {info.branch}" if info.branch else ""
         notes = "".join(f"note: {note}\n" for note in info.notes)
         return f"started {info.name}{where}; its id is {info.id}\n{notes}"
-
-    async def _budget(self) -> str:
-        """Agents of a conversation with a limit share what is left of it."""
-        from zot.features.budget.spending_limits import limits
-
-        limit, _ = limits(self._conversation)
-        if limit <= 0:
-            return ""
-        left = limit - self._conversation.total_usage.cost_usd
-        if left <= 0:
-            raise ToolError(f"swarm_spawn: the cost limit of ${limit:g} is reached")
-        name = f"chat-{self._conversation.snapshot.session_id}"
-        await self._service.budget(SwarmBudget(swarm=name, max_cost=left))
-        return name
 
     async def agent_wait(self, args: dict[str, Any]) -> str:
         arguments = ToolArguments("agent_wait", args)

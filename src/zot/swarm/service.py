@@ -8,17 +8,18 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from zot.errors import ZotError
+from zot.errors import UsageError, ZotError
 from zot.swarm import client
 from zot.swarm.client import Event, SupervisorClient
 from zot.swarm.event_log import last_answer
 from zot.swarm.inbox import Inbox
-from zot.swarm.worker_config import prepare_worker, with_key_of
+from zot.swarm.worker_config import check_control, check_merge, prepare_worker, with_key_of
 from zot.swarm.worker_records import WorkerRecord
 from zot.swarm.worker_store import WorkerStore, worker_info
 from zot.system.files import zot_home
@@ -30,16 +31,31 @@ if TYPE_CHECKING:
     from zot.agent.config import RunConfig
     from zot.swarm.git.worktrees import Diffstat
 
+_FLAG = "start zot with --all-workers to control every worker of this home"
+
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
 class SwarmService:
-    """``starter`` returns the starting run's configuration; ``heard`` receives events; ``spawn`` starts a task."""
+    """``starter`` returns the starting run's configuration; ``heard`` receives events; ``spawn`` starts a task.
+    ``restricted``: for a program that may control only workers that this run started, and none that may do more than
+    the run; it may still list all."""
 
-    def __init__(self, starter: Callable[[], RunConfig], spawn: Spawn, heard: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        starter: Callable[[], RunConfig],
+        spawn: Spawn,
+        heard: Callable[[Event], None],
+        *,
+        restricted: bool = False,
+    ) -> None:
         self._starter = starter
+        self._restricted = restricted
+        self._started: set[str] = set()
+        self._own_budgets: set[str] = set()
         self._spawn = spawn
         self._heard = heard
+        self._id = os.urandom(6).hex()
         self._swarm: SupervisorClient | None = None
         self._opening = asyncio.Lock()
         self._all = False  # subscribed to what changes about any worker
@@ -59,28 +75,67 @@ class SwarmService:
 
     async def start(self, command: SwarmStart) -> WorkerInfo:
         """A worker, recorded when this returns; NotLoggedIn where it could only fail."""
-        order, credential = prepare_worker(self._starter(), command)
-        return await (await self._joined()).start(order, credential)
+        starter = self._starter()
+        order, credential = prepare_worker(starter, await self._with_budget(starter, command))
+        info = await (await self._joined()).start(order, credential)
+        self._started.add(info.id)
+        return info
+
+    async def _with_budget(self, starter: RunConfig, command: SwarmStart) -> SwarmStart:
+        """Workers of a run with a cost limit share what is left of it."""
+        if not starter.max_cost:
+            self._check_budget(command.swarm)
+            return command
+        name = f"chat-{starter.session or self._id}"
+        if command.swarm not in ("", name):
+            raise UsageError(f"cannot use the budget {command.swarm}: this run has a cost limit, which workers share")
+        await (await self._joined()).request(frames.SwarmBudget(swarm=name, max_cost=starter.max_cost))
+        return msgspec.structs.replace(command, swarm=name)
+
+    @property
+    def spent(self) -> float:
+        """In USD, by the workers this run started."""
+        store = WorkerStore(self.home)
+        spent = 0.0
+        for id in self._started:
+            with suppress(ZotError, OSError):  # removed meanwhile
+                spent += store.of(id).load().usage.cost_usd
+        return spent
 
     async def resume(self, worker: str) -> WorkerInfo:
         """Its session goes on; the task is not said again."""
         from zot.swarm.worker_config import resolve_worker_credential
 
         by = self._starter()
-        config = with_key_of(by, self.named(worker).spec.config)
+        found = self.controlled(worker)
+        config = with_key_of(by, found.spec.config)
         return await (await self._joined()).resume(
-            worker, resolve_worker_credential(config, by.home, by.environ).credential
+            found.id, resolve_worker_credential(config, by.home, by.environ).credential
         )
 
     async def budget(self, command: frames.SwarmBudget) -> None:
+        if self._starter().max_cost:
+            raise UsageError("cannot make a budget: this run has a cost limit, which its workers share (--max-cost)")
+        self._check_budget(command.swarm)
         await (await self._joined()).request(command)
+        self._own_budgets.add(command.swarm)
+
+    def _check_budget(self, name: str) -> None:
+        """A program changes and uses only the budgets it made."""
+        if not self._restricted or not name or name in self._own_budgets or self._starter().all_workers:
+            return
+        if any(worker.spec.swarm == name for worker in WorkerStore(self.home).all()):
+            raise UsageError(f"cannot use the budget {name}: this run did not make it ({_FLAG})")
 
     async def stop(self, worker: str = "", *, all: bool = False) -> tuple[WorkerInfo, ...]:
+        found = None if all else self.reached(worker)
         swarm = await self._joined_if_alive()
         if swarm is not None:
-            return await swarm.stop(worker, all=all)
-        if not all:
-            found = self.named(worker)
+            if found is not None or not self._restricted or self._starter().all_workers:
+                return await swarm.stop(found.id if found is not None else "", all=all)
+            own = [row.id for row in await swarm.list() if self._is_own(self.named(row.id))]
+            return tuple([info for id in own for info in await swarm.stop(id)])
+        if found is not None:
             raise ZotError(f"{found.name} runs no more: it is {found.status}")
         return ()
 
@@ -88,18 +143,19 @@ class SwarmService:
 
     async def send(self, worker: str, text: str, images: tuple[Image, ...] = ()) -> None:
         """On disk when this returns; ZotError, with the advice to resume, for one that runs no more."""
+        found = self.controlled(worker)
         swarm = await self._joined_if_alive()
         if swarm is None:
-            found = self.named(worker)
             raise ZotError(f"{found.name} is {found.status}: resume it first")
-        await swarm.send(worker, text, images)
+        await swarm.send(found.id, text, images)
 
     async def approve(self, command: frames.SwarmApprove) -> None:
-        await (await self._joined()).request(command)
+        found = self.controlled(command.worker)
+        await (await self._joined()).request(msgspec.structs.replace(command, worker=found.id))
 
     async def subscribe(self, worker: str = "", *, past: bool = False, off: bool = False) -> None:
         """Sends this worker's events to ``heard``, or changes of all workers; with ``past`` also earlier ones."""
-        id = self.named(worker).id if worker else ""
+        id = self.reached(worker).id if worker else ""
         if not id:
             self._all = not off
         elif off:
@@ -123,8 +179,9 @@ class SwarmService:
 
     async def get(self, worker: str) -> SwarmWorker:
         """A worker with all it last said and what it changed."""
+        id = self.reached(worker).id
         swarm = await self._joined_if_alive()
-        found = recorded(self.home, self.named(worker).id) if swarm is None else await swarm.get(worker)
+        found = recorded(self.home, id) if swarm is None else await swarm.get(id)
         tree = self.named(found.worker.id).tree
         if tree is None:
             return found
@@ -155,12 +212,29 @@ class SwarmService:
         """The worker's record; NotThere if there is none."""
         return client.load_worker(self.home, typed)
 
+    def reached(self, typed: str) -> WorkerRecord:
+        """The record of a worker that this run may read and stop; UsageError if it is another run's."""
+        found = self.named(typed)
+        if self._restricted and not self._starter().all_workers and not self._is_own(found):
+            raise UsageError(f"cannot reach {found.name}: this run did not start it ({_FLAG})")
+        return found
+
+    def controlled(self, typed: str) -> WorkerRecord:
+        """The record of a worker that this run may direct; UsageError if that worker may do more than the run."""
+        found = self.reached(typed)
+        if self._restricted:
+            check_control(self._starter(), found)
+        return found
+
+    def _is_own(self, worker: WorkerRecord) -> bool:
+        return worker.id in self._started or worker.spec.session == (self._starter().session or None)
+
     # --- what became of its work
 
     async def diff(self, worker: str) -> str:
         from zot.swarm.git import worktrees
 
-        found = self.named(worker)
+        found = self.reached(worker)
         if found.tree is None:
             raise ZotError(f"{found.name} has no tree of its own: what it did is in {found.spec.cwd}")
         return (await worktrees.diff(found.tree)).decode(errors="replace")
@@ -170,13 +244,15 @@ class SwarmService:
         from zot.swarm.git.merge import TIMEOUT_S, CommandCheck
         from zot.swarm.git.worktrees import left_behind
 
-        worker = await worker_operations.get_worker(self.home, command.worker)
+        worker = await worker_operations.get_worker(self.home, self.reached(command.worker).id)
+        if self._restricted:
+            check_merge(self._starter(), worker, command.check)
         if command.how == "patch":
             path = Path(self._starter().cwd) / f"{worker.name}.patch"
             written = await worker_operations.write_patch(worker, path)
             left = await left_behind(worker.tree) if worker.tree is not None else ()
             return frames.SwarmMerged(into="", patch=str(path) if written else "", left=left)
-        check = CommandCheck(command.check, TIMEOUT_S) if command.check else None
+        check = CommandCheck(command.check, TIMEOUT_S, self.home) if command.check else None
         report = await worker_operations.merge_workers(
             self.home, [worker], how=command.how, into=command.into, check=check
         )
@@ -196,7 +272,7 @@ class SwarmService:
         """Give a conflict back to its worker, which is continued if need be; the files it has to mend."""
         from zot.swarm import worker_operations
 
-        found = await worker_operations.get_worker(self.home, worker)
+        found = await worker_operations.get_worker(self.home, self.controlled(worker).id)
         return await worker_operations.repair(self.home, found, into, with_key_of(self._starter(), found.spec.config))
 
     async def remove(self, worker: str, *, force: bool = False) -> tuple[str, ...]:
@@ -204,7 +280,7 @@ class SwarmService:
         from zot.swarm import worker_operations
 
         return await worker_operations.remove_worker(
-            self.home, await worker_operations.get_worker(self.home, worker), force=force
+            self.home, await worker_operations.get_worker(self.home, self.reached(worker).id), force=force
         )
 
     # --- the connection

@@ -43,6 +43,7 @@ def conversation_config(conversation: Conversation) -> RunConfig:
         script=query.script,
         permission_mode=present.permission_mode,
         session=present.session_id,
+        project=str(conversation.services.project),
     )
     for feature in conversation.features:
         config = feature.for_worker(config)
@@ -122,6 +123,7 @@ def derive_worker_config(starter: RunConfig, request: SwarmStart) -> RunConfig:
         jail_write=_absolute(starter.jail_write) if jail and starter.jail else (),
         jail_level=starter.jail_level if jail else "",
         approve=starter.approve if jail and starter.jail else "",
+        project=starter.project or request.cwd,
         ext=_absolute(starter.ext),
         installed_extensions=starter.installed_extensions and request.extensions,
         mcp_config=_absolute(starter.mcp_config),
@@ -129,6 +131,7 @@ def derive_worker_config(starter: RunConfig, request: SwarmStart) -> RunConfig:
         home=None,
         environ=None,
         patient_with_ext=False,
+        all_workers=False,
         ext_trace="",
         record="",
         argv=(),
@@ -138,6 +141,44 @@ def derive_worker_config(starter: RunConfig, request: SwarmStart) -> RunConfig:
         continue_session=False,
         sessions=None,
     )
+
+
+def check_control(starter: RunConfig, worker: WorkerRecord) -> None:
+    """UsageError if the worker may do more than the run that wants to control it."""
+    config, text = worker.spec.config, f"cannot control {worker.name}: it may do more than this run"
+    own = _parse_mode(starter.permission_mode or "everything")
+    mode = _parse_mode(config.permission_mode or "everything")
+    limit = _parse_mode(starter.permission_limit or "everything")
+    if is_wider(mode, own) or is_wider(_parse_mode(config.permission_limit or mode), limit):
+        raise UsageError(f"{text} ({mode}; this run: {own}, --permission-mode)")
+    if starter.ask_each and not config.ask_each:
+        raise UsageError(f"{text} (--no-yolo)")
+    if starter.tools is not None and (config.tools is None or set(config.tools) - set(starter.tools)):
+        raise UsageError(f"{text} (--tools {','.join(starter.tools) or 'none'})")
+    if starter.jail and (not config.jail or (config.jail == "net" and starter.jail != "net")):
+        raise UsageError(f"{text} (--jail)")
+    places = (worker.tree.repository if worker.tree is not None else worker.spec.cwd, *config.jail_read)
+    if not all(_may_read(starter, place) for place in (*places, *config.jail_write)):
+        raise UsageError(f"{text} ({places[0]} is outside the jail)")
+    if starter.base_url and config.base_url != starter.base_url:
+        raise UsageError(f"{text} (--base-url)")
+    missing = {*starter.required_guards, *starter.required_hooks} - {*config.required_guards, *config.required_hooks}
+    if missing:
+        raise UsageError(f"{text} (it runs without the guard {min(missing)})")
+
+
+def check_merge(starter: RunConfig, worker: WorkerRecord, check: str) -> None:
+    """UsageError if a run may not change the files of the worker's repository, or not run the check."""
+    mode = _parse_mode(starter.permission_mode or "everything")
+    if mode == "plan":
+        raise UsageError(f"cannot merge {worker.name} in permission mode plan")
+    if starter.tools is not None and not {"write", "edit", "bash"} & set(starter.tools):
+        raise UsageError(f"cannot merge {worker.name}: this run is limited to --tools {','.join(starter.tools)}")
+    repository = worker.tree.repository if worker.tree is not None else worker.spec.cwd
+    if starter.jail and not _is_below(repository, (starter.cwd, *starter.jail_write)):
+        raise UsageError(f"cannot merge {worker.name}: {repository} is outside the jail (--jail)")
+    if check and (mode != "everything" or (starter.tools is not None and "bash" not in starter.tools)):
+        raise UsageError(f"cannot run the check {check!r}: this run may not run commands without approval")
 
 
 def launch_config(worker: WorkerRecord, session: Path) -> RunConfig:

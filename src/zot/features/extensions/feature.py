@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from zot import __version__
 from zot.agent.feature import Feature
@@ -20,6 +23,7 @@ from zot.features.lookup import extension_host
 from zot.wire.limits import READY_GRACE_EXPLICIT
 
 if TYPE_CHECKING:
+    from zot.agent.config import RunConfig
     from zot.agent.conversation import Conversation
     from zot.agent.services import Services
     from zot.features.extensions.commands import CommandAnswer
@@ -38,6 +42,7 @@ class ExtensionsFeature(Feature):
         self.host = ExtensionHost(
             home=conversation.home,
             cwd=workspace.cwd,
+            project=services.project,
             surface=services.front_end.surface or NullExtensionUI(),
             zot_version=__version__,
             present=lambda: conversation.snapshot,
@@ -47,8 +52,9 @@ class ExtensionsFeature(Feature):
             removed_credentials=workspace.removed_credentials(),
             explicit=[_extension_path(path) for path in config.ext],
             scan=config.installed_extensions,
-            trust=ExtensionTrust(conversation.home),
+            trust=_trust(conversation.home, config.trusted_for_run),
             trust_project=config.trust_project,
+            required_guards=config.required_guards,
             tool_timeout_s=services.settings.values.extension_tool_timeout_s,
             explicit_grace_s=READY_GRACE_EXPLICIT if config.patient_with_ext else 0,
         )
@@ -95,6 +101,15 @@ class ExtensionsFeature(Feature):
             self.notify(text)
         return files
 
+    def for_worker(self, config: RunConfig) -> RunConfig:
+        """A guard of this conversation that does not run in the worker denies the worker's calls."""
+        trusted = (f"extension - {directory}" for directory in self.host.trust.trusted_for_session)
+        return msgspec.structs.replace(
+            config,
+            required_guards=self.host.guard_directories(),
+            trusted_for_run=(*config.trusted_for_run, *trusted),
+        )
+
     async def aclose(self) -> None:
         await self.host.stop()
 
@@ -122,6 +137,16 @@ async def reload_extensions(conversation: Conversation) -> ReloadStats | None:
     stats = await host.reload()
     conversation.agent.invalidate_system_prompt()
     return stats
+
+
+def _trust(home: Path, for_run: Iterable[str]) -> ExtensionTrust:
+    trust = ExtensionTrust(home)
+    for entry in for_run:
+        kind, _, directory = entry.split(" ", 2)
+        if kind == "extension":
+            with suppress(ExtensionError):  # a guard that is gone is required, and missing
+                trust.trust_for_session(Path(directory))
+    return trust
 
 
 def _extension_path(typed: str) -> Path:

@@ -68,6 +68,7 @@ class ExtensionHost:
         *,
         home: Path,
         cwd: Path,
+        project: Path | None = None,
         surface: ExtensionUI,
         zot_version: str,
         present: Callable[[], ConversationSnapshot],
@@ -79,6 +80,7 @@ class ExtensionHost:
         scan: bool,
         trust: ExtensionTrust,
         trust_project: bool = False,
+        required_guards: Sequence[str] = (),
         tool_timeout_s: float = limits.TOOL_REPLY,
         trace: FrameTap | None = None,
         explicit_grace_s: float = 0,
@@ -87,6 +89,8 @@ class ExtensionHost:
     ) -> None:
         self.home = home
         self.cwd = cwd
+        self._project = project or cwd
+        self._required_guards = frozenset(required_guards)
         self.present = present
         self.tool_timeout_s = tool_timeout_s
         self.on_tools_changed: Callable[[], None] = _nobody_cares
@@ -129,11 +133,12 @@ class ExtensionHost:
         if self.discovery is None:
             self.discovery = discover(
                 explicit=self._explicit,
-                cwd=self.cwd,
+                cwd=self._project,
                 home=self.home,
                 scan=self._scan,
                 trust=self._trust,
                 trust_project=self._trust_project,
+                required_guards=self._required_guards,
             )
         return self.discovery
 
@@ -181,6 +186,12 @@ class ExtensionHost:
             tuple(self.diagnostics.load_errors),
         )
 
+    def guard_directories(self) -> tuple[str, ...]:
+        """Of all guards that run or should run."""
+        running = (child.entry.manifest.directory for child in self._children if child.guard)
+        missing = (problem.directory for problem in self._missing_guards)
+        return tuple(sorted({*map(project_key, running), *map(project_key, missing), *self._required_guards}))
+
     # --- for the agent
 
     def tools(self, taken: Collection[str] = ()) -> list[Tool]:
@@ -227,7 +238,7 @@ class ExtensionHost:
         """The project's extensions that nobody decided about (features.trust.TrustSubject)."""
         from zot.features.extensions.loader.extension_trust import untrusted_extensions
 
-        found = untrusted_extensions(self.cwd, self._trust) if self._scan and not self._trust_project else []
+        found = untrusted_extensions(self._project, self._trust) if self._scan and not self._trust_project else []
         self._listed = {str(extension.directory): extension for extension in found}
         return [extension.as_item() for extension in found]
 
@@ -292,7 +303,7 @@ class ExtensionHost:
             from zot.features.extensions.loader.trusted_copy import strip_project_env
 
             remarks.append(f"runs the copy of what was trusted: {place}")
-            if names := strip_project_env(environment, self.cwd, self.home):
+            if names := strip_project_env(environment, self._project, self.home):
                 remarks.append(f"without what lies in the project: {', '.join(names)}")
         if self._removed:
             names, place_of = ", ".join(self._removed), self.home / "config.json"

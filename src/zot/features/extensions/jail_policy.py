@@ -4,6 +4,7 @@ and change its data directory. No permission reaches zot's own files or passes a
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -139,6 +140,9 @@ class _Places:
                 return ""
             raise ExtensionError(f"permissions.{field}: {text} holds your home directory; name directories in it")
         own = [os.path.realpath(path) for path in (self._setting.data, self._setting.place)]
+        project = os.path.realpath(self._setting.project)
+        if re.fullmatch(r"/swarm/agents/[^/]+/tree(/.*)?", project.removeprefix(self._own_home)):
+            own.append(project)  # a swarm worker's worktree
         if _lies_in(real, [self._own_home]) and not _lies_in(real, own):
             raise ExtensionError(f"permissions.{field}: {text} leads into zot's own directory")
         return real

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from zot.agent.feature import Feature, PromptDraft
 from zot.errors import ZotError
 from zot.features.hooks.config import HookSource, load
@@ -13,6 +15,7 @@ from zot.features.hooks.host import HookHost
 from zot.features.trust import TrustStore
 
 if TYPE_CHECKING:
+    from zot.agent.config import RunConfig
     from zot.agent.conversation import Conversation
     from zot.agent.services import Services
     from zot.core.permission_gate import Answer, ApprovalQuestion
@@ -65,6 +68,16 @@ class HooksFeature(Feature):
     async def approve(self, question: ApprovalQuestion) -> Answer | None:
         return await self.host.interceptor.auto_approve(question) if self.host is not None else None
 
+    def for_worker(self, config: RunConfig) -> RunConfig:
+        """Hooks of this conversation that do not run in the worker deny the worker's calls."""
+        if self.host is None:
+            return config
+        return msgspec.structs.replace(
+            config,
+            required_hooks=self.host.reviewing_sources(),
+            trusted_for_run=(*config.trusted_for_run, *self.host.trusted_for_run),
+        )
+
     async def before_close(self) -> None:
         if self.host is not None:
             await self.host.aclose(by_user=self.services.front_end.may_log_in)
@@ -74,11 +87,13 @@ def create_hook_host(services: Services, tell: Callable[[str], None], problems: 
     """None when no file has a hook; ``problems`` are added to."""
     values = services.settings.values
     remarks: dict[str, list[str]] = {}
-    found = load(services.home, services.workspace.cwd, problems, remarks)
-    waiting = untrusted_of(TrustStore(services.home), found, trust_project=services.config.trust_project)
+    store = TrustStore(services.home, services.config.trusted_for_run)
+    found = load(services.home, services.project, problems, remarks)
+    waiting = untrusted_of(store, found, trust_project=services.config.trust_project)
     seen = {source.name for source in found if source.needs_trust and not any(source is other for other in waiting)}
     problems += [text for name, texts in remarks.items() if name not in seen for text in texts]  # else: when trusted
-    if not found:
+    required = services.config.required_hooks
+    if not found and not required:
         return None
     if not services.front_end.may_log_in:
         problems += [untrusted_notice(source) for source in waiting]
@@ -90,6 +105,7 @@ def create_hook_host(services: Services, tell: Callable[[str], None], problems: 
         tell=tell,
     )
     host.untrusted = waiting
+    host.missing = tuple(name for name in required if name not in host.reviewing_sources())
     return host
 
 

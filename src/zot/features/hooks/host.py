@@ -19,13 +19,14 @@ from zot.errors import ConfigError, describe_error
 from zot.features.hooks.claude_format import MODES, NAMES, HookDecision, answer_of, joined_context
 from zot.features.hooks.config import Hook, HookSource, digest_of
 from zot.features.hooks.hook_process import run_hook
-from zot.features.trust import TrustStore, Untrusted
+from zot.features.trust import TrustStore, Untrusted, run_entry
 from zot.system.background_tasks import BackgroundTasks
 from zot.system.files import find_program
 
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
     from zot.agent.tools.workspace import Workspace
+    from zot.system.jail.jail import Jail
 
 END_S = 5.0  # for hooks of SessionEnd that name no time of their own
 HEARD = (SessionStarted, SessionEnded, CompactDone)
@@ -54,6 +55,8 @@ class HookHost:
 
         self.interceptor = HookInterceptor(self)
         self.untrusted: list[HookSource] = []
+        self.trusted_for_run: list[str] = []
+        self.missing: tuple[str, ...] = ()  # files that reviewed the calls of a worker's starter, and cannot here
         self._home = home
         self._listed: dict[str, bytes] = {}  # the content of untrusted sources when they were shown
         self._accepted: list[HookSource] = []
@@ -66,6 +69,7 @@ class HookHost:
         self._starting: asyncio.Task[None] | None = None
         self._start_context = self._env_file = ""
         self._begun = False
+        self._wider: tuple[Jail, Jail] | None = None  # a jail, and the same with the project readable
         self._told: set[str] = set()
         for source in sources:
             self._take(source)
@@ -97,6 +101,8 @@ class HookHost:
     async def trust_items(self, items: Sequence[Untrusted], *, save: bool = True) -> None:
         accepted, self._accepted = self._accepted, []
         store = TrustStore(self._home)
+        if not save:
+            self.trusted_for_run += [run_entry("hooks", each.name, self._listed[each.name]) for each in accepted]
         for source in accepted if save else ():
             try:
                 await asyncio.to_thread(store.trust, source.project, "hooks", source.name, self._listed[source.name])
@@ -109,6 +115,11 @@ class HookHost:
 
     def has(self, event: str) -> bool:
         return any(hook.event == event for source in self._sources for hook in source.hooks)
+
+    def reviewing_sources(self) -> tuple[str, ...]:
+        """Files whose hooks review tool calls."""
+        reviewing = [each.name for each in self._sources if any(hook.event == "PreToolUse" for hook in each.hooks)]
+        return (*reviewing, *self.missing)
 
     def resolve(self, path: str) -> str:
         return os.path.normpath(os.path.join(self._workspace.cwd, os.path.expanduser(path)))
@@ -187,15 +198,12 @@ class HookHost:
                 hook=hook, failure=f"{changed} changed since you trusted it; `zot hooks trust` looks again"
             )
         else:
-            env = {
-                **self._workspace.child_environment(),
-                "CLAUDE_PROJECT_DIR": str(self._workspace.cwd),
-                **source.given,
-            }
+            project = source.project if source.origin == "project" else self._workspace.cwd
+            env = {**self._workspace.child_environment(), "CLAUDE_PROJECT_DIR": str(project), **source.given}
             if hook.event == "SessionStart":
                 env["CLAUDE_ENV_FILE"] = self._env_file
-            cwd, jail = self._workspace.cwd, self._workspace.jail
-            ran = await run_hook(argv_of(hook, env), given, cwd=cwd, env=env, timeout_s=hook.timeout_s, jail=jail)
+            jail = self._jail_for(project)
+            ran = await run_hook(argv_of(hook, env), given, cwd=project, env=env, timeout_s=hook.timeout_s, jail=jail)
             answer = answer_of(hook, ran)
         if answer.message:
             self._tell(answer.message)
@@ -212,6 +220,16 @@ class HookHost:
         goes_on = "; the call goes on" if hook.event == "PreToolUse" else ""
         self._tell(f"{what}{goes_on}")
         return answer
+
+    def _jail_for(self, project: Path) -> Jail | None:
+        """In a worker's jail, hooks of the project it was started from may also read that project."""
+        jail = self._workspace.jail
+        if jail is None or any(project.is_relative_to(root) for root in jail.policy.readable):
+            return jail
+        if self._wider is None or self._wider[0] is not jail:
+            policy = msgspec.structs.replace(jail.policy, read=(*jail.policy.read, os.path.realpath(project)))
+            self._wider = (jail, jail.with_access(policy))
+        return self._wider[1]
 
     async def _run_aside(self, source: HookSource, hook: Hook, given: bytes) -> None:
         """Nobody waits for it: what it has to say to the model is said with the next prompt, or at once if it asked for

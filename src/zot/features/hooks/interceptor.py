@@ -26,7 +26,8 @@ MOST_ROUNDS = 10  # that a Stop hook may ask for
 _MOST_KNOWN = 256  # calls
 _ALLOWED = ToolVerdict()
 _CANNOT_SAY = "refused: a hook changed the input into what zot cannot do"
-_NOBODY = "refused: a hook wants a person to be asked about this call, and nobody can be"
+_NOBODY = "denied: a hook requires approval, and no user is present"
+_MISSING = "denied: the PreToolUse hooks of {} run in the session that started this worker and cannot run here"
 
 
 class HookInterceptor(Interceptor):
@@ -53,6 +54,8 @@ class HookInterceptor(Interceptor):
     async def before_tool(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
         host = self._host
         self._remember(self._began, call.id, time.monotonic())
+        if host.missing:
+            return ToolVerdict(allowed=False, reason=_MISSING.format(", ".join(host.missing)))
         if not host.has("PreToolUse"):
             return _ALLOWED
         args = call.args or {}

@@ -26,6 +26,7 @@ from zot.system.digest import sha256
 from zot.system.safe_open import read_whole
 
 if TYPE_CHECKING:
+    from zot.agent.config import RunConfig
     from zot.agent.conversation import Conversation
     from zot.agent.services import Services
     from zot.core.tool import Tool
@@ -85,6 +86,11 @@ class McpFeature(Feature):
         """Servers that run are stopped; each starts in the new jail when it is used again."""
         if self.host is not None:
             await self.host.stop_servers()
+
+    def for_worker(self, config: RunConfig) -> RunConfig:
+        """With the servers that the user trusted for this run only."""
+        entries = self.host.trusted_for_run if self.host is not None else []
+        return msgspec.structs.replace(config, trusted_for_run=(*config.trusted_for_run, *entries))
 
     # --- for front ends
 
@@ -148,7 +154,7 @@ class CachedDescription(msgspec.Struct, frozen=True):
 
 def create_mcp_host(services: Services, tell: Callable[[str], None], problems: list[str]) -> McpHost | None:
     """None when no file has a server; ``problems`` are added to."""
-    config, home, cwd = services.config, services.home, services.workspace.cwd
+    config, home, cwd = services.config, services.home, services.project
     own = [home / "mcp.json", home / "plugins.json", cwd / ".mcp.json", cwd / ".zot" / "mcp.json"] if config.mcp else []
     places = [*own, *(cwd / typed for typed in config.mcp_config)]
     if not (services.settings.values.mcp_pinned or _named(services)):
@@ -181,6 +187,7 @@ def _host(
         entries,
         home=services.home,
         workspace=services.workspace,
+        project=services.project,
         pins=values.mcp_pinned,
         named=_named(services),
         timeout_s=values.mcp_tool_timeout_s,
@@ -223,7 +230,8 @@ def _remembered(home: Path, places: Sequence[Path]) -> CachedDescription | None:
 
 def _key(services: Services, places: Sequence[Path]) -> str:
     """Everything that the sentence was made from: the files, whom the user trusts, the lists, this zot."""
-    parts = [__version__, str(services.config.trust_project), str(_changed(services.home / "mcp"))]
+    config = services.config
+    parts = [__version__, str(config.trust_project), *config.trusted_for_run, str(_changed(services.home / "mcp"))]
     for path in (*places, services.home / "trust.json"):
         try:
             parts.append(sha256(read_whole(path)))
@@ -260,7 +268,7 @@ def _entries(services: Services, problems: list[str]) -> tuple[dict[str, ServerC
     from zot.features.mcp.config import load, resolve_names
 
     config = services.config
-    found = load(services.home, services.workspace.cwd, config.mcp_config, installed=config.mcp, problems=problems)
+    found = load(services.home, services.project, config.mcp_config, installed=config.mcp, problems=problems)
     waiting = [] if config.trust_project else untrusted_servers(services, found, problems)
     return resolve_names((entry for entry in found if not any(entry is other for other in waiting)), problems), waiting
 
@@ -272,7 +280,7 @@ def untrusted_servers(services: Services, found: Sequence[ServerConfig], problem
         return []
     from zot.features.trust import TrustStore
 
-    trust, cwd = TrustStore(services.home), services.workspace.cwd
+    trust, cwd = TrustStore(services.home, services.config.trusted_for_run), services.project
     try:
         return [entry for entry in asks if not trust.is_trusted(cwd, "mcp", entry.name, entry.content())]
     except ConfigError as error:

@@ -74,6 +74,7 @@ class McpHost:
         named: tuple[str, ...] = (),
         timeout_s: float = 300.0,
         idle_s: float = 300.0,
+        project: Path | None = None,
         store: AuthStore | None = None,
         proxy: str = "",
         description: str = "",
@@ -92,6 +93,8 @@ class McpHost:
         self._proxy = proxy
         self._pool: HttpPool | None = None
         self._workspace = workspace
+        self._project = project or workspace.cwd
+        self.trusted_for_run: list[str] = []
         self._pins, self._named = (*pins, *named), named
         self._tell = tell
         self._loaded: _Loaded | None = None
@@ -383,11 +386,13 @@ class McpHost:
     def trust(self, name: str, *, save: bool = True) -> None:
         """The user has seen what it runs, and it may from now on; without ``save`` in this run."""
         from zot.features.mcp.list_cache import load_lists
-        from zot.features.trust import TrustStore
+        from zot.features.trust import TrustStore, run_entry
 
         entry = self.untrusted.pop(name)
         if save:
-            TrustStore(self.home).trust(self._workspace.cwd, "mcp", name, entry.content())
+            TrustStore(self.home).trust(self._project, "mcp", name, entry.content())
+        else:
+            self.trusted_for_run.append(run_entry("mcp", name, entry.content()))
         known = self._known()
         known.entries[name] = entry
         known.lists[name] = load_lists(self.home, entry)

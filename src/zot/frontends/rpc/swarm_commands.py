@@ -9,12 +9,26 @@ from typing import Any
 import msgspec
 
 from zot.agent.conversation import Conversation
+from zot.agent.feature import Feature
 from zot.frontends.prompt_queue import PromptQueue
 from zot.frontends.rpc.writer import PendingResponse, Writer, answer
 from zot.swarm.service import SwarmService
 from zot.swarm.worker_config import conversation_config
 from zot.system.background_tasks import BackgroundTasks
 from zot.wire import swarm_frames as wire
+
+
+class StartedWorkers(Feature):
+    """Counts what workers of this client cost towards the limit of the run."""
+
+    name = "started_workers"
+
+    def __init__(self, conversation: Conversation, service: SwarmService) -> None:
+        super().__init__(conversation)
+        self._service = service
+
+    def spent(self) -> float:
+        return self._service.spent
 
 
 class SwarmCommands:
@@ -25,8 +39,9 @@ class SwarmCommands:
         self._tasks = tasks
         self._listening = BackgroundTasks()
         self._service = service = SwarmService(
-            lambda: conversation_config(conversation), self._listen, writer.send_event
+            lambda: conversation_config(conversation), self._listen, writer.send_event, restricted=True
         )
+        conversation.features.add(StartedWorkers(conversation, service))
         self._doers: dict[type, Callable[[Any], Coroutine[Any, Any, Any]]] = {
             wire.SwarmStart: self._start,
             wire.SwarmResume: self._resume,

@@ -35,7 +35,7 @@ from zot.swarm.git.three_way import (
 )
 from zot.swarm.git.worktrees import base_commit, commit_all, repair_files, snapshot_worktree
 from zot.swarm.worker_records import WorktreeRecord
-from zot.system.files import make_private_dir, try_lock, write_atomic
+from zot.system.files import make_private_dir, try_lock, write_atomic, zot_home
 from zot.system.processes import spawn
 from zot.system.safe_open import create_unnamed, open_to_append, read_whole
 from zot.system.secret_variables import looks_like_secret
@@ -376,17 +376,23 @@ _MOST_SAID = 8_000  # bytes of its output, from the end
 
 
 class CommandCheck:
-    """``await check(directory)``: whether it passed, and the last of what it said."""
+    """``await check(directory)``: whether it passed, and the end of its output. The command runs files that a worker
+    wrote, so it runs in a jail of that directory, as the worker did."""
 
-    def __init__(self, command: str, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, command: str, timeout_s: float = TIMEOUT_S, home: Path | None = None) -> None:
         self.command = command
         self._timeout_s = timeout_s
+        self._home = home or zot_home()
 
     async def __call__(self, directory: Path) -> tuple[bool, str]:
         output = create_unnamed(directory.parent)
         if output < 0:
             output = os.memfd_create("check") if hasattr(os, "memfd_create") else os.dup(2)
+        from zot.features.jail.feature import JailOptions, confine  # most merges have no check
+
+        jail = None
         try:
+            jail = confine(directory, self._home, JailOptions(False, (), (), "reduced"))
             env = {key: text for key, text in os.environ.items() if key[:4] != "GIT_" and not looks_like_secret(key)}
             tree = spawn(
                 ["/bin/sh", "-c", self.command],
@@ -394,6 +400,7 @@ class CommandCheck:
                 env={**env, "PWD": os.fspath(directory)},
                 stdout=output,
                 stderr=output,
+                jail=jail,
             )
             try:
                 async with asyncio.timeout(self._timeout_s):
@@ -402,9 +409,11 @@ class CommandCheck:
                 return False, f"{_last(output)}\n(stopped after {self._timeout_s:.0f} s)".lstrip()
             finally:
                 await tree.stop()
-            return code == 0, _last(output)
+            return code == 0 and not tree.jail_failed, _last(output)
         finally:
             os.close(output)
+            if jail is not None:
+                jail.close()
 
 
 def _last(output: int) -> str:

@@ -221,12 +221,15 @@ async def unchanged_edits(
 
 @asynccontextmanager
 async def export_tree(work: ScratchRepository, tree: str) -> AsyncGenerator[Path]:
-    """The files of a tree in a directory of their own, without git, gone at the end."""
+    """The files of a tree in a temporary directory, without git.
+
+    They are one level below the locked directory: a jail takes its own lock on its root."""
     with locked_temp_dir(Path(temporary_name(os.fspath(work.place.parent / "merged")))) as place:
-        index = place.with_name(f"{place.name}.index")
+        index, files = place.with_name(f"{place.name}.index"), place / "files"
+        files.mkdir(mode=0o700)
         try:
             await work.git("read-tree", tree, index=index)
-            await work.git("checkout-index", "-a", f"--prefix={place}/", index=index, top=os.fspath(place))
-            yield place
+            await work.git("checkout-index", "-a", f"--prefix={files}/", index=index, top=os.fspath(files))
+            yield files
         finally:
             index.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from shutil import rmtree
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -429,6 +430,9 @@ class Supervisor:
     def _open_budget(self, client: ConnectedClient, command: swarm_frames.SwarmBudget) -> None:
         if not command.swarm:
             raise UsageError("a budget needs the name of a swarm")
+        amounts = (command.max_cost, command.max_steps, command.max_agents, command.timeout_s)
+        if not all(0 <= amount < inf for amount in amounts):
+            raise UsageError("the limits of a budget cannot be negative; 0 is no limit")
         self.budget.open(
             BudgetLimits(
                 swarm=command.swarm,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -100,10 +100,17 @@ class _Found(msgspec.Struct):
 
 
 def discover(
-    *, explicit: Sequence[Path], cwd: Path, home: Path, scan: bool, trust: ExtensionTrust, trust_project: bool
+    *,
+    explicit: Sequence[Path],
+    cwd: Path,
+    home: Path,
+    scan: bool,
+    trust: ExtensionTrust,
+    trust_project: bool,
+    required_guards: Collection[str] = (),
 ) -> Discovery:
-    """All extensions of a run; ``scan`` is False under ``--no-ext``. ConfigError if trust.json or guards.json cannot
-    be read."""
+    """All extensions of a run; ``scan`` is False under ``--no-ext``. ``required_guards`` are those of the starter of a
+    worker, by ``project_key``. ConfigError if trust.json or guards.json cannot be read."""
     result = Discovery()
     chosen = _explicit(explicit, cwd, home, result)
     project = _project(cwd, trust, trust_project, result) if scan else []
@@ -111,11 +118,27 @@ def discover(
     chosen += _enabled(project, "project", cwd, home, result)
     chosen += _enabled(own, "global", cwd, home, result)
     result.entries = _unique(chosen, result)
+    if required_guards:
+        _require(required_guards, result)
     for entry in result.entries:
         result.notes += (
             f"extension {entry.manifest.name}: {slip} ({entry.manifest.directory})" for slip in entry.manifest.slips
         )
     return result
+
+
+def _require(guards: Collection[str], result: Discovery) -> None:
+    """These are guards whatever their manifests say; for one that was not found, tool calls are denied."""
+    found = {project_key(entry.manifest.directory) for entry in result.entries}
+    result.entries = [
+        msgspec.structs.replace(entry, was_guard=True) if project_key(entry.manifest.directory) in guards else entry
+        for entry in result.entries
+    ]
+    known = {project_key(problem.directory) for problem in result.problems if problem.guard}
+    for key in sorted(set(guards) - found - known):
+        reason = "this guard of the session that started the worker cannot run here"
+        fix = "start the worker where the guard is trusted, or remove the guard from the session"
+        result.problems.append(LoadProblem(Path(key), reason, guard=True, fix=fix))
 
 
 def project_dir(cwd: Path) -> Path:

@@ -58,6 +58,7 @@ class ExtensionTrust:
         self.path = self._store.path
         self._home = home
         self._editing: dict[str, Permissions] = {}
+        self.trusted_for_session: list[str] = []
 
     # --- looking
 
@@ -192,6 +193,7 @@ class ExtensionTrust:
 
     def trust_for_session(self, directory: Path) -> None:
         """Accept whatever the directory holds until this process ends, and what it asks for now; nothing is stored."""
+        self.trusted_for_session.append(str(directory))
         self._editing[extension_key(directory)] = read_manifest(directory).permissions or OF_PROJECTS
 
     def record_guard(self, directory: Path, guard: bool) -> bool:

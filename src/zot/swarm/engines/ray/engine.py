@@ -72,6 +72,8 @@ def check_engine(order: WorkerSpec) -> None:
         raise UsageError(_SHARED)
     if order.config.ext:
         raise UsageError("a worker on a cluster cannot load extensions of --ext: they are files of this machine")
+    if guards := (*order.config.required_guards, *order.config.required_hooks):
+        raise UsageError(f"cannot start a worker on a cluster: guards of this session run only here: {guards[0]}")
     if find_spec("ray") is None:
         raise UsageError(_missing())
 
