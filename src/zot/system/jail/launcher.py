@@ -235,7 +235,7 @@ def arguments(
     made += ["--proc", "/proc"]
     for path in _OF_PROC:
         made += ["--ro-bind", path, path] if os.path.exists(path) else []
-    made += ["--dev", "/dev", "--bind", private.tmp, "/tmp", "--symlink", "/tmp", "/var/tmp"]
+    made += ["--dev", "/dev", "--bind", private.tmp, "/tmp", "--bind", private.tmp, "/var/tmp"]
     made += ["--dir", "/run", "--bind", private.home, home]
     programs = _programs(policy, environment.get("PATH", ""), home, made)
     made += _binds("--ro-bind", outermost((*programs, *policy.read)))
