@@ -209,7 +209,7 @@ def test_a_permission_request_changes_the_input_and_the_guards_see_what_runs(zot
 def test_what_a_hook_asks_for_and_zot_has_not_is_told_once(zot: Zot, serve: Any) -> None:
     own(zot, PostToolUse=[entry(specific("PostToolUse", updatedToolOutput="another"))])
     ran, _ = run(zot, serve, BASH, BASH)
-    assert ran.err.count("zot has no updatedToolOutput") == 1
+    assert ran.err.count("ignored unsupported fields: updatedToolOutput") == 1
 
 
 # --- after a call
@@ -317,7 +317,11 @@ def test_the_users_claude_hooks_need_trust_too(zot: Zot, serve: Any) -> None:
     path.parent.mkdir()
     path.write_text(json.dumps({"hooks": {"Stop": [entry("touch stopped")], "Notification": [entry("x")]}}))
     ran, _ = run(zot, serve)
-    assert "nobody trusted" in ran.err and "Notification" in ran.err and not (zot.project / "stopped").exists()
+    assert (
+        "skipped 1 untrusted hook in" in ran.err
+        and "Notification" in ran.err
+        and not (zot.project / "stopped").exists()
+    )
     zot("hooks", "trust", "~/.claude/settings.json", model=False)
     ran, _ = run(zot, serve)
     assert (zot.project / "stopped").exists()

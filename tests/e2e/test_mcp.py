@@ -84,7 +84,7 @@ def test_a_projects_servers_run_only_when_trusted(zot: Zot, serve: Any) -> None:
     configure(zot.project / ".mcp.json")
     server = serve([Say("one"), Say("two"), Say("three"), Say("four")])
     ran = zot("-p", "hi")
-    assert "fake of" in ran.err and "is not trusted and does not run: " in ran.err and "zot mcp trust fake" in ran.err
+    assert "fake of" in ran.err and "is untrusted and was skipped: " in ran.err and "zot mcp trust fake" in ran.err
     assert command()["command"] in ran.err and "mcp_search" not in tools_of(server.requests[0])
     assert zot("-p", "--trust-project", "hi").err == ""
     assert "mcp_search" in tools_of(server.requests[1])
@@ -93,7 +93,7 @@ def test_a_projects_servers_run_only_when_trusted(zot: Zot, serve: Any) -> None:
     assert zot("-p", "hi").err == ""
     assert "mcp_search" in tools_of(server.requests[2])
     configure(zot.project / ".mcp.json", fake=command(era="classic"))  # another entry asks again
-    assert "is not trusted" in zot("-p", "hi").err
+    assert "is untrusted" in zot("-p", "hi").err
     assert "mcp_search" not in tools_of(server.requests[3])
 
 
@@ -103,7 +103,7 @@ def test_a_projects_copy_of_my_server_does_not_take_its_place_untrusted(zot: Zot
         configure(zot.project / place, fake={"command": "/bin/false"})
     server = serve([FIND, ECHO, Say("done")])
     ran = zot("-p", "hi")
-    assert ran.err.count("is not trusted") == 1 and "/bin/false" in ran.err
+    assert ran.err.count("is untrusted") == 1 and "/bin/false" in ran.err
     assert "from the server" in last_result(server.requests[2])
 
 
@@ -165,7 +165,7 @@ def test_a_file_with_comments_is_left_to_its_author(zot: Zot) -> None:
     path.parent.mkdir()
     path.write_text('{"mcpServers": {"a": {"command": "x"}} /* mine */}')
     ran = zot("mcp", "remove", "a", model=False)
-    assert ran.code == 1 and "has comments, which would be lost" in ran.err
+    assert ran.code == 1 and "cannot change a file with comments" in ran.err
     assert "/* mine */" in path.read_text()
 
 
@@ -216,7 +216,7 @@ def test_a_prompt_of_a_server_is_said_in_every_mode(zot: Zot, serve: Any) -> Non
     client.until("done")
     assert server.requests[1].json["messages"][-1]["content"][0]["text"] == "Say hello to Bob kindly."
     wrong = zot("-p", "/mcp:fake:greet")
-    assert "greet needs who: who* how" in wrong.err
+    assert "greet: missing who; expected: who* how" in wrong.err
 
 
 def test_a_resource_is_read_by_mention_and_by_the_model(zot: Zot, serve: Any) -> None:
@@ -255,7 +255,7 @@ def test_servers_of_other_programs_are_imported(zot: Zot) -> None:
     shown = zot("mcp", "import", "--dry-run", model=False)
     assert "codex-one: from codex" in shown.out and not (home / "zot" / "mcp.json").exists()
     ran = zot("mcp", "import", model=False)
-    assert ran.code == 0 and 'bad: has no "command"' in ran.err
+    assert ran.code == 0 and 'bad: expected "command"' in ran.err
     servers = json.loads((home / "zot" / "mcp.json").read_text())["mcpServers"]
     assert set(servers) == {"claude-one", "claude-two", "codex-one", "codex-two", "code-one", "cursor-one"}
     assert servers["codex-two"]["headers"] == {"Authorization": "Bearer ${C_TOKEN}"}
@@ -267,8 +267,8 @@ def test_doctor_knows_servers_and_what_they_lack(zot: Zot) -> None:
     mine(zot, fake=command(), lost={"command": "no-such-program"}, unset={"command": "sh", "args": ["${NO_SUCH_NAME}"]})
     configure(zot.project / ".mcp.json", theirs=command())
     ran = zot("doctor", model=False)
-    assert "fake (not asked yet), lost (not asked yet), unset (not asked yet), theirs (not trusted)" in ran.out
-    assert "mcp: lost: its command 'no-such-program' is not there" in ran.out + ran.err
+    assert "fake (not listed yet), lost (not listed yet), unset (not listed yet), theirs (not trusted)" in ran.out
+    assert "mcp: lost: command not found: 'no-such-program'" in ran.out + ran.err
     assert "mcp: unset: NO_SUCH_NAME is not set" in ran.out + ran.err
 
 
@@ -325,7 +325,7 @@ def test_one_that_takes_no_input_is_told_of_by_its_last_words(zot: Zot) -> None:
     script = "exec 0<&-; sleep 0.3; echo no licence >&2; exit 3"
     mine(zot, dies={"command": "sh", "args": ["-c", script]})
     ran = zot("mcp", "test", "dies", model=False)
-    assert ran.code == 1 and "ended (exit status 3): no licence" in ran.err
+    assert ran.code == 1 and "exited (exit status 3): no licence" in ran.err
 
 
 @pytest.mark.parametrize("era", ["modern", "classic"])
@@ -337,7 +337,7 @@ def test_no_server_gets_a_model_or_a_list_of_directories(zot: Zot, serve: Any, e
     assert zot("-p", "hi").out == "done\n" and len(server.requests) == 3
     answer = last_result(server.requests[2]).replace("\\", "")
     assert (
-        '"action": "error"' in answer if era == "classic" else f"asks for '{method}', which zot does not" in answer
+        '"action": "error"' in answer if era == "classic" else f"requested '{method}', which zot does not" in answer
     ), answer
 
 

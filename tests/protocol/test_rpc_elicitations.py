@@ -43,7 +43,7 @@ def test_the_client_is_asked_and_its_answer_reaches_the_server(zot: Zot, serve: 
     ]
     number = asked["request_id"]
     wrong = client.ask("answer_elicitation", request_id=number, action="accept", content={"age": 3})
-    assert not wrong["success"] and wrong["error"] == "the answer lacks name"
+    assert not wrong["success"] and wrong["error"] == "missing fields: name"
     assert client.ask("answer_elicitation", request_id=number, action="accept", content={"name": "Ada", "x": 1})[
         "success"
     ]

@@ -54,8 +54,8 @@ def test_starting_failing_and_dying_are_told(zot: Zot, serve: Any) -> None:
     assert seen["fake"][:2] == ["starting", "ready"] and seen["broken"] == ["starting", "failed"]
     assert seen["fake"][-1] == "off"
     rows = servers(client)
-    assert rows["broken"]["state"] == "failed" and "'no-such-program' is not on PATH" in rows["broken"]["error"]
-    assert rows["fake"]["state"] == "off" and "ended" in rows["fake"]["error"]
+    assert rows["broken"]["state"] == "failed" and "not found on PATH: 'no-such-program'" in rows["broken"]["error"]
+    assert rows["fake"]["state"] == "off" and "exited" in rows["fake"]["error"]
 
 
 def test_json_lines_have_them_too(zot: Zot, serve: Any) -> None:

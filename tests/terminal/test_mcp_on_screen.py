@@ -95,7 +95,7 @@ def test_a_server_asks_and_the_answer_reaches_it(zot: Zot, serve: Any, open_zot:
         terminal.press("enter")
         terminal.wait_for("fake asks: Your name")
         terminal.press("enter")
-        terminal.wait_for("Your name is needed")
+        terminal.wait_for("Your name: expected a value")
         terminal.type("Ada")
         terminal.press("enter")
         terminal.wait_for("fake asks: age")

@@ -1,1 +1,1 @@
-"""Hooks: commands of Claude Code's settings files that are asked, and told, when something happens."""
+"""Claude Code hooks: commands that run on events of a conversation."""

@@ -1,5 +1,6 @@
-"""Converts tool calls and hook decisions between zot's and Claude Code's formats. An ``edit`` with several
-replacements is one ``Edit`` with joined texts; a change that zot cannot express is refused."""
+"""Converts tool calls and hook decisions between zot's and Claude Code's formats.
+An ``edit`` with several replacements is one ``Edit`` with joined texts; inputs without a counterpart raise
+UnsupportedInput."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ class UnsupportedInput(ValueError):
 
 
 def to_claude_input(tool: str, args: dict[str, Any], resolve: Resolve) -> dict[str, Any]:
-    """``args`` of zot's ``tool`` as Claude Code's; those of other tools as they are."""
+    """Claude Code's input for a call of ``tool``; unchanged for tools that are not built in."""
     if tool == "edit":
         return _edit_input(args, resolve)
     keys = _KEYS.get(tool)
@@ -75,7 +76,7 @@ def _edits(args: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def from_claude_input(tool: str, said: dict[str, Any], args: dict[str, Any], resolve: Resolve) -> dict[str, Any]:
-    """What ``said``, a hook's ``updatedInput``, means for a call that had ``args``; CannotSay when it means nothing."""
+    """The arguments for a hook's ``updatedInput``; UnsupportedInput if zot has no counterpart."""
     if tool == "edit":
         return _edit_args(said, args, resolve)
     keys = _KEYS.get(tool)
@@ -90,25 +91,25 @@ def from_claude_input(tool: str, said: dict[str, Any], args: dict[str, Any], res
 def _edit_args(said: dict[str, Any], args: dict[str, Any], resolve: Resolve) -> dict[str, Any]:
     before = _edit_input(args, resolve)
     if said.get("replace_all"):
-        raise UnsupportedInput("zot's edit has no replace_all")
+        raise UnsupportedInput("replace_all is not supported by zot's edit")
     listed: Any = said.get("edits")
     if isinstance(listed, list) and listed != before.get("edits"):
         pairs = [(item.get("old_string"), item.get("new_string")) for item in cast("list[dict[str, Any]]", listed)]
     elif all(said.get(key) == before[key] for key in ("old_string", "new_string")):
         pairs = _edits(args)
     elif "edits" in before:
-        raise UnsupportedInput("the call has several replacements; a hook changes them in `edits`")
+        raise UnsupportedInput("the call has several replacements; expected them in `edits`")
     else:
         pairs = [(said.get("old_string"), said.get("new_string"))]
     if not all(isinstance(old, str) and isinstance(new, str) for old, new in pairs):
-        raise UnsupportedInput("old_string and new_string must be text")
+        raise UnsupportedInput("expected text in old_string and new_string")
     made = {"path": said.get("file_path", before["file_path"])}
     made["edits"] = [{"oldText": old, "newText": new} for old, new in pairs]
     return _with_path(made, args, resolve)
 
 
 def _with_path(made: dict[str, Any], args: dict[str, Any], resolve: Resolve) -> dict[str, Any]:
-    """A path that is the same file is written as it was."""
+    """Restores the original spelling of an unchanged path."""
     before = args.get("path")
     if isinstance(before, str) and made.get("path") == resolve(before):
         made["path"] = before
@@ -116,7 +117,7 @@ def _with_path(made: dict[str, Any], args: dict[str, Any], resolve: Resolve) -> 
 
 
 def to_claude_response(tool: str, said: dict[str, Any], text: str) -> Any:
-    """A result as Claude Code's hooks expect it of that tool."""
+    """A tool's result in the format Claude Code's hooks expect."""
     match tool:
         case "bash":
             return {"stdout": text, "stderr": "", "interrupted": False, "isImage": False}
@@ -131,7 +132,7 @@ def to_claude_response(tool: str, said: dict[str, Any], text: str) -> Any:
             return {"content": [{"type": "text", "text": text}]}
 
 
-# What a hook said: exit 0 and perhaps JSON, exit 2 and a reason for the model, anything else a failure to warn of.
+# Hook output: exit 0 with optional JSON, exit 2 with a reason for the model, anything else is a failure.
 
 LONGEST = 10_000  # characters of a reason or of context
 _RANKS = ("deny", "defer", "ask", "allow", "")
@@ -143,9 +144,9 @@ _SPEAKS_IN_CONTEXT = ("UserPromptSubmit", "SessionStart")
 
 
 class HookDecision(msgspec.Struct, frozen=True, kw_only=True):
-    """``decision`` is ``deny``, ``defer``, ``ask``, ``allow`` or empty; ``stop`` ends the work, with its reason;
-    ``message`` is for the person, ``context`` for the model, ``failure`` for both when the hook is a guard;
-    ``unheeded`` are the names of what it asked for and zot has not."""
+    """The result of one hook.
+    ``decision`` is ``deny``, ``defer``, ``ask``, ``allow`` or empty; ``stop`` is the reason to end the run; ``message``
+    is for the user, ``context`` for the model; ``unheeded`` are unsupported fields it used."""
 
     hook: Hook
     decision: str = ""
@@ -187,7 +188,7 @@ def answer_of(hook: Hook, ran: HookResult) -> HookDecision:
     if ran.failure:
         return HookDecision(hook=hook, failure=ran.failure)
     if ran.code == 2:
-        reason = ran.err.strip() or "a hook refused it and gave no reason"
+        reason = ran.err.strip() or "denied by a hook without a reason"
         return HookDecision(hook=hook, decision="deny", reason=reason[:LONGEST])
     if ran.code != 0:
         said = next((line.strip() for line in ran.err.splitlines() if line.strip()), "")
@@ -204,21 +205,21 @@ def _from_json(hook: Hook, text: str, *, cut: bool) -> HookDecision:
     try:
         said = msgspec.json.decode(text.encode("utf-8", "replace"), type=_Output)
     except (msgspec.MsgspecError, RecursionError) as error:
-        why = "wrote more than 1 MiB" if cut else f"printed JSON that cannot be read: {error}"
+        why = "wrote more than 1 MiB" if cut else f"printed invalid JSON: {error}"
         return HookDecision(hook=hook, failure=why)
     own = said.hookSpecificOutput or _Specific()
-    updated, stop = own.updatedInput, None if said.go_on else said.stopReason or "a hook ended the work"
+    updated, stop = own.updatedInput, None if said.go_on else said.stopReason or "a hook stopped the run"
     decision = own.permissionDecision or ""
     reason = own.permissionDecisionReason or said.reason or ""
     if own.decision is not None:
         decision, reason = own.decision.behavior or "", own.decision.message or reason
         updated = own.decision.updatedInput or updated
         if own.decision.interrupt and decision == "deny":
-            stop = stop or reason or "a hook ended the work"
+            stop = stop or reason or "a hook stopped the run"
     if not decision and said.decision:
         decision = {"approve": "allow", "block": "deny"}.get(said.decision, said.decision)
     if decision not in _RANKS:
-        return HookDecision(hook=hook, failure=f'made the unknown decision "{decision[:40]}"')
+        return HookDecision(hook=hook, failure=f'unknown decision "{decision[:40]}"')
     return HookDecision(
         hook=hook,
         decision=decision,

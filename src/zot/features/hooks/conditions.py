@@ -12,7 +12,7 @@ from typing import Any
 from zot.agent.tools.ignore import parse_rule
 
 _RULE = re.compile(r"\s*([A-Za-z_][\w.*-]*)\s*(?:\((.*)\)\s*)?", re.DOTALL)
-_COVERS = {  # a rule of this name is about calls of these, too
+_COVERS = {  # a rule of this name also covers calls of these tools
     "Edit": frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"}),
     "Read": frozenset({"Read", "Grep", "Glob"}),
 }
@@ -22,12 +22,12 @@ _KEYWORDS = re.compile(r"(?:(?:if|then|elif|else|while|until|do|!|\{|\()\s+)+")
 _WRAPPER = re.compile(r"(?:(?:nohup|time|command|env)|(?:timeout|nice|stdbuf)(?:\s+-\S+)*(?:\s+\d\S*)?)\s+")
 _MOST_DEPTH = 20
 _MOST_WRAPPERS = 8
-_LONGEST = 100_000  # characters of a command; nobody takes a longer one apart
+_LONGEST = 100_000  # characters; longer commands are not parsed
 
 
 def matches_condition(rule: str, names: Sequence[str], said: dict[str, Any], cwd: Path, root: Path) -> bool:
-    """``names`` are those of the tool, Claude Code's first, and ``said`` its input in Claude Code's words; ``root`` is
-    what a path with one slash in front begins at."""
+    """``names`` are the tool's names, Claude Code's first; ``said`` is its input in Claude Code's format; ``root`` is
+    the base of a path with one leading slash."""
     read = _RULE.fullmatch(rule)
     if read is None:
         return True
@@ -55,7 +55,7 @@ def _is_of(tool: str, name: str) -> bool:
 
 
 def command_fits(pattern: str, command: str) -> bool:
-    """Whether one of the commands in it fits.
+    """True if one of its commands matches.
 
     >>> command_fits("git *", "npm test && FOO=bar git push"), command_fits("rm *", "echo $(rm -rf /)")
     (True, True)
@@ -67,7 +67,7 @@ def command_fits(pattern: str, command: str) -> bool:
     reader = _ConditionReader(command)
     try:
         reader.read()
-    except (ValueError, IndexError):  # it breaks off, or nobody sees through it
+    except (ValueError, IndexError):  # incomplete or dynamic: matches
         return True
     found = [form for text in reader.commands for form in _forms(text)]
     if any(_command_fits(pattern, text) for text in found):
@@ -77,7 +77,7 @@ def command_fits(pattern: str, command: str) -> bool:
 
 
 def _forms(text: str) -> set[str]:
-    """The command without what stands in front of it, and also without a program that only runs it."""
+    """The command without assignments and redirections, also without a program that only runs it."""
     forms: set[str] = set()
     text, at = " ".join(text.split()), 0
     for _ in range(_MOST_WRAPPERS):
@@ -100,7 +100,7 @@ def _command_fits(pattern: str, text: str) -> bool:
 
 
 def _glob_fits(pattern: str, text: str) -> bool:
-    """``*`` stands for anything; each piece between is looked for once, so it takes no longer than it is long."""
+    """``*`` matches anything; each piece between is searched once, so the time is linear."""
     first, *pieces = pattern.split("*")
     if not pieces:
         return text == first
@@ -117,8 +117,8 @@ def _glob_fits(pattern: str, text: str) -> bool:
 
 
 class _ConditionReader:
-    """Takes a shell's line apart into the commands in it, those in substitutions included. ``unsure``: what some words
-    are is only known when it runs."""
+    """Splits a shell line into its commands, including those in substitutions.
+    ``unsure``: some words are only known at run time."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -130,9 +130,9 @@ class _ConditionReader:
         self._list("", 0)
 
     def _list(self, end: str, depth: int) -> None:
-        """Commands up to ``end``; ValueError when it does not come."""
+        """Commands up to ``end``; ValueError if ``end`` is missing."""
         if depth > _MOST_DEPTH:
-            raise ValueError("too deep")
+            raise ValueError("nested too deeply")
         word: list[str] = []
         while self._at < len(self._text):
             sign = self._text[self._at]
@@ -156,7 +156,7 @@ class _ConditionReader:
             else:
                 word.append(self._piece(depth))
         if end:
-            raise ValueError("it breaks off")
+            raise ValueError("incomplete command")
         self._keep(word)
 
     def _keep(self, word: list[str]) -> None:
@@ -166,7 +166,7 @@ class _ConditionReader:
             self.commands.append(text)
 
     def _piece(self, depth: int) -> str:
-        """The next character, or all that is quoted or substituted."""
+        """Consumes one character, or a whole quotation or substitution."""
         text, start = self._text, self._at
         sign = text[start]
         self._at += 1
@@ -200,7 +200,7 @@ class _ConditionReader:
 
 
 def path_fits(pattern: str, path: str, cwd: Path, root: Path) -> bool:
-    """Whether the file, or a directory it lies in, fits a pattern like those of ``.gitignore``."""
+    """True if the file or one of its directories matches a pattern as in ``.gitignore``."""
     base, pattern = _anchored(pattern, cwd, root)
     rule = parse_rule(pattern)
     if rule is None:
@@ -213,7 +213,7 @@ def path_fits(pattern: str, path: str, cwd: Path, root: Path) -> bool:
 
 
 def _anchored(pattern: str, cwd: Path, root: Path) -> tuple[str, str]:
-    """Where the pattern begins, and the rest of it."""
+    """The directory a pattern is relative to, and the rest of the pattern."""
     if pattern.startswith("//"):
         return "/", pattern[1:]
     if pattern.startswith("~/"):

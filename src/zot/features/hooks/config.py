@@ -1,5 +1,6 @@
-"""Finds hooks: Claude Code's settings files, zot's ``hooks.json``, plugins. Reading starts nothing; an unusable file
-or an unknown event costs only its hooks and one line. Trust covers a file's hooks and the scripts they name."""
+"""Finds hooks: Claude Code's settings files, zot's ``hooks.json``, plugins.
+Reading starts nothing; an unusable file or an unknown event skips only its hooks and is reported. Trust covers a file's
+hooks and the scripts they name."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ EVENTS = (
 )
 TOOL_EVENTS = EVENTS[:4]
 TIMEOUT_S = 600.0
-TIMEOUTS_S = {"UserPromptSubmit": 30.0}  # where somebody waits
+TIMEOUTS_S = {"UserPromptSubmit": 30.0}  # the run waits for these
 LONGEST_S = 86_400.0
 OWN_FILE = "hooks.json"
 _SCRIPT_BYTES = 4 << 20
@@ -33,9 +34,9 @@ Origin = Literal["own", "user", "project", "plugin"]
 
 
 class Hook(msgspec.Struct, frozen=True, kw_only=True):
-    """One command and when it runs. With ``args`` it is a program that is started with them, without a shell.
-    ``condition`` is a rule the call must fit; ``rouses``: what it says with exit 2 is told to the model although nobody
-    waited for it; ``strict``: a call does not run when its hook failed."""
+    """One command and when it runs.
+    With ``args`` it is a program started without a shell. ``condition`` is a rule the call must match; ``rouses``: the
+    model receives its exit-2 reason although it is asynchronous; ``strict``: a failing hook denies the call."""
 
     event: str
     command: str
@@ -48,7 +49,7 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
     strict: bool = False
 
     def shown(self) -> str:
-        """On one line, what would run and when."""
+        """One line: when it runs and its command."""
         when = f"{self.event} {self.matcher}".strip()
         remarks = [word for word, on in (("async", self.is_async), ("strict", self.strict)) if on]
         if self.condition:
@@ -56,14 +57,13 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
         return f"{when}: {self.line()}" + (f" [{', '.join(remarks)}]" if remarks else "")
 
     def line(self) -> str:
-        """What is started, as one would type it."""
+        """The command line."""
         import shlex  # only where there are hooks
 
         return self.command if self.args is None else shlex.join((self.command, *self.args))
 
     def matches(self, *names: str) -> bool:
-        """Whether it is for one of these names of the same thing: an empty matcher or ``*`` is for everything, plain
-        names are themselves, anything else is a pattern for a part of the name."""
+        """True if the matcher covers one of these names: all for ``*`` or empty, plain names, else a regex."""
         if self.matcher in ("", "*"):
             return True
         if _NAMES.fullmatch(self.matcher):
@@ -71,12 +71,13 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
         try:
             return any(re.search(self.matcher, name) for name in names)
         except re.error:
-            return True  # nobody can tell, so it is asked
+            return True  # invalid pattern: matches
 
 
 class HookSource(msgspec.Struct, frozen=True, kw_only=True):
-    """The hooks of one file. ``name`` is what people call it, ``project`` where its trust is kept, ``root`` what its
-    scripts lie in, ``given`` variables that only it has."""
+    """The hooks of one file.
+    ``name`` is its display name, ``project`` the key of its trust, ``root`` the directory of its scripts, ``given`` its
+    own variables."""
 
     name: str
     file: str
@@ -91,7 +92,7 @@ class HookSource(msgspec.Struct, frozen=True, kw_only=True):
         return self.origin in ("user", "project")
 
     def scripts(self) -> dict[str, str]:
-        """Files of the project, or of the user's Claude Code, that the commands name, with their digests."""
+        """Digests of the project's and the user's Claude Code files that the commands name."""
         found: dict[str, str] = {}
         for hook in self.hooks:
             for path in _named_files(hook, self):
@@ -100,7 +101,7 @@ class HookSource(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
     def content(self) -> bytes:
-        """What must not change behind the back of who trusted it."""
+        """The content that trust covers."""
         rows: list[tuple[Any, ...]] = []
         for hook in self.hooks:
             row = (hook.event, hook.matcher, hook.command, hook.timeout_s, hook.is_async, hook.strict)
@@ -136,8 +137,8 @@ def _named_files(hook: Hook, source: HookSource) -> Iterator[Path]:
 
 
 def load(home: Path, cwd: Path, problems: list[str], remarks: dict[str, list[str]] | None = None) -> list[HookSource]:
-    """The sources that have hooks, the user's first; none when one says ``disableAllHooks``. What cannot be used of a
-    source is a problem, or where ``remarks`` are wanted, one of those by the source's name."""
+    """Sources with hooks, the user's first; none if one sets ``disableAllHooks``.
+    Unusable parts are added to ``problems``, or to ``remarks`` by source name if given."""
     user = user_home()
     places: list[tuple[str, Path, Origin, Path, Path]] = [
         ("$ZOT_HOME/hooks.json", home / OWN_FILE, "own", home, cwd),
@@ -160,7 +161,7 @@ def load(home: Path, cwd: Path, problems: list[str], remarks: dict[str, list[str
             problems.append(f"hooks: {error}")
             continue
         if value.get("disableAllHooks") is True:
-            problems.append(f"hooks: {name} switches all hooks off")
+            problems.append(f"hooks: all hooks are disabled by {name}")
             return []
         unusable = problems if remarks is None else remarks.setdefault(name, [])
         hooks = hooks_of(value, name, unusable)
@@ -186,7 +187,7 @@ class _Command(msgspec.Struct):
     shell: str = "bash"
 
 
-_SAY_NOTHING = ("once", "statusMessage", "description")  # of a settings file; Claude Code passes over the first, too
+_SAY_NOTHING = ("once", "statusMessage", "description")  # keys of a settings file, which Claude Code also ignores
 _KNOWN = frozenset({*(field.encode_name for field in msgspec.structs.fields(_Command)), *_SAY_NOTHING})
 _GROUP_KEYS = frozenset({"matcher", "hooks", "description"})
 
@@ -197,10 +198,10 @@ class _Group(msgspec.Struct):
 
 
 def hooks_of(value: dict[str, Any], file: str, problems: list[str]) -> tuple[Hook, ...]:
-    """The hooks under ``"hooks"``; each that cannot be used is a problem."""
+    """The hooks under ``"hooks"``; unusable ones are added to the problems."""
     events: Any = value.get("hooks", {})
     if not isinstance(events, dict):
-        problems.append(f'hooks: {file}: "hooks" must be an object: {{"EVENT": [{{"hooks": […]}}]}}')
+        problems.append(f'hooks: {file}: "hooks": expected an object {{"EVENT": [{{"hooks": […]}}]}}')
         return ()
     found: list[Hook] = []
     unknown: list[str] = []
@@ -215,15 +216,15 @@ def hooks_of(value: dict[str, Any], file: str, problems: list[str]) -> tuple[Hoo
         except msgspec.ValidationError as error:
             problems.append(f"hooks: {file}: {event}: {error}")
     if unknown:
-        problems.append(f"hooks: {file}: zot has no {', '.join(unknown)}; these hooks do not run")
+        problems.append(f"hooks: {file}: skipped hooks of unsupported events: {', '.join(unknown)}")
     if strange:
         names = ", ".join(f'"{name[:40]}"' for name in sorted(strange)[:8])
-        problems.append(f"hooks: {file}: zot does not know what {names} of a hook means and goes on without")
+        problems.append(f"hooks: {file}: ignored unknown hook fields: {names}")
     return tuple(found)
 
 
 def _strange(items: Any, known: frozenset[str]) -> set[str]:
-    """Names of what the objects of this list say and nobody here reads."""
+    """Names of unknown fields in the objects of this list."""
     listed = cast("list[Any]", items) if isinstance(items, list) else []
     return {str(name) for item in listed if isinstance(item, dict) for name in cast("dict[str, Any]", item)} - known
 
@@ -235,10 +236,7 @@ def _of_event(event: str, groups: list[_Group], file: str, problems: list[str], 
             try:
                 re.compile(matcher)
             except re.error as error:
-                problems.append(
-                    f"hooks: {file}: the matcher {matcher!r} of {event} is no pattern ({error}): it is "
-                    "taken to fit everything"
-                )
+                problems.append(f"hooks: {file}: {event}: invalid matcher {matcher!r} ({error}); it matches everything")
         for item in group.hooks:
             try:
                 read = msgspec.convert(item, _Command)
@@ -247,15 +245,13 @@ def _of_event(event: str, groups: list[_Group], file: str, problems: list[str], 
                 continue
             strange |= _strange([item], _KNOWN) if read.type == "command" else set()
             if read.type != "command":
-                problems.append(f'hooks: {file}: a {event} hook of type "{read.type}" does not run; zot has "command"')
+                problems.append(f'hooks: {file}: skipped a {event} hook of type "{read.type}"; expected "command"')
             elif not read.command.strip():
-                problems.append(f'hooks: {file}: a {event} hook has no "command"')
+                problems.append(f'hooks: {file}: skipped a {event} hook without "command"')
             elif read.shell != "bash" and read.args is None:
-                problems.append(
-                    f'hooks: {file}: a {event} hook for "{read.shell}" does not run; zot has the shell "bash"'
-                )
+                problems.append(f'hooks: {file}: skipped a {event} hook with shell "{read.shell}"; expected "bash"')
             elif read.condition and event not in TOOL_EVENTS:
-                problems.append(f'hooks: {file}: a {event} hook has an "if", which only calls can fit: it never runs')
+                problems.append(f'hooks: {file}: skipped a {event} hook with "if"; only tool events support it')
             else:
                 yield _hook(event, matcher, read)
 

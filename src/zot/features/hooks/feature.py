@@ -38,7 +38,7 @@ class HooksFeature(Feature):
             sources = load(home, cwd, [])
             waiting = untrusted_of(TrustStore(home), sources)
         except ZotError:
-            return  # the file is listed among the problems
+            return  # reported with the problems
         if sources:
             marks = [", not trusted" if source in waiting else "" for source in sources]
             yield "hooks", ", ".join(f"{s.name} ({len(s.hooks)}{mark})" for s, mark in zip(sources, marks, strict=True))
@@ -84,14 +84,14 @@ class HooksFeature(Feature):
 
 
 def create_hook_host(services: Services, tell: Callable[[str], None], problems: list[str]) -> HookHost | None:
-    """None when no file has a hook; ``problems`` are added to."""
+    """None if no file has a hook; adds to ``problems``."""
     values = services.settings.values
     remarks: dict[str, list[str]] = {}
     store = TrustStore(services.home, services.config.trusted_for_run)
     found = load(services.home, services.project, problems, remarks)
     waiting = untrusted_of(store, found, trust_project=services.config.trust_project)
     seen = {source.name for source in found if source.needs_trust and not any(source is other for other in waiting)}
-    problems += [text for name, texts in remarks.items() if name not in seen for text in texts]  # else: when trusted
+    problems += [text for name, texts in remarks.items() if name not in seen for text in texts]  # else once trusted
     required = services.config.required_hooks
     if not found and not required:
         return None
@@ -110,17 +110,15 @@ def create_hook_host(services: Services, tell: Callable[[str], None], problems: 
 
 
 def untrusted_of(trust: TrustStore, found: Sequence[HookSource], *, trust_project: bool = False) -> list[HookSource]:
-    """What nobody has trusted as it is now."""
+    """Hooks the user has not trusted in their current form."""
     asks = [each for each in found if each.needs_trust and not (trust_project and each.origin == "project")]
     return [each for each in asks if not trust.is_trusted(each.project, "hooks", each.name, each.content())]
 
 
 def untrusted_notice(source: HookSource) -> str:
     count = len(source.hooks)
-    many = f"{count} hooks" if count > 1 else "one hook"
-    return (
-        f"hooks: {source.name} has {many} that nobody trusted and that do not run; `zot hooks list`, `zot hooks trust`"
-    )
+    many = f"{count} untrusted hooks" if count > 1 else "1 untrusted hook"
+    return f"hooks: skipped {many} in {source.name}; review: `zot hooks list`, allow: `zot hooks trust`"
 
 
 # --- zot doctor

@@ -15,12 +15,12 @@ from zot.features.stderr_pipe import ChildPipe
 from zot.system.processes import ProcessTree, SandboxLauncher, spawn
 
 MOST_BYTES = 1 << 20
-_LINGER_S = 0.2  # for what was written just before the end
+_LINGER_S = 0.2  # for output written just before the exit
 _STOP_S = 0.5
 
 
 class HookResult(msgspec.Struct, frozen=True):
-    """``failure`` says why there is no exit code; ``cut``: it wrote more than anybody reads."""
+    """``failure`` is why there is no exit code; ``cut``: the output exceeded the limit."""
 
     code: int = 0
     out: str = ""
@@ -38,7 +38,7 @@ async def run_hook(
     timeout_s: float,
     jail: SandboxLauncher | None,
 ) -> HookResult:
-    """Run it to its end. Cancelling it ends the process."""
+    """Run the process to its end; cancelling kills it."""
     pipes = (_Pipe(), _Pipe())
     stdin = -1
     try:
@@ -57,7 +57,7 @@ async def run_hook(
         tree = spawn(argv, cwd=cwd, env=env, stdin=stdin, stdout=out, stderr=err, jail=jail)
     except (OSError, RuntimeError, ValueError) as error:
         reason = describe_error(error) if isinstance(error, OSError) else str(error)
-        return HookResult(failure=f"cannot be started: {reason}")
+        return HookResult(failure=f"cannot start: {reason}")
     finally:
         if stdin >= 0:
             os.close(stdin)
@@ -84,8 +84,8 @@ async def _finished(tree: ProcessTree, out: _Pipe, err: _Pipe, timeout_s: float)
     await err.wait(_LINGER_S)
     tree.detach(suspicious=not (out.ended and err.ended))
     if tree.jail_failed:
-        return HookResult(failure=f"its jail could not be built: {err.text().strip()[:200]}")
-    failure = f"was ended by signal {-code}" if code < 0 else ""
+        return HookResult(failure=f"cannot create its jail: {err.text().strip()[:200]}")
+    failure = f"killed by signal {-code}" if code < 0 else ""
     return HookResult(code, out.text(), err.text(), failure, out.cut)
 
 

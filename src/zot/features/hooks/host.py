@@ -1,5 +1,5 @@
-"""Runs a conversation's hooks: selects those of an event, asks them in parallel, reports failures. Only trusted hooks
-run; if a script changed since then, it does not run and its call is denied."""
+"""Runs a conversation's hooks: selects those of an event, runs them in parallel, reports failures.
+Only trusted hooks run; if a script changed since then, it does not run and its call is denied."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from zot.agent.tools.workspace import Workspace
     from zot.system.jail.jail import Jail
 
-END_S = 5.0  # for hooks of SessionEnd that name no time of their own
+END_S = 5.0  # for SessionEnd hooks without a timeout
 HEARD = (SessionStarted, SessionEnded, CompactDone)
-_NOTHING_TO_END = ("UserPromptSubmit", "PreCompact")  # the first refuses the prompt instead
+_NOTHING_TO_END = ("UserPromptSubmit", "PreCompact")  # the first denies the prompt instead
 _SHOWN = 120  # characters of a command
 _ENV_BYTES = 64 << 10
 
@@ -38,7 +38,7 @@ Signature = tuple[int, int, int, int]
 
 
 class HookHost:
-    """``untrusted`` wait for a person; ``join`` says whose hooks they are."""
+    """``untrusted`` sources are skipped until the user trusts them."""
 
     conversation: Conversation
 
@@ -51,7 +51,7 @@ class HookHost:
         strict: bool,
         tell: Callable[[str], None],
     ) -> None:
-        from zot.features.hooks.interceptor import HookInterceptor  # which needs this module
+        from zot.features.hooks.interceptor import HookInterceptor  # imports this module
 
         self.interceptor = HookInterceptor(self)
         self.untrusted: list[HookSource] = []
@@ -64,7 +64,7 @@ class HookHost:
         self._strict = strict
         self._tell = tell
         self._sources: list[HookSource] = []
-        self._scripts: dict[str, tuple[str, Signature | None]] = {}  # as they were trusted, and as last looked at
+        self._scripts: dict[str, tuple[str, Signature | None]] = {}  # trusted digest, and signature at the last check
         self._tasks = BackgroundTasks()
         self._starting: asyncio.Task[None] | None = None
         self._start_context = self._env_file = ""
@@ -90,7 +90,7 @@ class HookHost:
         names = {item.name for item in items}
         for source in [source for source in self.untrusted if source.name in names]:
             if source.content() != self._listed[source.name]:
-                self._tell(f"hooks: {source.name} changed while you looked at it; it is not trusted")
+                self._tell(f"hooks: {source.name} changed during the review; it stays untrusted")
                 continue
             self.untrusted = [each for each in self.untrusted if each is not source]
             self._take(source)
@@ -107,7 +107,7 @@ class HookHost:
             try:
                 await asyncio.to_thread(store.trust, source.project, "hooks", source.name, self._listed[source.name])
             except (ConfigError, OSError) as error:
-                self._tell(f"hooks: {source.name} runs now, and is asked about again: {describe_error(error)}")
+                self._tell(f"hooks: {source.name} runs now, but its trust was not saved: {describe_error(error)}")
 
     def join(self, conversation: Conversation) -> None:
         self.conversation = conversation
@@ -124,7 +124,7 @@ class HookHost:
     def resolve(self, path: str) -> str:
         return os.path.normpath(os.path.join(self._workspace.cwd, os.path.expanduser(path)))
 
-    # --- asking
+    # --- running hooks
 
     async def run_hooks(
         self,
@@ -135,7 +135,7 @@ class HookHost:
         only: HookSource | None = None,
         given: bytes = b"",
     ) -> list[HookDecision]:
-        """What the hooks of this event answered, without asynchronous ones; ``given`` is their input if known."""
+        """The decisions of this event's hooks except asynchronous ones; ``given`` is their input if known."""
         asked = [each for each in self._for(event, names, only) if self._fits(*each, names, fields or {})]
         if not asked:
             return []
@@ -154,7 +154,7 @@ class HookHost:
             answers = [task.result() for task in tasks]
         for answer in answers:
             if answer.stop is not None:
-                self._tell(f"a {event} hook ends the work: {answer.stop}")
+                self._tell(f"a {event} hook stopped the run: {answer.stop}")
                 if event not in _NOTHING_TO_END:
                     self.conversation.abort()
         return answers
@@ -191,11 +191,11 @@ class HookHost:
         )
 
     async def _run(self, source: HookSource, hook: Hook, given: bytes) -> HookDecision:
-        """What it answered; what went wrong is told, or refuses the call where the hook is a guard that must answer."""
+        """Run one hook and report its failure; a failing strict PreToolUse hook denies the call."""
         changed = self._changed(source, hook)
         if changed:
             answer = HookDecision(
-                hook=hook, failure=f"{changed} changed since you trusted it; `zot hooks trust` looks again"
+                hook=hook, failure=f"{changed} changed since you trusted it; review it: `zot hooks trust`"
             )
         else:
             project = source.project if source.origin == "project" else self._workspace.cwd
@@ -211,13 +211,13 @@ class HookHost:
         if new:
             self._told.update(new)
             which = f"the {answer.hook.event} hook {_short(answer.hook.line())}"
-            self._tell(f"{which} of {source.name}: zot has no {', '.join(new)}")
+            self._tell(f"{which} of {source.name}: ignored unsupported fields: {', '.join(new)}")
         if not answer.failure:
             return answer
         what = f"the {hook.event} hook {_short(hook.line())} of {source.name}: {answer.failure}"
         if hook.event == "PreToolUse" and (changed or hook.strict or self._strict):
-            return msgspec.structs.replace(answer, decision="deny", reason=f"refused: {what}")
-        goes_on = "; the call goes on" if hook.event == "PreToolUse" else ""
+            return msgspec.structs.replace(answer, decision="deny", reason=f"denied: {what}")
+        goes_on = "; the call continues" if hook.event == "PreToolUse" else ""
         self._tell(f"{what}{goes_on}")
         return answer
 
@@ -232,8 +232,7 @@ class HookHost:
         return self._wider[1]
 
     async def _run_aside(self, source: HookSource, hook: Hook, given: bytes) -> None:
-        """Nobody waits for it: what it has to say to the model is said with the next prompt, or at once if it asked for
-        that and somebody is being answered."""
+        """Run an asynchronous hook; its context goes to the model with the next prompt, or steers the run."""
         answer = await self._run(source, hook, given)
         said = answer.context
         if hook.rouses and answer.decision == "deny":
@@ -244,7 +243,7 @@ class HookHost:
         self._start_context = "\n\n".join(filter(None, (self._start_context, said)))
 
     def _changed(self, source: HookSource, hook: Hook) -> str:
-        """A script of the hook that is not what was trusted; empty while all are."""
+        """Path of a script of the hook that changed since it was trusted; empty if none."""
         if source.origin == "own":
             return ""
         for path, (digest, seen) in self._scripts.items():
@@ -262,7 +261,7 @@ class HookHost:
     # --- prompts
 
     async def before_prompt(self, text: str) -> str:
-        """Why this may not be said; empty when it may. What hooks add is told to the model before it."""
+        """Why the prompt is denied, or empty; context from hooks is added before it."""
         if self._starting is not None:
             with suppress(asyncio.CancelledError):
                 await asyncio.shield(self._starting)
@@ -276,11 +275,11 @@ class HookHost:
         return refusal
 
     async def review_prompt(self, text: str) -> tuple[str, str]:
-        """Why this may not be said, and if it may, what the model is told before it."""
+        """Why the prompt is denied, or empty, and the context to add before it."""
         answers = await self.run_hooks("UserPromptSubmit", fields={"prompt": text})
         for answer in answers:
             if answer.decision == "deny" or answer.stop is not None:
-                return answer.reason or answer.stop or "a UserPromptSubmit hook refused this prompt", ""
+                return answer.reason or answer.stop or "denied by a UserPromptSubmit hook", ""
         return "", joined_context(answers)
 
     def _add(self, event: str, context: str) -> None:
@@ -291,11 +290,11 @@ class HookHost:
         self.conversation.add_message(msgspec.structs.replace(message, meta={SYNTHETIC: "true"}))
 
     async def before_compaction(self, trigger: str, focus: str = "") -> str:
-        """Why the conversation may not be compacted; empty when it may. ``trigger`` is ``manual`` or ``auto``."""
+        """Why compaction is denied, or empty. ``trigger`` is ``manual`` or ``auto``."""
         fields = {"trigger": trigger, "custom_instructions": focus or None}
         for answer in await self.run_hooks("PreCompact", (trigger,), fields):
             if answer.decision == "deny":
-                return answer.reason or "a PreCompact hook refused it"
+                return answer.reason or "denied by a PreCompact hook"
         return ""
 
     # --- sessions
@@ -307,7 +306,7 @@ class HookHost:
                 self._begun = True
                 self._begin(source)
             case SessionEnded(_, "session_switch"):
-                # The input is made now: a moment later the conversation is that of the next session.
+                # Built now: the task runs when the conversation is already that of the next session.
                 given = self._given("SessionEnd", {"reason": "clear"})
                 self._tasks.start(self.run_hooks("SessionEnd", ("clear",), {"reason": "clear"}, given=given))
             case CompactDone():
@@ -316,7 +315,7 @@ class HookHost:
                 pass
 
     def _begin(self, source: str, only: HookSource | None = None) -> None:
-        """Hooks of a session's start run beside everything else; the next prompt waits for them."""
+        """SessionStart hooks run in the background; the next prompt waits for them."""
         if only is None and not self.has("SessionStart"):
             return
         before = self._starting
@@ -334,7 +333,7 @@ class HookHost:
         self._starting = self._tasks.start(begin())
 
     async def aclose(self, *, by_user: bool = False) -> None:
-        """Run the SessionEnd hooks, for at most END_S, then stop all that still run."""
+        """Run the SessionEnd hooks for at most END_S, then stop all running hooks."""
         if self._begun and self.has("SessionEnd"):
             reason = "prompt_input_exit" if by_user else "other"
             with suppress(TimeoutError):
@@ -344,7 +343,7 @@ class HookHost:
 
 
 def argv_of(hook: Hook, env: Mapping[str, str]) -> list[str]:
-    """What is started: a shell with the command, or the program with its arguments and the places put into them."""
+    """A shell with the command, or the program with its arguments and expanded directories."""
     if hook.args is None:
         return [find_program("bash") or "/bin/sh", "-c", hook.command]
     words = [hook.command, *hook.args]
@@ -358,12 +357,12 @@ def context_text(event: str, context: str) -> str:
 
 
 def names_of(tool: str) -> tuple[str, ...]:
-    """What a matcher may call it."""
+    """The names a matcher may use for a tool."""
     return (NAMES[tool], tool) if tool in NAMES else (tool,)
 
 
 def parse_exports(text: str) -> dict[str, str]:
-    """The variables of lines such as ``export NAME="value"``, which a hook left for the commands that follow."""
+    """Variables of lines such as ``export NAME="value"``, which a hook set for later commands."""
     found: dict[str, str] = {}
     for line in text.splitlines():
         try:

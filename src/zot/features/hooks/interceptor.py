@@ -1,5 +1,6 @@
-"""Applies hooks to every tool call: before it they may deny it, change its input, approve it or require a question;
-after it they may add to its result; at the end of a run they may ask for more work."""
+"""Applies hooks to every tool call and to the end of a run.
+Before a call they may deny it, change its input, approve it or require approval; after it they may add to its result;
+at the end they may request more work."""
 
 from __future__ import annotations
 
@@ -22,16 +23,16 @@ from zot.features.hooks.host import HookHost, context_text, names_of
 from zot.features.questions import Approval, question_queue
 from zot.provider.messages import TextBlock, ToolCallBlock
 
-MOST_ROUNDS = 10  # that a Stop hook may ask for
+MOST_ROUNDS = 10  # of more work requested by Stop hooks
 _MOST_KNOWN = 256  # calls
 _ALLOWED = ToolVerdict()
-_CANNOT_SAY = "refused: a hook changed the input into what zot cannot do"
-_NOBODY = "denied: a hook requires approval, and no user is present"
+_UNSUPPORTED_CHANGE = "denied: a hook changed the input to one zot does not support"
+_NO_USER = "denied: a hook requires approval, and no user is present"
 _MISSING = "denied: the PreToolUse hooks of {} run in the session that started this worker and cannot run here"
 
 
 class HookInterceptor(Interceptor):
-    """``stop_event`` is what the end of the work is called: that of a conversation beside another has its own name."""
+    """``stop_event`` is the event at the end of a run: ``Stop``, or ``SubagentStop`` in a side chat."""
 
     def __init__(self, host: HookHost, stop_event: str = "Stop") -> None:
         self._host = host
@@ -65,24 +66,24 @@ class HookInterceptor(Interceptor):
                 return ToolVerdict(allowed=False, reason=answer.stop)
         decided = joined_decision(answers)
         if decided is not None and decided.decision == "deny":
-            return ToolVerdict(allowed=False, reason=decided.reason or "a PreToolUse hook refused this call")
+            return ToolVerdict(allowed=False, reason=decided.reason or "denied by a PreToolUse hook")
         try:
             args = self._updated(call, args, answers)
         except UnsupportedInput as error:
-            return ToolVerdict(allowed=False, reason=f"{_CANNOT_SAY}: {error}")
-        as_it_runs = call if args is None else call.with_args(args)
+            return ToolVerdict(allowed=False, reason=f"{_UNSUPPORTED_CHANGE}: {error}")
+        final_call = call if args is None else call.with_args(args)
         if decided is not None and decided.decision in ("ask", "defer"):
-            refusal = await self._asked(as_it_runs, origin, decided.reason)
+            refusal = await self._asked(final_call, origin, decided.reason)
             if refusal is not None:
                 return ToolVerdict(allowed=False, reason=refusal)
         if decided is not None and decided.decision == "allow":
-            self._remember(self._permitted, call.id, as_it_runs.arguments)
+            self._remember(self._permitted, call.id, final_call.arguments)
         if context := joined_context(answers):
             self._remember(self._context, call.id, context)
         return _ALLOWED if args is None else ToolVerdict(args=args)
 
     def _updated(self, call: ToolCallBlock, args: dict[str, Any], answers: list[HookDecision]) -> dict[str, Any] | None:
-        """The input as hooks changed it, the last word counts; None when none did."""
+        """The input as hooks changed it; the last change wins. None if unchanged."""
         made: dict[str, Any] | None = None
         for answer in answers:
             if answer.updated is not None:
@@ -90,10 +91,10 @@ class HookInterceptor(Interceptor):
         return made
 
     async def _asked(self, call: ToolCallBlock, origin: str, reason: str) -> str | None:
-        """Why the call may not run, or None; a gate that asks anyway is left to do so."""
+        """Why the call is denied, or None; not asked here if the gate asks anyway."""
         gate = self._host.conversation.gate
         if gate is None or gate.confirmer is None:
-            return f"{_NOBODY}: {reason}" if reason else _NOBODY
+            return f"{_NO_USER}: {reason}" if reason else _NO_USER
         if gate.evaluate(call).step == "ask":
             return None
         request = permission_gate.ApprovalQuestion(call, permission_gate.preview(call.value), origin, (), False)
@@ -101,7 +102,7 @@ class HookInterceptor(Interceptor):
         return (answer.reason.strip() or permission_gate.SAID_NO) if answer.decision == "deny" else None
 
     async def auto_approve(self, question: permission_gate.ApprovalQuestion) -> permission_gate.Answer | None:
-        """In a person's place: what hooks permit or refuse, None when they leave it to the person."""
+        """The answer of PermissionRequest hooks; None if the user must decide."""
         call = question.call
         if self._permitted.get(call.id) == call.arguments:
             return permission_gate.Answer("once")
@@ -114,16 +115,16 @@ class HookInterceptor(Interceptor):
             try:
                 changed = self._updated(call, args, [answer for answer in answers if answer.decision == "allow"])
             except UnsupportedInput as error:
-                return permission_gate.Answer("deny", f"{_CANNOT_SAY}: {error}")
-            if changed is not None:  # the guards look at it, and nobody is asked twice
+                return permission_gate.Answer("deny", f"{_UNSUPPORTED_CHANGE}: {error}")
+            if changed is not None:  # interceptors check it again; the user is not asked twice
                 self._remember(self._permitted, call.id, call.with_args(changed).arguments)
             return permission_gate.Answer("once", args=changed)
-        return permission_gate.Answer("deny", decided.reason or "a PermissionRequest hook refused this call")
+        return permission_gate.Answer("deny", decided.reason or "denied by a PermissionRequest hook")
 
     # --- after it
 
     async def after_tool(self, call: ToolCallBlock, result: ToolResult, origin: str = "") -> str:
-        """What is added to the result."""
+        """Text to append to the result."""
         host = self._host
         parts = [self._context.pop(call.id, "")]
         event = "PostToolUseFailure" if result.is_error else "PostToolUse"
@@ -143,10 +144,10 @@ class HookInterceptor(Interceptor):
         self._permitted.pop(call.id, None)
         return "\n\n".join(f"[hook] {part}" for part in parts if part)
 
-    # --- what is said meanwhile, and what is forgotten
+    # --- steering and compaction
 
     async def before_steering(self, text: str) -> PromptVerdict:
-        """What a person adds to the running prompt is a prompt as well; a sub-agent's are not a person's."""
+        """Steering messages are prompts; those of a sub-agent are not from the user."""
         if self._stop_event != "Stop" or not self._host.has("UserPromptSubmit"):
             return PromptVerdict()
         refusal, context = await self._host.review_prompt(text)
@@ -155,13 +156,13 @@ class HookInterceptor(Interceptor):
         return PromptVerdict(context=context_text("UserPromptSubmit", context) if context else "")
 
     async def before_compaction(self) -> str:
-        """Why an automatic compaction is not to be; empty when it may."""
+        """Why automatic compaction is denied, or empty."""
         return await self._host.before_compaction("auto") if self._host.has("PreCompact") else ""
 
-    # --- the end of the work
+    # --- end of the run
 
     async def before_stop(self, text: str) -> str:
-        """What the model is told to do instead of stopping; empty when it may."""
+        """The message that makes the model continue, or empty."""
         host = self._host
         if not host.has(self._stop_event):
             return ""
@@ -171,18 +172,18 @@ class HookInterceptor(Interceptor):
             return ""
         decided = joined_decision(answers)
         blocked = decided is not None and decided.decision == "deny"
-        more = joined_context(answers)  # what is not an error, and to be acted on all the same
+        more = joined_context(answers)  # not an error, but the model must act on it
         if not blocked and not more:
             return ""
         self._rounds += 1
         if self._rounds > MOST_ROUNDS:
-            host.warn(f"{self._stop_event} hooks asked for more {MOST_ROUNDS} times; the work ends here")
+            host.warn(f"{self._stop_event} hooks requested more work {MOST_ROUNDS} times; the run ends here")
             return ""
         reason = decided.reason if decided is not None and blocked else ""
         said = "\n\n".join(filter(None, (reason, more)))
-        return said or f"A {self._stop_event} hook says that the work is not done. Go on."
+        return said or f"A {self._stop_event} hook reports that the work is not done. Continue."
 
-    # --- what hooks are told
+    # --- hook input
 
     def _fields(self, call: ToolCallBlock, args: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -193,7 +194,7 @@ class HookInterceptor(Interceptor):
 
     @staticmethod
     def _remember(known: dict[str, Any], id: str, value: Any) -> None:
-        """Of the calls that run now; those that never ran are forgotten in time."""
+        """Stores a value for a running call; drops the oldest when full."""
         if len(known) >= _MOST_KNOWN:
             known.pop(next(iter(known)))
         known[id] = value

@@ -1,6 +1,6 @@
-"""The jail of a conversation: set by flags and settings, entered and left by the user. No project file, model,
-extension or controlling program reaches it; when it changes, every feature restarts its processes, or the change is
-refused."""
+"""The jail of a conversation: set by flags and settings, entered and left by the user.
+Project files, models, extensions and controlling programs cannot change it. A change restarts the processes of every
+feature, or is refused."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _REMEMBERED = "jail.json"
 
 
 class JailOptions(msgspec.Struct, frozen=True):
-    """``level`` is the least that will do."""
+    """``level`` is the minimum level."""
 
     network: bool = False
     read: tuple[str, ...] = ()
@@ -44,35 +44,37 @@ class JailOptions(msgspec.Struct, frozen=True):
 
 
 def wanted(jail: str, read: tuple[str, ...], write: tuple[str, ...], level: str, values: SettingsValues) -> JailOptions:
-    """What flags and settings ask for; a flag about the jail asks for one."""
+    """The jail of flags and settings; any jail flag enables it."""
     least = "full" if level == "full" else "reduced"
     return JailOptions(jail == "net", read, (*write, *values.jail_roots), least)
 
 
 def confine(root: Path, home: Path, asked: JailOptions) -> Jail:
-    """The jail, ready to start commands in; ZotError says why there is none and how to get one."""
+    """The jail, ready to run commands; ZotError with a fix if there is none."""
     machine = machine_at(home)
     if not machine.level:
         raise ZotError(f"no jail: {machine.why}")
     if LEVELS.index(machine.level) < LEVELS.index(asked.level):
-        raise ZotError(f"no jail of level {asked.level}: {machine.why}; --require-jail reduced would do with less")
+        raise ZotError(f"no jail of level {asked.level}: {machine.why}; --require-jail reduced accepts less")
     read = (*asked.read, *own_program())
     policy = policy_for(root, read=read, write=asked.write, network=asked.network)
     own = os.path.realpath(home)
     if any(own == path or own.startswith(f"{path}/") for path in policy.writable):
-        raise ConfigError(f"jail: zot's own directory {own} is inside {policy.root} and would be open to commands")
+        raise ConfigError(
+            f"jail: zot's own directory {own} is inside {policy.root} and would be accessible to commands"
+        )
     return Jail(policy, machine)
 
 
 def own_program() -> list[str]:
-    """Python and zot, for the search that runs as a program of its own."""
+    """Python and zot, for the search process."""
     places = (sys.prefix, sys.base_prefix, str(Path(__file__).parents[3]))
-    home = os.path.realpath(os.path.expanduser("~"))  # a Python that was installed right into it is not worth it
+    home = os.path.realpath(os.path.expanduser("~"))  # not for a Python installed directly in it
     return [path for path in places if not beneath_any(path, SYSTEM) and not beneath_any(home, (path.rstrip("/"),))]
 
 
 def machine_at(home: Path) -> JailSupport:
-    """What was found here before, while program, kernel and boot are the same; else it is tried again."""
+    """The stored result while program, kernel and boot are unchanged; else tests again."""
     program = find_program("bwrap") or ""
     changed = os.stat(program).st_mtime_ns if program else 0
     try:
@@ -87,7 +89,7 @@ def machine_at(home: Path) -> JailSupport:
     except (OSError, msgspec.DecodeError, UnicodeError):
         pass
     found = detect_support(find_program)
-    with suppress(OSError):  # then it is tried again next time
+    with suppress(OSError):  # then it is tested again next time
         write_atomic(home / _REMEMBERED, msgspec.json.encode(_KnownJail(key, found)))
     return found
 
@@ -142,7 +144,7 @@ class JailFeature(Feature):
         return OutsideRetryTool(tool.name, self.conversation.workspace, limits, self.outside)
 
     def apply_settings(self) -> None:
-        """From the next call on, outside paths are asked about as the flag and the settings say."""
+        """Asks about outside paths from the next call on, as flag and settings say."""
         if self.outside is not None:
             self.outside.asks = bool(self.services.config.approve or self.conversation.settings.values.approve)
 
@@ -157,7 +159,7 @@ class JailFeature(Feature):
     # --- entering and leaving
 
     async def enter(self, *, network: bool = False) -> str:
-        """Confine what tools do from now on and return the jail's label; ZotError if nothing can enforce that."""
+        """Confine tools from now on and return the jail's label; ZotError if it cannot be enforced."""
         jail = create_jail(self.services, "net" if network else "on")
         try:
             await self._change(jail)
@@ -167,7 +169,7 @@ class JailFeature(Feature):
         return jail.label
 
     async def leave(self) -> bool:
-        """Whether there was a jail."""
+        """Leave the jail; true if there was one."""
         if self.conversation.workspace.jail is None:
             return False
         await self._change(None)
@@ -176,7 +178,7 @@ class JailFeature(Feature):
     async def _change(self, jail: Jail | None) -> None:
         workspace = self.conversation.workspace
         if jail is not None and workspace.running_jobs:
-            raise ZotError("commands that run in the background are outside the jail; end them first (/jobs)")
+            raise ZotError("background commands run outside the jail; end them first (/jobs)")
         before, workspace.jail = workspace.jail, jail
         try:
             for feature in self.conversation.features:
@@ -203,15 +205,15 @@ def create_jail(services: Services, kind: str) -> Jail:
 
 
 def jail_of(conversation: Conversation) -> JailFeature:
-    """The jail's feature, for the user's own commands; UsageError in a side conversation, which has its parent's."""
+    """The jail feature for the user's commands; UsageError in a side chat."""
     feature = conversation.feature(JailFeature)
     if feature is None:
-        raise UsageError("a side conversation has its parent's jail and cannot change it")
+        raise UsageError("a side chat shares its parent's jail and cannot change it")
     return feature
 
 
 def jail_notice(jail: Jail | None, *, asks: bool) -> str:
-    """What the model should know of its jail; empty if there is none."""
+    """Describes the jail for the model; empty without one."""
     if jail is None:
         return ""
     policy = jail.policy

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from zot.system.jail.policy import Wish
 
 Decision = Literal["once", "session", "never", "deny"]
-_MOST_OFFERS = 2  # of one call: what it wants next shows only when it has the first
+_MOST_OFFERS = 2  # per call: the next missing path shows only after the first is granted
 _WRITING = ("write", "edit")
 _NOTHING = "Do not try to get round the jail; say what you wanted and why, and go on without it or stop."
 
 
 class OutsideRequest(Question[Decision], frozen=True):
-    """May this call have these, which are outside the jail? It failed without them, and a yes runs it again from its
-    beginning. ``origin`` is the extension that asked for the call, and ``worker`` the swarm worker, if one did."""
+    """Asks whether a call may use paths or hosts outside the jail; approval runs it again.
+    ``origin`` is the extension that made the call, ``worker`` the swarm worker, if any."""
 
     kind: ClassVar[str] = "outside"
     call: ToolCallBlock
@@ -49,8 +49,8 @@ class OutsideRequest(Question[Decision], frozen=True):
 
 
 class OutsideAccess:
-    """What is allowed and what is not to be asked again, for one run. ``told`` gets what was denied because the user
-    could not be asked. Unless it ``asks``, there is nothing to ask."""
+    """Granted and permanently denied access of one run.
+    ``told`` reports access denied without a user. Unless ``asks``, nothing is asked."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class OutsideAccess:
         self._mentioned: set[Wish] = set()
 
     def wishes(self, call: ToolCallBlock, ended: ToolResult | JailedToolError, workspace: Workspace) -> list[Wish]:
-        """What a call wanted that ended like this; none when it went well or failed for other reasons."""
+        """Access a failed call needed; empty if it succeeded or failed for other reasons."""
         jail = workspace.jail
         if (
             not self.asks
@@ -81,9 +81,9 @@ class OutsideAccess:
         from zot.system.jail.access_requests import AccessContext, request_for_file, requests_from_output
 
         own = tuple(filter(None, (os.path.realpath(self._home), jail.own_directory)))
-        around = AccessContext(jail.policy, str(self._workspace.cwd), jail.home, own)
+        context = AccessContext(jail.policy, str(self._workspace.cwd), jail.home, own)
         if isinstance(ended, JailedToolError):
-            wish = request_for_file(ended.path, around, writing=call.name in _WRITING) if ended.path else None
+            wish = request_for_file(ended.path, context, writing=call.name in _WRITING) if ended.path else None
             return [wish] if wish is not None else []
         command = str((call.args or {}).get("command", ""))
         return requests_from_output(
@@ -91,17 +91,17 @@ class OutsideAccess:
                 f"$ {command}\n"
             ),
             command,
-            around,
+            context,
         )
 
     async def decide(self, offer: OutsideRequest) -> tuple[Jail | None, str]:
-        """The jail to run the call in again, and what to tell the model; None when it stays refused."""
+        """The jail to run the call in again, or None, and the note for the model."""
         from zot.system.jail.access_requests import is_granted, with_access
 
         wanted = " and ".join(map(str, offer.wishes))
         async with self._questions.section("outside"):
             jail = self._workspace.jail
-            if jail is None or all(is_granted(jail.policy, wish) for wish in offer.wishes):  # decided while this waited
+            if jail is None or all(is_granted(jail.policy, wish) for wish in offer.wishes):  # decided meanwhile
                 return jail, ""
             if self._never.issuperset(offer.wishes):
                 return None, f"[jailed: this wanted {wanted}, outside. The user does not want to be asked. {_NOTHING}]"
@@ -126,12 +126,12 @@ class OutsideAccess:
         return None, f"[jailed: this wanted {wanted}, outside. The user was asked and refused. {_NOTHING}]"
 
     def _report_failure(self, reason: str) -> None:
-        self._told(f"jail: asking about what is outside failed: {reason}")
+        self._told(f"jail: cannot ask about outside access: {reason}")
 
 
 class OutsideRetryTool(LazyTool):
-    """A built-in tool whose failure in the jail is offered to a person. Calls side by side do not share what one of
-    them was allowed once: it runs in a workspace of its own."""
+    """A built-in tool that asks after a denial by the jail.
+    A call allowed once runs in its own workspace, so that parallel calls do not share the grant."""
 
     def __init__(self, name: str, workspace: Workspace, limits: BashLimits, outside: OutsideAccess) -> None:
         super().__init__(name, *offered_tools(workspace, limits)[name])
@@ -192,7 +192,7 @@ async def _tried(tool: Tool, args: dict[str, Any], context: ToolContext) -> Tool
 
 
 def _made(wish: Wish) -> bool:
-    """Something can only be opened to a jail if it is there: an empty file, or the directory."""
+    """Creates the empty file or directory: a jail can only open existing paths."""
     with suppress(OSError):
         if wish.kind == "directory":
             os.mkdir(wish.path)

@@ -31,7 +31,7 @@ _KINDS: dict[str, Kind] = {
 
 
 class ServerLogin(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server's login needs to be told, where it cannot find out."""
+    """OAuth settings of a server that its metadata does not provide."""
 
     client_id: str = ""
     client_secret: str = ""
@@ -63,14 +63,14 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
         if self.kind == "http":
             pairs = (f"[{name}: {value if values else '…'}]" for name, value in self.headers.items())
             return " ".join((self.url, *pairs))
-        from shlex import quote  # for people only
+        from shlex import quote  # for display only
 
         variables = [f"{name}={quote(value) if values else '…'}" for name, value in self.env.items()]
         place = [f"(in {self.cwd})"] if self.cwd else []
         return " ".join((*variables, quote(self.command), *map(quote, self.args), *place))
 
     def content(self) -> bytes:
-        """What must not change behind the back of who trusted it."""
+        """The content that trust covers."""
         parts = (self.kind, self.command, self.args, sorted(self.env.items()), self.cwd)
         return msgspec.json.encode((*parts, self.url, sorted(self.headers.items()), self.login))
 
@@ -78,7 +78,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
 def load(
     home: Path, cwd: Path, files: Sequence[str] = (), *, installed: bool = True, problems: list[str]
 ) -> list[ServerConfig]:
-    """All entries, the nearest last. Unusable files are problems; NotThere for one named by hand."""
+    """All entries, the nearest last. Unusable files are problems; NotThere for a missing ``--mcp-config``."""
     found: list[ServerConfig] = []
     if installed:
         places = [(home / USER_FILE, "user"), *((cwd / name, "project") for name in PROJECT_FILES)]
@@ -94,7 +94,7 @@ def load(
     for typed in files:
         path = Path(os.path.abspath(os.path.expanduser(typed)))
         if not path.is_file():
-            raise NotThere(f"--mcp-config {typed}: there is no such file")
+            raise NotThere(f"--mcp-config {typed}: no such file")
         try:
             found += read_entries(path, "flag", cwd, problems)
         except ConfigError as error:
@@ -103,20 +103,18 @@ def load(
 
 
 def resolve_names(entries: Iterable[ServerConfig], problems: list[str]) -> dict[str, ServerConfig]:
-    """The nearest of each name; that another one stands in its shadow is told."""
+    """The nearest entry of each name; overridden ones are reported."""
     chosen: dict[str, ServerConfig] = {}
     for entry in entries:
         before = chosen.get(entry.name)
         if before is not None and before.content() != entry.content():
-            problems.append(
-                f"mcp: {entry.name} of {entry.file or entry.origin} is used, and not the one of {before.file}"
-            )
+            problems.append(f"mcp: {entry.name}: using the entry of {entry.file or entry.origin}, not of {before.file}")
         chosen[entry.name] = entry
     return chosen
 
 
 def read_entries(path: Path, origin: str, cwd: Path, problems: list[str]) -> list[ServerConfig]:
-    """What the file has, in its order; ConfigError when it is no such file, a problem for each entry that is none."""
+    """The file's entries in order; ConfigError if it is invalid, a problem for each invalid entry."""
     data = read_bytes(path)
     if data is None:
         return []
@@ -124,18 +122,18 @@ def read_entries(path: Path, origin: str, cwd: Path, problems: list[str]) -> lis
 
 
 def decode(path: Path, data: bytes) -> dict[str, Any]:
-    """The object in the file; comments and trailing commas are allowed, a key that stands twice is not."""
+    """The JSON object in the file; comments and trailing commas are allowed, duplicate keys are not."""
     try:
         value: Any = strict_json.loads(data)
     except ValueError:
         plain = without_comments(data)
-        value = decode_object(path, plain)  # first, because it tells syntax errors by line and column
+        value = decode_object(path, plain)  # first, because its errors include line and column
         try:
             value = strict_json.loads(plain.removeprefix(b"\xef\xbb\xbf")) if plain.strip() else {}
         except ValueError as error:
             raise ConfigError(f"{path}: {error}") from error
     if not isinstance(value, dict):
-        raise ConfigError(f"{path}: the file must hold one JSON object, {{…}}")
+        raise ConfigError(f"{path}: expected one JSON object, {{…}}")
     return cast("dict[str, Any]", value)
 
 
@@ -144,7 +142,7 @@ def entries_of(
 ) -> list[ServerConfig]:
     listed: Any = next((value[key] for key in KEYS if key in value), cast("dict[str, Any]", {}))
     if not isinstance(listed, dict):
-        raise ConfigError(f'{file}: "mcpServers" must be an object: {{"NAME": {{"command": …}}}}')
+        raise ConfigError(f'{file}: "mcpServers": expected an object {{"NAME": {{"command": …}}}}')
     entries: list[ServerConfig] = []
     for name, fields in cast("dict[str, Any]", listed).items():
         try:
@@ -178,13 +176,13 @@ def parse_server(name: str, fields: Any) -> ServerConfig:
     url = read.url or read.serverUrl or read.httpUrl
     kind = _KINDS.get(read.type or ("stdio" if read.command or not url else "http"))
     if not name.strip():
-        raise ConfigError("a server has no name")
+        raise ConfigError("a server has an empty name")
     if kind is None:
         raise ConfigError(f'{name}: unknown type "{read.type}"; expected stdio or http')
     if kind == "stdio" and not read.command:
-        raise ConfigError(f'{name}: has no "command" and no "url"')
+        raise ConfigError(f'{name}: expected "command" or "url"')
     if kind == "http" and not url.startswith(("http://", "https://", "${")):
-        raise ConfigError(f'{name}: "url" must begin with https:// or http://')
+        raise ConfigError(f'{name}: "url": expected https:// or http://')
     return ServerConfig(
         name=name,
         kind=kind,
@@ -303,7 +301,7 @@ def remove_server(path: Path, name: str) -> None:
 
 
 def as_json(entry: ServerConfig) -> dict[str, Any]:
-    """What a program is told of an entry: the values of variables and headers are the user's own business."""
+    """An entry for programs, without the values of variables and headers, which may be secret."""
     fields = fields_of(entry)
     for key in ("env", "headers"):
         if key in fields:
@@ -316,7 +314,7 @@ def _servers(value: dict[str, Any]) -> dict[str, Any]:
     key = next((key for key in KEYS if key in value), KEYS[0])
     servers: Any = value.setdefault(key, {})
     if not isinstance(servers, dict):
-        raise ConfigError(f'"{key}" must be an object')
+        raise ConfigError(f'"{key}": expected an object')
     return cast("dict[str, Any]", servers)
 
 
@@ -327,7 +325,7 @@ def _edit(path: Path) -> Generator[dict[str, Any]]:
 
 
 class _ServersFile(JsonStore[dict[str, Any]]):
-    """The user's file is private; a project's is for everybody who has the project."""
+    """The user's file is private; a project's file is readable by all."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, dict[str, Any])
@@ -339,21 +337,23 @@ class _ServersFile(JsonStore[dict[str, Any]]):
             try:
                 strict_json.loads(data)
             except ValueError:
-                decode(self.path, data)  # says what is wrong if it is more than comments
-                raise ConfigError(f"{self.path}: has comments, which would be lost; change it by hand") from None
+                decode(self.path, data)  # reports other errors than comments
+                raise ConfigError(
+                    f"{self.path}: cannot change a file with comments, which would be lost; edit it by hand"
+                ) from None
         return self.load()
 
     def decode(self, data: bytes) -> dict[str, Any]:
         return decode(self.path, data) if data.strip() else {}
 
 
-# JSON with comments and trailing commas: they are replaced by blanks, so that positions in errors stay right.
+# JSON with comments and trailing commas: they become spaces, so that error positions stay right.
 
 
 def without_comments(data: bytes) -> bytes:
-    """The same bytes with ``//`` and ``/* */`` comments and commas before a closing bracket turned into spaces."""
+    """Replaces ``//`` and ``/* */`` comments and trailing commas with spaces."""
     out = bytearray(data)
-    comma = -1  # the last one that nothing but blanks has followed
+    comma = -1  # the last one followed only by spaces
     at, end = 0, len(data)
     while at < end:
         byte = data[at]

@@ -22,7 +22,7 @@ class ImportedServer(NamedTuple):
 
 
 def find_configured_servers(user: Path, cwd: Path, problems: list[str], only: str = "") -> list[ImportedServer]:
-    """Every server of theirs, for the user and for this directory; of one name the first."""
+    """Servers of all programs, for the user and this directory; the first of each name."""
     rows: dict[str, ImportedServer] = {}
     for source in SOURCES:
         if only in ("", source):
@@ -62,7 +62,7 @@ def _add(found: list[ImportedServer], source: str, path: Path, name: str, fields
 
 
 def _servers(source: str, value: dict[str, Any], cwd: Path) -> dict[str, Any]:
-    """Their servers by name: each keeps them under another key."""
+    """Servers by name; each program uses another key."""
     if source == "codex":
         return _object(value.get("mcp_servers"))
     if source == "vscode":
@@ -73,7 +73,7 @@ def _servers(source: str, value: dict[str, Any], cwd: Path) -> dict[str, Any]:
 
 
 def _translated(fields: Any) -> Any:
-    """What others call otherwise; what only they know is left out."""
+    """The entry with zot's field names; unknown fields are dropped."""
     if not isinstance(fields, dict):
         return fields
     theirs = cast("dict[str, Any]", fields)

@@ -1,8 +1,5 @@
-"""A server's question to a person, made fit to ask: which fields, of which kind, with which defaults; and the answer.
-
-Only flat forms and addresses to open are questions. What a person typed is turned into what the form wants, and what
-does not fit is said, not sent.
-"""
+"""A server's question to the user: its fields, kinds and defaults, and the parsed answer.
+Only flat forms and URLs are supported; an answer that does not fit the form is reported, not sent."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ FieldKind = Literal["text", "number", "integer", "yes", "choice", "choices"]
 
 
 class QuestionField(msgspec.Struct, frozen=True, kw_only=True):
-    """``choices`` are value and label; ``default`` is as it would be typed."""
+    """``choices`` are value and label; ``default`` is the text to type."""
 
     name: str
     kind: FieldKind = "text"
@@ -33,7 +30,7 @@ class QuestionField(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Elicitation(Question[dict[str, Any]], frozen=True, kw_only=True):
-    """``url`` is an address to open; else ``fields`` are to be filled in."""
+    """Either ``url`` is to be opened or ``fields`` are to be filled in."""
 
     kind: ClassVar[str] = "elicitation"
     server: str
@@ -51,7 +48,9 @@ class Elicitation(Question[dict[str, Any]], frozen=True, kw_only=True):
 
 async def ask_user(queue: QuestionQueue, tell: Callable[[str], None], question: Elicitation) -> dict[str, Any]:
     """The answer in the protocol's form; McpError if it lacks a required field."""
-    answer = await queue.ask(question, on_failure=lambda why: tell(f"mcp: {question.server}: asking failed: {why}"))
+    answer = await queue.ask(
+        question, on_failure=lambda why: tell(f"mcp: {question.server}: cannot ask the user: {why}")
+    )
     if answer.get("action") != "accept" or question.url:
         return {"action": answer.get("action")}
     try:
@@ -61,18 +60,18 @@ async def ask_user(queue: QuestionQueue, tell: Callable[[str], None], question: 
 
 
 def parse_question(server: str, params: dict[str, Any]) -> Elicitation:
-    """McpError when it is none that can be asked."""
+    """McpError for an unsupported question."""
     message = text_of(params.get("message"))[:_LONGEST]
     if params.get("mode") == "url":
         url = text_of(params.get("url"))[:_LONGEST]
         if not url.startswith(("https://", "http://")):
-            raise McpError(f"{server}: asks to open what is no web address")
+            raise McpError(f"{server}: asks to open an invalid URL")
         return Elicitation(server=server, message=message, url=url)
     schema = object_in(params.get("requestedSchema"))
     required = [name for name in list_in(schema.get("required")) if isinstance(name, str)]
     properties = object_in(schema.get("properties"))
     if len(properties) > MOST_FIELDS:
-        raise McpError(f"{server}: asks for {len(properties)} things at once")
+        raise McpError(f"{server}: asks for {len(properties)} fields; at most {MOST_FIELDS} are supported")
     fields = tuple(_field(name, object_in(each), name in required) for name, each in properties.items())
     return Elicitation(server=server, message=message, fields=fields)
 
@@ -118,11 +117,11 @@ def _choices(schema: dict[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def read_answer(field: QuestionField, typed: str) -> Any:
-    """What the form wants of what was typed; None for nothing. ValueError says what does not fit."""
+    """The typed text as the field's value; None for none. ValueError if it does not fit."""
     text = typed.strip()
     if not text:
         if field.required:
-            raise ValueError(f"{field.title or field.name} is needed")
+            raise ValueError(f"{field.title or field.name}: expected a value")
         return None
     match field.kind:
         case "text":
@@ -140,7 +139,7 @@ def read_answer(field: QuestionField, typed: str) -> Any:
 def _yes(field: QuestionField, text: str) -> bool:
     words = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
     if text.lower() not in words:
-        raise ValueError(f"{field.title or field.name}: yes or no")
+        raise ValueError(f"{field.title or field.name}: expected yes or no")
     return words[text.lower()]
 
 
@@ -149,9 +148,11 @@ def _number(field: QuestionField, text: str) -> int | float:
         value = float(text)
         whole = int(text) if field.kind == "integer" else value
     except ValueError:
-        raise ValueError(f"{field.title or field.name}: a {'whole ' * (field.kind == 'integer')}number") from None
+        raise ValueError(
+            f"{field.title or field.name}: expected a {'whole ' * (field.kind == 'integer')}number"
+        ) from None
     if value != value or value in (float("inf"), float("-inf")):
-        raise ValueError(f"{field.title or field.name}: a number")
+        raise ValueError(f"{field.title or field.name}: expected a number")
     return whole
 
 
@@ -159,14 +160,14 @@ def _chosen(field: QuestionField, text: str) -> str:
     for value, label in field.choices:
         if text in (value, label):
             return value
-    raise ValueError(f"{field.title or field.name}: one of {', '.join(value for value, _ in field.choices)}")
+    raise ValueError(f"{field.title or field.name}: expected one of {', '.join(value for value, _ in field.choices)}")
 
 
 def validate_answer(question: Elicitation, answer: Any) -> dict[str, Any]:
-    """A program's answer: only fields that were asked for. ValueError says what is missing."""
+    """A program's answer, limited to the form's fields. ValueError for missing ones."""
     content = object_in(answer)
     known = {field.name: field for field in question.fields}
     missing = [name for name, field in known.items() if field.required and content.get(name) is None]
     if missing:
-        raise ValueError(f"the answer lacks {', '.join(missing)}")
+        raise ValueError(f"missing fields: {', '.join(missing)}")
     return {name: value for name, value in content.items() if name in known and value is not None}

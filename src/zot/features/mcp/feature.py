@@ -1,5 +1,6 @@
-"""MCP in a conversation: creates the host of a run, skipping untrusted servers. If nothing changed since the last
-run, one cached sentence is enough for the first request, and files are read on first use."""
+"""MCP in a conversation: creates the host of a run, skipping untrusted servers.
+If nothing changed since the last run, one cached sentence is enough for the first request, and files are read on first
+use."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ class McpFeature(Feature):
         self.notify(text)
 
     async def start(self) -> None:
-        """Servers that were never listed are listed soon, in front ends that stay open."""
+        """In interactive front ends, servers without cached lists are listed in the background."""
         if self.host is not None and self.services.front_end.switches:
             self.host.start_listing()
 
@@ -74,7 +75,7 @@ class McpFeature(Feature):
         return (*self.host.rows(), SEARCH, RESOURCE) if self.host is not None else ()
 
     async def before_prompt(self, draft: PromptDraft) -> str:
-        """``/mcp:server:prompt`` becomes the server's text; resources that the prompt mentions are added before it."""
+        """Expands ``/mcp:server:prompt``; mentioned resources are added before the prompt."""
         text = draft.text
         if self.host is not None and (text.startswith("/mcp:") or ("@" in text and "://" in text)):
             from zot.features.mcp.prompts import expand_prompt
@@ -83,7 +84,7 @@ class McpFeature(Feature):
         return ""
 
     async def confine(self, jail: Jail | None) -> None:
-        """Servers that run are stopped; each starts in the new jail when it is used again."""
+        """Stops running servers; each starts in the new jail on next use."""
         if self.host is not None:
             await self.host.stop_servers()
 
@@ -95,7 +96,7 @@ class McpFeature(Feature):
     # --- for front ends
 
     def servers(self, only: str = "") -> tuple[McpServer, ...]:
-        """The servers, or one of them, as they are now; none is started."""
+        """Status of all servers or of one; starts none."""
         if self.host is None:
             return ()
         from zot.features.mcp.prompts import server_info
@@ -146,14 +147,14 @@ class McpFeature(Feature):
 
 
 class CachedDescription(msgspec.Struct, frozen=True):
-    """What the first request says of all servers, as long as ``key`` holds."""
+    """The sentence about all servers in the first request; valid while ``key`` is unchanged."""
 
     key: str
     description: str
 
 
 def create_mcp_host(services: Services, tell: Callable[[str], None], problems: list[str]) -> McpHost | None:
-    """None when no file has a server; ``problems`` are added to."""
+    """None if no file has a server; adds to ``problems``."""
     config, home, cwd = services.config, services.home, services.project
     own = [home / "mcp.json", home / "plugins.json", cwd / ".mcp.json", cwd / ".zot" / "mcp.json"] if config.mcp else []
     places = [*own, *(cwd / typed for typed in config.mcp_config)]
@@ -214,7 +215,7 @@ def _named(services: Services) -> tuple[str, ...]:
     return tuple(name for name in services.config.tools or () if name.startswith("mcp__"))
 
 
-# --- what a run before has left
+# --- cached description
 
 
 def _file(home: Path, places: Sequence[Path]) -> Path:
@@ -229,7 +230,7 @@ def _remembered(home: Path, places: Sequence[Path]) -> CachedDescription | None:
 
 
 def _key(services: Services, places: Sequence[Path]) -> str:
-    """Everything that the sentence was made from: the files, whom the user trusts, the lists, this zot."""
+    """Everything the sentence depends on: files, trust, lists and zot's version."""
     config = services.config
     parts = [__version__, str(config.trust_project), *config.trusted_for_run, str(_changed(services.home / "mcp"))]
     for path in (*places, services.home / "trust.json"):
@@ -260,11 +261,11 @@ def _remember(services: Services, places: Sequence[Path], host: McpHost) -> None
         return  # the next run reads everything again
 
 
-# --- who may run
+# --- trust
 
 
 def _entries(services: Services, problems: list[str]) -> tuple[dict[str, ServerConfig], list[ServerConfig]]:
-    """Those that may run, by name, and those that nobody has trusted."""
+    """Servers that may run, by name, and untrusted ones."""
     from zot.features.mcp.config import load, resolve_names
 
     config = services.config
@@ -274,7 +275,7 @@ def _entries(services: Services, problems: list[str]) -> tuple[dict[str, ServerC
 
 
 def untrusted_servers(services: Services, found: Sequence[ServerConfig], problems: list[str]) -> list[ServerConfig]:
-    """What the project brings and nobody has trusted as it is now; all of it where that cannot be known."""
+    """The project's untrusted servers; all of them if trust cannot be read."""
     asks = [entry for entry in found if needs_trust(entry) and entry.enabled]
     if not asks:
         return []
@@ -294,32 +295,32 @@ def needs_trust(entry: ServerConfig) -> bool:
 
 def untrusted_notice(entry: ServerConfig) -> str:
     where = f"mcp: {entry.name} of {entry.file}"
-    return f"{where} is not trusted and does not run: {entry.shown()}; `zot mcp trust {entry.name}`"
+    return f"{where} is untrusted and was skipped: {entry.shown()}; allow it: `zot mcp trust {entry.name}`"
 
 
 # --- zot doctor
 
 
 def mcp_words(home: Path, cwd: Path) -> str:
-    """Each with what is known of it; empty without any."""
+    """Each server with its state; empty without servers."""
     entries = resolve_names(load(home, cwd, problems=[]), [])
     return ", ".join(f"{entry.name} ({_state(home, cwd, entry)})" for entry in entries.values())
 
 
 def _state(home: Path, cwd: Path, entry: ServerConfig) -> str:
     if not entry.enabled:
-        return "switched off"
+        return "disabled"
     if not _may_run(home, cwd, entry):
         return "not trusted"
     listed = load_lists(home, entry)
-    return f"{len(listed.tools)} tools" if listed is not None else "not asked yet"
+    return f"{len(listed.tools)} tools" if listed is not None else "not listed yet"
 
 
 def _may_run(home: Path, cwd: Path, entry: ServerConfig) -> bool:
     try:
         return not needs_trust(entry) or TrustStore(home).is_trusted(cwd, "mcp", entry.name, entry.content())
     except ConfigError:
-        return False  # the file is told of elsewhere
+        return False  # reported elsewhere
 
 
 def mcp_problems(home: Path, cwd: Path) -> Iterator[str]:
@@ -331,9 +332,9 @@ def mcp_problems(home: Path, cwd: Path) -> Iterator[str]:
             continue
         made, missing = expand_variables(entry, os.environ.get)
         for name in missing:
-            yield f"mcp: {entry.name}: {name} is not set (its entry in {entry.file} names it)"
+            yield f"mcp: {entry.name}: {name} is not set (required by its entry in {entry.file})"
         if made.kind == "stdio" and not missing and not _is_there(made):
-            yield f"mcp: {entry.name}: its command {made.command!r} is not there (its entry in {entry.file})"
+            yield f"mcp: {entry.name}: command not found: {made.command!r} (in {entry.file})"
 
 
 def _is_there(entry: ServerConfig) -> bool:

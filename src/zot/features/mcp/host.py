@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from zot.provider.http.pool import HttpPool
     from zot.system.background_tasks import BackgroundTasks
 
-SEARCH_S = 20.0  # how long a search waits for servers that were never asked
-BACKGROUND_S = 1.0  # after the start, in modes that stay
+SEARCH_S = 20.0  # how long a search waits for servers without cached lists
+BACKGROUND_S = 1.0  # after the start, in interactive front ends
 _AT_ONCE = 4
 
 
@@ -59,10 +59,10 @@ class _Loaded:
 
 
 class McpHost:
-    """``entries`` are the servers that may run, or a function that finds them later; until then ``description`` is for
-    the model. ``pins``: the setting; ``named``: tools of this run; ``untrusted``: servers awaiting trust.
-    ``on_tools_changed``, ``on_state`` and ``on_stop`` are callbacks, ``tell`` notifies the user, ``asked`` answers
-    questions."""
+    """The servers of a run.
+    ``entries`` may be a function that finds them later; until then the model gets ``description``. ``pins``: the
+    setting; ``named``: tools of this run; ``untrusted``: servers awaiting trust; ``tell`` notifies the user, ``asked``
+    answers questions."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class McpHost:
         self._tell = tell
         self._loaded: _Loaded | None = None
         self._servers: dict[str, ManagedServer] = {}
-        self._active: dict[str, None] = {}  # in the order in which they were found
+        self._active: dict[str, None] = {}  # in search order
         self._made: dict[str, McpTool] = {}
         self._resources: Tool | None = None
         self._tasks: BackgroundTasks | None = None
@@ -108,7 +108,7 @@ class McpHost:
         self._told: set[tuple[str, str]] = set()
         self._search = SearchTool(self, description or self.described_now())
 
-    # --- which there are, read when somebody asks
+    # --- entries, read on first use
 
     @property
     def _entries(self) -> dict[str, ServerConfig]:
@@ -160,13 +160,13 @@ class McpHost:
         return self._made[name]
 
     def pin(self, names: Iterable[str]) -> None:
-        """What the setting names from now on, and what this run was told to have."""
+        """Applies a changed setting; keeps the tools named for this run."""
         self._pins = (*names, *self._named)
         self._made.clear()
         self.on_tools_changed()
 
     def add_search_tool(self, agent: Agent) -> None:
-        """An agent beside another that may search has a search of its own: what it finds joins its tools alone."""
+        """A side chat gets its own search, so that tools it finds are added only to it."""
         if SEARCH not in agent.toolbox:
             return
 
@@ -182,7 +182,7 @@ class McpHost:
         agent.set_tools([tool for tool in (*agent.tools, search) if tool is not agent.toolbox[SEARCH]])
 
     def start_listing(self) -> None:
-        """In a mode that stays: servers nobody has asked yet are asked, a moment from now."""
+        """In interactive front ends: list servers without cached lists after a delay."""
         import asyncio
 
         self._stays = True
@@ -191,7 +191,7 @@ class McpHost:
         self._timer = asyncio.get_running_loop().call_later(BACKGROUND_S, self._list_in_background)
 
     async def stop_servers(self) -> None:
-        """Stop those that run; each starts again when it is used."""
+        """Stops running servers; each starts again on next use."""
         import asyncio
 
         from zot.features.mcp.server import END_GRACE
@@ -241,7 +241,7 @@ class McpHost:
         return self._servers[name].listed if name in self._servers else self._known().lists[name]
 
     async def list_unknown_servers(self, only: str = "") -> dict[str, str]:
-        """Ask the servers whose tools nobody knows; what came of those that could not be asked."""
+        """List servers without cached lists; returns the failures."""
         import asyncio
 
         missing = [name for name, listed in self.lists().items() if listed is None and only in ("", name)]
@@ -258,11 +258,11 @@ class McpHost:
         failed: dict[str, str] = {}
         for name in missing:
             if self._listed(name) is None:
-                failed[name] = self.get_server(name).error or "it is still starting"
+                failed[name] = self.get_server(name).error or "still starting"
         return failed
 
     def has_resources(self, names: Iterable[str]) -> list[str]:
-        """Those of the servers that have something to read; the tool for it joins with the first."""
+        """Names of servers with resources; adds the resource tool with the first."""
         found = [name for name in names if (listed := self._listed(name)) is not None and listed.resources]
         if found and self._resources is None:
             from zot.features.mcp.prompts import ResourceTool
@@ -296,7 +296,7 @@ class McpHost:
 
         jail = self._workspace.jail
         if jail is not None and not jail.policy.network:
-            raise McpError(f"{entry.name}: the jail has no network (--jail=net has one)")
+            raise McpError(f"{entry.name}: the jail has no network; allow it with --jail=net")
         signer = None
         if self.store is not None and "authorization" not in {key.lower() for key in entry.headers}:
             from zot.features.mcp.oauth import McpLoginSigner
@@ -320,24 +320,24 @@ class McpHost:
         try:
             program = resolve_exec(os.path.expanduser(entry.command), cwd, environment.get("PATH", ""))
         except ExtensionError:
-            raise McpError(f"{entry.name}: its command {entry.command!r} is not on PATH") from None
+            raise McpError(f"{entry.name}: command not found on PATH: {entry.command!r}") from None
         link = StdioTransport(entry.name, server.log, lambda text: self.notify_once(server, text), self.tasks.start)
         link.start([program, *entry.args], cwd, environment, self._workspace.jail)
         return link
 
     def environment_for(self, entry: ServerConfig) -> Callable[[str], str | None]:
-        """The user's own entries may name any variable; others get what a person may grant, not zot's credentials."""
+        """The user's own entries may use any variable; others never get zot's credentials."""
         if entry.origin in ("user", "flag"):
             return os.environ.get
         return lambda name: self._workspace.granted((name,)).get(name)
 
     def listed_anew(self, server: ManagedServer, before: ServerLists | None) -> None:
-        """Its lists arrived; a change of what was known is told in one line."""
+        """Stores new lists and reports changes in one line."""
         now = server.listed
         self._learn_names()
         if before is not None and now is not None:
             old, new = {row.name for row in before.tools}, {row.name for row in now.tools}
-            changes = [f"{len(new - old)} new" if new - old else "", f"{len(old - new)} gone" if old - new else ""]
+            changes = [f"{len(new - old)} new" if new - old else "", f"{len(old - new)} removed" if old - new else ""]
             if any(changes):
                 self._tell(f"mcp: the tools of {server.name} changed: {', '.join(filter(None, changes))}")
         self.on_state(server.name)
@@ -347,12 +347,12 @@ class McpHost:
         self.on_state(server.name)
 
     def notify_once(self, server: ManagedServer, text: str) -> None:
-        """Once for each thing there is to say about a server."""
+        """Reports each text about a server once."""
         if (server.name, text) not in self._told and len(self._told) < 200:
             self._told.add((server.name, text))
             self._tell(f"mcp: {server.name}: {text}")
 
-    # --- for people
+    # --- for the user
 
     def note(self, text: str) -> None:
         self._tell(f"mcp: {text}")
@@ -371,7 +371,7 @@ class McpHost:
         ]
 
     def accept_items(self, items: Sequence[Untrusted]) -> None:
-        """Servers guard nothing."""
+        """No server is a guard."""
 
     async def trust_items(self, items: Sequence[Untrusted], *, save: bool = True) -> None:
         from zot.errors import ConfigError, describe_error
@@ -381,10 +381,10 @@ class McpHost:
                 if item.name in self.untrusted:
                     self.trust(item.name, save=save)
             except (ConfigError, OSError) as error:
-                self.note(f"{item.name} was not trusted: {describe_error(error)}")
+                self.note(f"{item.name}: its trust was not saved: {describe_error(error)}")
 
     def trust(self, name: str, *, save: bool = True) -> None:
-        """The user has seen what it runs, and it may from now on; without ``save`` in this run."""
+        """Trust a server after review; without ``save`` only in this run."""
         from zot.features.mcp.list_cache import load_lists
         from zot.features.trust import TrustStore, run_entry
 
@@ -406,7 +406,7 @@ class McpHost:
     # --- logging in
 
     async def log_in(self, name: str, tell: Tell) -> None:
-        """With a browser; LoginFailed says why not."""
+        """Log in with a browser; LoginFailed if it fails."""
         from zot.features.mcp.config import expand_variables
         from zot.features.mcp.list_cache import forget
         from zot.features.mcp.oauth import log_in
@@ -416,7 +416,7 @@ class McpHost:
         server, entry = self.get_server(name), self._entries[name]
         reached, _ = expand_variables(entry, self.environment_for(entry))
         if entry.kind != "http" or self.store is None:
-            raise McpError(f"{name} is a program on this machine: it needs no login here")
+            raise McpError(f"{name} runs on this machine and needs no login")
         if server.state != "needs login":
             with suppress(NeedsLogin):
                 await server.session()
@@ -426,7 +426,7 @@ class McpHost:
         server.logged_in()
 
     def readable(self) -> list[tuple[str, ResourceRow]]:
-        """What there is to read, as far as it is known; nobody is started to be asked."""
+        """Known resources; starts no server."""
         rows = self.lists().items()
         return [(name, row) for name, listed in rows if listed is not None for row in listed.readable]
 
@@ -487,7 +487,7 @@ class McpHost:
 
 
 async def _quietly(work: Any) -> None:
-    """What went wrong is kept with the server it went wrong with."""
+    """Stores the failure in the status of its server."""
     from zot.features.mcp.protocol import McpError
 
     with suppress(McpError):

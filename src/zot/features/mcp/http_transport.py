@@ -27,7 +27,7 @@ from zot.provider.http.sse import SseParser
 LARGEST = 8 * 1024 * 1024  # of one message
 CONNECT_S = 15.0
 MOST_REDIRECTS = 3
-RESUMED = 5  # times that a stream which ended too early is taken up again
+RESUMED = 5  # times that an interrupted stream is resumed
 _RETRY_S = 1.0
 _LONGEST_RETRY_S = 30.0
 _GOODBYE_S = 0.5
@@ -37,26 +37,26 @@ Start = Callable[[Coroutine[Any, Any, None]], asyncio.Task[Any]]
 
 
 class RequestSigner(Protocol):
-    """Who knows the login of a server, if there is one."""
+    """Provides a server's authorization header, if logged in."""
 
     async def headers(self) -> dict[str, str]:
-        """What a request is signed with; empty when nobody is logged in."""
+        """Headers that sign a request; empty if not logged in."""
         ...
 
     async def renewed(self, refused: dict[str, str]) -> bool:
-        """A signature was refused: whether another try is worth while."""
+        """Called after a 401; true if a retry may succeed."""
         ...
 
 
 class _Reply(NamedTuple):
-    """A response, and its body where that has been read already."""
+    """A response and its body, if already read."""
 
     response: HttpResponse
     body: bytes | None = None
 
 
 class HttpTransport:
-    """``headers`` go along with every request. ``given`` are those the user configured."""
+    """``headers`` are sent with every request; ``given`` are the configured ones."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class HttpTransport:
         if self.closed:
             raise ServerClosed(f"{self._name}: {self.closed}")
         if self._telling is not None:
-            await asyncio.gather(self._telling, return_exceptions=True)  # what was told before is heard before
+            await asyncio.gather(self._telling, return_exceptions=True)  # notifications sent before must arrive first
         response, body = await self._send("POST", message, headers)
         self._responses.add(response)
         try:
@@ -107,7 +107,7 @@ class HttpTransport:
 
     def tell(self, message: bytes) -> None:
         if self.closed or self.is_modern:
-            return  # the modern era has nothing that a client tells over HTTP
+            return  # stateless servers take no notifications over HTTP
         before = self._telling
 
         async def send() -> None:
@@ -121,7 +121,7 @@ class HttpTransport:
         self._telling = self._start_task(send())
 
     async def listen(self) -> None:
-        """The classic era's own stream for what a server says unasked; most have none."""
+        """The event stream for a stateful server's own messages; most servers have none."""
         try:
             response, _ = await self._send("GET", b"", {"accept": "text/event-stream"})
         except McpError:
@@ -140,7 +140,7 @@ class HttpTransport:
             response.abort()
 
     async def aclose(self, grace: float) -> None:
-        self.closed = self.closed or "was stopped"
+        self.closed = self.closed or "stopped"
         for response in list(self._responses):
             response.abort()
         if self._session and not self.is_modern:
@@ -153,7 +153,7 @@ class HttpTransport:
     # --- one request
 
     async def _send(self, method: str, body: bytes, headers: Mapping[str, str]) -> _Reply:
-        """The response, once it is one to read; McpError says what else it was."""
+        """The successful response; McpError otherwise."""
         signed = await self._signer.headers() if self._signer is not None else {}
         response = await self._dispatched(method, body, {**signed, **headers})
         if response.status == 401 and self._signer is not None and signed and await self._signer.renewed(signed):
@@ -167,13 +167,13 @@ class HttpTransport:
             raise McpError(f"{self._name}: http 403{said}")
         if response.status == 404 and self._session and method == "POST":
             response.abort()
-            self.closed = "its session has ended"
+            self.closed = "the session expired"
             raise SessionExpired(f"{self._name}: {self.closed}")
         if response.status < 400:
             return _Reply(response)
         body = await _read_all(response)
         message = read_message(body)
-        if message is None or not message.is_answer:  # an error of the protocol may come with the status of one
+        if message is None or not message.is_answer:  # a protocol error may come with an HTTP error status
             raise McpError(f"{self._name}: http {response.status}{_words(body)}")
         return _Reply(response, body)
 
@@ -200,30 +200,33 @@ class HttpTransport:
             target = urljoin(url, response.headers.get("location", ""))
             if _origin(target) != _origin(self._url):
                 host = urlsplit(target).netloc.rpartition("@")[2][:200]
-                raise McpError(f"{self._name}: redirects to {host or 'nowhere'}, which is not followed")
+                raise McpError(
+                    f"{self._name}: redirects to {host or 'an empty address'}; zot does not follow redirects to "
+                    "other hosts"
+                )
             if response.status not in (307, 308):
-                raise McpError(f"{self._name}: http {response.status}: a redirect that would lose what is sent")
+                raise McpError(f"{self._name}: http {response.status}: this redirect would drop the request body")
             url = target
-        raise McpError(f"{self._name}: redirects in a circle")
+        raise McpError(f"{self._name}: too many redirects")
 
-    # --- what comes back
+    # --- responses
 
     async def _answer(self, id: int, response: HttpResponse, body: bytes | None) -> Incoming:
         kind = response.headers.get("content-type", "")
         if body is None and kind.startswith("text/event-stream"):
             return await self._from_stream(id, response)
         if response.status in (202, 204):
-            raise McpError(f"{self._name}: answered a request with http {response.status} and no answer")
+            raise McpError(f"{self._name}: http {response.status} without an answer")
         body = body if body is not None else await response.read(LARGEST + 1)
         if len(body) > LARGEST:
             raise McpError(f"{self._name}: sent a message above 8 MiB")
         message = read_message(body)
         if message is None or not message.is_answer:
-            raise McpError(f"{self._name}: http {response.status}: answered with what is no message")
+            raise McpError(f"{self._name}: http {response.status}: the answer is not a JSON-RPC message")
         return message
 
     async def _from_stream(self, id: int, response: HttpResponse) -> Incoming:
-        """The answer in a stream. One that ends before it is taken up again where the server marked it."""
+        """The answer in an event stream; resumes an interrupted stream at its last event id."""
         last, retry = "", _RETRY_S
         for _ in range(RESUMED + 1):
             parser = SseParser(LARGEST)
@@ -244,13 +247,13 @@ class HttpTransport:
             if answer is not None:
                 return answer
             if not last or self.is_modern:
-                raise ServerClosed(f"{self._name}: its stream ended before the answer")
+                raise ServerClosed(f"{self._name}: the event stream ended before the answer")
             self._responses.discard(response)
             response.abort()
             await asyncio.sleep(retry)
             response, _ = await self._send("GET", b"", {"accept": "text/event-stream", "last-event-id": last})
             self._responses.add(response)
-        raise ServerClosed(f"{self._name}: its stream ended {RESUMED} times before the answer")
+        raise ServerClosed(f"{self._name}: the event stream ended {RESUMED} times before the answer")
 
     async def _read(self, id: int, response: HttpResponse, parser: SseParser) -> Incoming | None:
         while piece := await response.more():
@@ -265,7 +268,7 @@ class HttpTransport:
         return None
 
     def _pass_on(self, data: bytes, id: int | None = None) -> Incoming | None:
-        """The message, if it is the answer; others go to whoever hears."""
+        """The message if it is the answer; others go to ``hear``."""
         self.heard += 1
         message = read_message(data) if data.strip() else None
         if message is None:

@@ -1,5 +1,4 @@
-"""Cached tool lists of servers, one file per server and exact entry, so that a run knows tools before any server
-starts."""
+"""Cached tool lists, one file per server and exact entry: tools are known before a server starts."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ Era = Literal["", "modern", "classic"]
 
 
 class ToolRow(msgspec.Struct, frozen=True, rename="camel"):
-    """A tool as its server describes it; the schema is read when somebody needs it."""
+    """A tool as its server describes it; the schema is parsed on use."""
 
     name: str
     description: str = ""
@@ -33,7 +32,7 @@ class ToolRow(msgspec.Struct, frozen=True, rename="camel"):
 class PromptRow(msgspec.Struct, frozen=True):
     name: str
     description: str = ""
-    arguments: tuple[str, ...] = ()  # with a ``*`` behind those that must be given
+    arguments: tuple[str, ...] = ()  # required ones end with ``*``
 
 
 class ResourceRow(msgspec.Struct, frozen=True):
@@ -43,7 +42,7 @@ class ResourceRow(msgspec.Struct, frozen=True):
 
 
 class ServerLists(msgspec.Struct, frozen=True, kw_only=True):
-    """``until`` is when the server wants to be asked again (0: whenever it is started)."""
+    """``until`` is when the lists expire (0: at the next start)."""
 
     era: Era = ""
     version: str = ""
@@ -52,7 +51,7 @@ class ServerLists(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[ToolRow, ...] = ()
     prompts: tuple[PromptRow, ...] = ()
     resources: bool = False
-    readable: tuple[ResourceRow, ...] = ()  # the first of its resources, for people to choose from
+    readable: tuple[ResourceRow, ...] = ()  # the first of its resources, for completion
     about: str = ""  # the server's own name and version
 
     @property
@@ -65,7 +64,7 @@ def place(home: Path, entry: ServerConfig) -> Path:
 
 
 def load_lists(home: Path, entry: ServerConfig) -> ServerLists | None:
-    """None when it was never asked, or what was kept cannot be used: it will be asked."""
+    """None without a usable cache."""
     try:
         return msgspec.json.decode(read_whole(place(home, entry), _LARGEST), type=ServerLists)
     except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
@@ -73,7 +72,7 @@ def load_lists(home: Path, entry: ServerConfig) -> ServerLists | None:
 
 
 def save_lists(home: Path, entry: ServerConfig, listed: ServerLists) -> None:
-    """OSError when the home cannot be written; the run goes on without."""
+    """OSError if the home is not writable; the run continues without a cache."""
     path = place(home, entry)
     make_private_dir(path.parent)
     write_atomic(path, msgspec.json.encode(listed))
@@ -87,5 +86,5 @@ _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 
 def sanitize_name(name: str) -> str:
-    """The name with nothing in it that a model's tool names may not have."""
+    """Replaces characters that tool names may not contain."""
     return "".join(letter if letter in _SAFE else "_" for letter in name) or "_"

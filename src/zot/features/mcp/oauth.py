@@ -45,7 +45,7 @@ def key_of(url: str) -> str:
 
 
 def challenge_words(challenge: str) -> dict[str, str]:
-    """The parameters of a ``WWW-Authenticate`` header; the first of each name counts."""
+    """Parameters of a ``WWW-Authenticate`` header; the first of each name wins."""
     import re  # only after a refusal
 
     found: dict[str, str] = {}
@@ -57,7 +57,7 @@ def challenge_words(challenge: str) -> dict[str, str]:
 async def settings_for(
     pool: HttpPool, url: str, challenge: str, login: ServerLogin, granted: Sequence[str] = ()
 ) -> OAuthSettings:
-    """Where and for what to log in. ``granted`` are scopes there were before, which one more is added to."""
+    """The authorization server and scopes; ``granted`` scopes are kept."""
     words = challenge_words(challenge)
     metadata = await _protected_resource(pool, url, words.get("resource_metadata", ""))
     issuers = [item for item in list_in(metadata.fields.get("authorization_servers")) if isinstance(item, str)]
@@ -80,22 +80,22 @@ async def settings_for(
 
 
 async def _protected_resource(pool: HttpPool, url: str, named: str) -> JsonResponse:
-    """What the server publishes about itself; an empty answer when it publishes nothing, as old ones do."""
+    """The server's published metadata; empty if it publishes none, as older servers do."""
     path, root = urlsplit(url).path.rstrip("/"), f"{_origin(url)}/.well-known/oauth-protected-resource"
     known = [f"{root}{path}", root] if path else [root]
     for place in [named] if named else known:
         answer = await get(pool, place, _WHAT)
         if answer.status >= 500 or answer.status == 429:
-            raise LoginFailed(f"{_WHAT} at {host_of(place)} cannot be read: http {answer.status}", transient=True)
+            raise LoginFailed(f"cannot read {_WHAT} at {host_of(place)}: http {answer.status}", transient=True)
         if answer.status == 200 and answer.fields:
-            # metadata speaks for this server or for a part of its host that it lies in, or it is somebody else's
+            # metadata must be for this server or a parent path on its host
             resource = answer.text("resource")
             here, there = urlsplit(url), urlsplit(resource)
             same = (here.scheme.lower(), here.netloc.lower()) == (there.scheme.lower(), there.netloc.lower())
             path = there.path.rstrip("/")
             if resource and not (same and (here.path.rstrip("/") + "/").startswith(path + "/")):
                 raise LoginFailed(
-                    f"{_WHAT} at {host_of(url)} speaks for another server: {sanitize_server_text(resource)!r}"
+                    f"{_WHAT} at {host_of(url)} is for another server: {sanitize_server_text(resource)!r}"
                 )
             return answer
     return JsonResponse(404, {})
@@ -117,7 +117,7 @@ async def log_in(
     pasted: Pasted | None = None,
     limit_s: float = 600.0,
 ) -> OAuthToken:
-    """Log in with a browser and keep the login; LoginFailed says why not, and changes nothing."""
+    """Log in with a browser and save the login; LoginFailed changes nothing."""
     granted = _granted(store, url) if "insufficient_scope" in challenge else ()
     settings = await settings_for(pool, url, challenge, login, granted)
     token = await login_in_browser(settings, tell=tell, pasted=pasted, pool=pool, limit_s=limit_s)
@@ -150,8 +150,8 @@ def log_out(store: AuthStore, url: str) -> bool:
 
 
 class McpLoginSigner:
-    """A ``Signer`` with the stored token, refreshed before it ends and after a refusal. Failures are in ``problem``;
-    the old token is tried."""
+    """Signs requests with the stored token, refreshed before it expires and after a 401.
+    Failures are in ``problem``; the old token is tried."""
 
     def __init__(self, store: AuthStore, url: str, login: ServerLogin, *, proxy: str = "") -> None:
         self.problem = ""

@@ -27,7 +27,7 @@ SECONDS = 60.0
 
 
 def command_names(host: McpHost) -> dict[str, tuple[str, PromptRow]]:
-    """What is typed after the slash, in lower case, and the prompt it stands for."""
+    """Prompts by the name typed after the slash, in lower case."""
     return {
         f"{PREFIX}{sanitize_name(server)}:{sanitize_name(prompt.name)}".lower(): (server, prompt)
         for server, listed in host.lists().items()
@@ -37,7 +37,7 @@ def command_names(host: McpHost) -> dict[str, tuple[str, PromptRow]]:
 
 
 async def prompt_text(host: McpHost, name: str, typed: str) -> str:
-    """What is to be said to the model; UsageError for a prompt nobody has, or arguments that do not fit."""
+    """The prompt's text; UsageError for an unknown prompt or wrong arguments."""
     found = command_names(host).get(name.lower())
     if found is None:
         raise UsageError(f"unknown command /{name}")
@@ -49,7 +49,7 @@ async def prompt_text(host: McpHost, name: str, typed: str) -> str:
     texts = [_text(object_in(message).get("content")) for message in list_in(fields(raw).get("messages"))]
     text = "\n\n".join(part for part in texts if part)
     if not text:
-        raise UsageError(f"{server} answered with an empty prompt")
+        raise UsageError(f"{server} returned an empty prompt")
     return text
 
 
@@ -62,7 +62,7 @@ def _text(content: Any) -> str:
 
 
 def arguments_of(prompt: PromptRow, typed: str) -> dict[str, str]:
-    from shlex import split  # only for what somebody typed
+    from shlex import split  # only for typed commands
 
     try:
         words = split(typed)
@@ -86,9 +86,9 @@ def arguments_of(prompt: PromptRow, typed: str) -> dict[str, str]:
             rest = [] if last else rest[1:]
     missing = [name.rstrip("*") for name in prompt.arguments if name.endswith("*") and name.rstrip("*") not in given]
     if missing:
-        raise UsageError(f"{prompt.name} needs {', '.join(missing)}: {' '.join(prompt.arguments)}")
+        raise UsageError(f"{prompt.name}: missing {', '.join(missing)}; expected: {' '.join(prompt.arguments)}")
     if rest:
-        raise UsageError(f"{prompt.name} takes {' '.join(prompt.arguments) or 'no arguments'}")
+        raise UsageError(f"{prompt.name}: expected {' '.join(prompt.arguments) or 'no arguments'}")
     return given
 
 
@@ -102,7 +102,7 @@ async def expand_prompt(conversation: Conversation, host: McpHost, text: str) ->
             text = await prompt_text(host, name, typed.strip())
         except ZotError as error:
             conversation.notify(f"mcp: /{name}: {error}")
-            return f"{text}\n\n(the prompt could not be had: {error})"
+            return f"{text}\n\n(cannot expand the prompt: {error})"
     for server, uri in mentions(host, text):
         try:
             blocks = await read(host, server, uri)
@@ -146,7 +146,7 @@ _MENTION = re.compile(r"(?<![\w@])@([\w.-]{1,64}):([a-zA-Z][a-zA-Z0-9+.-]{0,40}:
 
 
 class ResourceTool:
-    """Lists what a server has, or reads one of it. It joins once a server that has any was looked up."""
+    """Lists or reads resources of a server. Added once a server with resources is known."""
 
     name = RESOURCE
     description = "List the resources of an MCP server, or read one of them by its uri."
@@ -160,7 +160,7 @@ class ResourceTool:
             "type": "object",
             "properties": {
                 "server": {"type": "string"},
-                "uri": {"type": "string", "description": "Leave it out to list them."},
+                "uri": {"type": "string", "description": "Omit it to list them."},
             },
             "required": ["server"],
         }
@@ -168,7 +168,7 @@ class ResourceTool:
     async def execute(self, args: dict[str, Any], context: ToolContext) -> ToolResult:
         server, uri = text_of(args.get("server")), text_of(args.get("uri"))
         if server not in self._host.lists():
-            raise ToolError(f"there is no MCP server {server!r}; there are {', '.join(self._host.lists())}")
+            raise ToolError(f"unknown MCP server {server!r}; configured: {', '.join(self._host.lists())}")
         try:
             if uri:
                 return ToolResult(tuple(await read(self._host, server, uri)), False, {"mcp": server, "uri": uri})
@@ -199,7 +199,7 @@ async def read(host: McpHost, server: str, uri: str) -> list[ResultBlock]:
 
 
 def mentions(host: McpHost, text: str) -> list[tuple[str, str]]:
-    """Server and uri of each resource that a prompt names; a server nobody has is an ordinary word."""
+    """Server and uri of each resource a prompt mentions; unknown servers are plain words."""
     servers = host.lists()
     found = [(match[1], match[2].rstrip(".,;:!?)")) for match in _MENTION.finditer(text)]
     return list(dict.fromkeys(each for each in found if each[0] in servers))[:MOST_MENTIONS]

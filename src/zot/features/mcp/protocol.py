@@ -1,5 +1,6 @@
-"""MCP messages (JSON-RPC 2.0) and the transport interface. Classic servers (up to 2025-11-25) begin with
-``initialize``; modern ones take ``_meta`` with each request. Input is read leniently and never trusted."""
+"""MCP messages (JSON-RPC 2.0) and the transport interface.
+Stateful servers (up to 2025-11-25) begin with ``initialize``; stateless ones take ``_meta`` with each request. Input is
+read leniently and never trusted."""
 
 from __future__ import annotations
 
@@ -27,11 +28,11 @@ URL_ELICITATION = -32042
 OF_MODERN = (HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION)
 
 NOTHING = msgspec.Raw(b"")
-_LONGEST = 500  # characters of a server's words in a message
+_LONGEST = 500  # characters of a server's text in a message
 
 
 class McpError(ZotError):
-    """A server could not be reached, or did not do what was asked; the text names it. ``code`` is its own, if any."""
+    """A server failed or cannot be reached; the text begins with its name. ``code`` is the server's."""
 
     def __init__(self, text: str, *, code: int = 0, data: Any = None) -> None:
         super().__init__(text)
@@ -40,19 +41,19 @@ class McpError(ZotError):
 
 
 class ServerClosed(McpError):
-    """The connection ended before there was an answer."""
+    """The connection ended before the answer."""
 
 
 class SessionExpired(ServerClosed):
-    """The server has forgotten the session, and did nothing with the request."""
+    """The server ended the session and did not process the request."""
 
 
 class McpNoAnswer(McpError):
-    """The server took too long."""
+    """The server did not answer in time."""
 
 
 class NeedsLogin(McpError):
-    """The server wants somebody to log in first. ``challenge`` is its ``WWW-Authenticate``."""
+    """The server requires a login. ``challenge`` is its ``WWW-Authenticate``."""
 
     def __init__(self, text: str, challenge: str = "") -> None:
         super().__init__(text)
@@ -66,7 +67,7 @@ class RpcError(msgspec.Struct):
 
 
 class Incoming(msgspec.Struct):
-    """A request, a notification or an answer: which of them is told by what it has."""
+    """A request, a notification or an answer, depending on its fields."""
 
     id: int | str | None = None
     method: str = ""
@@ -108,7 +109,7 @@ def error_response(id: int | str | None, code: int, message: str) -> bytes:
 
 
 def fields(raw: msgspec.Raw) -> dict[str, Any]:
-    """The object in an answer; empty when it is something else, or nothing that a careful reader takes."""
+    """The object in an answer; empty if it is not one."""
     try:
         value: Any = strict_json.loads(bytes(raw))
     except ValueError:
@@ -122,7 +123,7 @@ def error_of(name: str, error: RpcError) -> McpError:
 
 
 def text_of(value: Any) -> str:
-    """A piece of text a server may have left out, or may have sent as something else."""
+    """A text field of a server; empty if missing or not text."""
     return value if isinstance(value, str) else ""
 
 
@@ -146,7 +147,7 @@ _ABOUT = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
 def headers_of(method: str, params: dict[str, Any]) -> dict[str, str]:
-    """What a modern request says of itself in the head of an HTTP message."""
+    """HTTP headers of a stateless request."""
     headers = {"mcp-method": method}
     if about := text_of(params.get(_ABOUT.get(method, ""))):
         headers["mcp-name"] = header_value(about)
@@ -154,7 +155,7 @@ def headers_of(method: str, params: dict[str, Any]) -> dict[str, str]:
 
 
 def header_value(text: str) -> str:
-    """The text as a header can carry it: in a wrapping of its own where it could be changed on the way."""
+    """The text as a header value; encoded if it is not plain ASCII."""
     plain = text.isascii() and text.isprintable() and text == text.strip()
     if plain and not (text.startswith("=?base64?") and text.endswith("?=")):
         return text
@@ -167,25 +168,25 @@ Hear = Callable[[Incoming], None]
 
 
 class Link(Protocol):
-    """One connection. ``ask`` waits for the answer with that id or raises McpError; ``tell`` sends without waiting.
+    """One connection. ``ask`` waits for the answer or raises McpError; ``tell`` sends a notification.
     Other messages go to ``hear``."""
 
     hear: Hear
-    headers: dict[str, str]  # what a transport that has any is to send along: the version, for one
+    headers: dict[str, str]  # sent with each request, for example the protocol version
 
     @property
     def closed(self) -> str:
-        """Why it can no longer be used; empty while it can."""
+        """Why it is closed; empty while open."""
         ...
 
     @property
     def heard(self) -> int:
-        """How many messages came so far: a server that says something is alive."""
+        """Number of received messages; shows that a server is alive."""
         ...
 
     @property
     def is_gone(self) -> bool:
-        """Whether nobody can answer any more, also before ``closed`` says why."""
+        """True once no answer can arrive, also before ``closed`` is set."""
         ...
 
     async def ask(self, id: int, headers: Mapping[str, str], message: bytes) -> Incoming: ...

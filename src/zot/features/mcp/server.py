@@ -37,11 +37,11 @@ START_S = 30.0
 LIST_S = 30.0
 IDLE_S = 300.0
 STOP_GRACE = 2.0
-END_GRACE = 0.3  # when zot ends
+END_GRACE = 0.3  # when zot exits
 _LONGEST_TTL_S = 24 * 3600.0
 _MOST_READABLE = 200
 _LONGEST_URI = 500
-_RELIST_S = 0.2  # a server that tells of many changes is asked once
+_RELIST_S = 0.2  # combines many list changes into one request
 
 State = Literal["off", "starting", "ready", "needs login", "failed"]
 
@@ -68,15 +68,15 @@ class ServerOwner(Protocol):
 
 
 class ManagedServer:
-    """``listed`` is what it offers, as far as anybody knows; ``error`` is why it failed last."""
+    """``listed`` are its known lists; ``error`` is its last failure."""
 
     def __init__(self, entry: ServerConfig, owner: ServerOwner) -> None:
         self.entry = entry
         self.name = entry.name
         self._state: State = "off"
         self.error = ""
-        self.challenge = ""  # what a server that wants a login said about it
-        self.missing: list[str] = []  # variables its entry names and nobody has set
+        self.challenge = ""  # challenge of a server that requires a login
+        self.missing: list[str] = []  # unset variables of its entry
         self.listed: ServerLists | None = list_cache.load_lists(owner.home, entry)
         self._owner = owner
         self._session: McpSession | None = None
@@ -89,13 +89,13 @@ class ManagedServer:
 
     @property
     def state(self) -> State:
-        """One that died by itself is off: the next use starts it."""
+        """A server that exited is off; the next use starts it."""
         died = self._state == "ready" and self._session is not None and self._session.link.closed
         return "off" if died else self._state
 
     @property
     def why(self) -> str:
-        """What went wrong last, also with one that died while nobody used it."""
+        """The last failure, including an exit while idle."""
         return self.error or (self._session.link.closed if self._session is not None else "")
 
     def _become(self, state: State, error: str = "") -> None:
@@ -123,7 +123,7 @@ class ManagedServer:
         headers: Mapping[str, str] | None = None,
         progress: Progress | None = None,
     ) -> msgspec.Raw:
-        """Start it if need be and ask; McpError says what went wrong. One that is gone is started at the next use."""
+        """Start the server if needed and send a request; after an exit the next use starts it again."""
         self._busy += 1
         self._stop_idling()
         try:
@@ -135,7 +135,7 @@ class ManagedServer:
                 return await session.request(method, params, seconds=seconds, headers=headers, progress=progress)
         except ServerClosed as error:
             self._become("off", str(error))
-            raise ServerClosed(f"{error}; it is started again when it is next used") from error
+            raise ServerClosed(f"{error}; the next use starts it again") from error
         except NeedsLogin as error:
             self._needs_login(error)
             raise
@@ -144,7 +144,7 @@ class ManagedServer:
             self._idle_from_now()
 
     async def tools(self) -> tuple[ToolRow, ...]:
-        """What it offers; started to be asked when that is not known."""
+        """Its tools; starts the server if they are unknown."""
         if self.listed is None or self.listed.asked == 0:
             self._busy += 1
             try:
@@ -154,14 +154,14 @@ class ManagedServer:
                 if self.listed is None and self.state == "needs login":
                     raise NeedsLogin(self.error, self.challenge)
                 if self.listed is None:
-                    raise McpError(self.error or f"{self.name}: does not say what it has")
+                    raise McpError(self.error or f"{self.name}: does not list its tools")
             finally:
                 self._busy -= 1
                 self._idle_from_now()
         return self.listed.tools
 
     async def session(self) -> McpSession:
-        """The live session; one start, whoever asks."""
+        """The live session; concurrent callers share one start."""
         if self._session is not None and not self._session.link.is_gone:
             return self._session
         if self._starting is None:
@@ -172,7 +172,7 @@ class ManagedServer:
     def _started(self, task: asyncio.Task[McpSession]) -> None:
         self._starting = None
         if not task.cancelled():
-            task.exception()  # whoever waited was told
+            task.exception()  # the callers received it
 
     # --- starting
 
@@ -199,7 +199,7 @@ class ManagedServer:
         return session
 
     async def _connected(self) -> McpSession:
-        """A session that was greeted. A server that only minds the greeting it knows is greeted afresh with that."""
+        """An initialized session; retried with the other protocol if the server accepts only that."""
         entry, self.missing = expand_variables(self.entry, self._owner.environment_for(self.entry))
         era: Era = self.listed.era if self.listed is not None else ""
         try:
@@ -224,7 +224,7 @@ class ManagedServer:
         return session
 
     def logged_in(self) -> None:
-        """Somebody has logged in: the next use begins afresh."""
+        """After a login the next use starts a new session."""
         self.listed = None
         self._become("off")
 
@@ -238,7 +238,7 @@ class ManagedServer:
         )
         self._become(state, text + missing)
 
-    # --- what it offers
+    # --- lists
 
     async def _list(self, session: McpSession) -> None:
         before = self.listed if self.listed is not None and self.listed.asked else None
@@ -256,11 +256,11 @@ class ManagedServer:
         try:
             list_cache.save_lists(self._owner.home, self.entry, self.listed)
         except OSError as error:
-            self._owner.notify_once(self, f"its lists cannot be kept: {describe_error(error)}")
+            self._owner.notify_once(self, f"cannot save its lists: {describe_error(error)}")
         self._owner.listed_anew(self, before)
 
     def _callable(self, tools: tuple[ToolRow, ...]) -> tuple[ToolRow, ...]:
-        """Without those whose marks for headers are wrong: over HTTP they may not be called."""
+        """Tools without those with invalid header annotations, which HTTP calls cannot use."""
         marked = [row for row in tools if b"x-mcp-header" in bytes(row.input_schema)]
         if not marked:
             return tools
@@ -269,7 +269,7 @@ class ManagedServer:
         faults = {row.name: fault(msgspec.json.decode(row.input_schema)) for row in marked}
         for name, text in faults.items():
             if text:
-                self._owner.notify_once(self, f"its tool {name} is left out: {text}")
+                self._owner.notify_once(self, f"skipped its tool {name}: {text}")
         return tuple(row for row in tools if not faults.get(row.name))
 
     def _on_changed(self, kind: str) -> None:
@@ -328,11 +328,11 @@ async def _until_it_ends(session: McpSession) -> None:
     try:
         await session.listen()
     except McpError:
-        return  # nobody tells of changes then; they are seen at the next start
+        return  # no change notifications then; changes are seen at the next start
 
 
 async def _listed(session: McpSession) -> ServerLists:
-    """Everything a server offers. One that offers no tools is not asked for them, one that says nothing is."""
+    """All lists. Tools are not requested only if the server's capabilities exclude them."""
     tools: list[dict[str, Any]] = []
     page: dict[str, Any] = {}
     if session.offers("tools") or not session.capabilities:
@@ -342,7 +342,7 @@ async def _listed(session: McpSession) -> ServerLists:
         prompts, _ = await session.pages("prompts/list", "prompts", LIST_S)
     readable: list[dict[str, Any]] = []
     if session.offers("resources"):
-        with suppress(McpError):  # what people can choose from is not worth its tools
+        with suppress(McpError):  # a failing resource list must not hide the tools
             readable, _ = await session.pages("resources/list", "resources", LIST_S)
     ttl = page.get("ttlMs")
     now = time.time()
@@ -384,11 +384,11 @@ def _prompt_row(row: dict[str, Any]) -> PromptRow | None:
 def _resource_row(row: dict[str, Any]) -> ResourceRow | None:
     uri = text_of(row.get("uri"))
     if not uri or len(uri) > _LONGEST_URI or any(map(str.isspace, uri)):
-        return None  # nobody could write it behind an @
+        return None  # cannot be written after an @
     name = text_of(row.get("title")) or text_of(row.get("name"))
     return ResourceRow(uri, name[:200], text_of(row.get("description"))[:200])
 
 
 def working_directory(entry: ServerConfig) -> Path:
-    """Where its process runs: as it says, else the directory it belongs to."""
+    """The working directory of its process: configured, else that of its file."""
     return Path(os.path.normpath(os.path.join(entry.root or os.getcwd(), os.path.expanduser(entry.cwd))))

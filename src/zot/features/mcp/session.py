@@ -1,5 +1,5 @@
-"""Session with one server: detects the era and sends requests with timeouts. Questions of the server
-(``input_required``) go to ``asked``."""
+"""Session with one server: detects the protocol and sends requests with timeouts.
+Questions of the server (``input_required``) go to ``asked``."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from zot.features.mcp.list_cache import Era
 from zot.features.mcp.protocol import Incoming, Link, McpError, McpNoAnswer, NeedsLogin, ServerClosed
 from zot.system.background_tasks import BackgroundTasks
 
-DISCOVER_S = 4.0  # for a server that may be of either era; an answer that comes later still counts
-MOST_ROUNDS = 10  # of questions before one answer
-MOST_PAGES = 100  # of one list
+DISCOVER_S = 4.0  # for a server with an unknown protocol; a later answer still counts
+MOST_ROUNDS = 10  # question rounds before one answer
+MOST_PAGES = 100  # pages of one list
 _STATE_ONLY_S = 0.1
 
-Ask = Callable[[Elicitation], Awaitable[dict[str, Any]]]  # a server's question, and the result it gets
+Ask = Callable[[Elicitation], Awaitable[dict[str, Any]]]  # a server's question and its result
 Progress = Callable[[str], None]
 
 _CANCEL = {"action": "cancel"}
 
 
 class McpSession:
-    """Call ``open`` first. ``asked`` answers questions of the server; ``changed`` receives the kind of list."""
+    """Call ``open`` first. ``asked`` answers questions of the server; ``changed`` gets the changed list's kind."""
 
     def __init__(self, name: str, link: Link, *, asked: Ask | None, changed: Callable[[str], None]) -> None:
         self.name = name
@@ -43,25 +43,25 @@ class McpSession:
         self._stirred: dict[str, Callable[[], None]] = {}
         self._questions = BackgroundTasks()
         self._asking: dict[int | str, asyncio.Task[None]] = {}  # by the id of the server's request
-        self._open: set[int] = set()  # own requests without an answer
+        self._open: set[int] = set()  # own pending requests
         link.hear = self._hear
 
     @property
     def own_capabilities(self) -> dict[str, Any]:
         return {"elicitation": {"form": {}, "url": {}}} if self._asked is not None else {}
 
-    # --- which era
+    # --- protocol
 
     async def open(self, known: Era, seconds: float) -> None:
-        """Find the era and greet; McpError when the server speaks none of ours."""
+        """Detect the protocol and initialize; McpError without a common version."""
         try:
             async with asyncio.timeout(seconds):
                 await (self._initialize() if known == "classic" else self._discover(known))
         except TimeoutError as error:
-            raise McpNoAnswer(f"{self.name}: did not answer within {seconds:g} s of its start") from error
+            raise McpNoAnswer(f"{self.name}: no answer within {seconds:g} s of its start") from error
 
     async def _discover(self, known: Era) -> None:
-        """Whichever of two greetings is answered decides; the second one is only sent when the first is not."""
+        """Tries ``server/discover``, and ``initialize`` if there is no answer; the first answer decides."""
         asking = asyncio.ensure_future(self._ask_to_discover(protocol.MODERN[0]))
         try:
             done, _ = await asyncio.wait({asking}, timeout=DISCOVER_S if known != "modern" else None)
@@ -78,7 +78,7 @@ class McpSession:
             asking.cancel()
 
     async def _after_refusal(self, failure: McpError) -> None:
-        """A modern server that knows another version names it; every other error is how a classic one says no."""
+        """Retries with a version a stateless server names; other errors mean a stateful server."""
         supported = _names(protocol.object_in(failure.data).get("supported"))
         mutual = [version for version in protocol.MODERN if version in supported]
         if failure.code == protocol.UNSUPPORTED_VERSION and mutual:
@@ -86,8 +86,8 @@ class McpSession:
             return
         if failure.code == protocol.UNSUPPORTED_VERSION and supported and not set(supported) & set(protocol.CLASSIC):
             raise McpError(
-                f"{self.name}: speaks MCP {', '.join(supported)[:200]}; zot speaks {', '.join(protocol.MODERN)} and, "
-                f"of the era before, {', '.join(protocol.CLASSIC)}"
+                f"{self.name}: no common MCP version: it has {', '.join(supported)[:200]}; zot has "
+                f"{', '.join((*protocol.MODERN, *protocol.CLASSIC))}"
             ) from failure
         await self._initialize()
 
@@ -99,7 +99,7 @@ class McpSession:
                 done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
                 if any(task.exception() is None for task in done):
                     return
-            raise greeting.exception() or McpError(f"{self.name}: refuses both eras")
+            raise greeting.exception() or McpError(f"{self.name}: no common MCP protocol version")
         finally:
             greeting.cancel()
 
@@ -110,7 +110,7 @@ class McpSession:
         supported = _names(answer.get("supportedVersions"))
         mutual = [each for each in protocol.MODERN if each in supported]
         if not mutual:
-            raise McpError(f"{self.name}: offers no modern version", code=protocol.METHOD_NOT_FOUND)
+            raise McpError(f"{self.name}: no common MCP protocol version", code=protocol.METHOD_NOT_FOUND)
         self.era, self.version = "modern", mutual[0]
         self.link.headers["mcp-protocol-version"] = self.version
         self._greeted(answer, answer.get("_meta"))
@@ -125,7 +125,7 @@ class McpSession:
         answer = protocol.fields(await self._one("initialize", params))
         version = protocol.text_of(answer.get("protocolVersion"))
         if version not in protocol.CLASSIC:
-            raise McpError(f"{self.name}: answers initialize with version {version[:40]!r}, which zot does not speak")
+            raise McpError(f"{self.name}: initialize returned unsupported version {version[:40]!r}")
         self.era, self.version = "classic", version
         self.link.headers["mcp-protocol-version"] = version
         self.link.tell(protocol.notification("notifications/initialized"))
@@ -169,7 +169,7 @@ class McpSession:
             if read.get("resultType", "complete") != "input_required":
                 return result
             given = {**(params or {}), **await self._input(read)}
-        raise McpError(f"{self.name}: asked for something {MOST_ROUNDS} times and did not get on with its answer")
+        raise McpError(f"{self.name}: asked {MOST_ROUNDS} times without answering")
 
     async def _bounded(
         self,
@@ -201,7 +201,7 @@ class McpSession:
             self._stirred.pop(token, None)
 
     async def _one(self, method: str, params: dict[str, Any], headers: Mapping[str, str] | None = None) -> msgspec.Raw:
-        """One message and its answer; a request that is given up is cancelled on the other side, too."""
+        """Send one message and await its answer; on cancellation the server is notified."""
         self._ids += 1
         id = self._ids
         self._open.add(id)
@@ -221,14 +221,14 @@ class McpSession:
         return answer.result
 
     def _given_up(self, id: int) -> None:
-        """Withdraw the questions of a classic server if no request is left that could need their answers."""
+        """Withdraw questions of a stateful server once no request is pending."""
         self._open.discard(id)
         for question, task in list(self._asking.items()) if not self._open else ():
             task.cancel()
             self.link.tell(protocol.answer(question, _CANCEL))
 
     async def _opened(self, error: McpError) -> bool:
-        """A classic server wants addresses opened before it answers: whether a person did that."""
+        """A stateful server requires URLs to be opened: true if the user did."""
         wanted = [
             protocol.object_in(each) for each in protocol.list_in(protocol.object_in(error.data).get("elicitations"))
         ]
@@ -241,7 +241,7 @@ class McpSession:
         return True
 
     async def _input(self, read: dict[str, Any]) -> dict[str, Any]:
-        """What the server wants to know before it answers, asked one by one."""
+        """Ask the user what the server requires before it answers, one by one."""
         responses: dict[str, Any] = {}
         for key, wanted in list(protocol.object_in(read.get("inputRequests")).items())[:MOST_ROUNDS]:
             responses[key] = await self._answered(protocol.object_in(wanted))
@@ -255,7 +255,7 @@ class McpSession:
     async def _answered(self, wanted: dict[str, Any]) -> dict[str, Any]:
         method = protocol.text_of(wanted.get("method"))
         if method != "elicitation/create":
-            raise McpError(f"{self.name}: asks for {method[:60]!r}, which zot does not offer")
+            raise McpError(f"{self.name}: requested {method[:60]!r}, which zot does not support")
         if self._asked is None:
             return _CANCEL
         return await self._asked(parse_question(self.name, protocol.object_in(wanted.get("params"))))
@@ -276,7 +276,7 @@ class McpSession:
         return rows, page
 
     async def listen(self) -> None:
-        """Ask to be told of changes, which only classic servers over stdio do unasked. Ends when the server ends it."""
+        """Subscribe to list changes, which only stateful stdio servers send unsubscribed."""
         if self.era == "classic" and (listen := getattr(self.link, "listen", None)) is not None:
             await listen()
             return
@@ -291,7 +291,7 @@ class McpSession:
         params = {"notifications": wanted, "_meta": protocol.meta(self.version, self.own_capabilities)}
         await self._one("subscriptions/listen", params)
 
-    # --- what the server says of its own accord
+    # --- messages from the server
 
     def _hear(self, message: Incoming) -> None:
         match message.method:
@@ -313,7 +313,7 @@ class McpSession:
                     asking.cancel()
             case method if message.id is not None:
                 self.link.tell(
-                    protocol.error_response(message.id, protocol.METHOD_NOT_FOUND, f"zot has no {method[:60]}")
+                    protocol.error_response(message.id, protocol.METHOD_NOT_FOUND, f"unsupported method {method[:60]}")
                 )
             case _:
                 pass
@@ -330,7 +330,7 @@ class McpSession:
 
     def _begin_question(self, message: Incoming, id: int | str) -> None:
         def ended(task: asyncio.Task[None]) -> None:
-            if self._asking.get(id) is task:  # a server may use an id again
+            if self._asking.get(id) is task:  # a server may reuse an id
                 del self._asking[id]
 
         task = self._asking[id] = self._questions.start(self._answer_question(message))

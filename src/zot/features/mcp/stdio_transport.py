@@ -18,13 +18,13 @@ from zot.wire import limits
 
 Start = Callable[[Coroutine[Any, Any, None]], asyncio.Task[Any]]
 
-_SAID = 300  # characters of its last words
+_SAID = 300  # characters of its last output
 _LAST_WORDS_S = 2.0
-_GARBAGE = 10  # lines of it that the log keeps
+_GARBAGE = 10  # invalid lines that are logged
 
 
 class StdioTransport:
-    """``tell_of`` hears of misbehaviour; ``start_task`` owns what goes on in the background."""
+    """``tell_of`` reports protocol errors; ``start_task`` runs background tasks."""
 
     def __init__(self, name: str, log: Path, tell_of: Callable[[str], None], start_task: Start) -> None:
         self.hear: Hear = lambda message: None
@@ -46,7 +46,7 @@ class StdioTransport:
         return self._process.tree.pid if self._process is not None else 0
 
     def start(self, argv: list[str], cwd: Path, env: Mapping[str, str], jail: SandboxLauncher | None = None) -> None:
-        """McpError when it cannot be started."""
+        """McpError if it cannot be started."""
         try:
             log = self._log = ProcessLog(self._log_path, f"{self._name} -")
         except (ExtensionError, OSError) as error:
@@ -63,7 +63,7 @@ class StdioTransport:
             )
         except (OSError, RuntimeError) as error:
             self._close_log()
-            raise McpError(f"{self._name}: cannot be started: {describe_error(error)}: {argv[0]}") from error
+            raise McpError(f"{self._name}: cannot start: {describe_error(error)}: {argv[0]}") from error
         finally:
             os.close(log.for_child)
         self._watch = self._start_task(self._watch_end(self._process))
@@ -74,16 +74,16 @@ class StdioTransport:
 
     async def ask(self, id: int, headers: Mapping[str, str], message: bytes) -> Incoming:
         if self.closed or self._process is None:
-            raise ServerClosed(f"{self._name}: {self.closed or 'is not running'}")
+            raise ServerClosed(f"{self._name}: {self.closed or 'not running'}")
         waiting: asyncio.Future[Incoming] = asyncio.get_running_loop().create_future()
         self._open[id] = waiting
         try:
             if self._process.send(message):
                 return await waiting
-            async with asyncio.timeout(_LAST_WORDS_S):  # it is ending, and what it said meanwhile is the better reason
+            async with asyncio.timeout(_LAST_WORDS_S):  # it is exiting; its last output is the better reason
                 return await waiting
         except TimeoutError:
-            raise ServerClosed(f"{self._name}: takes no more input") from None
+            raise ServerClosed(f"{self._name}: does not read its input") from None
         finally:
             self._open.pop(id, None)
 
@@ -92,7 +92,7 @@ class StdioTransport:
             self._process.send(message)
 
     async def aclose(self, grace: float) -> None:
-        self._end("was stopped")
+        self._end("stopped")
         process, self._process = self._process, None
         if self._watch is not None:
             self._watch.cancel()
@@ -100,7 +100,7 @@ class StdioTransport:
             await process.stop(grace)
         self._close_log()
 
-    # --- what it says
+    # --- output
 
     def _received(self, line: bytes | None) -> None:
         if line is None:
@@ -117,19 +117,19 @@ class StdioTransport:
             self._garbage += 1
             shown = line[:200].decode("utf-8", "replace")
             if self._garbage <= _GARBAGE and self._log is not None:
-                self._log.write(f"not a message, on its stdout: {shown!r}")
+                self._log.write(f"invalid line on stdout: {shown!r}")
             if self._garbage == 1:
-                self._tell_of(f"writes to its stdout what is no message; it is ignored: {shown[:80]!r}")
+                self._tell_of(f"ignored invalid output on stdout: {shown[:80]!r}")
         elif message.is_answer:
             waiting = self._open.get(message.id) if isinstance(message.id, int) else None
             if waiting is not None and not waiting.done():
                 waiting.set_result(message)
             elif message.id is None:
-                self._fail_open(f"could not read what it was sent: {message.error.message if message.error else ''}")
+                self._fail_open(f"rejected a message: {message.error.message if message.error else ''}")
         else:
             self.hear(message)
 
-    # --- its end
+    # --- exit
 
     async def _watch_end(self, process: JsonLineProcess) -> None:
         watch = asyncio.ensure_future(process.watch_exit())
@@ -140,7 +140,7 @@ class StdioTransport:
             watch.cancel()
         said = self._log.error_line() if self._log is not None else ""
         ending = "" if code is None else f"exit status {code}" if code >= 0 else f"signal {-code}"
-        how = reason or (f"ended ({ending})" if ending else "closed its stdout")
+        how = reason or (f"exited ({ending})" if ending else "closed its stdout")
         self._end(how + (f": {said[:_SAID]}" if said else ""))
         process.disconnect("")
         await process.tree.stop(limits.TERMINATE_GRACE)

@@ -27,15 +27,15 @@ def to_content_blocks(server: str, tool: str, raw: msgspec.Raw) -> ToolResult:
         if not blocks:
             blocks.append(TextBlock(msgspec.json.encode(structured).decode()))
     if not blocks:
-        nothing = "answered with what is no result" if "content" not in answer else "answered with nothing"
+        nothing = "returned an invalid result" if "content" not in answer else "returned nothing"
         blocks.append(TextBlock(f"({server} {nothing})"))
     if len(listed) > MOST_BLOCKS:
-        blocks.append(TextBlock(f"({len(listed) - MOST_BLOCKS} more blocks of {server} are left out)"))
+        blocks.append(TextBlock(f"({len(listed) - MOST_BLOCKS} more blocks of {server} omitted)"))
     return ToolResult(tuple(truncate_blocks(blocks)), answer.get("isError") is True or "content" not in answer, details)
 
 
 def truncate_blocks(blocks: list[ResultBlock]) -> list[ResultBlock]:
-    """The blocks with at most ``MOST_TEXT`` characters of text; what is cut is said."""
+    """The blocks, truncated to ``MOST_TEXT`` characters of text with a note."""
     kept: list[ResultBlock] = []
     room = MOST_TEXT
     for block in blocks:
@@ -43,7 +43,7 @@ def truncate_blocks(blocks: list[ResultBlock]) -> list[ResultBlock]:
             kept.append(block)
             room -= len(block.text) if isinstance(block, TextBlock) else 0
             continue
-        kept.append(TextBlock(f"{block.text[:room]}\n… [{len(block.text) - room:,} more characters are left out]"))
+        kept.append(TextBlock(f"{block.text[:room]}\n… [{len(block.text) - room:,} more characters omitted]"))
         room = 0
     return [block for block in kept if not isinstance(block, TextBlock) or block.text]
 
@@ -58,7 +58,7 @@ def _block(part: Any) -> list[ResultBlock]:
         case "image":
             return [_picture(block)]
         case "audio":
-            return [TextBlock(f"(a sound, {text_of(block.get('mimeType'))[:60]}, that zot cannot play)")]
+            return [TextBlock(f"(audio, {text_of(block.get('mimeType'))[:60]}, not supported)")]
         case "resource":
             return of_resource(block.get("resource"))
         case "resource_link":
@@ -69,7 +69,7 @@ def _block(part: Any) -> list[ResultBlock]:
 
 
 def of_resource(resource: Any) -> list[ResultBlock]:
-    """The content of a resource; what is neither text nor a picture is named."""
+    """The content of a resource; binary data other than pictures is only named."""
     if not isinstance(resource, dict):
         return []
     held = cast("dict[str, Any]", resource)
@@ -94,5 +94,5 @@ def _picture(block: dict[str, Any]) -> ResultBlock:
     if not data:
         return TextBlock("(a picture that cannot be decoded)")
     if kind not in _PICTURES:
-        return TextBlock(f"(a picture of type {kind[:60]!r}, which models cannot see)")
+        return TextBlock(f"(a picture of unsupported type {kind[:60]!r})")
     return ImageBlock(kind, data)

@@ -97,7 +97,7 @@ class McpTool:
 
 
 def _throttled(context: ToolContext) -> Any:
-    """Progress for the screen, at most ten times a second whatever the server sends."""
+    """Progress for the screen, at most ten times a second."""
     last = [0.0]
 
     def progress(text: str) -> None:
@@ -109,7 +109,7 @@ def _throttled(context: ToolContext) -> Any:
 
 
 class SearchTool:
-    """The one tool that is always there. Its description is made once: it must not change while a conversation runs."""
+    """The tool that is always offered. Its description must not change during a conversation."""
 
     name = SEARCH
     read_only = True
@@ -138,7 +138,7 @@ class SearchTool:
         if server and server not in lists:
             server = next((name for name in lists if sanitize_name(name) == server), server)
             if server not in lists:
-                raise ToolError(f"there is no MCP server {server!r}; there are {', '.join(lists)}")
+                raise ToolError(f"unknown MCP server {server!r}; configured: {', '.join(lists)}")
         failed = await self._host.list_unknown_servers(server)
         rows = {name: row for name, row in self._host.rows().items() if not server or row[0] == server}
         found = ranked(query, rows)
@@ -147,22 +147,22 @@ class SearchTool:
         if lines:
             lines.insert(0, "These tools can be called from now on:")
         else:
-            lines.append("No tool fits; there are:")
+            lines.append("No tool matches; available:")
             lines += [f"- {name}" for name in list(rows)[:100]]
         wanted = {rows[name][0] for name in found} | {name for name in (server,) if name}
         if "resource" in query.lower():
             wanted |= set(lists)
         if readable := self._host.has_resources(sorted(wanted)):
             self._activate([*found, RESOURCE])
-            lines.append(f"({', '.join(readable)}: mcp_resource lists and reads what there is to read)")
-        lines += [f"({name} has no tools to offer now: {reason})" for name, reason in failed.items()]
+            lines.append(f"({', '.join(readable)}: list and read resources with mcp_resource)")
+        lines += [f"({name} has no tools now: {reason})" for name, reason in failed.items()]
         return text_result("\n".join(lines), details={"tools": found})
 
 
 def _found(name: str, server: str, row: ToolRow) -> str:
     hints = [
         word
-        for key, word in (("readOnlyHint", "says it only reads"), ("destructiveHint", "may destroy"))
+        for key, word in (("readOnlyHint", "marked read-only"), ("destructiveHint", "marked destructive"))
         if row.annotations.get(key) is True
     ]
     return " ".join(
@@ -171,7 +171,7 @@ def _found(name: str, server: str, row: ToolRow) -> str:
 
 
 def pinned(pins: Sequence[str], rows: Mapping[str, tuple[str, ToolRow]]) -> set[str]:
-    """The tools that a setting puts into every request: by server, by full name, or all with ``*``."""
+    """Tools that a setting adds to every request: by server, by full name, or all with ``*``."""
     return {name for name, (server, _) in rows.items() if "*" in pins or server in pins or name in pins}
 
 
@@ -184,7 +184,7 @@ _LEAST: dict[str, Any] = {"type": "object", "properties": {}}
 
 
 def usable(schema: Any, size: int = 0) -> dict[str, Any]:
-    """The schema with what providers insist on."""
+    """The schema with the fields providers require."""
     if not isinstance(schema, dict) or size > _LARGEST:
         return dict(_LEAST)
     given = cast("dict[str, Any]", schema)
@@ -216,7 +216,7 @@ def _mended(node: Any, root: dict[str, Any], depth: int) -> Any:
 
 
 def _leads_somewhere(reference: str, root: dict[str, Any]) -> bool:
-    """Only within the schema itself, and not in a circle."""
+    """Resolves references within the schema, without cycles."""
     seen: set[str] = set()
     while reference not in seen and len(seen) < _LONGEST_CHAIN:
         seen.add(reference)
@@ -256,18 +256,18 @@ _DATA = ("default", "examples", "const", "enum")  # values, not schemas
 
 
 def fault(schema: Any) -> str:
-    """What is wrong with the marks of a schema; empty when nothing is."""
+    """Why a schema's header annotations are invalid; empty if valid."""
     seen: set[str] = set()
     for path, node in _marked(schema, (), 0):
         header = node[KEY]
         if not path:
-            return f"{KEY} stands where no argument is"
+            return f"{KEY} is not on an argument"
         if not isinstance(header, str) or not header or not set(header) <= _TOKEN:
-            return f"{KEY} of {'.'.join(path)} is no name of a header"
+            return f"{KEY} of {'.'.join(path)}: expected a header name"
         if node.get("type") not in _TYPES:
-            return f"{KEY} of {'.'.join(path)} is not text, a whole number or true and false"
+            return f"{KEY} of {'.'.join(path)}: expected a string, integer or boolean"
         if header.lower() in seen:
-            return f"{KEY} {header} stands twice"
+            return f"{KEY} {header} is duplicate"
         seen.add(header.lower())
     return ""
 
@@ -288,7 +288,7 @@ def param_headers(schema: Any, args: dict[str, Any]) -> dict[str, str]:
 def _marked(
     node: Any, path: tuple[str, ...] | None, depth: int
 ) -> Iterator[tuple[tuple[str, ...] | None, dict[str, Any]]]:
-    """Every schema with the mark, and the names that lead to it; None where it is not reached by names alone."""
+    """Annotated schemas with the names that lead to them; None if not reachable by names alone."""
     if depth > _DEEPEST_HEADER:
         return
     if isinstance(node, list):
@@ -313,13 +313,13 @@ def _marked(
 
 # Names of servers' tools, their ranking for a search, and the summary that every request contains.
 
-LONGEST_NAME = 64  # what every provider takes
+LONGEST_NAME = 64  # the limit of all providers
 NAMES_BUDGET = 800  # bytes of names that every request may carry
 MOST_FOUND = 8  # tools that one search brings into the request
 
 
 def unique_tool_names(lists: Mapping[str, ServerLists | None]) -> tuple[dict[str, tuple[str, ToolRow]], list[str]]:
-    """Every tool under the name the model calls it by, and what there is to say about names that collided."""
+    """Every tool by the name the model uses, and notices about name collisions."""
     rows: dict[str, tuple[str, ToolRow]] = {}
     problems: list[str] = []
     servers: dict[str, str] = {}
@@ -327,14 +327,14 @@ def unique_tool_names(lists: Mapping[str, ServerLists | None]) -> tuple[dict[str
         prefix = sanitize_name(server)
         while servers.get(prefix, server) != server:
             prefix += "_2"
-            problems.append(f"mcp: the names of two servers are the same once cleaned: {server} is called {prefix}")
+            problems.append(f"mcp: two server names are equal after cleaning; {server} is called {prefix}")
         servers[prefix] = server
         for row in _tools(lists[server]):
             name = f"mcp__{prefix}__{sanitize_name(row.name)}"
             if len(name) > LONGEST_NAME:  # cut to the limit of providers, with a digest in place of its end
                 name = f"{name[: LONGEST_NAME - 9]}_{sha256(name.encode())[:8]}"
             if name in rows:
-                problems.append(f"mcp: {server}: two of its tools are called {name}; the first is used")
+                problems.append(f"mcp: {server}: duplicate tool {name}; the first is used")
                 continue
             rows[name] = (server, row)
     return rows, problems
@@ -358,7 +358,7 @@ def ranked(query: str, rows: Mapping[str, tuple[str, ToolRow]]) -> list[str]:
 
 
 def describe_servers(lists: Mapping[str, ServerLists | None]) -> str:
-    """What every request says of all servers together, within its budget."""
+    """The description of all servers in every request, within its budget."""
     head = (
         "Find tools of the user's MCP servers and make them callable. Name what you need, or exact tools; what is "
         "found can be called from the next step on. Servers: "
@@ -378,7 +378,7 @@ def describe_servers(lists: Mapping[str, ServerLists | None]) -> str:
 
 
 def _shared(lists: Mapping[str, ServerLists | None], room: int) -> dict[str, list[str]]:
-    """As many names of tools as there is room for, one of each server in turn."""
+    """As many tool names as fit, one of each server in turn."""
     chosen: dict[str, list[str]] = {}
     waiting = {server: [sanitize_name(row.name) for row in _tools(listed)] for server, listed in lists.items()}
     while any(waiting.values()):

@@ -1,18 +1,19 @@
-"""The words of a command that runs exactly one program, and the prefix that may be allowed for good. Joined commands,
-pipes, redirections, substitutions, variables, patterns and line breaks have no words, so no rule covers them."""
+"""Splits a command that runs exactly one program into words, and finds the prefix a rule may allow.
+Commands with pipes, redirections, substitutions, variables, patterns or line breaks have no words, so no rule covers
+them."""
 
 from __future__ import annotations
 
 import re
 
-LONGEST = 4_000  # characters; nobody reads more in passing
+LONGEST = 4_000  # characters; longer ones cannot be reviewed
 
 _SPACES = re.compile(r"[ \t]+")
 _PIECE = re.compile(r"""[A-Za-z0-9_./:@%+,=-]+|'[^'\x00-\x1f\x7f]*'|"[^"\\$`!\x00-\x1f\x7f]*\"""")
 _NAME = re.compile(r"[A-Za-z0-9_.+/-]+")
 _PLAIN = re.compile(r"[a-z][a-z0-9:_-]*")
 
-# Programs whose next word says what they do, and pairs where only the word after that does.
+# Programs with subcommands, and pairs with a second level of subcommands.
 _WITH_VERBS = frozenset(
     {
         *("git", "gh", "glab", "npm", "pnpm", "yarn", "bun", "cargo", "go", "rustup", "docker", "podman", "kubectl"),
@@ -30,7 +31,7 @@ _WITH_TWO = frozenset(
         *(("go", "mod"), ("go", "tool"), ("cargo", "run"), ("rustup", "run"), ("git", "worktree"), ("zot", "ext")),
     }
 )
-# They run whatever comes behind them: to allow their beginning would be to allow everything.
+# These run other programs: allowing their prefix would allow everything.
 _RUN_ANYTHING = frozenset(
     {
         *("sh", "bash", "zsh", "dash", "ksh", "fish", "csh", "tcsh", "busybox", "env", "sudo", "doas", "su", "runuser"),
@@ -94,17 +95,17 @@ _DANGER = re.compile(
 
 
 def is_dangerous(command: str) -> bool:
-    """Whether it looks like one that is hard to undo: "no" is selected, and no rule about a beginning covers it."""
+    """True if it looks hard to undo: "no" is preselected, and no prefix rule covers it."""
     return len(command) > LONGEST or _DANGER.search(command) is not None
 
 
 def split_simple_command(command: str) -> tuple[str, ...]:
-    """The words as the program gets them; empty when the command is anything but one program with plain arguments.
+    """The words of a single plain command; empty for anything else.
 
-    >>> words_of("git commit -m 'it works; really'")
+    >>> split_simple_command("git commit -m 'it works; really'")
     ('git', 'commit', '-m', 'it works; really')
-    >>> words_of("git status && make"), words_of("git log > x"), words_of("git show $REV")
-    ((), (), ())
+    >>> split_simple_command("git status && make"), split_simple_command("git show $REV")
+    ((), ())
     """
     if is_dangerous(command):
         return ()
@@ -121,17 +122,17 @@ def split_simple_command(command: str) -> tuple[str, ...]:
         if gap is None and place < len(text):
             return ()
         place = gap.end() if gap is not None else place
-    # A first word with an equals sign would set a variable, which may change what the program behind it does
+    # a leading assignment may change what the program does
     return tuple(words) if words and (_NAME.fullmatch(words[0]) is not None) else ()
 
 
 def command_prefix(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The beginning that says what a command does; empty when there is none that would limit anything.
+    """The prefix that identifies a command's action; empty if none would limit it.
 
-    >>> prefix_of(("git", "status", "--short")), prefix_of(("npm", "run", "test")), prefix_of(("ls", "-l"))
-    (('git', 'status'), ('npm', 'run', 'test'), ('ls',))
-    >>> prefix_of(("python", "x.py")), prefix_of(("git", "-C", "x", "status")), prefix_of(("uv", "run", "python"))
-    ((), (), ())
+    >>> command_prefix(("git", "status", "--short")), command_prefix(("npm", "run", "test"))
+    (('git', 'status'), ('npm', 'run', 'test'))
+    >>> command_prefix(("python", "x.py")), command_prefix(("git", "-C", "x", "status"))
+    ((), ())
     """
     if not words or _runs_anything(words[0]):
         return ()

@@ -1,5 +1,5 @@
-"""Permissions in a conversation: the gate that runs, asks about or denies tool calls, and the answers saved for a
-project (``$ZOT_HOME/permissions.json``, by the project's real path)."""
+"""Permissions in a conversation: the gate that runs, asks about or denies tool calls.
+Answers saved for a project are in ``$ZOT_HOME/permissions.json``, by the project's real path."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 # --- answers saved for a project
 
-_MOST = 1_000  # rules of one project; beyond that something else wrote them
+_MOST = 1_000  # rules of one project; more were not written by zot
 
 
 class _RulesFields(msgspec.Struct):
@@ -42,7 +42,7 @@ class _RulesFields(msgspec.Struct):
 
 
 class KeptRules:
-    """Those of one project. They are read once, when something would have to be asked; ``told`` hears what is wrong."""
+    """The rules of one project, read when a question would be asked; ``told`` reports errors."""
 
     def __init__(self, home: Path, cwd: Path, told: Callable[[str], None]) -> None:
         self._file = _RulesFile(home / "permissions.json", _RulesFields, "fix the file or delete it")
@@ -53,28 +53,28 @@ class KeptRules:
 
     def __call__(self) -> list[Rule]:
         if self._read is None:
-            self._read = []  # whatever happens now, it is not tried again
+            self._read = []  # not read again, even after an error
             try:
                 self._read = self._file.load().projects.get(self._project, [])[:_MOST]
             except (ConfigError, OSError) as error:
-                self._told(f"{describe_error(error)}; no kept permission holds until it is fixed")
+                self._told(f"{describe_error(error)}; saved permissions are ignored until it is fixed")
         return self._read
 
     def keep(self, rule: Rule) -> None:
-        """From now on, in later sessions too. ConfigError or OSError: nothing was kept."""
+        """Save a rule for this and later sessions. ConfigError or OSError: nothing was saved."""
         with self._edit() as rules:
             if rule not in rules:
                 rules.append(rule)
 
     def forget(self, rule: Rule) -> None:
-        """The same errors; harmless for a rule that is not kept."""
+        """Delete a rule, if it is saved; same errors."""
         with self._edit() as rules:
             if rule in rules:
                 rules.remove(rule)
 
     @contextmanager
     def _edit(self) -> Generator[list[Rule]]:
-        """The rules as they are on disk, under the lock; written back when the block ends without an error."""
+        """The rules on disk, under the lock; written back if the block succeeds."""
         with self._file.edit() as content:
             rules = content.projects.setdefault(self._project, [])
             yield rules
@@ -86,17 +86,19 @@ class _RulesFile(JsonStore[_RulesFields]):
     def decode(self, data: bytes) -> _RulesFields:
         about = os.stat(self.path)
         if about.st_uid not in (os.getuid(), 0) or about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            raise ConfigError(f"{self.path}: others can write to it; make it yours alone with chmod 600")
+            raise ConfigError(f"{self.path}: writable by others; run `chmod 600 {self.path}`")
         return super().decode(data)
 
 
-_SPECIAL = frozenset({".git", ".hg", ".svn", ".zot", ".husky", ".vscode", ".idea"})  # what lies there may run by itself
+_SPECIAL = frozenset(
+    {".git", ".hg", ".svn", ".zot", ".husky", ".vscode", ".idea"}
+)  # these directories may contain files that run by themselves
 _WILD = frozenset("*?[{\\")
 
 
 class CallClassifier:
-    """Call it with a call. ``own`` are the built-in tools of this run, ``tool_of`` finds any tool by its name. While
-    they are ``jailed`` and what is outside is asked about, what they do inside needs no question."""
+    """Classifies a call. ``own`` are the built-in tools of this run, ``tool_of`` finds any tool.
+    While ``jailed`` with questions about outside access, calls inside need no question."""
 
     def __init__(
         self,
@@ -115,8 +117,7 @@ class CallClassifier:
     def __call__(self, call: ToolCallBlock) -> CallClass:
         args = call.args
         if call.name not in self._own() or args is None:
-            # A tool of somebody else's is asked about whatever it says of itself; only planning believes that it
-            # looks
+            # Other tools always require approval, whatever they declare; only plan mode uses their read_only.
             tool = self._tool_of(call.name)
             extension = str(getattr(tool, "extension", "") or "")
             looks = tool is not None and tool.read_only and call.name not in self._own()
@@ -158,7 +159,7 @@ class CallClassifier:
                 from zot.features.permissions.command_prefix import (
                     command_prefix,
                     split_simple_command,
-                )  # its patterns are not wanted at the start
+                )  # patterns are not needed at the start
 
                 words = split_simple_command(command) if isinstance(command, str) else ()
                 return CallClass("act", words=words, prefix=command_prefix(words))
@@ -180,7 +181,7 @@ class CallClassifier:
         if Path(os.path.realpath(user_home())).is_relative_to(root) or not real.is_relative_to(root):
             return False
         own = Path(os.path.realpath(self._home))
-        return not real.is_relative_to(own) and not own.is_relative_to(real)  # a search above it would find it
+        return not real.is_relative_to(own) and not own.is_relative_to(real)  # a search above it would include it
 
 
 # --- plan mode
@@ -195,7 +196,7 @@ _OVER = (
 
 
 def plan_mode_note(mode: Mode, messages: Sequence[Message]) -> Message | None:
-    """What the model has not been told yet."""
+    """The plan-mode notice that the model has not received yet."""
     marks = (message.meta[PERMISSION_MODE] for message in reversed(messages) if PERMISSION_MODE in message.meta)
     planning, told = mode == "plan", next(marks, "") == "plan"
     if planning == told:
@@ -204,7 +205,7 @@ def plan_mode_note(mode: Mode, messages: Sequence[Message]) -> Message | None:
 
 
 class PermissionsFeature(Feature):
-    """``saved_rules`` are the answers the user chose to keep."""
+    """``saved_rules`` are answers the user saved."""
 
     name = "permissions"
 
@@ -246,7 +247,7 @@ class PermissionsFeature(Feature):
         return await self._questions.ask(Approval(question), settled=lambda: self._settled(question))
 
     def _settled(self, question: ApprovalQuestion) -> Answer | None:
-        """An answer to another question, or another mode, may decide this one while it waits."""
+        """A waiting question may be decided by another answer or mode."""
         gate = self.conversation.gate
         judged = gate.evaluate(question.call) if gate is not None else None
         if judged is None or judged.step == "ask":
@@ -257,7 +258,7 @@ class PermissionsFeature(Feature):
         return self.conversation.workspace.jail is not None and asks_outside(self.conversation)
 
     async def _approve(self, question: ApprovalQuestion) -> Answer | None:
-        """The first feature that answers in the user's place."""
+        """The answer of the first feature that has one."""
         for feature in self.conversation.features:
             if (answer := await feature.approve(question)) is not None:
                 return answer
@@ -271,7 +272,7 @@ class PermissionsFeature(Feature):
 
 
 class _PlanModeNotes(Feature):
-    """The gate of a side conversation is its parent's; the model still learns of plan mode."""
+    """A side chat shares its parent's gate; its model also receives plan-mode notices."""
 
     name = "permissions"
 
@@ -280,7 +281,7 @@ class _PlanModeNotes(Feature):
 
 
 def add_plan_mode_note(conversation: Conversation, draft: PromptDraft) -> None:
-    """The model learns with a prompt that plan mode began or ended; after a compaction it learns it again."""
+    """Tells the model with a prompt that plan mode began or ended; again after a compaction."""
     gate = conversation.agent.gate
     if gate is not None and not draft.replaces:
         note = plan_mode_note(gate.mode, conversation.messages)

@@ -56,9 +56,9 @@ def test_a_syntax_error_is_told_by_its_place(tmp_path: Path) -> None:
 
 
 WRONG: list[tuple[Any, str]] = [
-    ({}, 'has no "command"'),
+    ({}, 'expected "command"'),
     ({"type": "telepathy", "command": "x"}, "unknown type"),
-    ({"type": "http", "url": "file:///etc"}, "must begin with https://"),
+    ({"type": "http", "url": "file:///etc"}, "expected https://"),
     ({"command": 3}, "Expected `str`"),
     ("x", "Expected `object`"),
 ]
@@ -80,7 +80,7 @@ def test_the_nearest_of_a_name_wins_and_that_is_told(tmp_path: Path) -> None:
         place.write_text(json.dumps({"mcpServers": {"a": {"command": program}}}))
     problems: list[str] = []
     assert resolve_names(load(home, tmp_path, problems=problems), problems)["a"].command == "3"
-    assert len(problems) == 2 and ".mcp.json is used, and not the one of" in problems[0]
+    assert len(problems) == 2 and ".mcp.json, not of" in problems[0]
     flag.write_text('{"mcpServers": {"a": {"command": "4"}}}')
     found = resolve_names(load(home, tmp_path, [str(flag)], problems=[]), [])
     assert (found["a"].command, found["a"].origin) == ("4", "flag")
@@ -88,7 +88,7 @@ def test_the_nearest_of_a_name_wins_and_that_is_told(tmp_path: Path) -> None:
 
 
 def test_a_file_named_by_hand_must_be_there_and_sound(tmp_path: Path) -> None:
-    with pytest.raises(NotThere, match=r"--mcp-config no\.json: there is no such file"):
+    with pytest.raises(NotThere, match=r"--mcp-config no\.json: no such file"):
         load(tmp_path, tmp_path, ["no.json"], problems=[])
     (tmp_path / "bad.json").write_text("[]")
     with pytest.raises(NotThere, match="one JSON object"):

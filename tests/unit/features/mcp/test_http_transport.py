@@ -81,10 +81,10 @@ async def test_a_redirect_within_the_host_is_followed(stage: Stage) -> None:
 WRONG: list[tuple[bytes, str]] = [
     (answer(500, b"the database is on fire", "text/plain"), "http 500: the database is on fire"),
     (answer(502, b"<html>bad gateway</html>", "text/html"), "fake: http 502)"),
-    (answer(200, b"<html>please sign in</html>", "text/html"), "answered with what is no message"),
-    (answer(200, b'{"half": ', "application/json"), "answered with what is no message"),
-    (answer(202, b""), "answered a request with http 202 and no answer"),
-    (answer(200, b"data: nonsense\n\n", "text/event-stream"), "its stream ended before the answer"),
+    (answer(200, b"<html>please sign in</html>", "text/html"), "the answer is not a JSON-RPC message"),
+    (answer(200, b'{"half": ', "application/json"), "the answer is not a JSON-RPC message"),
+    (answer(202, b""), "http 202 without an answer"),
+    (answer(200, b"data: nonsense\n\n", "text/event-stream"), "the event stream ended before the answer"),
     (answer(403, b"not you", "text/plain"), "http 403: not you"),
 ]
 
@@ -108,7 +108,7 @@ async def test_a_hundred_megabytes_are_not_read(stage: Stage) -> None:
 async def test_a_server_that_is_not_there_is_told(stage: Stage) -> None:
     async with FakeMcpHttp() as server:
         pass
-    assert "fake has no tools to offer now: fake: " in await stage.find(stage.host(entry(server)), "echo")
+    assert "fake has no tools now: fake: " in await stage.find(stage.host(entry(server)), "echo")
 
 
 # --- logins
@@ -205,6 +205,6 @@ async def test_metadata_that_speaks_for_another_server_is_refused() -> None:
 
     pool = HttpPool()
     async with FakeMcpHttp(before=before) as server:
-        with pytest.raises(LoginFailed, match=r"speaks for another server: 'https://other\.example/mcp'"):
+        with pytest.raises(LoginFailed, match=r"is for another server: 'https://other\.example/mcp'"):
             await settings_for(pool, server.url, "", ServerLogin())
     await pool.aclose()

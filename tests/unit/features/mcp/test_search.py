@@ -58,7 +58,7 @@ async def test_nothing_but_the_search_is_there_until_something_was_found(stage: 
 
 
 async def test_what_does_not_fit_lists_what_there_is(stage: Stage) -> None:
-    assert "No tool fits; there are:\n- mcp__fake__echo" in await stage.find(stage.host(), "zebra")
+    assert "No tool matches; available:\n- mcp__fake__echo" in await stage.find(stage.host(), "zebra")
 
 
 async def test_a_server_that_is_not_there_is_said(stage: Stage) -> None:
@@ -67,7 +67,7 @@ async def test_a_server_that_is_not_there_is_said(stage: Stage) -> None:
     try:
         await stage.find(host, "echo", server="d")
     except Exception as error:
-        assert "there is no MCP server 'd'; there are a b, c" in str(error)
+        assert "unknown MCP server 'd'; configured: a b, c" in str(error)
 
 
 async def test_pins_are_always_there(stage: Stage) -> None:
@@ -85,8 +85,8 @@ def test_names_are_cleaned_cut_and_never_the_same() -> None:
     )
     assert all(len(name) <= 64 and name.replace("_", "").isalnum() for name in rows)
     assert {server for server, _ in rows.values()} == {"a.b", "a b", "c"} and len(rows) == 4
-    assert any("two of its tools are called mcp__a_b__x_y; the first is used" in text for text in problems)
-    assert any("two servers are the same once cleaned: a b is called a_b_2" in text for text in problems)
+    assert any("duplicate tool mcp__a_b__x_y; the first is used" in text for text in problems)
+    assert any("two server names are equal after cleaning; a b is called a_b_2" in text for text in problems)
 
 
 def test_exact_names_come_first_then_what_fits_best() -> None:

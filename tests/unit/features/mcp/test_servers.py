@@ -41,7 +41,7 @@ def kept(stage: Stage, **spec: Any) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize("era", ["modern", "classic", "both", "first"])
 async def test_a_server_of_either_era_is_found_and_called(stage: Stage, era: str) -> None:
     host = stage.host(kept(stage, era=era))
-    assert "mcp__fake__echo: what echo does [says it only reads]" in await stage.find(host, "echo")
+    assert "mcp__fake__echo: what echo does [marked read-only]" in await stage.find(host, "echo")
     result = await stage.call(host, "mcp__fake__echo", text="grüß dich")
     assert (text(result), result.is_error) == ("grüß dich", False)
     [status] = host.statuses()
@@ -82,7 +82,7 @@ async def test_a_classic_server_that_ignores_what_it_does_not_know_is_greeted_ag
 
 async def test_a_server_of_an_unknown_version_is_refused_by_name(stage: Stage) -> None:
     host = stage.host({"fake": command(era="classic", version="1999-01-01")})
-    assert "answers initialize with version '1999-01-01', which zot does not speak" in await stage.find(host, "echo")
+    assert "initialize returned unsupported version '1999-01-01'" in await stage.find(host, "echo")
 
 
 async def test_results_are_mapped(stage: Stage) -> None:
@@ -95,7 +95,7 @@ async def test_results_are_mapped(stage: Stage) -> None:
     structured = await stage.call(host, "mcp__fake__structured")
     assert text(structured) == '{"answer":42}' and (structured.details or {})["structured_content"] == {"answer": 42}
     long = text(await stage.call(host, "mcp__fake__long"))
-    assert len(long) < 101_000 and "400,000 more characters are left out" in long
+    assert len(long) < 101_000 and "400,000 more characters omitted" in long
 
 
 async def test_progress_is_shown_and_keeps_a_call_alive(stage: Stage) -> None:
@@ -132,17 +132,15 @@ async def test_a_server_that_dies_in_a_call_says_why_and_is_started_again(stage:
     await stage.find(host, "die,echo")
     result = await stage.call(host, "mcp__fake__die")
     assert result.is_error
-    assert text(result) == (
-        "mcp: fake: ended (exit status 3): out of memory, good bye; it is started again when it is next used"
-    )
+    assert text(result) == ("mcp: fake: exited (exit status 3): out of memory, good bye; the next use starts it again")
     assert text(await stage.call(host, "mcp__fake__echo", text="back")) == "back"
 
 
 async def test_a_server_that_cannot_start_says_why(stage: Stage) -> None:
     host = stage.host({"fake": command(start="exit"), "none": {"command": "no-such-program"}})
     found = await stage.find(host, "echo")
-    assert "(fake has no tools to offer now: fake: ended (exit status 1): the fake cannot start: no licence)" in found
-    assert "none: its command 'no-such-program' is not on PATH" in found
+    assert "(fake has no tools now: fake: exited (exit status 1): the fake cannot start: no licence)" in found
+    assert "none: command not found on PATH: 'no-such-program'" in found
 
 
 async def test_chatter_and_garbage_on_stdout_are_ignored_and_told_once(stage: Stage) -> None:
@@ -150,7 +148,7 @@ async def test_chatter_and_garbage_on_stdout_are_ignored_and_told_once(stage: St
     await stage.find(host, "garbage")
     assert text(await stage.call(host, "mcp__fake__garbage")) == "after the garbage"
     assert text(await stage.call(host, "mcp__fake__garbage")) == "after the garbage"
-    assert len(stage.told) == 1 and "what is no message; it is ignored: 'Welcome" in stage.told[0]
+    assert len(stage.told) == 1 and "ignored invalid output on stdout: 'Welcome" in stage.told[0]
 
 
 async def test_a_flood_is_survived(stage: Stage) -> None:
