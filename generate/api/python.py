@@ -38,7 +38,7 @@ def sdk() -> str:
 def client() -> str:
     about = (
         "`from zot.client import …`: drives `zot rpc`, the agent in a process of its own. How to use it is told in\n"
-        "[embedding](../guides/embedding.md#the-agent-in-a-process-of-its-own)."
+        "[embedding](../guides/embedding.md#run-the-agent-in-its-own-process)."
     )
     return _page(
         "zot.client", "Python client: zot.client", about, ["Client", "SyncClient", "ClientOptions", "PromptStream"]
