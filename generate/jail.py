@@ -23,80 +23,85 @@ _KINDS = {
 _HEAD = """\
 # How the jail works
 
-What `--jail`, `/jail` and `zot jail -- COMMAND` confine, how, and which attempts to escape were tested at each level. Read it
-before you rely on the jail; [the guide](../guides/jail.md) shows how to use it.
+What `--jail`, `/jail` and `zot jail -- COMMAND` confine, how, and which attempts to escape were tested at each level.
+Read it before you rely on the jail; [the guide](../guides/jail.md) shows how to use it.
 
 ```sh
 zot jail --check                          # which level this machine supports
 python -m attack.jail --level full        # in a checkout: run the attempts below
 ```
 
-The operating system enforces the jail. zot never pattern-matches commands, and refuses to start if it cannot enforce it.
+The operating system enforces the jail. zot never pattern-matches commands, and refuses to start if it cannot enforce
+it.
 
 ## What is inside
 
 - The project directory, at its own path, to read and to change.
 - The system (`/usr` and similar), some files of `/etc` and the toolchains on your `PATH`, to read.
-- A private home and temporary directory, empty at first and deleted with the jail. Of your own home, git has your name and
-  e-mail address for commits.
+- A private home and temporary directory, empty at first and deleted with the jail. Of your own home, git has your name
+  and e-mail address for commits.
 - No network; with `--jail=net` or `/jail net` the whole network.
 - The variables a build needs, and those in `env_passthrough`.
 
 `--jail-read DIR` and `--jail-write DIR` add directories for one run, `jail_roots` in `config.json` for every run.
-`jail_by_default` starts every run in the jail. Only flags, your settings and your keyboard can extend it: no model, extension,
-project file or program that drives zot can.
+`jail_by_default` starts every run in the jail. Only flags, your settings and your keyboard can extend it: no model,
+extension, project file or program that drives zot can.
 
 ## Protected files
 
-Files that git, editors, shells and agents would run later are read-only inside, even if they do not exist yet: {protected}, and
-in `.git` {git}. While a command runs, an empty directory takes the place of a missing one; git does not see it, and zot removes
-it afterwards.
+Files that git, editors, shells and agents would run later are read-only inside, even if they do not exist yet:
+{protected}, and in `.git` {git}. While a command runs, an empty directory takes the place of a missing one; git does
+not see it, and zot removes it afterwards.
 
-Existing repositories in subdirectories, including submodules, are protected as well. A repository that a command creates cannot
-be protected in advance, and git runs programs from a repository's configuration, even for a shell prompt. So zot searches the
-project after each command: it renames a new repository whose configuration or hooks name a program to `.git-from-the-jail` and
-prints a notice. In a project too large to search within 0.3 seconds zot skips this and prints a notice once.
+Existing repositories in subdirectories, including submodules, are protected as well. A repository that a command
+creates cannot be protected in advance, and git runs programs from a repository's configuration, even for a shell
+prompt. So zot searches the project after each command: it renames a new repository whose configuration or hooks name a
+program to `.git-from-the-jail` and prints a notice. In a project too large to search within 0.3 seconds zot skips this
+and prints a notice once.
 
 ## File tools
 
-The tools `read`, `write`, `edit`, `glob`, `grep` and `skill`, context files, files attached with `!@` and dropped images are opened
-in zot's own process. zot opens them below the same roots, so that no link can lead outside. Denials begin with `jailed: …`.
+The tools `read`, `write`, `edit`, `glob`, `grep` and `skill`, context files, files attached with `!@` and dropped
+images are opened in zot's own process. zot opens them below the same roots, so that no link can lead outside. Denials
+begin with `jailed: …`.
 
-zot tells the model that it is jailed, where it can write, whether there is a network, and to report if a task needs more.
-`get_state` of `zot rpc` and the first line of `--json` contain the same.
+zot tells the model that it is jailed, where it can write, whether there is a network, and to report if a task needs
+more. `get_state` of `zot rpc` and the first line of `--json` contain the same.
 
 ## Ask about outside paths
 
-With `--ask-outside` (which starts the jail) or the setting `approve`, nothing inside needs approval, except in the mode `plan`. If
-a call fails because of the jail, zot asks you about the exact path or host:
+With `--ask-outside` (which starts the jail) or the setting `approve`, nothing inside needs approval, except in the mode
+`plan`. If a call fails because of the jail, zot asks you about the exact path or host:
 
-- **once** runs this call again from its beginning with the access added; **for this session** keeps the access; **never** denies
-  it and everything like it without asking; **no**, the default, denies this call.
-- Only what is shown is allowed: one file or one directory, to read or to change. The network is all or nothing. A command may
-  misreport what it needs, so zot offers a path only if it exists, you could open it yourself, and the jail does not include it.
-- Never offered: zot's own directory, your home or a directory that contains it or the project, sockets and devices; and for
-  changing, files that other programs run (`.git`, the names above, names in your home that begin with a dot except `~/.cache`,
-  the system).
-- Without a user (`-p`, `--json`) zot denies the call with a notice. It asks a program that drives `zot rpc` only if started with
-  the flag; an embedding program decides with `approve_outside=`.
+- **once** runs this call again from its beginning with the access added; **for this session** keeps the access;
+  **never** denies it and everything like it without asking; **no**, the default, denies this call.
+- Only what is shown is allowed: one file or one directory, to read or to change. The network is all or nothing. A
+  command may misreport what it needs, so zot offers a path only if it exists, you could open it yourself, and the jail
+  does not include it.
+- Never offered: zot's own directory, your home or a directory that contains it or the project, sockets and devices; and
+  for changing, files that other programs run (`.git`, the names above, names in your home that begin with a dot except
+  `~/.cache`, the system).
+- Without a user (`-p`, `--json`) zot denies the call with a notice. It asks a program that drives `zot rpc` only if
+  started with the flag; an embedding program decides with `approve_outside=`.
 
 Removing or renaming outside files, and programs that first create a file with another name, need the directory:
 `--jail-write`.
 
 ## Levels
 
-`zot doctor` and `zot jail --check` print the level of this machine and what is missing for a higher one. `--require-jail full`
-refuses to start below that level.
+`zot doctor` and `zot jail --check` print the level of this machine and what is missing for a higher one.
+`--require-jail full` refuses to start below that level.
 
-- **full**: bubblewrap (package `bubblewrap` on most systems). Separate user, file, process, network and message namespaces,
-  filtered system calls; everything ends with the command.
-- **reduced**: Landlock and a system call filter, in every Linux kernel since 6.2. Outside files cannot be read or changed, but
-  they exist, and the list below stays open. No program can be connected to, over the network or a socket; there are no new
-  terminals (`script`, `tmux`) and no process list (`ps`). Before Linux 6.12, signals to your other processes are open.
-- **macOS**: a profile for the system's sandbox (`sandbox-exec`) that denies everything it does not name. **It is untested**: only
-  its text is tested, and no escape was attempted on a Mac. Before each first use zot tests whether reading and writing outside
-  are denied; it calls this level *reduced* and refuses to start otherwise. Tools in zot's process check every path, but a link
-  swapped during the call is not detected.
+- **full**: bubblewrap (package `bubblewrap` on most systems). Separate user, file, process, network and message
+  namespaces, filtered system calls; everything ends with the command.
+- **reduced**: Landlock and a system call filter, in every Linux kernel since 6.2. Outside files cannot be read or
+  changed, but they exist, and the list below stays open. No program can be connected to, over the network or a socket;
+  there are no new terminals (`script`, `tmux`) and no process list (`ps`). Before Linux 6.12, signals to your other
+  processes are open.
+- **macOS**: a profile for the system's sandbox (`sandbox-exec`) that denies everything it does not name. **It is
+  untested**: only its text is tested, and no escape was attempted on a Mac. Before each first use zot tests whether
+  reading and writing outside are denied; it calls this level *reduced* and refuses to start otherwise. Tools in zot's
+  process check every path, but a link swapped during the call is not detected.
 - On other kernels and on Windows (use WSL 2), `--jail` refuses to start.
 
 ## What was tried
@@ -111,19 +116,19 @@ Open at *reduced* only:
 
 {opened}
 
-`make race` lets a jailed command swap directories and files for links that lead outside, 100,000 times against `read`, `write` and
-`edit` at both levels; nothing outside is read or changed.
+`make race` lets a jailed command swap directories and files for links that lead outside, 100,000 times against `read`,
+`write` and `edit` at both levels; nothing outside is read or changed.
 
 ## What no level stops
 
 - Damage inside: the agent can delete or break the project. Use `/rewind` and version control.
-- Programs you run later: a `Makefile`, test or script that was changed inside runs with your rights outside. Read `/diff` first.
-  The same applies to a half-finished rebase.
+- Programs you run later: a `Makefile`, test or script that was changed inside runs with your rights outside. Read
+  `/diff` first. The same applies to a half-finished rebase.
 - A bug in the kernel. The filter makes the attack surface smaller, not zero.
 - With `--jail=net`: sending the project's content anywhere.
 - Disk and processor use.
-- Your own extensions without [permissions](../extensions.md#permissions): they run with your rights, outside. Extensions with
-  permissions, and a project's, run in their own jails.
+- Your own extensions without [permissions](../extensions.md#permissions): they run with your rights, outside.
+  Extensions with permissions, and a project's, run in their own jails.
 """
 
 
