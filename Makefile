@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 STAMP  := $(VENV)/.stamp
 
-.PHONY: help try eval quick test check bench peers pictures attack race torture swarm-sim swarm-ray soak fuzz fixtures generate clean
+.PHONY: help try eval quick test check bench peers pictures docs attack race torture swarm-sim swarm-ray soak fuzz fixtures generate clean
 help:           ## this list
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
@@ -54,6 +54,11 @@ $(STAMP)-mcp: $(STAMP)-system tests/setup/mcp.sh
 $(STAMP)-ray: $(STAMP)-dev requirements/ray.txt
 	@echo "==> installing Ray"
 	@$(PIP) install --progress-bar on -r requirements/ray.txt | grep -v '^Requirement already' || true
+	@touch $@
+
+$(STAMP)-docs: $(STAMP)-core requirements/docs.txt
+	@echo "==> installing the site generator"
+	@$(PIP) install --progress-bar on -r requirements/docs.txt | grep -v '^Requirement already' || true
 	@touch $@
 
 fixtures: $(STAMP)-fixtures ## download recordings and the test model
@@ -114,6 +119,9 @@ pictures: $(STAMP)-dev ## draw the documentation's pictures and its film from th
 	@$(BIN)/python docs/make_cast.py
 	@$(BIN)/python docs/make_film.py
 	@$(BIN)/python -m docs.make_login_picture
+
+docs: $(STAMP)-docs ## build the documentation site into site/VERSION; broken links fail
+	@$(BIN)/python docs/make_site.py
 
 attack: $(STAMP)-dev ## try everything that must not work, and write docs/concepts/attacks.md
 	@$(BIN)/python -m attack --write

@@ -15,10 +15,14 @@ _RUN = re.compile(r"^The last full run: .*$", re.MULTILINE)
 _HEAD = """\
 # Attacks
 
-What was tried against zot and must not work. Each row is a program that goes through the real boundary: a process, a
-terminal, a socket, a file. `make attack` runs them all from a checkout, each in a directory and a process of its own,
-and ends with how many were refused; `make test` runs the quick ones. [Safety](safety.md) says what is guarded and what
-is not.
+Attempts against zot that must fail, with the results of the last full run. Read it to judge what zot protects;
+[safety](safety.md) lists what it does not.
+
+```sh
+make attack                     # in a checkout: run all; `make test` runs the quick ones
+```
+
+Each row is a program that uses the real boundary (process, terminal, socket, file), in its own directory and process.
 
 {run}
 

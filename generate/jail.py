@@ -1,4 +1,4 @@
-"""``docs/concepts/jail.md``: what each level stops, counted and listed from the attempts the tests make."""
+"""``docs/concepts/jail.md``, with the attempts of the attack suite and their results per level."""
 
 from __future__ import annotations
 
@@ -8,124 +8,136 @@ from pathlib import Path
 from attack.jail_rows import ATTEMPTS
 from zot.system.jail.policy import GIT_PROTECTED, PROTECTED
 
-_ROOMS = {
-    "read": "reading what is outside",
-    "write": "changing what is outside",
-    "protected": "changing what other programs run (hooks, editors, agents)",
-    "planted": "leaving a repository that your own git would run something from",
+_KINDS = {
+    "read": "reading outside files",
+    "write": "changing outside files",
+    "protected": "changing files that other programs run (hooks, editors, agents)",
+    "planted": "planting a repository that makes your git run a program",
     "processes": "other processes, keys and memory",
-    "network": "the network and sockets",
+    "network": "network and sockets",
     "kernel": "namespaces, mounts and the kernel",
     "terminal": "your terminal",
-    "staying": "living on after the command",
+    "staying": "surviving the end of the command",
 }
 
 _HEAD = """\
-# The jail
+# How the jail works
 
-`zot --jail`, `/jail` and `zot jail -- COMMAND` confine commands and file tools to the project. The operating system holds
-it, or zot refuses to start: no text of a command is ever matched. It is for letting an agent run freely without fear.
+What `--jail`, `/jail` and `zot jail -- COMMAND` confine, how, and which attempts to escape were tested at each level.
+Read it before you rely on the jail; [the guide](../guides/jail.md) shows how to use it.
+
+```sh
+zot jail --check                          # which level this machine supports
+python -m attack.jail --level full        # in a checkout: run the attempts below
+```
+
+The operating system enforces the jail. zot never pattern-matches commands, and refuses to start if it cannot enforce
+it.
 
 ## What is inside
 
-- The project's directory, at its own path, to read and to change.
-- The system (`/usr` and the like), some files of `/etc` and the toolchains on your `PATH`, to read.
-- A home and a temporary directory of the jail's own, empty at first; they last as long as the jail does. Of your own home
-  there are the name and the address that git writes into commits.
-- No network; with `--jail=net` or `/jail net` the whole of it, and nothing else more.
-- The variables a build needs. All others are gone, unless you name them in `env_passthrough`.
+- The project directory, at its own path, to read and to change.
+- The system (`/usr` and similar), some files of `/etc` and the toolchains on your `PATH`, to read.
+- A private home and temporary directory, empty at first and deleted with the jail. Of your own home, git has your name
+  and e-mail address for commits.
+- No network; with `--jail=net` or `/jail net` the whole network.
+- The variables a build needs, and those in `env_passthrough`.
 
 `--jail-read DIR` and `--jail-write DIR` add directories for one run, `jail_roots` in `config.json` for every run.
-`jail_by_default` starts every run in the jail. Only flags, your own settings and your keyboard can widen it: no model, no
-extension, no file of the project and no program that drives zot can.
+`jail_by_default` starts every run in the jail. Only flags, your settings and your keyboard can extend it: no model,
+extension, project file or program that drives zot can.
 
-What git, editors, shells and agents would run later is read-only inside, also when it is not there yet: {protected}, and in
-`.git` {git}. A name that is missing is held by an empty directory while a command runs, which git does not see and which is
-gone afterwards.
+## Protected files
 
-Repositories further down are protected too when they are there, those of submodules included. One that a command makes
-cannot be held in advance, and git runs what a repository's configuration names, as soon as your shell asks it for a prompt.
-So zot looks through the project after each command: a new repository whose configuration or hooks name a program is renamed
-(`.git-from-the-jail`) and you are told. In a project with more directories than can be looked at in 0.3 seconds this is not
-done, which you are told once.
+Files that git, editors, shells and agents would run later are read-only inside, even if they do not exist yet:
+{protected}, and in `.git` {git}. While a command runs, an empty directory takes the place of a missing one; git does
+not see it, and zot removes it afterwards.
 
-What zot opens itself for the model, in its own process, goes through the same roots, opened so that no link can lead out:
-the tools `read`, `write`, `edit`, `glob`, `grep` and `skill`, context files, what you attach with `!@`, pictures you drop.
-They say `jailed: …` when they refuse.
+Existing repositories in subdirectories, including submodules, are protected as well. A repository that a command
+creates cannot be protected in advance, and git runs programs from a repository's configuration, even for a shell
+prompt. So zot searches the project after each command: it renames a new repository whose configuration or hooks name a
+program to `.git-from-the-jail` and prints a notice. In a project too large to search within 0.3 seconds zot skips this
+and prints a notice once.
 
-The model is told that it is jailed, where it may write and whether there is a network, and to say so when a task needs more.
-`get_state` of `zot rpc` and the first line of `--json` tell it, too.
+## File tools
 
-## Asking about what is outside
+The tools `read`, `write`, `edit`, `glob`, `grep` and `skill`, context files, files attached with `!@` and dropped
+images are opened in zot's own process. zot opens them below the same roots, so that no link can lead outside. Denials
+begin with `jailed: …`.
 
-With `--ask-outside` (which starts the jail) or the setting `approve` nothing inside needs a question, whatever the
-permission mode but `plan`, and a call that failed because of the jail is put to you, with the exact path or host it wanted:
+zot tells the model that it is jailed, where it can write, whether there is a network, and to report if a task needs
+more. `get_state` of `zot rpc` and the first line of `--json` contain the same.
 
-- **once** runs that one call again, from its beginning, with this added; **for this session** keeps it; **never** refuses it
-  and everything like it without asking again; **no**, which is selected, refuses this call.
-- What is shown is what is allowed: one file or one directory, to read or to change; a file that is to be made is that file and
-  nothing beside it. The network is all or nothing. A command may lie about what it wanted, so a path is offered only if it is
-  there, you could open it yourself, and the jail has not got it.
-- Never offered: zot's own directory, your home or anything that holds it or the project, sockets and devices; and for changing,
-  what other programs run or obey (`.git`, the names above, what begins with a dot in your home but `~/.cache`, the system).
-- Where nobody can be asked (`-p`, `--json`) it stays refused, and that is told. A program that drives `zot rpc` is asked only
-  if zot was started with the flag; one that embeds zot decides with `approve_outside=`.
+## Ask about outside paths
 
-Removing or renaming what is outside, and programs that make a file of another name first, need the directory: `--jail-write`.
+With `--ask-outside` (which starts the jail) or the setting `approve`, nothing inside needs approval, except in the mode
+`plan`. If a call fails because of the jail, zot asks you about the exact path or host:
 
-## Two levels
+- **once** runs this call again from its beginning with the access added; **for this session** keeps the access;
+  **never** denies it and everything like it without asking; **no**, the default, denies this call.
+- Only what is shown is allowed: one file or one directory, to read or to change. The network is all or nothing. A
+  command may misreport what it needs, so zot offers a path only if it exists, you could open it yourself, and the jail
+  does not include it.
+- Never offered: zot's own directory, your home or a directory that contains it or the project, sockets and devices; and
+  for changing, files that other programs run (`.git`, the names above, names in your home that begin with a dot except
+  `~/.cache`, the system).
+- Without a user (`-p`, `--json`) zot denies the call with a notice. It asks a program that drives `zot rpc` only if
+  started with the flag; an embedding program decides with `approve_outside=`.
 
-`zot doctor` and `zot jail --check` say what this machine can hold and what is missing for more. `--require-jail full` refuses
-to start with less.
+Removing or renaming outside files, and programs that first create a file with another name, need the directory:
+`--jail-write`.
 
-- **full**: bubblewrap (the package `bubblewrap` on most systems). A machine of its own: user, files, processes, network and
-  messages, system calls filtered, everything gone when the command ends.
-- **reduced**: Landlock and a filter of system calls, in every Linux kernel since 6.2. What is outside stays out of reach of
-  reading and changing, but it is there, and what is listed below stays open. No program can be connected to, on the network or
-  by a socket, and there are no new terminals (`script`, `tmux`) and no process list (`ps`). Before Linux 6.12 signals to your
-  other processes are open as well.
-- **macOS**: the policy is written as a profile for the system's own sandbox (`sandbox-exec`) that denies everything it does
-  not name. **It is untested**: only its text is, and nobody has tried to break out of it on a Mac. zot tries before each first
-  use whether reading and writing outside are refused, calls it *reduced*, and refuses to start when they are not. The tools
-  that open files in zot's own process check every path, but a link that is swapped in at the right moment is not caught there.
-- Otherwise there is no jail: on other kernels and on Windows (use WSL 2) `--jail` refuses.
+## Levels
+
+`zot doctor` and `zot jail --check` print the level of this machine and what is missing for a higher one.
+`--require-jail full` refuses to start below that level.
+
+- **full**: bubblewrap (package `bubblewrap` on most systems). Separate user, file, process, network and message
+  namespaces, filtered system calls; everything ends with the command.
+- **reduced**: Landlock and a system call filter, in every Linux kernel since 6.2. Outside files cannot be read or
+  changed, but they exist, and the list below stays open. No program can be connected to, over the network or a socket;
+  there are no new terminals (`script`, `tmux`) and no process list (`ps`). Before Linux 6.12, signals to your other
+  processes are open.
+- **macOS**: a profile for the system's sandbox (`sandbox-exec`) that denies everything it does not name. **It is
+  untested**: only its text is tested, and no escape was attempted on a Mac. Before each first use zot tests whether
+  reading and writing outside are denied; it calls this level *reduced* and refuses to start otherwise. Tools in zot's
+  process check every path, but a link swapped during the call is not detected.
+- On other kernels and on Windows (use WSL 2), `--jail` refuses to start.
 
 ## What was tried
 
-{count} attempts, each at both levels, as root and as an ordinary user, in `make test`; `python -m attack.jail --level full`
-runs them. All are refused at *full*.
+{count} attempts, each at both levels, as root and as an ordinary user, in `make test`. All are denied at *full*.
 
-| attempts | how many | full | reduced |
+| attempts | number | full | reduced |
 |---|--:|---|---|
 {table}
 
-Open at *reduced*, and only there:
+Open at *reduced* only:
 
 {opened}
 
-Beside them `make race` lets a jailed command swap directories and files for links that lead out, 100,000 times against
-`read`, `write` and `edit` at both levels; nothing outside is read or changed.
+`make race` lets a jailed command swap directories and files for links that lead outside, 100,000 times against `read`,
+`write` and `edit` at both levels; nothing outside is read or changed.
 
 ## What no level stops
 
-- Whatever the agent may do inside: delete or break the project itself. `/rewind` and version control are for that.
-- What you run later: a `Makefile`, a test, a script of the project that was changed inside runs with your rights when you
-  run it outside. Look at `/diff` first.
-- A half-done rebase, or a `Makefile`, made for you to go on with: git and make do what it says.
-- A hole in the kernel. The filter makes it smaller, not zero.
-- With `--jail=net`: sending what is in the project to anybody.
-- Using up the disk, and the processor.
-- Extensions of your own without [permissions](../extensions.md#permissions): they run as you, outside. Those with
-  permissions, and a project's, run in jails of their own; their tools follow these, not the session's.
+- Damage inside: the agent can delete or break the project. Use `/rewind` and version control.
+- Programs you run later: a `Makefile`, test or script that was changed inside runs with your rights outside. Read
+  `/diff` first. The same applies to a half-finished rebase.
+- A bug in the kernel. The filter makes the attack surface smaller, not zero.
+- With `--jail=net`: sending the project's content anywhere.
+- Disk and processor use.
+- Your own extensions without [permissions](../extensions.md#permissions): they run with your rights, outside.
+  Extensions with permissions, and a project's, run in their own jails.
 """
 
 
-_HEADING = "| attempts | how many | full | reduced |\n|---|--:|---|---|\n"
-_BEGIN, _END = "<!-- made from the attempts of the tests -->\n", "<!-- as far as here -->\n"
+_HEADING = "| attempts | number | full | reduced |\n|---|--:|---|---|\n"
+_BEGIN, _END = "<!-- jail attempts: begin -->\n", "<!-- jail attempts: end -->\n"
 
 
 def safety() -> str:
-    """``docs/concepts/safety.md`` with the table of the jail as it is now."""
+    """``docs/concepts/safety.md`` with the current table of jail attempts."""
     text = (Path(__file__).parent.parent / "docs" / "concepts" / "safety.md").read_text("utf-8")
     before, _, rest = text.partition(_BEGIN)
     rows, _ = _rows()
@@ -145,14 +157,14 @@ def page() -> str:
 
 
 def _rows() -> tuple[list[str], list[str]]:
-    """A row for each kind of attempt, and for each what is open at the reduced level."""
+    """One row per kind of attempt, and the attempts that succeed at the reduced level."""
     rows: list[str] = []
     opened: list[str] = []
-    for room, group in groupby(ATTEMPTS, key=lambda attempt: attempt.room):
+    for kind, group in groupby(ATTEMPTS, key=lambda attempt: attempt.room):
         attempts = list(group)
         open_ones = [attempt.what for attempt in attempts if attempt.open_at_reduced]
-        reduced = f"{len(open_ones)} open" if open_ones else "refused"
-        rows.append(f"| {_ROOMS[room]} | {len(attempts)} | refused | {reduced} |")
+        reduced = f"{len(open_ones)} open" if open_ones else "denied"
+        rows.append(f"| {_KINDS[kind]} | {len(attempts)} | denied | {reduced} |")
         if open_ones:
-            opened.append(f"- {_ROOMS[room]}: {'; '.join(open_ones)}")
+            opened.append(f"- {_KINDS[kind]}: {'; '.join(open_ones)}")
     return rows, opened

@@ -11,35 +11,35 @@ from zot.cli.verb_table import VERBS, Verb
 
 _ABOUT = """\
 zot is a coding agent for the terminal. You give it a prompt; it calls a model, reads and edits files, runs commands, \
-shows what happens, remembers the session and counts the cost. Any executable in any language can extend it.
+saves the session and counts the cost. Any executable in any language can extend it.
 
 Flags and words may be mixed; the words become the prompt. A flag with a value takes the next argument whatever it \
-looks like, or what follows =. After -- everything is prompt. The last occurrence wins."""
+looks like, or the text after =. Everything after -- is prompt. The last occurrence wins."""
 
 _ENVIRONMENT = (
     ("ANTHROPIC_API_KEY, OPENAI_API_KEY, …", "the key of a provider; zot --list-models shows them all"),
-    ("ZOT_HOME", "where settings, sessions, extensions and logs are kept"),
-    ("XDG_STATE_HOME", "without ZOT_HOME they are in its zot directory; without both, in ~/.local/state/zot"),
-    ("ZOT_NO_BROWSER, ZOT_FORCE_BROWSER", "a login never opens a browser; it always does"),
+    ("ZOT_HOME", "directory of settings, sessions, extensions and logs"),
+    ("XDG_STATE_HOME", "without ZOT_HOME: its zot directory; without both: ~/.local/state/zot"),
+    ("ZOT_NO_BROWSER, ZOT_FORCE_BROWSER", "never open a browser for a login; always open one"),
     ("NO_COLOR", "no colours"),
 )
 
 _FILES = (
     ("$ZOT_HOME/config.json", "settings (zot docs settings)"),
-    ("$ZOT_HOME/auth.json", "what /login and zot auth login stored"),
-    ("$ZOT_HOME/models.json", "providers and models of your own"),
+    ("$ZOT_HOME/auth.json", "credentials of /login and zot auth login"),
+    ("$ZOT_HOME/models.json", "your own providers and models"),
     ("$ZOT_HOME/sessions/", "one file per session"),
     ("$ZOT_HOME/extensions/, .zot/extensions/", "extensions, yours and those of a project"),
-    ("AGENTS.md", "what the model is told about a project"),
+    ("AGENTS.md", "project instructions for the model"),
 )
 
 _EXITS = (
     ("0", "done"),
-    ("1", "failed, or answered but not saved; a line on stderr says why"),
-    ("2", "something that was named (--ext, --tools, …) is not there"),
+    ("1", "failed, or answered but not saved; stderr has the reason"),
+    ("2", "something you named (--ext, --tools, …) does not exist"),
     ("10", "zot update --check: there is a newer version"),
     ("129, 130, 143", "ended by SIGHUP, SIGINT, SIGTERM; the session is saved"),
-    ("141", "stdout was closed by its reader"),
+    ("141", "the reader of stdout closed it"),
 )
 
 

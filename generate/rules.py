@@ -12,8 +12,13 @@ _HEAD = """\
 
 <!-- Generated from src/zot/devkit/conformance/checks by `make generate`; do not edit. -->
 
-What `zot ext check` looks at, by the names its reports use: a promise that every extension keeps, and what to do
-when it is broken. `zot docs rules#NAME` prints one of them, `zot ext check --only NAME` looks at one of them alone.
+Every rule of `zot ext check`, with the fix. Use it when a report names a rule.
+
+```sh
+zot ext check PATH                 # check all rules
+zot ext check PATH --only NAME     # check one rule or group
+zot docs rules#NAME                # print one rule
+```
 """
 
 _ABOUT = {
@@ -22,18 +27,18 @@ _ABOUT = {
     "start": "The start of the process.",
     "handshake": "From the start to `ready`.",
     "framing": "Every line on stdout, in every run.",
-    "answers": "Answers belong to questions, by their `id`.",
-    "registration": "What it registers.",
+    "answers": "Answers and their requests, by `id`.",
+    "registration": "Registered commands, tools and subscriptions.",
     "commands": "Every command is invoked, with and without arguments.",
     "tools": "Every tool is called, with arguments its schema allows and with none.",
     "events": "The events it subscribed to, in the order of a real turn, and many at once.",
-    "interception": "Every interceptor is asked plain and odd questions.",
+    "interception": "Every interceptor is called with plain and odd arguments.",
     "panels": "Panels are opened, get keys, and are closed.",
-    "notes": "What it says unasked.",
+    "notes": "Notes and submitted text.",
     "input": "Odd but legal input.",
-    "call-tool": "Tools of the host that it asks for.",
-    "tool-cancel": "Calls that are given up.",
-    "lifecycle": "Beginning and end: starting again, two at once, ending when told, and leaving nothing behind.",
+    "call-tool": "Calls of the host's tools.",
+    "tool-cancel": "Cancelled calls.",
+    "lifecycle": "Restart, two processes at once, shutdown, and nothing left behind.",
 }
 
 
@@ -43,4 +48,4 @@ def page() -> str:
 
 
 def _rule(check: Check) -> str:
-    return f"\n### {check.id}\n\nThe promise: {check.promise}.\n\nWhat to do: {check.fix}.\n"
+    return f"\n### {check.id}\n\nRule: {check.promise}.\n\nFix: {check.fix}.\n"

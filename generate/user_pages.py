@@ -15,11 +15,23 @@ _COMMAND_LINE = """\
 
 <!-- Generated from src/zot/cli/flags.py and verb_table.py by `make generate`; do not edit. -->
 
-Flags and words may be mixed; the words become the prompt. A flag with a value takes the next argument
-whatever it looks like, or what follows `=`. After `--` everything is prompt. The last occurrence wins.
+Every command and flag of zot. Use it to look up a flag; `zot --help` and `zot COMMAND --help` print the same.
 
-Exit codes: 0, or 1 when it failed; 2 when something you named (`--ext`, `--tools`, `--theme`, `--stats`) is not there;
-130, 143 and 129 after ctrl+c, SIGTERM and SIGHUP; 141 when nobody reads the output any more.
+```sh
+zot [FLAGS] [PROMPT]
+zot COMMAND [ARGUMENTS]
+```
+
+Flags and words can be mixed; the words are the prompt. A flag with a value takes the next argument, whatever it looks
+like, or the text after `=`. Everything after `--` is prompt. The last occurrence of a flag wins.
+
+| exit code | meaning |
+|---|---|
+| 0 | done |
+| 1 | failed |
+| 2 | something you named (`--ext`, `--tools`, `--theme`, `--stats`) does not exist |
+| 130, 143, 129 | ended by Ctrl+C, SIGTERM, SIGHUP |
+| 141 | the reader of stdout closed it |
 """
 
 _SETTINGS = """\
@@ -27,11 +39,17 @@ _SETTINGS = """\
 
 <!-- Generated from src/zot/agent/settings.py by `make generate`; do not edit. -->
 
-Settings live in `config.json` in zot's home: `$ZOT_HOME`, else `$XDG_STATE_HOME/zot`, else
-`~/.local/state/zot` (macOS: `~/Library/Application Support/zot`). A flag beats a setting, a setting beats the
-default. Keys zot does not know are kept. A wrong value is reported in one line and ignored; a file that is
-not JSON is reported, left alone, and moved to `config.json.bad` by the first save. While it cannot be read, and with a
-wrong `permission_mode`, zot asks before it acts.
+Every key of `config.json`. Use it to set defaults for all runs; `/settings` in the terminal changes the common ones.
+
+```json
+{{"provider": "anthropic", "permission_mode": "ask"}}
+```
+
+The file is in zot's home: `$ZOT_HOME`, else `$XDG_STATE_HOME/zot`, else `~/.local/state/zot` (macOS:
+`~/Library/Application Support/zot`). Flags override settings. zot preserves unknown keys. It reports an invalid value
+in one line and uses the default. It reports a file that is not JSON, uses the defaults, and moves it to
+`config.json.bad` at the first save. While the file cannot be read, or `permission_mode` is invalid, zot asks before it
+acts.
 
 | key | type | default | meaning |
 |---|---|---|---|
@@ -43,21 +61,27 @@ _SLASH_COMMANDS = """\
 
 <!-- Generated from src/zot/frontends/terminal/commands/registry.py by `make generate`; do not edit. -->
 
-Type `/` in the editor to see them. Names are case-insensitive, arguments keep their case. Commands of extensions come
-after the built-in ones; a built-in hides an extension's command of the same name. What looks like a path
-(`/usr/bin`) is no command and goes to the model; an unknown command is reported and stays in the editor.
+Every slash command of the terminal, and what it does during a turn. Type `/` in the editor to list them.
+
+```
+/help             keys and commands
+/model            choose a model
+/exit             quit
+```
+
+Names are case-insensitive. A built-in command hides an extension's command with the same name. Text that looks like a
+path (`/usr/bin`) goes to the model; zot reports an unknown command and leaves it in the editor.
 
 | command | what it does | while a turn runs |
 |---|---|---|
 {rows}
 
-`!command` runs a shell command in the working directory without asking the model. Its output is shown, and the model
-sees it with the next prompt; esc cancels it. `!!command` does the same, but the model is never told and no session has
-it.
+`!command` runs a shell command in the working directory; the model sees its output with the next prompt, and esc
+cancels it. `!!command` does the same, but neither the model nor the session gets the output.
 
 ## Other names
 
-Names that people know from other agents. A command of an extension with such a name comes first.
+Names from other agents. An extension's command with such a name comes first.
 
 | you type | it runs |
 |---|---|
@@ -65,11 +89,11 @@ Names that people know from other agents. A command of an extension with such a 
 """
 
 _WHEN_BUSY = {
-    "apply": "ends it when a choice is applied",
-    "cancel": "ends the turn first",
-    "queue": "waits its turn",
-    "refuse": "has to wait",
-    "run": "runs beside it",
+    "apply": "cancels the turn when a choice is applied",
+    "cancel": "cancels the turn first",
+    "queue": "is queued",
+    "refuse": "is not available",
+    "run": "runs at once",
 }
 
 
@@ -86,7 +110,7 @@ def command_line() -> str:
         lines += ["", "| | |", "|---|---|"] if verb.switches else []
         lines += [f"| `{switch.label}` | {switch.about} |" for switch in verb.switches]
         lines += ["", verb.more] if verb.more else []
-    lines += ["", "## Other names", "", "Older or longer names, which still work.", "", "| other name | |", "|---|---|"]
+    lines += ["", "## Other names", "", "Older or longer names that still work.", "", "| other name | |", "|---|---|"]
     lines += [f"| `{flag.label}` | {flag.help} |" for flag in OLDER_FLAGS]
     lines += [
         f"| `zot {verb.path} {name}` | now {switch.names[-1]} |"

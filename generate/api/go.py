@@ -12,8 +12,16 @@ _HEAD = """\
 
 <!-- Generated from sdks/go by `make generate`; do not edit. -->
 
-The module for extensions in Go, and its client of `zot rpc`. The frames of the extension protocol have the fields that
-[extension-protocol](extension-protocol.md) lists, events and data of the client those of [rpc-protocol](rpc.md).
+Every name of the Go module for extensions, and of its client for `zot rpc`. [Extensions](../extensions.md) and
+[embedding](../guides/embedding.md) show how to use it.
+
+```go
+import ext "github.com/zot-agent/zot/sdks/go"
+import "github.com/zot-agent/zot/sdks/go/client"
+```
+
+Frames have the fields of [extension-protocol](extension-protocol.md), events and data of the client those of
+[rpc-protocol](rpc.md).
 """
 _DECLARATION = re.compile(
     r"((?:^//[^\n]*\n)*)^(func (?:\(\w+ \*?[A-Z]\w*(?:\[\w+\])?\) )?[A-Z]\w*|type [A-Z(]\w*)", re.MULTILINE

@@ -28,8 +28,9 @@ _COMMENT = re.compile(r"^    (\w+): (.+?)(?:  # (.*))?$")
 
 def sdk() -> str:
     about = (
-        "`from zot.sdk import …`: the agent inside your program. How to use it is told in\n"
-        "[embedding](../guides/embedding.md)."
+        "Every name of `zot.sdk`, the agent in a Python program. [Embedding](../guides/embedding.md) shows how to\n"
+        "use it.\n\n"
+        "```python\nfrom zot.sdk import Runtime\n```"
     )
     first = ["Runtime", "SyncRuntime", "Options", "EventStream", "SyncStream"]
     return _page("zot.sdk", "Python SDK: zot.sdk", about, first)
@@ -37,8 +38,9 @@ def sdk() -> str:
 
 def client() -> str:
     about = (
-        "`from zot.client import …`: drives `zot rpc`, the agent in a process of its own. How to use it is told in\n"
-        "[embedding](../guides/embedding.md#the-agent-in-a-process-of-its-own)."
+        "Every name of `zot.client`, which drives `zot rpc`, the agent in its own process.\n"
+        "[Embedding](../guides/embedding.md#run-the-agent-in-its-own-process) shows how to use it.\n\n"
+        "```python\nfrom zot.client import Client\n```"
     )
     return _page(
         "zot.client", "Python client: zot.client", about, ["Client", "SyncClient", "ClientOptions", "PromptStream"]
@@ -47,8 +49,9 @@ def client() -> str:
 
 def extension() -> str:
     about = (
-        "`from zot.ext import …`: what a Python extension imports; in a starter the same is `zot_ext`. How to begin\n"
-        "is told in [your-first-extension](../guides/your-first-extension.md)."
+        "Every name of `zot.ext`, for extensions in Python; a starter has the same package as `zot_ext`.\n"
+        "[Your first extension](../guides/your-first-extension.md) is the introduction.\n\n"
+        "```python\nfrom zot.ext import Extension\n```"
     )
     return _page("zot.ext", "Python extensions: zot.ext", about, ["Extension", "ToolContext", "Response", "ToolResult"])
 

@@ -15,9 +15,16 @@ _HEAD = """\
 
 <!-- Generated from sdks/typescript/src by `make generate`; do not edit. -->
 
-The package for extensions in TypeScript and JavaScript, and its client of `zot rpc`. The frames of the extension
-protocol are typed as [extension-protocol](extension-protocol.md) lists them, events and data of the client as
-[rpc-protocol](rpc.md) does.
+Every name of `zot-ext`, the package for extensions in TypeScript and JavaScript, and of its client for `zot rpc`.
+[Your first extension](../guides/your-first-extension.md) and [embedding](../guides/embedding.md) show how to use it.
+
+```ts
+import { Extension } from "zot-ext";
+import { Client } from "zot-ext/client";
+```
+
+Frames have the types of [extension-protocol](extension-protocol.md), events and data of the client those of
+[rpc-protocol](rpc.md).
 """
 _DECLARATION = re.compile(r"^export (?:abstract )?(class|interface|type|function|const) (\w+)", re.MULTILINE)
 _MEMBER = re.compile(r"^  (?!#|private|//|\}|\s)(?:readonly |static |async |get )*(\*?\w+|\[Symbol\.\w+\])[<(?:]")

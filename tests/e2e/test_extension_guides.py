@@ -26,7 +26,7 @@ def files(page: Path) -> dict[str, str]:
 
 
 def commands(page: Path) -> str:
-    return "\n".join(line for line in page.read_text("utf-8").splitlines() if line.startswith("    "))
+    return "\n".join(re.findall(r"^```sh\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL))
 
 
 @pytest.fixture
