@@ -99,9 +99,9 @@ def test_the_conversation_alone(zot: Zot, worked: Path) -> None:
     ("words", "told"),
     [
         (("--to", "0"), "from 1"),
-        (("--to", "9"), "there is no prompt 9"),
-        (("--undo", "--yes"), "nothing was rewound"),
-        (("--to", "1", "--undo"), "one of them"),
+        (("--to", "9"), "no prompt 9"),
+        (("--undo", "--yes"), "nothing to undo"),
+        (("--to", "1", "--undo"), "not both"),
     ],
 )
 def test_mistakes_are_told(zot: Zot, worked: Path, words: tuple[str, ...], told: str) -> None:
