@@ -49,7 +49,7 @@ def test_a_context_file(root: Path, tmp_path: Path, beneath: JailedFiles) -> Non
     loaded = context_files.load(root, tmp_path / "zot", beneath)
     assert [part.text for part in loaded.parts] == ["of the user"]
     path, target = root / "AGENTS.md", root.parent / "secret.md"
-    assert loaded.problems == [f"{path}: {JAILED.format(target, root)}; left out of the prompt"]
+    assert loaded.problems == [f"{path}: {JAILED.format(target, root)}; skipped"]
     assert len(context_files.load(root, tmp_path / "zot").parts) == 2
 
 
