@@ -41,7 +41,7 @@ def test_planning_refuses_what_changes_something_and_the_model_is_told(
     texts = [text for _, text in said(server.requests[1])]
     assert any("switched to plan mode" in text for text in texts)
     assert any("the content" in text for text in texts)
-    assert "".join(texts).count("refused: the user has switched zot to plan mode") == 2
+    assert "".join(texts).count("denied: plan mode is on") == 2
     terminal.press("shift+tab")
     terminal.wait_for("runs everything")
     terminal.submit("do it")
