@@ -58,7 +58,7 @@ The model is told that it is jailed, where it may write and whether there is a n
 
 ## Asking about what is outside
 
-With `--ask-outside` (which starts the jail) or the setting `approve` nothing inside needs a question, whatever the
+With `--ask-outside` (which starts the jail) or the setting `ask_outside` nothing inside needs a question, whatever the
 permission mode but `plan`, and a call that failed because of the jail is put to you, with the exact path or host it wanted:
 
 - **once** runs that one call again, from its beginning, with this added; **for this session** keeps it; **never** refuses it

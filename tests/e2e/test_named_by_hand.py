@@ -46,7 +46,7 @@ NAMED = {
     "a session": (
         ("--session", "nope.jsonl"),
         1,
-        "cannot open session nope.jsonl: No such file or directory; `zot sess",
+        "cannot open session nope.jsonl: No such file or directory; list sessions with `zot sess",
     ),
     "a directory": (("--cwd", "nope"), 1, '--cwd "nope": not a directory'),
     "a provider": (("--provider", "nope"), 1, 'unknown provider "nope"; known providers: anthropic, '),

@@ -129,7 +129,7 @@ def test_nothing_is_kept_without_a_session_or_when_not_wanted(zot: Zot, serve: A
     assert zot("-p", "change it", "--no-session").out == "x\n"
     assert not (zot.home / "zot" / "changes").exists()
     (zot.home / "zot").mkdir(exist_ok=True)
-    (zot.home / "zot" / "config.json").write_text('{"keep_changes_mb": 0}')
+    (zot.home / "zot" / "config.json").write_text('{"checkpoint_size_mb": 0}')
     assert zot("-p", "change it").out == "y\n"
     assert not (zot.home / "zot" / "changes").exists()
 

@@ -152,7 +152,7 @@ def test_the_limit_of_the_launcher_holds_for_the_keyboard(serve: Any, open_zot: 
         terminal.wait_for(shown)
         terminal.press("shift+tab")
     terminal.submit("/yolo")
-    terminal.wait_for("the limit accept-edits")
+    terminal.wait_for("allows at most accept-edits")
 
 
 # --- what opens by itself takes nothing that was typed for something else

@@ -76,7 +76,7 @@ def _wants_recording(services: Services) -> bool:
 def _wants_jail(services: Services) -> bool:
     config, values = services.config, services.settings.values
     flags = (config.jail, config.jail_read, config.jail_write, config.jail_level, config.approve)
-    asked = any(flags) or values.jail_by_default or bool(values.approve) or services.front_end.switches
+    asked = any(flags) or values.jail_by_default or values.ask_outside or services.front_end.switches
     return asked or services.workspace.jail is not None  # the safeguards of a small model may have set one
 
 
@@ -162,7 +162,7 @@ def _wants_skills(services: Services) -> bool:
 def _wants_swarm(services: Services) -> bool:
     """Named in ``--tools``, or enabled in the settings, which may change while a terminal is open."""
     named, values = services.config.tools, services.settings.values
-    enabled = values.auto_swarm_enabled or "swarm" in values.tools or services.front_end.switches
+    enabled = values.model_can_start_agents or "swarm" in values.tools or services.front_end.switches
     return enabled if named is None else "swarm" in named
 
 

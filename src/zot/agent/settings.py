@@ -28,6 +28,11 @@ _GUARDS: dict[str, Any] = {
     "hooks_strict": True,
     **dict.fromkeys(_LIMITS, _NO_AMOUNT),
 }
+_OLDER = {
+    "approve": "ask_outside",
+    "keep_changes_mb": "checkpoint_size_mb",
+    "auto_swarm_enabled": "model_can_start_agents",
+}
 _LEVEL_ALIASES = {"minimal": "minimum", "maximum": "max"}
 
 
@@ -57,7 +62,7 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
     tools: Annotated[
         tuple[str, ...], Meta(description="Tools enabled in addition to the default set, such as `glob` and `grep`.")
     ] = ()
-    auto_swarm_enabled: Annotated[
+    model_can_start_agents: Annotated[
         bool,
         Meta(description="The model may start background agents (the tools of the group `swarm`)."),
     ] = False
@@ -82,13 +87,10 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
     jail_roots: Annotated[
         tuple[str, ...], Meta(description="Directories that jailed commands may change in addition to the project.")
     ] = ()
-    approve: Annotated[
-        Literal["", "outside"],
-        Meta(
-            description="`outside`: in the jail, ask you before a call reaches outside; the same as `--ask-outside`, "
-            "which also starts the jail."
-        ),
-    ] = ""
+    ask_outside: Annotated[
+        bool,
+        Meta(description="In the jail, ask before a call reaches outside; `--ask-outside` also starts the jail."),
+    ] = False
     api_key_command: Annotated[
         dict[str, KeyCommand],
         Meta(
@@ -147,7 +149,7 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
         Annotated[int, Meta(ge=1, le=1000)],
         Meta(description="Number of `zot swarm` workers that run at the same time; others wait."),
     ] = 4
-    keep_changes_mb: Annotated[
+    checkpoint_size_mb: Annotated[
         Annotated[int, Meta(ge=0)],
         Meta(
             description="Megabytes in `$ZOT_HOME/changes` for file contents from before the agent changed them, for "
@@ -270,6 +272,7 @@ class Settings:
 
     def save(self, **changes: Any) -> None:
         """Write the named keys; None removes one. ConfigError for an unknown key, a bad value or a failed write."""
+        changes = _current(changes)
         for key, value in changes.items():
             if key not in SettingsValues.__struct_fields__:
                 raise ConfigError(f'{self.path}: no setting "{key}"')
@@ -278,7 +281,8 @@ class Settings:
                 raise ConfigError(problems[0].rpartition("; ")[0])
         with self._file.edit() as raw:
             raw.update(changes)
-            for key in [key for key, value in raw.items() if value is None]:
+            replaced = {old for old, new in _OLDER.items() if new in changes}
+            for key in [key for key, value in raw.items() if value is None or key in replaced]:
                 del raw[key]
         self.values = _values(self.path, raw, [])
 
@@ -286,7 +290,7 @@ class Settings:
         """Keys that look like a mistyped setting. Unknown ones are kept, so only ``zot doctor`` reports them."""
         known = SettingsValues.__struct_fields__
         try:
-            unknown = [key for key in self._file.load() if key not in known]
+            unknown = [key for key in self._file.load() if key not in known and key not in _OLDER]
         except ConfigError:
             return []  # already a problem
         close = {key: closest_match(key, known, likeness=0.8) for key in unknown}
@@ -329,6 +333,7 @@ def parse_reasoning(text: str) -> Reasoning | None:
 def _values(path: Path, raw: dict[str, Any], problems: list[str]) -> SettingsValues:
     if not raw:
         return SettingsValues()  # saves most starts the 2 ms of inspecting the types
+    raw = _current(raw)
     if "permission_mode" in raw:
         raw = {**raw, "permission_mode": _permission_mode(path, raw["permission_mode"], problems)}
     if not isinstance(raw.get("jail_by_default", False), bool):
@@ -342,6 +347,15 @@ def _values(path: Path, raw: dict[str, Any], problems: list[str]) -> SettingsVal
         sound = {key: value for key, value in raw.items() if _sound(path, key, value, problems)}
         wrong = {key: _NO_AMOUNT for key in _LIMITS if key in raw and key not in sound}
         return msgspec.structs.replace(_checked(sound), **wrong)
+
+
+def _current(raw: dict[str, Any]) -> dict[str, Any]:
+    """Rename older keys; a key with its current name wins. ``approve`` was ``"outside"`` or empty."""
+    current = {key: value for key, value in raw.items() if key not in _OLDER}
+    for old in _OLDER.keys() & raw.keys():
+        value = raw[old]
+        current.setdefault(_OLDER[old], value == "outside" if value in ("", "outside") else value)
+    return current
 
 
 def _permission_mode(path: Path, value: Any, problems: list[str]) -> str:

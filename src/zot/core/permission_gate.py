@@ -19,13 +19,16 @@ SAID_NO = "the user refused this tool call"
 _PREVIEW_KEYS = ("command", "path", "file_path", "url", "query", "name")
 
 
-class Answer(msgspec.Struct, frozen=True):
+class ApprovalAnswer(msgspec.Struct, frozen=True):
     """Allow ``once``, the command ``prefix``, the ``tool`` or ``all`` from now on, or ``deny``.
     ``args`` replace the call's; the new call needs approval again."""
 
     decision: Literal["once", "prefix", "tool", "all", "deny"]
     reason: str = ""
     args: dict[str, Any] | None = None
+
+
+Answer = ApprovalAnswer
 
 
 class ApprovalQuestion(msgspec.Struct, frozen=True):

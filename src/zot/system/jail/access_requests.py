@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from zot.system.jail.policy import PROTECTED, Policy, Wish
+from zot.system.jail.policy import PROTECTED, AccessRequest, Policy
 from zot.system.jail.system_paths import SYSTEM, beneath_any, etc_directories, etc_files, toolchains
 from zot.system.safe_open import read_whole
 
@@ -58,9 +58,9 @@ class AccessContext(msgspec.Struct, frozen=True):
     own: tuple[str, ...] = ()
 
 
-def requests_from_output(output: str, command: str, around: AccessContext) -> list[Wish]:
+def requests_from_output(output: str, command: str, around: AccessContext) -> list[AccessRequest]:
     """What a command wanted that printed this and failed, its last complaint first."""
-    found: dict[Wish, None] = {}
+    found: dict[AccessRequest, None] = {}
     tried = 0
     for line in output[-_LINES * _LONGEST :].splitlines()[: -_LINES - 1 : -1]:
         if len(line) > _LONGEST:
@@ -77,13 +77,13 @@ def requests_from_output(output: str, command: str, around: AccessContext) -> li
     return list(found)[:MOST]
 
 
-def request_for_file(path: str, around: AccessContext, *, writing: bool) -> Wish | None:
+def request_for_file(path: str, around: AccessContext, *, writing: bool) -> AccessRequest | None:
     """What a tool wanted that opens files itself."""
     real = os.path.realpath(os.path.join(around.cwd, path))
     return _writing(real, around) if writing else _reading(real, around)
 
 
-def is_granted(policy: Policy, wish: Wish) -> bool:
+def is_granted(policy: Policy, wish: AccessRequest) -> bool:
     if wish.access == "network":
         return policy.network
     if beneath_any(wish.path, policy.writable) or wish.path in policy.write_files:
@@ -91,7 +91,7 @@ def is_granted(policy: Policy, wish: Wish) -> bool:
     return wish.access == "read" and (beneath_any(wish.path, policy.read) or wish.path in policy.read_files)
 
 
-def with_access(policy: Policy, wishes: Iterable[Wish]) -> Policy:
+def with_access(policy: Policy, wishes: Iterable[AccessRequest]) -> Policy:
     for wish in wishes:
         if is_granted(policy, wish):
             continue
@@ -118,7 +118,7 @@ def _names_in(line: str) -> Iterator[str]:
             yield word
 
 
-def _wish_of(name: str, line: str, command: str, around: AccessContext) -> Wish | None:
+def _wish_of(name: str, line: str, command: str, around: AccessContext) -> AccessRequest | None:
     if "\0" in name or len(name) > _LONGEST:
         return None
     with suppress(OSError, ValueError):
@@ -136,28 +136,28 @@ def _wish_of(name: str, line: str, command: str, around: AccessContext) -> Wish 
     return None
 
 
-def _reading(real: str, around: AccessContext) -> Wish | None:
+def _reading(real: str, around: AccessContext) -> AccessRequest | None:
     kind = _kind_of(real)
     if not kind or _is_readable(real, around) or not os.access(real, os.R_OK) or _is_never(real, around):
         return None
-    return Wish("read", real, kind)
+    return AccessRequest("read", real, kind)
 
 
-def _writing(real: str, around: AccessContext) -> Wish | None:
+def _writing(real: str, around: AccessContext) -> AccessRequest | None:
     if not os.path.lexists(real):
         return _making(real, "", around)
     kind = _kind_of(real)
     if not kind or not os.access(real, os.W_OK) or not _may_be_written(real, around):
         return None
-    return Wish("write", real, kind)
+    return AccessRequest("write", real, kind)
 
 
-def _making(real: str, line: str, around: AccessContext) -> Wish | None:
+def _making(real: str, line: str, around: AccessContext) -> AccessRequest | None:
     """Something that is not there yet, in a directory where the user could make it."""
     parent = os.path.dirname(real)
     if not os.path.isdir(parent) or not os.access(parent, os.W_OK | os.X_OK) or not _may_be_written(real, around):
         return None
-    return Wish("write", real, "directory" if _MAKES_DIRECTORY.search(line) else "file", missing=True)
+    return AccessRequest("write", real, "directory" if _MAKES_DIRECTORY.search(line) else "file", missing=True)
 
 
 def _kind_of(path: str) -> Literal["file", "directory", ""]:
@@ -195,7 +195,7 @@ def _may_be_written(real: str, around: AccessContext) -> bool:
 # --- the network
 
 
-def _network_wish(line: str, command: str) -> Wish | None:
+def _network_wish(line: str, command: str) -> AccessRequest | None:
     match = _UNREACHED.search(line)
     if match is None and not _NO_NETWORK.search(line):
         return None
@@ -209,7 +209,7 @@ def _network_wish(line: str, command: str) -> Wish | None:
         return None  # nobody would have answered outside either
     if not host and "refused" in line.lower():
         return None
-    return Wish("network", host=host)
+    return AccessRequest("network", host=host)
 
 
 def _is_listened_to(port: int) -> bool:

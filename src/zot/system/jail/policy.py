@@ -75,7 +75,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(path for path in self.writable if path not in self.plain)
 
 
-class Wish(msgspec.Struct, frozen=True):
+class AccessRequest(msgspec.Struct, frozen=True):
     """``path`` is real and exactly what would be allowed. ``missing``: it is created. ``network`` allows all hosts."""
 
     access: Literal["read", "write", "network"]
@@ -90,6 +90,9 @@ class Wish(msgspec.Struct, frozen=True):
         if self.access == "read":
             return f"to read the {self.kind} {self.path}"
         return f"to {'make' if self.missing else 'change'} the {self.kind} {self.path}"
+
+
+Wish = AccessRequest
 
 
 def policy_for(
