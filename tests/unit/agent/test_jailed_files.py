@@ -21,7 +21,7 @@ from zot.system.jail.jailed_files import JailedFiles
 from zot.system.jail.policy import policy_for
 
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(40)
-JAILED = "jailed: {} is outside {}; only a person can widen that: /unjail"
+JAILED = "jailed: {} is outside {}; only the user can allow that: /unjail"
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
-"""Finds the outside paths and hosts that a jailed command needed, and the policy that adds exactly those. Output of a
-command is untrusted, so each must exist, be accessible to the user and be missing in the policy; zot's own files,
-startup files and whole homes are never offered. The user decides."""
+"""Finds the outside paths and hosts that a jailed command needed, and the policy that adds exactly those.
+Output of a command is untrusted, so each must exist, be accessible to the user and be missing in the policy; zot's
+own files, startup files and whole homes are never offered. The user decides."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zot.system.jail.policy import PROTECTED, AccessRequest, Policy
 from zot.system.jail.system_paths import SYSTEM, beneath_any, etc_directories, etc_files, toolchains
 from zot.system.safe_open import read_whole
 
-MOST = 4  # wishes of one call; more would not be read
+MOST = 4  # requests of one call; users would not read more
 _LINES, _LONGEST, _MOST_NAMED = 400, 1_000, 64
 _NOT_FILES = ("/proc", "/sys", "/dev")
 _NEVER_WRITTEN = (*SYSTEM, "/etc", "/boot")
@@ -50,7 +50,7 @@ _LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|::1)(?::(\d{1,5}))?$")
 
 
 class AccessContext(msgspec.Struct, frozen=True):
-    """What wishes are judged by: the policy, where relative names begin, and what is zot's own."""
+    """Context of the check: the policy, the directory of relative names, and zot's own paths."""
 
     policy: Policy
     cwd: str
@@ -59,7 +59,7 @@ class AccessContext(msgspec.Struct, frozen=True):
 
 
 def requests_from_output(output: str, command: str, around: AccessContext) -> list[AccessRequest]:
-    """What a command wanted that printed this and failed, its last complaint first."""
+    """Access that a failed command with this output needed, last complaint first."""
     found: dict[AccessRequest, None] = {}
     tried = 0
     for line in output[-_LINES * _LONGEST :].splitlines()[: -_LINES - 1 : -1]:
@@ -78,7 +78,7 @@ def requests_from_output(output: str, command: str, around: AccessContext) -> li
 
 
 def request_for_file(path: str, around: AccessContext, *, writing: bool) -> AccessRequest | None:
-    """What a tool wanted that opens files itself."""
+    """Access that a tool needed which opens files itself."""
     real = os.path.realpath(os.path.join(around.cwd, path))
     return _writing(real, around) if writing else _reading(real, around)
 
@@ -107,7 +107,7 @@ def with_access(policy: Policy, wishes: Iterable[AccessRequest]) -> Policy:
 
 
 def _names_in(line: str) -> Iterator[str]:
-    """What in a complaint may be a path: quoted, between colons, or a word with a slash; the likeliest first."""
+    """Possible paths in a complaint: quoted, between colons, or a word with a slash; the likeliest first."""
     for groups in _QUOTED.findall(line):
         yield from filter(None, groups)
     pieces = [piece.strip() for piece in line.split(": ")]
@@ -128,7 +128,7 @@ def _wish_of(name: str, line: str, command: str, around: AccessContext) -> Acces
             or re.search(rf">[>|]?[ \t]*['\"]?{re.escape(name)}", command) is not None
         )
         if _REMOVES.search(line.replace(name, "")):
-            return None  # it would take the whole directory
+            return None  # it would allow the whole directory
         if not os.path.lexists(real):
             return _making(real, line, around) if makes or not _NOT_THERE.search(line) else None
         inside = _is_readable(real, around)
@@ -153,7 +153,7 @@ def _writing(real: str, around: AccessContext) -> AccessRequest | None:
 
 
 def _making(real: str, line: str, around: AccessContext) -> AccessRequest | None:
-    """Something that is not there yet, in a directory where the user could make it."""
+    """A missing path in a directory where the user could create it."""
     parent = os.path.dirname(real)
     if not os.path.isdir(parent) or not os.access(parent, os.W_OK | os.X_OK) or not _may_be_written(real, around):
         return None
@@ -161,7 +161,7 @@ def _making(real: str, line: str, around: AccessContext) -> AccessRequest | None
 
 
 def _kind_of(path: str) -> Literal["file", "directory", ""]:
-    """Nothing else is ever given: a socket or a device is a way to somebody with more rights."""
+    """Only files and directories: a socket or device may lead to a process with more rights."""
     mode = os.lstat(path).st_mode
     return "directory" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else ""
 
@@ -173,7 +173,7 @@ def _is_readable(real: str, around: AccessContext) -> bool:
 
 
 def _is_never(real: str, around: AccessContext) -> bool:
-    """Zot's own files, and whatever holds them, a home or the project."""
+    """zot's own files and directories that contain them, a home or the project."""
     if beneath_any(real, (*_NOT_FILES, *around.own)):
         return True
     return any(beneath_any(path, (real.rstrip("/"),)) for path in (around.home, around.policy.root, *around.own))
@@ -188,7 +188,7 @@ def _may_be_written(real: str, around: AccessContext) -> bool:
     parts = real.split("/")
     if {".git", *PROTECTED} & set(parts):
         return False
-    own = os.path.relpath(real, around.home).split("/")  # of a home: what programs obey begins with a dot
+    own = os.path.relpath(real, around.home).split("/")  # in a home: startup files begin with a dot
     return own[0] == ".." or not own[0].startswith(".") or own[0] == ".cache"
 
 
@@ -206,14 +206,14 @@ def _network_wish(line: str, command: str) -> AccessRequest | None:
     host = address.rstrip(".:")
     loopback = _LOOPBACK.match(host)
     if loopback is not None and not _is_listened_to(int(loopback[1] or 0)):
-        return None  # nobody would have answered outside either
+        return None  # it would also fail outside
     if not host and "refused" in line.lower():
         return None
     return AccessRequest("network", host=host)
 
 
 def _is_listened_to(port: int) -> bool:
-    """By somebody on this machine, outside; nothing is connected to in order to find out."""
+    """A service on this machine, outside; not connected to find out."""
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         with suppress(OSError, UnicodeError, ValueError, IndexError):
             for row in read_whole(table, 8 << 20).decode().splitlines()[1:]:
