@@ -70,7 +70,7 @@ more. `get_state` of `zot rpc` and the first line of `--json` contain the same.
 
 ## Ask about outside paths
 
-With `--ask-outside` (which starts the jail) or the setting `approve`, nothing inside needs approval, except in the mode
+With `--ask-outside` (which starts the jail) or the setting `ask_outside`, nothing inside needs approval, except in the mode
 `plan`. If a call fails because of the jail, zot asks you about the exact path or host:
 
 - **once** runs this call again from its beginning with the access added; **for this session** keeps the access;

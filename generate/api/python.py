@@ -102,7 +102,8 @@ def _members(kind: type[Any]) -> Iterator[tuple[str, Any]]:
             continue
         for name, value in vars(base).items():
             wanted = callable(value) or isinstance(value, property | classmethod | staticmethod)
-            if wanted and not name.startswith("_") and name not in (*seen, *_INSIDE):
+            older = inspect.isfunction(value) and value.__name__ != name
+            if wanted and not older and not name.startswith("_") and name not in (*seen, *_INSIDE):
                 seen.add(name)
                 yield name, value
 

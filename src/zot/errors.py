@@ -5,7 +5,7 @@ and on its fields instead of matching text::
 
     ZotError
     ├── UsageError                  a flag or argument typed wrong (names the flag)
-    │   └── NotThere                something named by hand is not there (names it and the fix); exit code 2
+    │   └── NotFound                something named by hand is not there (names it and the fix); exit code 2
     ├── ConfigError                 a file or setting is wrong (names file, key and the fix)
     ├── NotLoggedIn                 no credential for a provider (names the variable, the flag and /login)
     │   └── LoginFailed             a login, or refreshing one, did not succeed; .code .transient
@@ -28,8 +28,8 @@ and on its fields instead of matching text::
     ├── AgentBusy                   a second prompt while one is running
     ├── StepLimitReached            --max-steps
     ├── CostLimitReached            --max-cost
-    ├── EngineFault                 a worker of a swarm cannot be started, or is gone
-    ├── GitFailed                   git refused what a worktree or a merge needs
+    ├── EngineError                 a worker of a swarm cannot be started, or is gone
+    ├── GitError                    git refused what a worktree or a merge needs
     ├── CompactionFailed            the transcript was left unchanged
     │   └── CompactionAborted       because the user stopped it
     ├── RuntimeClosed               zot.sdk: used after close
@@ -37,8 +37,8 @@ and on its fields instead of matching text::
     │   └── AnswerAborted           because the prompt was aborted
     └── ClientError                 zot.client: the child process; .stderr
         ├── CommandFailed           zot answered success:false
-        ├── ProcessGone             it ended, or never came to life
-        └── NoAnswer                it did not answer in time
+        ├── ProcessExited           it ended, or never came to life
+        └── ResponseTimeout         it did not answer in time
 """
 
 from __future__ import annotations
@@ -217,12 +217,17 @@ class CommandFailed(ClientError):
     """zot answered ``success:false``."""
 
 
-class ProcessGone(ClientError):
+class ProcessExited(ClientError):
     """The child process ended, or never came to life."""
 
 
-class NoAnswer(ClientError):
+class ResponseTimeout(ClientError):
     """zot did not answer in time."""
+
+
+# Other names of these classes: recordings contain the class names of the first three.
+NotFound, GitError, EngineError = NotThere, GitFailed, EngineFault
+ProcessGone, NoAnswer = ProcessExited, ResponseTimeout
 
 
 _LONGEST_SLIP = 200  # characters; nobody mistypes more

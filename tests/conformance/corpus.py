@@ -76,7 +76,7 @@ CASES: dict[str, Case] = {
         "manifest-json", "line 1, column 28: ", {"extension.json": '{"name": "x", "exec": "sh",}'}
     ),
     "manifest-single-quotes": Case("manifest-json", "line 1, column 2: ", {"extension.json": "{'name': 'x'}"}),
-    "manifest-a-list": Case("manifest-json", "the file must hold one JSON object", {"extension.json": "[]"}),
+    "manifest-a-list": Case("manifest-json", "expected one JSON object", {"extension.json": "[]"}),
     "manifest-two-objects": Case("manifest-json", "line 1, column 4: ", {"extension.json": '{}{"name": "x"}'}),
     "manifest-duplicate-key": Case(
         "manifest-json", "duplicate key 'name'", {"extension.json": '{"name": "x", "name": "y", "exec": "sh"}'}

@@ -110,7 +110,7 @@ def test_each_can_be_installed_from_the_checkout(name: str, zot: Zot) -> None:
     assert zot("ext", "install", str(EXAMPLES / name)).code == 0
     report = zot("ext", "doctor")
     assert report.code == 0, report.out
-    expected = ": ready" if name in RUNNING else ": loaded; it runs nothing"
+    expected = ": ready" if name in RUNNING else ": loaded; it has no process"
     assert expected in next(line for line in report.out.splitlines() if line.startswith(f"{name} "))
 
 

@@ -72,7 +72,8 @@ def test_a_refused_key_is_told_in_the_providers_words_and_not_stored(
     ran = auth("auth", "login", "openai", "--key-stdin", stdin="sk-bad-0123456789")
     assert ran.code == 1
     assert ran.err == (
-        f"zot: nothing was stored: openai refused this key (http {status}): no such key: ***, ask the administrator\n"
+        f"zot: no credential was saved: openai refused this key (http {status}): no such key: ***, "
+        "ask the administrator\n"
     )
     assert content(auth) == {}
 
@@ -80,7 +81,7 @@ def test_a_refused_key_is_told_in_the_providers_words_and_not_stored(
 @pytest.mark.parametrize("key", ["", "two words", "\x1b[31m"])
 def test_what_is_no_key_asks_nobody(auth: Zot, server: FakeKeyServer, key: str) -> None:
     ran = auth("auth", "login", "openai", "--key-stdin", stdin=key)
-    assert ran.code == 1 and "nothing was stored" in ran.err
+    assert ran.code == 1 and "no credential was saved" in ran.err
     assert server.keys == [] and content(auth) == {}
 
 
@@ -139,9 +140,9 @@ def test_no_other_programs_credential_file_is_read(auth: Zot) -> None:
 def test_accounts_are_switched_and_what_is_in_use_is_sent(auth: Zot, server: FakeKeyServer) -> None:
     login(auth, "anthropic", "--account", "home")
     login(auth, "anthropic", "--account", "work", key=OTHER)
-    assert auth("auth", "test", "anthropic").out == "Anthropic takes the credential from auth.json (work)\n"
+    assert auth("auth", "test", "anthropic").out == "Anthropic accepts the credential from auth.json (work)\n"
     ran = auth("auth", "use", "anthropic", "home")
-    assert ran.out == "anthropic: home is in use now\n"
+    assert ran.out == "anthropic: switched to account home\n"
     auth("auth", "test", "anthropic")
     assert server.keys[-2:] == [OTHER, GOOD]
     ran = auth("auth", "use", "anthropic", "hme")
@@ -151,7 +152,7 @@ def test_accounts_are_switched_and_what_is_in_use_is_sent(auth: Zot, server: Fak
 def test_the_environment_comes_first_and_that_is_said(auth: Zot) -> None:
     auth.environment = {"ANTHROPIC_API_KEY": OTHER}
     ran = auth("auth", "login", "anthropic", "--key-stdin", stdin=GOOD)
-    assert "ANTHROPIC_API_KEY in the environment comes first" in ran.err
+    assert "ANTHROPIC_API_KEY is set in the environment and takes precedence" in ran.err
     ran = auth("auth", "logout", "anthropic")
     assert ran.out == "logged out of anthropic\n"
     assert ran.err == "zot: ANTHROPIC_API_KEY in the environment still supplies a key\n"
@@ -164,7 +165,7 @@ def test_logging_out_takes_one_account_and_names_the_others(auth: Zot) -> None:
     before = sorted(path.name for path in (auth.home / "zot").iterdir())
     ran = auth("auth", "logout", "anthropic")
     assert ran.out == "logged out of anthropic (work)\n"
-    assert "home is still stored; `zot auth use anthropic home` switches to it" in ran.err
+    assert "home is still stored; switch to it with `zot auth use anthropic home`" in ran.err
     assert [row["account"] for row in listed(auth)] == ["home"] and not listed(auth)[0]["in_use"]
     assert auth("auth", "logout", "anthropic", "--account", "home").code == 0
     assert content(auth) == {"anthropic": {}, "openai": {}, "kimi": {}}
@@ -177,7 +178,7 @@ def test_logging_out_of_all_leaves_nothing(auth: Zot) -> None:
     login(auth, "mine")
     assert auth("auth", "logout", "all").out == "logged out of anthropic\nlogged out of mine\n"
     assert listed(auth) == []
-    assert auth("auth", "logout", "all").out == "nothing is stored\n"
+    assert auth("auth", "logout", "all").out == "no login stored\n"
 
 
 def test_a_provider_that_is_gone_from_models_json_can_still_be_logged_out_of(auth: Zot) -> None:
@@ -199,12 +200,12 @@ def test_a_mistyped_provider_is_answered_with_the_nearest(auth: Zot, verb: str) 
     ("typed", "said"),
     [
         (("login",), "PROVIDER is missing; see `zot auth login --help`"),
-        (("login", "openai", "--browser", "--device"), "exclude each other"),
-        (("login", "openai", "--device"), "no login with a code on another device"),
-        (("login", "openai"), "there is no terminal to ask in"),
+        (("login", "openai", "--browser", "--device"), "use only one of these flags"),
+        (("login", "openai", "--device"), "no device-code login"),
+        (("login", "openai"), "no terminal to ask for the key"),
         (("login", "openai", "--account", "a b", "--key-stdin"), "a name has letters"),
         (("login", "ollama"), "needs no login"),
-        (("logout", "all", "--account", "x"), "goes with one provider"),
+        (("logout", "all", "--account", "x"), "requires a single provider"),
         (("use", "openai"), "ACCOUNT is missing"),
         (("lst",), "did you mean list"),
         (("login", "openai", "--timeout", "soon"), "expected seconds"),
@@ -274,7 +275,7 @@ def test_a_key_pasted_in_the_terminal_is_not_shown_and_can_be_mended(auth: Zot) 
     with in_terminal(auth, "login", "mine") as terminal:
         terminal.wait_for("Paste the key for mine here")
         terminal.type("sk-bad-0123456789\n")
-        terminal.wait_for("nothing was stored: mine refused this key (http 401): no such key")
+        terminal.wait_for("no credential was saved: mine refused this key (http 401): no such key")
         terminal.type(f"{GOOD}\n")
         terminal.wait_for("logged in to mine")
         assert terminal.wait_exit() == 0
@@ -320,8 +321,8 @@ def test_a_browser_that_never_comes_ends_with_a_sentence(auth: Zot) -> None:
     auth.environment = {"ZOT_NO_BROWSER": "1"}
     ran = auth("auth", "login", "mine", "--browser", "--timeout", "1")
     assert ran.code == 1
-    assert "open this address in a browser on this machine:\nhttp://127.0.0.1:" in ran.err
-    assert ran.err.endswith("zot: nobody logged in within 1 s; nothing was stored\n")
+    assert "Open this address in a browser on this machine:\nhttp://127.0.0.1:" in ran.err
+    assert ran.err.endswith("zot: login timed out after 1 s; no credential was saved\n")
 
 
 def test_the_terminal_is_as_it_was_after_a_kill(auth: Zot) -> None:

@@ -58,7 +58,7 @@ def test_a_variable_an_address_needs_is_named(
     zot.environment |= environment
     ran = zot("-p", "hello", "--provider", provider, "--model", "m")
     assert (ran.code, ran.out) == (1, "")
-    assert ran.err == (f"zot: {provider}: its address needs {variable}: set it, or name an address with --base-url\n")
+    assert ran.err == (f"zot: {provider}: address needs {variable}; set it, or pass --base-url URL\n")
 
 
 @pytest.mark.parametrize("provider", ["google", "bedrock"])

@@ -65,7 +65,7 @@ def test_people_get_tables(zot: Zot, serve: Any) -> None:
     lines = ran.out.splitlines()
     assert lines[0].split() == ["by", "model", "cost", "calls", "input", "output", "cached"]
     assert lines[1].split() == ["anthropic/claude-sonnet-4-5", "$", "0.0342", "1", "100.0k", "100", "99%"]
-    assert lines[2].startswith("all of it") and any(line.startswith("by day") for line in lines)
+    assert lines[2].startswith("total") and any(line.startswith("by day") for line in lines)
     assert "today $0.03" in lines[-1]
     assert "by project" in zot("cost", "--by", "project", model=False).out
 
@@ -101,7 +101,7 @@ def test_a_session_is_explained_turn_by_turn(zot: Zot, serve: Any) -> None:
     assert total["cost_usd"] == pytest.approx((30 * 3 + 300 * 15 + 20_500 * 0.3 + 10_500 * 3.75) / 1e6)
     assert total["uncached_usd"] == pytest.approx((31_030 * 3 + 300 * 15) / 1e6)
     ran = zot("cost", "--explain", "1", model=False)
-    assert "66% of what was sent came from the provider's cache" in ran.out and "less than the $0.0976" in ran.out
+    assert "66% of the input came from the provider's cache" in ran.out and "less than the $0.0976" in ran.out
 
 
 def test_an_old_usage_row_has_the_day_of_the_message_before_it(zot: Zot) -> None:

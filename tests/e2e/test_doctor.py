@@ -1,4 +1,4 @@
-"""``zot doctor``: it never says that nothing is wrong when something is broken, and runs nothing untrusted."""
+"""``zot doctor``: it never says that no problems found when something is broken, and runs nothing untrusted."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_sound_extension_is_named_and_nothing_is_wrong(zot: Zot) -> None:
     directory = script(installed(zot, "sound"), SOUND)
     ran = zot("doctor")
     assert (ran.code, ran.err) == (0, "")
-    assert "sound (global): ready" in ran.out and ran.out.endswith("nothing is wrong\n")
+    assert "sound (global): ready" in ran.out and ran.out.endswith("no problems found\n")
     assert (directory / "started").exists()
 
 
@@ -55,7 +55,7 @@ def test_a_sound_extension_is_named_and_nothing_is_wrong(zot: Zot) -> None:
 def test_a_broken_one_is_a_problem_with_its_cause(zot: Zot, break_it, told: str) -> None:
     break_it(installed(zot, "x"))
     ran = zot("doctor")
-    assert ran.code == 1 and "nothing is wrong" not in ran.out
+    assert ran.code == 1 and "no problems found" not in ran.out
     (problem,) = (line for line in ran.out.splitlines() if line.startswith("  ! "))
     assert told in problem and "extension x" in problem
     assert states(zot) == {"x": "broken"}

@@ -94,7 +94,7 @@ def test_without_yes_removing_asks_about_the_data(zot: Zot, serve, source: Path)
     zot("ext", "install", "x")
     start(zot, serve)
     ran = zot("ext", "remove", "x", stdin="y\ny\n")
-    assert f"delete its data too ({data(zot)})? [y/N]" in ran.err
+    assert f"delete its data also ({data(zot)})? [y/N]" in ran.err
     assert left(zot) == [] and not data(zot).exists()
 
 

@@ -101,7 +101,7 @@ def test_what_was_changed_on_purpose_can_be_accepted(zot: Zot, source: Path) -> 
     with (own(zot) / "main.py").open("a") as file:
         file.write("# mine\n")
     assert zot("ext", "doctor").code == 1
-    assert "accepted tool as it is now" in zot("ext", "trust", "tool").err
+    assert "accepted tool in its current state" in zot("ext", "trust", "tool").err
     assert zot("ext", "doctor").code == 0
     flip(own(zot) / "lib" / "words.py")
     assert zot("ext", "doctor").code == 1
@@ -136,11 +136,11 @@ def test_an_update_that_asks_for_more_is_not_taken_unasked(zot: Zot, tmp_path: P
 
     asks_for({"exec": True, "net": True})
     ran = zot("ext", "update", "tool")
-    assert ran.code == 1 and "it connects to any place on the network" in ran.err
+    assert ran.code == 1 and "permission: connects to any place on the network" in ran.err
     assert "net" not in (own(zot) / "extension.json").read_text()
-    assert "it would get more than you granted it" in zot("ext", "update", "tool", "--dry-run").err
+    assert "it needs an additional permission" in zot("ext", "update", "tool", "--dry-run").err
     asks_for(None)
-    assert "it unconfined: it runs with all your rights" in zot("ext", "update", "tool").err
+    assert "permission: unconfined: it runs with all your rights" in zot("ext", "update", "tool").err
     asks_for({})
     assert zot("ext", "update", "tool").code == 0
     asks_for({"net": True})

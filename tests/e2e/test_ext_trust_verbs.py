@@ -19,7 +19,7 @@ def test_trust_and_untrust_act_on_the_current_project_and_name_each_entry(zot: Z
     assert str(directory) in ran.err
     ran = zot("ext", "untrust")
     assert ran.code == 0
-    assert "no longer trusted x" in ran.err
+    assert "revoked trust in x" in ran.err
     assert not (directory / "started").exists()
 
 
@@ -48,4 +48,4 @@ def test_a_directory_that_is_gone_can_be_forgotten(zot: Zot) -> None:
     directory = in_project(zot, "x")
     zot("ext", "trust")
     shutil.rmtree(directory)
-    assert "no longer trusted x" in zot("ext", "untrust").err
+    assert "revoked trust in x" in zot("ext", "untrust").err

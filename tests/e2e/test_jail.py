@@ -73,7 +73,7 @@ def test_a_command_runs_inside_and_gives_its_exit_code(zot: Zot, level: str) -> 
 
 def test_what_is_missing_is_named(zot: Zot) -> None:
     ran = jail(zot, "no-such-program")
-    assert (ran.code, ran.err) == (2, "zot: zot jail: there is no program no-such-program on PATH\n")
+    assert (ran.code, ran.err) == (2, "zot: zot jail: no program no-such-program on PATH\n")
     assert "the command is missing" in zot("jail").err
     assert zot("jail", "--check").out.startswith("full")
 

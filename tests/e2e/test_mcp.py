@@ -149,9 +149,9 @@ def test_servers_are_added_shown_tried_and_removed(zot: Zot) -> None:
     [row] = json.loads(zot("mcp", "list", "--json", model=False).out)["servers"]
     assert (row["name"], row["origin"], row["env"], row["state"]) == ("fake", "user", ["A"], "20 tools")
     assert zot("mcp", "remove", "fake", model=False).code == 0
-    assert "no MCP servers are configured" in zot("mcp", model=False).err
+    assert "no MCP servers configured" in zot("mcp", model=False).err
     wrong = zot("mcp", "test", "fake", model=False)
-    assert wrong.code == 2 and 'there is no MCP server "fake"' in wrong.err
+    assert wrong.code == 2 and 'no MCP server "fake"' in wrong.err
 
 
 def test_a_server_that_cannot_start_fails_its_test_with_its_own_words(zot: Zot) -> None:
@@ -260,7 +260,7 @@ def test_servers_of_other_programs_are_imported(zot: Zot) -> None:
     assert set(servers) == {"claude-one", "claude-two", "codex-one", "codex-two", "code-one", "cursor-one"}
     assert servers["codex-two"]["headers"] == {"Authorization": "Bearer ${C_TOKEN}"}
     assert servers["code-one"]["env"] == {"T": "${T}"}
-    assert "claude-one: kept as it is" in zot("mcp", "import", "claude", model=False).out
+    assert "claude-one: already in" in zot("mcp", "import", "claude", model=False).out
 
 
 def test_doctor_knows_servers_and_what_they_lack(zot: Zot) -> None:
@@ -303,7 +303,7 @@ def test_a_tool_of_a_server_is_named_as_any_other(zot: Zot, serve: Any) -> None:
     assert tools_of(server.requests[0]) == ["mcp__fake__echo", "read"]
     assert "from the server" in last_result(server.requests[1])
     wrong = zot("-p", "--tools", "mcp__fake__ecko", "hi")
-    assert wrong.code == 2 and "there is no tool named mcp__fake__ecko" in wrong.err
+    assert wrong.code == 2 and "no tool named mcp__fake__ecko" in wrong.err
 
 
 async def test_what_a_conversation_beside_another_finds_it_can_call(zot: Zot, serve: Any) -> None:

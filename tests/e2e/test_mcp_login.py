@@ -79,6 +79,6 @@ async def test_a_login_is_kept_used_and_forgotten(zot: Zot, running: OAuthServer
 async def test_a_server_that_needs_no_login_says_so_and_a_program_has_none(zot: Zot) -> None:
     async with FakeMcpHttp() as server:
         mine(zot, open={"type": "http", "url": server.url}, local={"command": "true"})
-        assert "no login is needed" in (await run(zot, "login", "open"))[1]
+        assert "open needs no login" in (await run(zot, "login", "open"))[1]
         code, said = await run(zot, "login", "local")
-        assert code == 1 and "local is a program on this machine" in said
+        assert code == 1 and "local is a local program" in said

@@ -27,7 +27,7 @@ def test_a_flag_like_no_other_is_answered_without_a_guess(zot: Zot) -> None:
 def test_an_unknown_tool_is_answered_with_the_known_ones(zot: Zot, serve: Any) -> None:
     serve([Say("ok")])
     ran = zot("-p", "hi", "--tools", "reed")
-    assert "no tool named reed; there are bash, edit, " in ran.err
+    assert "no tool named reed; available: bash, edit, " in ran.err
 
 
 @pytest.mark.parametrize("broken", ['{"permission_mode": "plan', "{", None], ids=["cut off", "no JSON", "a directory"])
@@ -42,7 +42,7 @@ def test_with_settings_nobody_can_read_nothing_runs_unasked(zot: Zot, serve: Any
     serve([touch, Say("done"), touch, Say("done")])
     ran = zot("-p", "hi")
     assert (ran.code, ran.out) == (0, "done\n") and not (zot.project / "made").exists()
-    assert "until it is fixed, default settings are used and zot asks before it acts" in ran.err
+    assert "until it is fixed, zot uses default settings and asks before it acts" in ran.err
     assert zot("-p", "--permission-mode", "everything", "hi").code == 0
     assert (zot.project / "made").exists(), "what was said on the command line holds"
 

@@ -37,16 +37,16 @@ NAMED = {
     "a neighbour of one": (("--ext", "."), 2, "project: no extension.json; name the directory that holds"),
     "a file of one": (("--ext", "main.py"), 2, "main.py: is a file; name the directory that holds its extension.json"),
     "a broken one": (("-e", "broken"), 2, "extension.json: "),
-    "a tool": (("--tools", "read,reed"), 2, "there is no tool named reed; there are bash, edit, "),
+    "a tool": (("--tools", "read,reed"), 2, "no tool named reed; available: bash, edit, "),
     "a theme": (
         ("--theme", "nope"),
         2,
-        "--theme nope: there is no such theme; there are auto, dark, light, catppuccin, ",
+        "--theme nope: no such theme; use one of auto, dark, light, catppuccin, ",
     ),
     "a session": (
         ("--session", "nope.jsonl"),
         1,
-        "cannot open session nope.jsonl: No such file or directory; `zot sess",
+        "cannot open session nope.jsonl: No such file or directory; list sessions with `zot sess",
     ),
     "a directory": (("--cwd", "nope"), 1, '--cwd "nope": not a directory'),
     "a provider": (("--provider", "nope"), 1, 'unknown provider "nope"; known providers: anthropic, '),
@@ -115,7 +115,7 @@ def test_statistics_that_cannot_be_written_are_an_error(zot: Zot, place: FakeMod
 
 def test_what_the_settings_name_is_told_and_stops_nothing(zot: Zot, place: FakeModelServer) -> None:
     (zot.home / "zot" / "config.json").write_text(json.dumps({"tools": ["grep", "grepp"], "theme": "nope"}))
-    told = "config.json: tools: there is no tool named grepp; those to switch on are glob, grep"
+    told = "config.json: tools: no tool named grepp; available: glob, grep"
     ran = zot("-p", "hi")
     assert (ran.code, ran.out) == (0, "ok\n") and told in ran.err
     doctor = zot("doctor", model=False).out
@@ -126,7 +126,7 @@ def test_what_the_settings_name_is_told_and_stops_nothing(zot: Zot, place: FakeM
     ("options", "told"),
     [
         ({"extensions": ["/nonexist"]}, "extension /nonexist: no such directory"),
-        ({"allowed_tools": ["reed"]}, "there is no tool named reed"),
+        ({"allowed_tools": ["reed"]}, "no tool named reed"),
     ],
 )
 async def test_an_embedded_run_does_not_begin_either(tmp_path: Path, options: dict[str, Any], told: str) -> None:

@@ -60,7 +60,7 @@ def test_an_answer_that_broke_off_is_gone_on_with_once_and_told(zot: Zot, serve:
     ran = zot("-p", "hi")
     assert ran.code == 0 and ran.out.endswith("forty-two.\n") and ran.out.startswith("The answer")
     [line] = ran.err.splitlines()
-    assert line.startswith("zot: the answer broke off (") and line.endswith("asked to go on from what is kept")
+    assert line.startswith("zot: the answer broke off (") and line.endswith("asked to continue it")
     last = server.requests[-1].json["messages"]
     assert [message["role"] for message in last] == ["user", "assistant", "user"]
     assert "Go on exactly where it ends" in str(last[-1])

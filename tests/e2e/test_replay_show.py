@@ -168,7 +168,7 @@ def test_a_changed_recording_is_shown_with_a_warning(zot: Zot, recorded: Path, t
     path = tmp_path / "changed.zotrec"
     path.write_bytes(recorded.read_bytes().replace(b'"text":"what is there', b'"text":"what is where', 1))
     ran = replay(zot, "--fast", str(path))
-    assert ran.code == 1 and "line 4 is not as it was written" in ran.err and "● Read notes.txt" in ran.out
+    assert ran.code == 1 and "line 4 was changed" in ran.err and "● Read notes.txt" in ran.out
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_a_changed_recording_is_no_script(zot: Zot, recorded: Path, tmp_path: Pa
     path = tmp_path / "changed.zotrec"
     path.write_bytes(recorded.read_bytes().replace(b"Let me", b"Let us"))
     ran = zot("-p", "--provider", "script", "--script", str(path), "go", model=False)
-    assert ran.code == 1 and "is not as it was written" in ran.err and len(ran.err.splitlines()) == 1
+    assert ran.code == 1 and "was changed: its checksum" in ran.err and len(ran.err.splitlines()) == 1
 
 
 # --- what is said about it

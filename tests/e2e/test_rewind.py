@@ -99,9 +99,9 @@ def test_the_conversation_alone(zot: Zot, worked: Path) -> None:
     ("words", "told"),
     [
         (("--to", "0"), "from 1"),
-        (("--to", "9"), "there is no prompt 9"),
-        (("--undo", "--yes"), "nothing was rewound"),
-        (("--to", "1", "--undo"), "one of them"),
+        (("--to", "9"), "no prompt 9"),
+        (("--undo", "--yes"), "nothing to undo"),
+        (("--to", "1", "--undo"), "not both"),
     ],
 )
 def test_mistakes_are_told(zot: Zot, worked: Path, words: tuple[str, ...], told: str) -> None:
@@ -129,7 +129,7 @@ def test_nothing_is_kept_without_a_session_or_when_not_wanted(zot: Zot, serve: A
     assert zot("-p", "change it", "--no-session").out == "x\n"
     assert not (zot.home / "zot" / "changes").exists()
     (zot.home / "zot").mkdir(exist_ok=True)
-    (zot.home / "zot" / "config.json").write_text('{"keep_changes_mb": 0}')
+    (zot.home / "zot" / "config.json").write_text('{"checkpoint_size_mb": 0}')
     assert zot("-p", "change it").out == "y\n"
     assert not (zot.home / "zot" / "changes").exists()
 

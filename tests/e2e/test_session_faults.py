@@ -143,7 +143,7 @@ def test_a_deleted_session_is_written_again_whole_and_that_is_told(zot: Zot, ser
     assert (ran.code, ran.out) == (0, "done\n")
     [line] = ran.err.splitlines()
     [path] = zot.sessions
-    assert line.startswith(f"zot: session {path} was deleted or replaced") and "at the same place" in line
+    assert line.startswith(f"zot: session {path} was deleted or replaced") and "at the same path" in line
     assert whole(path)
     serve([Say("more")])
     assert zot("-p", "-c", "and now").code == 0

@@ -114,7 +114,7 @@ def test_switching_it_off_removes_the_tools_from_the_next_request(home: SwarmHom
     """iface-302: switching auto-swarm off removes `swarm_spawn` from the next request."""
     settings = home.home / "config.json"
     values = json.loads(settings.read_text())
-    settings.write_text(json.dumps({**values, "auto_swarm_enabled": True}))
+    settings.write_text(json.dumps({**values, "model_can_start_agents": True}))
     assert home.zot("-p", "hello", model=False).code == 0
     assert "swarm_spawn" in tools_of(asked(server)[-1])
     settings.write_text(json.dumps(values))

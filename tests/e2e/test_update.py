@@ -8,7 +8,7 @@ from tests.e2e.conftest import Zot
 def test_without_a_feed_update_names_the_install_command_and_asks_nobody(zot: Zot) -> None:
     ran = zot("update")
     assert (ran.code, ran.err) == (0, "")
-    assert "no update_url" in ran.out and "git pull && make try" in ran.out  # the tests run zot from a checkout
+    assert "(setting update_url)" in ran.out and "git pull && make try" in ran.out  # the tests run zot from a checkout
 
 
 def test_check_without_a_feed_exits_1(zot: Zot) -> None:

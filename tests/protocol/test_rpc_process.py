@@ -429,4 +429,4 @@ def test_the_key_comes_through_a_pipe_and_the_session_stays_in_a_file(zot, serve
     assert [request.headers["x-api-key"] for request in server.requests] == ["key-from-a-pipe"] * 2
     assert len(server.requests[1].json["messages"]) == 3 and not zot.sessions
     refused = zot("-p", "--api-key-fd", "99", "hi")
-    assert refused.code == 1 and "--api-key-fd 99: cannot be read" in refused.err
+    assert refused.code == 1 and "--api-key-fd 99: cannot read" in refused.err

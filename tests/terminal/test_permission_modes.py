@@ -41,7 +41,7 @@ def test_planning_refuses_what_changes_something_and_the_model_is_told(
     texts = [text for _, text in said(server.requests[1])]
     assert any("switched to plan mode" in text for text in texts)
     assert any("the content" in text for text in texts)
-    assert "".join(texts).count("refused: the user has switched zot to plan mode") == 2
+    assert "".join(texts).count("denied: plan mode is on") == 2
     terminal.press("shift+tab")
     terminal.wait_for("runs everything")
     terminal.submit("do it")
@@ -152,7 +152,7 @@ def test_the_limit_of_the_launcher_holds_for_the_keyboard(serve: Any, open_zot: 
         terminal.wait_for(shown)
         terminal.press("shift+tab")
     terminal.submit("/yolo")
-    terminal.wait_for("the limit accept-edits")
+    terminal.wait_for("allows at most accept-edits")
 
 
 # --- what opens by itself takes nothing that was typed for something else

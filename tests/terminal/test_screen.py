@@ -445,7 +445,7 @@ def test_a_session_that_cannot_be_saved_is_reported_at_once_and_when_leaving(
     terminal = open_zot(columns=300)
     terminal.submit("a question")
     terminal.wait_for("the answer")
-    terminal.wait_for("tries again with each message")
+    terminal.wait_for("retries with each message")
     terminal.submit("/exit")
     terminal.wait_exit()
     assert "could not be saved and are lost" in terminal.everything

@@ -246,7 +246,7 @@ def test_it_works_while_a_turn_runs(swarm: SwarmHome, open_zot: OpenZot) -> None
 
 def test_a_worker_of_the_model_is_counted(swarm: SwarmHome, open_zot: OpenZot) -> None:
     settings = json.loads((swarm.home / "config.json").read_text())
-    (swarm.home / "config.json").write_text(json.dumps({**settings, "auto_swarm_enabled": True}))
+    (swarm.home / "config.json").write_text(json.dumps({**settings, "model_can_start_agents": True}))
     terminal = opened(open_zot)
     terminal.submit("delegate it")
     terminal.wait_for("swarm 1/1")

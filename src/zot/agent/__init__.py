@@ -1,1 +1,1 @@
-"""The product: tools, skills, settings and modes are wired together here."""
+"""The conversation, how it is built, settings and built-in tools."""

@@ -1,4 +1,4 @@
-"""Turns a configuration and a front end into a running conversation and lets features join it."""
+"""Builds a running conversation from a configuration and a front end and lets features join it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from zot.system.files import is_missing, zot_home
 
 @asynccontextmanager
 async def build(config: RunConfig, front_end: FrontEnd = NO_FRONT_END) -> AsyncGenerator[Conversation]:
-    """Everything a prompt needs; ZotError names what is wrong with the configuration, a file or the credential."""
+    """Build everything a prompt needs; ZotError names the wrong setting, file or credential."""
     services = create_services(config, front_end)
     prepare_features(services)
     session, services.resolved = await _session_and_model(services)
@@ -48,7 +48,7 @@ async def build(config: RunConfig, front_end: FrontEnd = NO_FRONT_END) -> AsyncG
         conversation.features.join_all(conversation)
         conversation.refresh_tools(own=True)
         conversation.subscribe(preload_on_call(conversation.agent), ToolUseStart)
-        if session is not None:  # a resumed one writes it, and may report that it cannot
+        if session is not None:  # a resumed session writes it, and may report that it cannot
             session.set_model(services.resolved.provider.id, services.resolved.model.id)
         await conversation.start([*problems, *unknown_extras(services.settings)])
         if config.tools and (warning := conversation.toolset.check_names(config.tools, conversation.agent.tools)):
@@ -79,7 +79,7 @@ def create_services(config: RunConfig, front_end: FrontEnd) -> Services:
 
 
 def working_directory(typed: str) -> Path:
-    """``--cwd``, absolute and existing; the process's own directory without it."""
+    """``--cwd``, absolute and existing; by default the process's directory."""
     path = Path(os.path.abspath(os.path.expanduser(typed))) if typed else Path.cwd()
     if not path.is_dir():
         raise UsageError(f'--cwd "{typed}": not a directory')
@@ -87,7 +87,7 @@ def working_directory(typed: str) -> Path:
 
 
 async def _session_and_model(services: Services) -> tuple[Session | None, ResolvedModel]:
-    """The session to continue, if one was named and exists, and the model that answers; else a new session."""
+    """The named session, if it exists, and its model; else a new session."""
     config, sessions = services.config, services.sessions
     path = find_session(sessions, config.session) if config.session and config.keep_session else None
     own = Path(os.path.abspath(os.path.expanduser(config.session_file))) if config.session_file else None
@@ -121,7 +121,7 @@ async def _session_and_model(services: Services) -> tuple[Session | None, Resolv
 
 
 async def _suggest_local_server(resolved: ResolvedModel, services: Services) -> ResolvedModel:
-    """Name a model server that answers on this machine in the message about the missing key."""
+    """Add a model server that answers on this machine to the error about the missing key."""
     if ANY_SERVER not in resolved.missing:
         return resolved
     import shlex
@@ -144,7 +144,7 @@ async def _suggest_local_server(resolved: ResolvedModel, services: Services) -> 
 
 
 def _converse(services: Services, session: Session | None, problems: list[str]) -> Conversation:
-    """The conversation before features join it; the front end hears events from here on."""
+    """The conversation before features join it; the front end receives events from here on."""
     config, values, front_end, resolved = (
         services.config,
         services.settings.values,

@@ -21,7 +21,7 @@ LIMIT = 64 << 10
 
 
 class ContextFile(msgspec.Struct, frozen=True):
-    """One file as it enters the prompt."""
+    """One file in the prompt."""
 
     path: Path
     text: str
@@ -31,7 +31,7 @@ class ContextFile(msgspec.Struct, frozen=True):
 
 
 class ContextFiles(msgspec.Struct, frozen=True):
-    """``parts`` in the order they enter the prompt; ``problems`` are lines for the user."""
+    """``parts`` in prompt order; ``problems`` are lines for the user."""
 
     parts: list[ContextFile] = []
     problems: list[str] = []
@@ -42,18 +42,22 @@ def load(cwd: Path, home: Path, beneath: JailedFiles | None = None) -> ContextFi
     loaded = ContextFiles([], [])
     home = home.absolute()
     for path, info in _standing(cwd.absolute(), home, loaded.problems):
-        # The user's own file may be a link to anywhere; one that came with a project must not bring what did not.
+        # The user's own file may link anywhere; a project's file must not include files outside the project.
         within = None if path.parent == home else project_of(path.parent)
         try:
-            # In a directory like /tmp anybody may leave a file for everybody working below it.
+            # In a directory like /tmp any user could create a file for others working below it.
             shared = S_ISVTX | S_IWOTH
             owners = {info.st_uid, os.lstat(path).st_uid}  # of the file, and of a link to it
             if not owners <= {0, os.geteuid()} and os.stat(path.parent).st_mode & shared == shared:
-                loaded.problems.append(f"{path}: ignored: another user put it where everybody can write")
+                loaded.problems.append(f"{path}: skipped: created by another user in a world-writable directory")
             else:
                 file = read_text(path, LIMIT, within, beneath)
-                cut = f"only the first {LIMIT >> 10} KiB of {file.size >> 10} KiB are used" if file.cut else ""
-                damaged = "not valid UTF-8, the bad bytes are replaced" if file.damaged else ""
+                cut = (
+                    (f"truncated: only the first {LIMIT >> 10} KiB of {file.size >> 10} KiB are used")
+                    if file.cut
+                    else ""
+                )
+                damaged = "not valid UTF-8; bad bytes are replaced" if file.damaged else ""
                 if complaint := "; ".join(filter(None, (cut, damaged))):
                     loaded.problems.append(f"{path}: {complaint}")
                 if text := file.text.strip():
@@ -65,11 +69,11 @@ def load(cwd: Path, home: Path, beneath: JailedFiles | None = None) -> ContextFi
 
 
 def _left_out(path: Path, error: OSError) -> str:
-    return f"{path}: {reason_of(error)}; left out of the prompt"
+    return f"{path}: {reason_of(error)}; skipped"
 
 
 def _standing(cwd: Path, home: Path, problems: list[str]) -> Iterator[tuple[Path, os.stat_result]]:
-    """The file of each directory; a real file only once, though two directories may link to it."""
+    """The file of each directory; a file that several directories link to appears once."""
     seen: set[tuple[int, int]] = set()
     for directory in [home, *reversed(cwd.parents), cwd]:
         found = _file_in(directory, problems)
@@ -86,7 +90,7 @@ def _file_in(directory: Path, problems: list[str]) -> tuple[Path, os.stat_result
             FileNotFoundError,
             NotADirectoryError,
             PermissionError,
-        ):  # there is none, or nobody may look
+        ):  # missing, or not accessible
             continue
         except OSError as error:
             problems.append(_left_out(directory / name, error))

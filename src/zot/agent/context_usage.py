@@ -1,5 +1,4 @@
-"""What fills a model's window, by part: estimated at four bytes per token and fitted to the provider's count of the
-whole."""
+"""Estimates the parts of a model's context at four bytes per token, scaled to the provider's total."""
 
 from __future__ import annotations
 
@@ -15,14 +14,14 @@ from zot.provider.model_call import Request, ToolSpec
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
 
-_BYTES = 4  # of a token
-_IMAGE = 1_500  # tokens of one that fills a screen
+_BYTES = 4  # bytes of a token
+_IMAGE = 1_500  # tokens of an image that fills a screen
 _MESSAGE = 4  # tokens around each message
-_FIT = (0.4, 2.5)  # a factor beyond these tells of another way to count, not of a bad estimate
+_FIT = (0.4, 2.5)  # a larger factor means another way to count, not a bad estimate
 
 
 class ContextPart(msgspec.Struct, frozen=True):
-    """``group`` is ``system``, ``tools``, ``files``, ``skills`` or ``messages``; ``count`` tells how many there are."""
+    """``group`` is ``system``, ``tools``, ``files``, ``skills`` or ``messages``; ``count`` is the number of items."""
 
     group: str
     name: str
@@ -31,8 +30,8 @@ class ContextPart(msgspec.Struct, frozen=True):
 
 
 class ContextUsage(msgspec.Struct, frozen=True):
-    """``window`` is 0 where it is unknown, ``counted`` (by the provider, with the last prompt) before the first one.
-    ``compact_at`` is in percent, 0 for never; ``left_out`` says what was too much for the prompt."""
+    """``window`` is 0 if unknown; ``counted`` is the provider's count for the last prompt, 0 before the first.
+    ``compact_at`` is in percent, 0 for never; ``left_out`` names files truncated in the prompt."""
 
     model: str
     window: int
@@ -61,12 +60,12 @@ def window_use(
     compact_at: int,
     left_out: str = "",
 ) -> ContextUsage:
-    """``request`` is the next model call, ``sections`` what its system prompt was made of."""
+    """``request`` is the next model call, ``sections`` the parts of its system prompt."""
     fixed = [*_system(request.system, sections), *_tools(request.tools, extension_of)]
     estimated = (*fixed, *_messages(request.messages))
     factor = 1.0
     if counted:
-        # The provider counted the last model call: all before its answer.
+        # The provider counted the last model call: all messages before its answer.
         messages = request.messages
         last = max((i for i, message in enumerate(messages) if message.role == "assistant"), default=len(messages))
         sent = sum(part.tokens for part in (*fixed, *_messages(messages[:last])))
@@ -80,7 +79,7 @@ def _tokens(text: str) -> int:
 
 
 def _system(whole: str, sections: Sequence[tuple[str, str, str]]) -> Iterator[ContextPart]:
-    """``whole`` may have been edited by an extension: what it added is no section."""
+    """``whole`` may contain text added by an extension, which is no section."""
     known = {
         "prompt": ("system", "system prompt"),
         "tools": ("tools", "list in the system prompt"),
@@ -92,7 +91,7 @@ def _system(whole: str, sections: Sequence[tuple[str, str, str]]) -> Iterator[Co
     ]
     yield from parts
     added = _tokens(whole) - sum(part.tokens for part in parts)
-    if added > len(parts) or not parts:  # less is what stands between the sections
+    if added > len(parts) or not parts:  # fewer are separators between sections
         yield ContextPart("system", "added by extensions" if parts else "system prompt", added)
 
 
@@ -106,7 +105,7 @@ def _tools(specs: Iterable[ToolSpec], extension_of: Callable[[str], str]) -> Ite
 
 
 def _messages(messages: Iterable[Message]) -> list[ContextPart]:
-    """By kind, the largest first."""
+    """By kind, largest first."""
     sizes: dict[str, list[int]] = {}
     tools: dict[str, str] = {}
     for message in messages:
@@ -127,13 +126,13 @@ def _kinds(message: Message, tools: dict[str, str]) -> Iterator[tuple[str, int]]
                 tools[id] = name
                 yield "tool calls", _tokens(name + arguments) + _MESSAGE
             case ReasoningBlock():
-                yield "thinking that is kept", _tokens(block.summary or block.encrypted_content)
+                yield "retained thinking", _tokens(block.summary or block.encrypted_content)
             case ToolResultBlock(call_id, content):
                 yield from _results(tools.get(call_id, "tools"), content)
 
 
 def _results(tool: str, content: Sequence[TextBlock | ImageBlock]) -> Iterator[tuple[str, int]]:
-    """One entry for the text of a result, however many pieces it has."""
+    """One entry for the text of a result with any number of blocks."""
     text = sum(_tokens(block.text) for block in content if isinstance(block, TextBlock))
     yield f"results of {tool}", text + _MESSAGE
     for block in content:
@@ -145,14 +144,14 @@ def _said_by(message: Message) -> str:
     if message.role == "assistant":
         return "answers"
     if "compaction" in message.meta:
-        return "summary of what was compacted"
+        return "summary of compacted messages"
     return "commands you ran with !" if "shell" in message.meta else "your prompts"
 
 
 def conversation_usage(conversation: Conversation) -> ContextUsage:
-    """What fills the model's window now, by part."""
+    """The parts of the model's context, now."""
     agent, compact_at = conversation.agent, conversation.settings.values.auto_compact_percent
-    request = agent.request()  # which builds the prompt
+    request = agent.request()  # builds the prompt
     prompt = agent.system if isinstance(agent.system, SystemPrompt) else None
     sections, left_out = (prompt.sections(agent.specs), prompt.truncation_notice) if prompt is not None else ([], "")
     return window_use(request, sections, conversation.extension_of, conversation.context_tokens, compact_at, left_out)

@@ -1,8 +1,6 @@
 """The public API of a running agent: front ends, RPC, SDK, slash commands and sub-agents use only this.
-
-It has prompting, the model, the session and the event stream; everything else joins it as a ``Feature`` (see
-``agent/features.py``) and is found with ``feature``. ``build`` creates one; ``child`` creates a side conversation.
-"""
+It has prompting, the model, the session and the event stream; everything else is a ``Feature``
+(``agent/features.py``), found with ``feature``. ``build`` creates a conversation, ``child`` a side conversation."""
 
 from __future__ import annotations
 
@@ -61,12 +59,12 @@ class Conversation:
         return self.features.get(kind)
 
     def notify(self, text: str, source: str = "", level: events.Level = "warning") -> None:
-        """Show one line to the user, in every front end; before the start, as soon as it has started."""
+        """Show one line to the user in every front end; before the start it is queued."""
         event = events.Diagnostic(text, of_extension=source == "extensions", source=source, level=level)
         self.emit(event) if self._early is None else self._early.append(event)
 
     async def start(self, problems: Iterable[str] = ()) -> None:
-        """All features have joined: report what was found so far, then start what they need."""
+        """Report problems found so far and start features, after all of them joined."""
         for feature in self.features:
             feature.joined()
         early, self._early = [*(events.Diagnostic(text) for text in problems), *(self._early or [])], None
@@ -77,11 +75,11 @@ class Conversation:
             await feature.start()
         self.emit(events.SessionStarted(self.agent.session_id))
 
-    # --- what holds at this moment
+    # --- state
 
     @property
     def snapshot(self) -> ConversationSnapshot:
-        from zot.agent.snapshot import take_snapshot  # not on the way to the first request
+        from zot.agent.snapshot import take_snapshot  # not needed before the first request
 
         return take_snapshot(self.agent, self.resolved.provider.id, self.session, self.workspace.cwd)
 
@@ -103,21 +101,21 @@ class Conversation:
 
     @property
     def context_tokens(self) -> int:
-        """How much of the model's window the last prompt took; 0 if unknown."""
+        """Tokens of the last prompt; 0 if unknown."""
         return self.agent.last_context_tokens
 
     def extension_of(self, tool: str) -> str:
-        """The extension or server a tool belongs to; empty for zot's own."""
+        """The extension or server of a tool; empty for zot's own."""
         return str(getattr(self.agent.toolbox.get(tool), "extension", "") or "")
 
     @property
     def text_intercepted(self) -> bool:
-        """Whether an interceptor withholds the model's text until it has seen it."""
+        """True if an interceptor withholds the model's text until it has seen it."""
         return any(interceptor.watches_text for interceptor in self.agent.interceptors)
 
     @property
     def unavailable_reason(self) -> str:
-        """Why no model can answer and what to do about it; empty if one can."""
+        """Why no model can answer, and a fix; empty if one can."""
         return self.resolved.missing
 
     @property
@@ -126,39 +124,38 @@ class Conversation:
 
     @property
     def unanswered_prompt(self) -> Message | None:
-        """The user's last prompt if nothing followed it: its turn failed."""
+        """The user's last prompt if its turn failed without an answer."""
         return self.agent.unanswered
 
     @property
     def is_answer_cut_off(self) -> bool:
-        """Whether the last message is an answer, so that a failed turn failed in the middle of it."""
+        """True if the last message is an answer: a failed turn failed in the middle of it."""
         return bool(self.messages) and self.messages[-1].role == "assistant"
 
     @property
     def total_usage(self) -> Usage:
-        """Tokens and money of everything so far, including the past of a resumed session."""
+        """Tokens and cost so far, including those of a resumed session."""
         return self.agent.cost
 
     def run_usage(self) -> Usage:
-        """What this run used."""
+        """Tokens and cost of this run."""
         return self.agent.cost - self._usage_before
 
     # --- the stream
 
     def subscribe(self, reader: Reader, *kinds: type[events.AgentEvent]) -> Callable[[], None]:
-        """Subscribe, behind the subscribers there are: to these kinds of events, or to all that are shown. Call the
-        result to unsubscribe."""
+        """Subscribe to these kinds of events, or to all that are shown. Call the result to unsubscribe."""
         return self.agent.readers.subscribe(reader, *(kinds or events.SHOWN))
 
     def emit(self, event: events.AgentEvent) -> None:
-        """Emit an event that is not the agent's own."""
+        """Emit an event from outside the agent."""
         self.agent.tell(event)
 
     # --- prompting
 
     def submit(self, op: Op) -> Any:
-        """Carry out an op of ``wire/ops.py``: a change is made when this returns, other results are awaitable."""
-        from zot.agent.op_handlers import handle  # programs submit ops; -p has its prompt
+        """Carry out an op of ``wire/ops.py``: changes are made on return, other results are awaitable."""
+        from zot.agent.op_handlers import handle  # only programs submit ops, not -p
 
         return handle(self, op)
 
@@ -171,10 +168,9 @@ class Conversation:
         first_call: FirstCall | None = None,
         instead: bool = False,
     ) -> Outcome:
-        """Prompt the model and work until it has answered; events show what happened.
-
-        ``queued``: it waited in the queue and was announced then; ``first_call`` runs before the model is asked;
-        ``instead`` replaces a prompt that is still unanswered."""
+        """Prompt the model and run until it has answered, with events.
+        ``queued``: it was announced when queued; ``first_call`` runs before the model call; ``instead`` replaces a
+        prompt that is still unanswered."""
         self._require_idle()
         draft = PromptDraft(text, images, replaces=instead)
         try:
@@ -188,7 +184,7 @@ class Conversation:
                 await undo()
 
     async def _prepare(self, draft: PromptDraft) -> Outcome | None:
-        """Let features change or deny the prompt; None if it goes on."""
+        """Let features change or deny the prompt; None if it continues."""
         self.features.join_for_prompt(self, draft.text)
         if (questions := self.features.before_prompt(draft)) is None:
             return None
@@ -199,7 +195,7 @@ class Conversation:
         return Outcome("aborted") if done.cancelled() else Outcome("error", refused=done.result())
 
     async def _run_abortable(self, work: Coroutine[Any, Any, _T]) -> asyncio.Future[_T]:
-        """Work that has to end before the agent runs; ``abort`` cancels it."""
+        """Work that must finish before the agent runs; ``abort`` cancels it."""
         if self.busy:
             work.close()
         self._require_idle()
@@ -214,7 +210,7 @@ class Conversation:
         return running
 
     async def continue_run(self) -> Outcome:
-        """Continue from the transcript as it stands, or an answer that was cut off from what was kept of it."""
+        """Continue from the transcript, or complete an answer that was cut off."""
         return await (self.agent.continue_answer() if self.is_answer_cut_off else self.agent.continue_run())
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
@@ -225,7 +221,7 @@ class Conversation:
         self.agent.steer(text, images)
 
     def enqueue(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
-        """Keep a prompt for later; the front end takes it with ``take_queued``."""
+        """Queue a prompt; the front end takes it with ``take_queued``."""
         self.agent.enqueue(text, images)
 
     @property
@@ -245,18 +241,18 @@ class Conversation:
         return self.agent.inputs.take_back()
 
     def drain_input(self) -> tuple[PendingPrompt, ...]:
-        """Everything steered or queued and not sent yet, oldest first."""
+        """All prompts steered or queued and not yet sent, oldest first."""
         return self.agent.drain_input()
 
     def abort(self) -> None:
-        """End whatever runs; nothing happens when idle."""
+        """Abort the running work; does nothing when idle."""
         if self._preparing is not None:
             self._preparing.cancel()
         self.agent.abort()
 
     async def compact(self, focus: str = "") -> str:
         """Replace the transcript with a summary and return it; CompactionFailed or CompactionAborted change nothing.
-        ``focus`` says what the summary should keep above all."""
+        ``focus`` names the most important content."""
         if (questions := self.features.before_compaction(focus)) is not None:
             done = await self._run_abortable(questions)
             if done.cancelled():
@@ -269,24 +265,25 @@ class Conversation:
         return await self.agent.compact(focus=focus)
 
     def record_command(self, text: str, /, **values: object) -> None:
-        """A slash command, or a command of another program, was given; a recording shows it."""
+        """Record a slash command, or a command of another program."""
         self.agent.boundary.on_input("command", text=text, **values)
 
     def add_message(self, message: Message) -> None:
-        """Add something the model should know with the next prompt, such as a command the user ran."""
+        """Add text to the next prompt, such as the output of a command the user ran."""
         self.agent.add(message)
 
     # --- tools and settings
 
     def set_permission_mode(self, mode: str) -> None:
-        """From the next tool call on, also in side conversations. UsageError for an unknown mode, or one wider than the
-        limit of this run. Callers act for the user, never for a model or an extension."""
+        """Switch from the next tool call on, also in side conversations.
+        UsageError for an unknown mode, or one wider than the limit of this run. Callers act for the user, never for
+        a model or an extension."""
         from zot.core.permission_gate import switch_mode
 
         switch_mode(self.gate, mode)
 
     def refresh_tools(self, *, own: bool = False) -> None:
-        """Offer the tools there are now, from the next model call on; ``own``: also those of zot and the front end."""
+        """Offer the current tools from the next model call on; ``own``: also those of zot and the front end."""
         if own:
             self.toolset.rebuild(self.model)
         self.agent.set_tools(self.toolset.current())
@@ -302,22 +299,21 @@ class Conversation:
     # --- another model
 
     def set_reasoning(self, level: str) -> None:
-        """How hard the model thinks, from the next model call on."""
+        """Set the reasoning level, from the next model call on."""
         if level not in REASONING_LEVELS:
             raise UsageError(f'unknown reasoning "{level}": expected one of {", ".join(REASONING_LEVELS)}')
         self.agent.reasoning = level
 
     async def set_model(self, model: str, provider: str = "", *, logged_out: bool = False) -> None:
-        """Continue with another model, of the current provider or of another; transcript and cost stay.
-
-        AgentBusy during work, UsageError for an unknown model, NotLoggedIn without a credential (unless it may be
-        ``logged_out``); nothing changed then."""
+        """Continue with another model, of any provider; transcript and cost stay.
+        AgentBusy during work, UsageError for an unknown model, NotLoggedIn without a credential (unless
+        ``logged_out`` is allowed); nothing changed then."""
         resolved = await self.find_model(model, provider, logged_out=logged_out)
         self._require_idle()
         await self.apply_model(resolved).aclose()
 
     async def find_model(self, model: str, provider: str = "", *, logged_out: bool = False) -> ResolvedModel:
-        """A model that could answer; the errors are those of ``use_model``."""
+        """Resolve a model; errors as in ``use_model``."""
         query = self.services.model_query(self.launch, self.resolved.provider, model, provider)
         resolved = await asyncio.to_thread(self.services.resolve, query)  # a key may come from a slow program
         if not logged_out:
@@ -325,15 +321,15 @@ class Conversation:
         return resolved
 
     def set_model_now(self, model: str) -> None:
-        """The same for another model of the current provider, before the next command can come in between."""
+        """The same for another model of the current provider, without a wait."""
         self._require_idle()
         resolved = self.services.resolve(self.services.model_query(self.launch, self.resolved.provider, model))
         require_credential(resolved)
         self.apply_model(resolved)
 
     def apply_model(self, resolved: ResolvedModel) -> Client:
-        """Let this model answer, from the next model call on; returns the previous client, for the caller to close.
-        The caller knows that no model call is being made."""
+        """Use this model from the next model call on; returns the previous client, for the caller to close.
+        Call it only while no model call is running."""
         client, before = self.agent.client, self.agent.model
         self.agent.replace_model(self.services.client_for(resolved), resolved.model)
         self.resolved = resolved
@@ -353,7 +349,7 @@ class Conversation:
     # --- another session
 
     async def open_session(self, path: Path) -> Session:
-        """Continue a session file; SessionLocked, SessionCorrupt or SessionError leave everything as it is."""
+        """Continue a session file; SessionLocked, SessionCorrupt or SessionError change nothing."""
         session = await self.sessions.load(path)
         try:
             self.agent.set_messages(session.messages_to_resume())
@@ -365,28 +361,27 @@ class Conversation:
         return session
 
     async def fork(self, row: int) -> Session:
-        """Continue in a new session that has the first ``row`` messages of this one's file."""
+        """Continue in a new session with the first ``row`` messages of this one's file."""
         if self.session is None:
-            raise ZotError("there is no session to branch off from")
+            raise ZotError("no session to fork")
         self.session.flush()
         path = await asyncio.to_thread(self.sessions.fork, self.session.path, row)
         return await self.open_session(path)
 
     def clear(self, messages: Iterable[Message] = ()) -> None:
-        """Drop the transcript, or begin with this one. A session stays as it is and the next one begins; the cost
-        continues."""
+        """Clear the transcript, or replace it with this one; starts a new session. The cost continues."""
         self.agent.set_messages(())
         self._switch(self.session and self.sessions.create(self.resolved.provider.id, self.model.id))
         for message in messages:
             self.agent.add(message)
 
     def new_session(self) -> None:
-        """An empty conversation with the same model, tools and extensions; cost and context begin at zero."""
+        """An empty conversation with the same model, tools and extensions; cost and context restart at zero."""
         self.clear()
         self.agent.set_usage_baseline(Usage())
 
     def _switch(self, session: Session | None) -> None:
-        """The previous session is complete on disk when the next one begins."""
+        """Close the previous session before the next one starts."""
         self.emit(events.SessionEnded(self.agent.session_id, "session_switch"))
         if self.session is not None:
             self.session.close()
@@ -397,7 +392,7 @@ class Conversation:
         self.emit(events.SessionStarted(self.agent.session_id))
 
     def _attach_session(self, session: Session) -> None:
-        """The session is the first subscriber: nothing is shown before it is written."""
+        """The session is the first subscriber: events are written before they are shown."""
         if self._detach_session is not None:
             self._detach_session()
         session.on_failure = lambda text, lost: self.emit(events.SessionFault(text, lost))
@@ -410,9 +405,8 @@ class Conversation:
         self, *, messages: Iterable[Message] = (), tools: Iterable[Tool] | None = None, system: str | None = None
     ) -> Conversation:
         """A side conversation: same model, connections, guards, gate and limits.
-
-        It keeps no session, and what it spends counts here. ``tools`` None are those of this conversation; ``system``
-        None is the prompt this one has at this moment."""
+        It has no session; its cost counts here. ``tools`` None: those of this conversation; ``system`` None: its
+        current prompt."""
         agent = self.agent
         beside = agent.create_child(
             messages=tuple(messages),
@@ -430,10 +424,10 @@ class Conversation:
                 child.features.add(inherited)
         return child
 
-    # --- the end
+    # --- closing
 
     async def aclose(self) -> None:
-        """The session is closed before anything that may fail to stop."""
+        """Close the session first: later steps may fail."""
         self.emit(events.SessionEnded(self.agent.session_id, "shutdown"))
         for feature in self.features:
             await feature.before_close()

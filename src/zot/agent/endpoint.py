@@ -1,4 +1,4 @@
-"""Where requests go and how they are signed, or a client that reports the missing login."""
+"""Address and signing of requests, or a client that reports the missing login."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from zot.provider.providers import (
 )
 
 _SILENCE_S = 300.0
-_CLOUDS = (".amazonaws.com", ".googleapis.com", ".azure.com")  # whose addresses are made of variables
-_LOCAL_SILENCE_S = 900.0  # a prompt may take long to read in
+_CLOUDS = (".amazonaws.com", ".googleapis.com", ".azure.com")  # their addresses contain variables
+_LOCAL_SILENCE_S = 900.0  # a local server may need long to read a prompt
 
 
 def endpoint_for(
@@ -35,12 +35,12 @@ def endpoint_for(
     values: SettingsValues,
     environ: Mapping[str, str],
 ) -> Endpoint:
-    """``base_url`` is the flag's; after it come the model's own address, a login's and the provider's."""
+    """``base_url`` is the flag; then the model's address, a login's and the provider's."""
     url = (base_url or model.base_url or _provider_url(provider, credential, environ)).rstrip("/")
     if not url and (variable := missing_in_address(provider, environ)):
-        raise ConfigError(f"{provider.id}: its address needs {variable}: set it, or name an address with --base-url")
+        raise ConfigError(f"{provider.id}: address needs {variable}; set it, or pass --base-url URL")
     if not is_url(url):
-        raise ConfigError(f'{provider.id}: "{url}" is not an address; it must begin with http:// or https://')
+        raise ConfigError(f'{provider.id}: address "{url}": expected http:// or https://')
     silence = _LOCAL_SILENCE_S if is_loopback(url) else _SILENCE_S
     endpoint = Endpoint(
         provider=provider.id,
@@ -57,13 +57,13 @@ def endpoint_for(
     )
     if credential.method != "oauth" or endpoint.oauth:
         return endpoint
-    from zot.provider.auth.oauth.refresh import sign  # a login at a server of the user's own
+    from zot.provider.auth.oauth.refresh import sign  # a login at the user's own server
 
     return sign(endpoint, provider, credential.key, credential.account_id)
 
 
 def dialect_for(provider: Provider, model: Model, credential: Credential | None) -> Api:
-    """The dialect: a login may use a different one than a key, and a model that cannot call tools needs its own."""
+    """The dialect: a login may need another one than a key; so may a model without tool calling."""
     if "grammar" in (model.tool_calls, provider.tool_calls) and provider.api == "openai":
         return "grammar"
     subscription = credential is not None and _is_subscription(provider, credential)
@@ -71,7 +71,7 @@ def dialect_for(provider: Provider, model: Model, credential: Credential | None)
 
 
 def _is_subscription(provider: Provider, credential: Credential) -> bool:
-    """Whether a login is one with the vendor itself: a token of the user's own server is sent as that server wants."""
+    """True for a login with the vendor; a token of the user's own server is sent in that server's way."""
     if credential.method != "oauth" or not (credential.account and provider.oauth_row):
         return credential.method == "oauth"
     row = builtin_providers().get(provider.id)
@@ -80,7 +80,7 @@ def _is_subscription(provider: Provider, credential: Credential) -> bool:
 
 
 def is_built_in(url: str) -> bool:
-    """Whether the address ships with zot; TLS is always checked there."""
+    """True if the address ships with zot; TLS is always checked there."""
     host = url.partition("://")[2].partition("/")[0]
     if host.endswith(_CLOUDS):
         return True
@@ -94,7 +94,7 @@ def _provider_url(provider: Provider, credential: Credential, environ: Mapping[s
 
 
 class LoggedOutClient:
-    """Stands where a client will be after the login: it says what to do instead of answering."""
+    """Used until the login: raises the missing login instead of answering."""
 
     def __init__(self, provider: str, missing: str) -> None:
         self.name = provider
@@ -102,7 +102,7 @@ class LoggedOutClient:
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
         raise NotLoggedIn(self._missing)
-        yield  # an async generator that gives nothing
+        yield  # an async generator that yields nothing
 
     async def aclose(self) -> None:
         """Holds nothing."""

@@ -1,5 +1,5 @@
-"""Base class of everything that joins a conversation. Each method has a default that does nothing; ``join`` is called
-once in the order of the table in ``agent/features.py``, ``start`` when all features have joined."""
+"""Base class of everything that joins a conversation; each method has a default that does nothing.
+``join`` is called once per feature in the order of ``agent/features.py``, ``start`` when all have joined."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 
 
 class PromptDraft:
-    """A prompt before it is sent: features may replace ``text`` and register what has to be undone afterwards.
-
-    ``replaces`` says that it takes the place of a prompt that is still unanswered."""
+    """A prompt before it is sent: features may replace ``text`` and register cleanups.
+    ``replaces``: it replaces a prompt that is still unanswered."""
 
     def __init__(self, text: str, images: Sequence[ImageBlock] = (), *, replaces: bool = False) -> None:
         self.text = text
@@ -39,8 +38,7 @@ class PromptDraft:
 
 class Feature:
     """One feature of one conversation.
-
-    ``tool_priority`` orders features that offer a tool of the same name: the lowest wins, 0 is zot itself."""
+    ``tool_priority`` orders features with a tool of the same name: the lowest wins, 0 is zot itself."""
 
     name: ClassVar[str] = ""
     tool_priority: ClassVar[int] = 0
@@ -51,7 +49,7 @@ class Feature:
 
     @property
     def system_prompt(self) -> SystemPrompt:
-        """For sections of a feature's own."""
+        """Renders the feature's prompt section."""
         system = self.conversation.agent.system
         assert isinstance(system, SystemPrompt)
         return system
@@ -63,61 +61,61 @@ class Feature:
         """Before a conversation exists, for rows that are ``early``: check flags, set up the workspace."""
 
     def join(self) -> None:
-        """Add interceptors, subscribers and prompt sections. Nothing is started here."""
+        """Add interceptors, subscribers and prompt sections. Starts nothing."""
 
     def joined(self) -> None:
-        """Every feature has joined, nothing has been reported or started."""
+        """Called when every feature has joined, before anything is reported or started."""
 
     async def start(self) -> None:
         """Start processes."""
 
     def for_child(self, child: Conversation) -> Feature | None:
-        """The same feature of a side conversation; None if side conversations do without it."""
+        """The same feature of a side conversation; None if it has none."""
         return None
 
     def for_worker(self, config: RunConfig) -> RunConfig:
-        """The configuration of a swarm worker that this conversation starts, narrowed to this feature's limits."""
+        """The configuration of a swarm worker started here, limited by this feature."""
         return config
 
-    # --- what it contributes
+    # --- contributions
 
     def tools(self, taken: Collection[str]) -> list[Tool]:
-        """The tools offered now; ``taken`` are names that other features use already."""
+        """The tools offered now; ``taken`` are names used by other features."""
         return []
 
     def tool_names(self) -> Iterable[str]:
-        """Tools it knows, offered or not; for a check of ``--tools``."""
+        """Tools it knows, offered or not, to check ``--tools``."""
         return ()
 
     @property
     def is_starting(self) -> bool:
-        """Whether it may still learn of tools."""
+        """True if more tools may still be discovered."""
         return False
 
     def wrap_tool(self, tool: Tool) -> Tool:
-        """A built-in tool, perhaps inside another one."""
+        """Wrap a built-in tool, or return it."""
         return tool
 
     @property
     def recorder(self) -> ChangeRecorder | None:
-        """Receives file changes before and after tools make them; None for features that record nothing."""
+        """Receives file changes before and after tools make them; None if it records nothing."""
         return None
 
     def submit(self, op: Op) -> Any:
         """Carry out one of the ops named in its row; the result may be awaitable."""
         raise NotImplementedError
 
-    # --- prompts: all of these are awaited so that ``abort`` cancels them at once
+    # --- prompts: all of these are awaited, so that ``abort`` cancels them
 
     async def before_prompt(self, draft: PromptDraft) -> str:
-        """May change the draft; a non-empty text denies the prompt and says why."""
+        """May change the draft; a non-empty text denies the prompt with this reason."""
         return ""
 
     def on_prompt(self, draft: PromptDraft) -> None:
-        """Every feature allowed the prompt: add what the model should read before it. Not a wait, nothing is denied."""
+        """Add messages before the prompt, which every feature allowed. Must not wait or deny."""
 
     def before_steering(self, text: str) -> str:
-        """What the user adds to the running prompt, expanded."""
+        """Expand text the user adds to the running prompt."""
         return text
 
     async def before_compaction(self, focus: str) -> str:
@@ -125,56 +123,56 @@ class Feature:
         return ""
 
     async def wait_for_results(self) -> str:
-        """Wait for agents that work in the background; what to submit as the next prompt, empty if nothing."""
+        """Wait for background agents; returns the next prompt to submit, or empty."""
         return ""
 
     async def before_close(self) -> None:
-        """The conversation ends, its session is still open."""
+        """The conversation ends; its session is still open."""
 
-    # --- what the user changes
+    # --- changes by the user
 
     async def approve(self, question: ApprovalQuestion) -> Answer | None:
-        """Answer a permission question in the user's place; None leaves it to the user."""
+        """Answer a permission question for the user; None asks the user."""
         return None
 
     async def confine(self, jail: Jail | None) -> None:
-        """The jail has changed, None is no jail: restart what runs, or raise ZotError, which undoes the change."""
+        """The jail changed (None: no jail): restart processes, or raise ZotError to undo the change."""
 
     def settings_changed(self) -> None:
         """The user changed a setting that applies at once."""
 
     def model_changed(self, before: Model) -> None:
-        """Another model answers from now on."""
+        """The model was switched."""
 
     def model_updated(self, known: Model) -> None:
-        """The catalog learned more about the current model."""
+        """The catalog has new data about the current model."""
 
-    # --- for the user
+    # --- reports
 
     def notify(self, text: str, level: Level = "warning") -> None:
-        """Show one line to the user, in every front end; programs get it as a ``diagnostic`` event."""
+        """Show one line to the user in every front end; programs get it as a ``diagnostic`` event."""
         self.conversation.notify(text, self.name, level)
 
     def problems(self) -> list[str]:
-        """What ``/doctor`` should list about this conversation."""
+        """Lines about this conversation for ``/doctor``."""
         return []
 
     @classmethod
     def setup_problems(cls, home: Path, cwd: Path) -> Iterable[str]:
-        """What ``zot doctor`` should list about its files, where no conversation runs."""
+        """Lines about its files for ``zot doctor``, without a conversation."""
         return ()
 
     @classmethod
     def setup_facts(cls, home: Path, cwd: Path) -> Iterable[tuple[str, str]]:
-        """Its lines in ``zot doctor``: a label of one word, and what is set up."""
+        """Its rows in ``zot doctor``: a label of one word and a text."""
         return ()
 
     def spent(self) -> float:
-        """In USD, by agents that work for this conversation and count for themselves."""
+        """Cost in USD of agents that work for this conversation and count separately."""
         return 0.0
 
     def status(self) -> str:
-        """A few words for the status bar; empty shows nothing."""
+        """A short text for the status bar; empty shows nothing."""
         return ""
 
     async def aclose(self) -> None:

@@ -1,6 +1,6 @@
-"""The ordered table of features: name, class, and a cheap test of flags, settings or files whether a run needs it.
-Features join in this order, so their interceptors and subscribers have it too; they are closed in reverse. The module
-of a feature is imported only if its test is true."""
+"""The ordered table of features: name, class, and a cheap test whether a run needs it.
+Features join in this order, which is also that of their interceptors and subscribers; they are closed in reverse.
+The module of a feature is imported only if its test is true."""
 
 from __future__ import annotations
 
@@ -39,10 +39,9 @@ F = TypeVar("F", bound="Feature")
 
 
 class FeatureRow(NamedTuple):
-    """``early``: prepared before there is a conversation; ``depends_on_model``: tested again if the model changes;
-    the others say when a feature joins that is not wanted from the start: with the first prompt that begins with
-    ``prompt_prefix``, with the first of its ``ops``, after the ``first_event`` of a kind, or when a tool first changes
-    a file."""
+    """``early``: prepared before the conversation; ``depends_on_model``: tested again if the model changes.
+    The others join a feature later: at the first prompt that begins with ``prompt_prefix``, the first of its
+    ``ops``, the ``first_event`` of a kind, or the first file change by a tool."""
 
     name: str
     target: str
@@ -77,17 +76,17 @@ def _wants_recording(services: Services) -> bool:
 def _wants_jail(services: Services) -> bool:
     config, values = services.config, services.settings.values
     flags = (config.jail, config.jail_read, config.jail_write, config.jail_level, config.approve)
-    asked = any(flags) or values.jail_by_default or bool(values.approve) or services.front_end.switches
+    asked = any(flags) or values.jail_by_default or values.ask_outside or services.front_end.switches
     return asked or services.workspace.jail is not None  # the safeguards of a small model may have set one
 
 
 def _wants_checkpoints(services: Services) -> bool:
-    """From the start where the user sees what a turn changed."""
+    """From the start in the terminal, which shows the changes of a turn."""
     return services.front_end.switches
 
 
 def _wants_budget(services: Services) -> bool:
-    """The ledger is not needed before the first model call, unless there is a limit or a program that sets one."""
+    """The ledger is not needed before the first model call, unless a limit is set."""
     config, values = services.config, services.settings.values
     return bool(config.max_cost or values.max_cost_session or values.max_cost_day) or services.front_end.switches
 
@@ -117,7 +116,7 @@ def _wants_hooks(services: Services) -> bool:
 
 
 def _contains(path: Path, word: bytes) -> bool:
-    """Also true for a file that cannot be read: the feature reports what is wrong with it."""
+    """Also true for an unreadable file: the feature reports the error."""
     try:
         return word in (read_bytes(path) or b"").replace(b" ", b"")
     except ConfigError:
@@ -140,13 +139,13 @@ def _wants_extensions(services: Services) -> bool:
         return True
     if config.ext or not config.installed_extensions:
         return bool(config.ext)
-    # guards.json and trust.json name guards; one that is missing now denies all calls
+    # guards.json and trust.json name guards; a missing one denies all calls
     files = (cwd / ".zot" / "extensions", home / "extensions", home / "guards.json")
     return not all(map(is_missing, files)) or _names_guard(home / "trust.json")
 
 
 def _names_guard(path: Path) -> bool:
-    """Also true for a file that cannot be read or parsed: extensions are not started without knowing their guards."""
+    """Also true for an unreadable file: extensions are not started without knowing their guards."""
     if is_missing(path):
         return False
     try:
@@ -165,14 +164,14 @@ def _wants_skills(services: Services) -> bool:
 
 
 def _wants_swarm(services: Services) -> bool:
-    """Named in ``--tools``, or enabled in the settings; settings may change while a terminal is open."""
+    """Named in ``--tools``, or enabled in the settings, which may change while a terminal is open."""
     named, values = services.config.tools, services.settings.values
-    enabled = values.auto_swarm_enabled or "swarm" in values.tools or services.front_end.switches
+    enabled = values.model_can_start_agents or "swarm" in values.tools or services.front_end.switches
     return enabled if named is None else "swarm" in named
 
 
 def _wants_model_refresh(services: Services) -> bool:
-    """An address typed by hand is not the provider's: its list of models is not requested."""
+    """With ``--base-url`` the provider's model list is not requested."""
     return not services.config.base_url and services.resolved.endpoint is not None
 
 
@@ -209,7 +208,7 @@ FEATURES = (
 
 
 def prepare_features(services: Services) -> None:
-    """Before there is a conversation; ZotError says what is wrong with a flag."""
+    """Prepare early features; ZotError names the wrong flag."""
     for row in FEATURES:
         if row.early and row.is_wanted(services):
             row.load().prepare(services)
@@ -233,7 +232,7 @@ class FeatureSet:
         conversation.workspace.keeping = lambda: self.change_recorder(conversation)
 
     def _join_after(self, row: FeatureRow, conversation: Conversation) -> None:
-        """Soon after the first event of a kind, so that what follows the event is not delayed."""
+        """Join soon after the first event of a kind, without delaying the events after it."""
         assert row.first_event is not None
 
         def join_soon(event: AgentEvent) -> None:
@@ -243,38 +242,38 @@ class FeatureSet:
         unsubscribe = conversation.subscribe(join_soon, row.first_event)
 
     def change_recorder(self, conversation: Conversation) -> ChangeRecorder | None:
-        """Who records what tools change; the first change lets that feature join."""
+        """Observer of file changes; the first change lets its feature join."""
         for row in FEATURES:
             if row.records_changes:
                 self._join(row, conversation, now=True)
         return next((each.recorder for each in self if each.recorder is not None), None)
 
     def join_for_prompt(self, conversation: Conversation, text: str) -> None:
-        """Features that this prompt needs, and that have not joined yet."""
+        """Let features that this prompt needs join."""
         for row in FEATURES:
             if row.prompt_prefix and text.startswith(row.prompt_prefix):
                 self._join(row, conversation, now=True)
 
     def join_for_op(self, conversation: Conversation, tag: str) -> Feature | None:
-        """The feature that answers this op; None if there is none."""
+        """The feature that handles this op, or None."""
         row = next((row for row in FEATURES if tag in row.ops), None)
         return None if row is None else self._join(row, conversation, now=True)
 
     def join_for_model(self, conversation: Conversation) -> None:
-        """Features that the current model needs, and that have not joined yet."""
+        """Let features that the current model needs join."""
         for row in FEATURES:
             if row.depends_on_model:
                 self._join(row, conversation)
 
     async def join_late(self, conversation: Conversation, kind: type[F]) -> F | None:
-        """A feature that had no reason to join when the conversation began; None if it still has none."""
+        """Join a feature whose test is true by now, or return None."""
         row = next(row for row in FEATURES if row.name == kind.name)
         if row.name not in self._joined and (joined := self._join(row, conversation)) is not None:
             await joined.start()
         return self.get(kind)
 
     def _join(self, row: FeatureRow, conversation: Conversation, now: bool = False) -> Feature | None:
-        """``now``: whatever its test says."""
+        """``now``: ignore its test."""
         if row.name in self._joined:
             return self._joined[row.name]
         if not now and not row.is_wanted(conversation.services):
@@ -286,7 +285,7 @@ class FeatureSet:
         return feature
 
     def add(self, feature: Feature) -> None:
-        """One that a side conversation inherits."""
+        """Add a feature inherited by a side conversation."""
         self._joined[feature.name] = feature
 
     def get(self, kind: type[F]) -> F | None:
@@ -297,23 +296,23 @@ class FeatureSet:
         return self._joined.get(name)
 
     def implementing(self, method: str) -> list[Feature]:
-        """Those that do more than the default of ``Feature``."""
+        """Features that override this method of ``Feature``."""
         return [each for each in self if getattr(type(each), method) is not getattr(Feature, method)]
 
     def before_prompt(self, draft: PromptDraft) -> Coroutine[Any, Any, str] | None:
-        """Asks features in order until one denies the prompt; None if no feature has to be asked."""
+        """Ask features in order until one denies the prompt; None if none overrides it."""
         return _first((each.before_prompt, draft) for each in self.implementing("before_prompt"))
 
     def before_compaction(self, focus: str) -> Coroutine[Any, Any, str] | None:
         return _first((each.before_compaction, focus) for each in self.implementing("before_compaction"))
 
     async def wait_for_results(self) -> str:
-        """For front ends that end with the answer: what features submit as the next prompt; empty if nothing."""
+        """The next prompt that features submit, for front ends that end with the answer; empty if none."""
         return await (_first((each.wait_for_results,) for each in self) or _nothing())
 
 
 def _first(questions: Iterable[tuple[Any, ...]]) -> Coroutine[Any, Any, str] | None:
-    """The first answer that is not empty."""
+    """The first non-empty answer."""
     asked = list(questions)
 
     async def first_answer() -> str:
@@ -333,7 +332,7 @@ async def _nothing() -> str:
 
 
 class ToolSet:
-    """``own`` are the tools of zot and of the front end; MCP servers and extensions have higher priorities."""
+    """``own`` are the tools of zot and the front end; MCP servers and extensions have higher priorities."""
 
     def __init__(self, services: Services, features: FeatureSet) -> None:
         self._services = services
@@ -351,7 +350,7 @@ class ToolSet:
         self.own = tools
 
     def current(self) -> list[Tool]:
-        """All tools offered at this moment."""
+        """All tools offered now."""
         tools = list(self.own)
         others = [feature for feature in self._features if feature.tool_priority]
         for feature in sorted(others, key=lambda each: each.tool_priority):
@@ -359,8 +358,9 @@ class ToolSet:
         return self.choice.filter(tools)
 
     def _builtin(self, model: Model) -> list[Tool]:
-        """Those named with ``--tools``, else the default set and the settings' extras; a model constrained by a grammar
-        needs the ones that search."""
+        """Those of ``--tools``, else the default set and the setting's extras; a grammar-constrained model gets search
+        tools.
+        """
         config, values = self._services.config, self._services.settings.values
         if config.tools == ():
             return []
@@ -374,12 +374,12 @@ class ToolSet:
         return tools
 
     def check_names(self, named: Sequence[str], offered: Iterable[Tool]) -> str:
-        """A warning about an unknown name in ``--tools`` while features are starting; NotThere once they have."""
+        """Warn about an unknown name in ``--tools`` while features are starting; NotThere afterwards."""
         others = (name for feature in self._features for name in feature.tool_names())
         known = sorted({*ALL_TOOLS, "skill", *(tool.name for tool in offered), *others})
         for name in unknown_tools(named, known):
-            text = f"there is no tool named {name}; there are {', '.join(known)}"
+            text = f"no tool named {name}; available: {', '.join(known)}"
             if not any(feature.is_starting for feature in self._features):
                 raise NotThere(text)
-            return f"{text}, and what extensions that are still starting may add"
+            return f"{text}, and tools of extensions that are still starting"
         return ""

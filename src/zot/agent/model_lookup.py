@@ -1,5 +1,5 @@
-"""Finds the model a typed name means: an alias, an id, ``provider/id``, or part of one id. Ambiguous names are
-errors; anything but an id is reported in a notice."""
+"""Resolves a typed model name: an alias, an id, ``provider/id``, or part of one id.
+Ambiguous names are errors; a notice names the id unless it was typed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAMED = 3
 
 
 class ModelMatch(msgspec.Struct, frozen=True):
-    """``provider`` is empty where the name says nothing about it."""
+    """``provider`` is empty if the name does not include it."""
 
     model: str
     provider: str = ""
@@ -32,13 +32,13 @@ def match_model(
     provider: str = "",
     usable: Callable[[str], bool] = lambda provider: True,
 ) -> ModelMatch:
-    """``provider`` is the one that was asked for, ``usable`` whether one has a credential. A name nobody knows comes
-    back as it is; UsageError when it fits several models, or when a name of one's own belongs to another provider."""
+    """``provider`` is the requested one, ``usable`` tests for a credential.
+    An unknown name is returned unchanged; UsageError if it fits several models, or an alias of another provider."""
     own = names.get(typed, "")
     found = resolve_alias(own, catalog) if own else _exact(typed, catalog, provider)
     if own:
         if provider and found.provider not in ("", provider) and catalog.find(found.model, provider) is None:
-            raise UsageError(f'"{typed}" means {own}, which is not of {provider}; leave out --provider')
+            raise UsageError(f'"{typed}" is {own}, which {provider} does not have; omit --provider')
         provider = "" if provider else found.provider
         return ModelMatch(found.model, provider, f"model: {own} ({typed})")
     if found.provider or catalog.find(typed, provider) is not None:
@@ -47,7 +47,7 @@ def match_model(
 
 
 def resolve_alias(target: str, catalog: Catalog, preferred: str = "") -> ModelMatch:
-    """What a name of one's own stands for; an id that ``preferred`` has is taken to be that provider's."""
+    """Resolve an alias; an id that ``preferred`` has is that provider's."""
     if preferred and catalog.find(target, preferred) is not None:
         return ModelMatch(target, preferred)
     found = _exact(target, catalog, "")
@@ -56,7 +56,7 @@ def resolve_alias(target: str, catalog: Catalog, preferred: str = "") -> ModelMa
 
 
 def _exact(typed: str, catalog: Catalog, provider: str) -> ModelMatch:
-    """Ids may have slashes of their own, so they come first."""
+    """Ids may contain slashes, so they are matched first."""
     if catalog.find(typed, provider) is not None or "/" not in typed:
         return ModelMatch(typed)
     name, _, model = typed.partition("/")
@@ -70,14 +70,14 @@ def _exact(typed: str, catalog: Catalog, provider: str) -> ModelMatch:
 
 
 def _by_part(typed: str, catalog: Catalog, provider: str, usable: Callable[[str], bool]) -> ModelMatch | None:
-    """``opus46`` is the one model whose id has these letters and digits in a row; of providers that can be asked, if
-    one of them has such a model."""
+    """``opus46`` is the one model whose id contains these letters and digits in order.
+    Models of providers with a credential are preferred."""
     part = _bare(typed)
     if len(part) < _SHORTEST_PART:
         return None
     row = catalog.providers().get(provider)
     if row is not None and row.any_model:
-        return None  # it may well have a model of this name
+        return None  # it may have a model of this name
     owner = row.rows_of or row.id if row is not None else ""
     rows = [model for model in catalog.rows() if owner in ("", model.provider) and part in _bare(model.id)]
     asked = {name: usable(name) for name in {model.provider for model in rows}}
@@ -86,12 +86,12 @@ def _by_part(typed: str, catalog: Catalog, provider: str, usable: Callable[[str]
         return None
     ids = list(dict.fromkeys(model.id for model in rows))
     if len(ids) > 1:
-        raise UsageError(f'model "{typed}" could be {_listed(ids)}; say more of its id')
+        raise UsageError(f'model "{typed}" is ambiguous: {_listed(ids)}; type more of its id')
     return ModelMatch(ids[0], "", f"model: {ids[0]} ({typed})")
 
 
 def suggestion_text(typed: str, rows: Iterable[Model]) -> str:
-    """The end of an error about a model nobody knows: up to three ids that look like it."""
+    """The end of an error about an unknown model: up to three similar ids."""
     near = closest(typed, (row.id for row in rows), count=_NAMED)
     return f", did you mean {_listed(near)}" if near else ""
 

@@ -1,5 +1,5 @@
-"""Resolves provider, model, address and credential of a run: typed values, then the resumed session, settings,
-defaults. Wrong typed values are errors; stale ones fall back with one notice. It opens no connection."""
+"""Resolves provider, model, address and credential of a run: flags, then the resumed session, settings, defaults.
+Wrong flags are errors; stale stored values fall back with one notice. Opens no connection."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 
 DEFAULT_PROVIDER = "anthropic"
 
-# What local servers get as a key: most ignore it, some want one to be there.
+# The key for local servers: most ignore it, some require one.
 _LOCAL_KEY = "ollama"
 
-ANY_SERVER = "--provider ollama --model NAME"  # for who has, or could have, a server of models
+ANY_SERVER = "--provider ollama --model NAME"  # a local model server
 SELECTION = "zot.local_model.selection"  # chooses among the models on this machine; above this layer
-_HERE = "http://127.0.0.1"  # of a server that is not started yet, and has no port
+_HERE = "http://127.0.0.1"  # of a server that is not started yet and has no port
 
-_TELL_THEMSELVES = ("ollama", "lmstudio", "vllm")  # what their models can do, or nothing; none of them knows grammars
+_TELL_THEMSELVES = ("ollama", "lmstudio", "vllm")  # known abilities of their models; none of them supports grammars
 
 _Origin = Literal["typed", "remembered", "config", "default"]
 
 
 class ModelQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """What was typed, and what the resumed session remembers."""
+    """The typed values, and those of the resumed session."""
 
     provider: str = ""
     model: str = ""
@@ -49,13 +49,12 @@ class ModelQuery(msgspec.Struct, frozen=True, kw_only=True):
     remembered_model: str = ""
 
     def __repr__(self) -> str:
-        """Without the key: tracebacks show this."""
+        """Omits the key, since tracebacks show this."""
         return f"Query(provider={self.provider!r}, model={self.model!r}, base_url={self.base_url!r})"
 
 
 class LaunchOverrides:
-    """The key and address a run was started with: they hold for the ``provider`` it began with, and only until
-    another one is chosen in its place."""
+    """Key and address of the command line; they apply to the first ``provider`` until another one is chosen."""
 
     def __init__(self, config: RunConfig, provider: str) -> None:
         self.provider = provider
@@ -63,7 +62,7 @@ class LaunchOverrides:
         self._api_key, self.base_url = config.api_key, config.base_url
 
     def query(self, provider: str, model: str) -> ModelQuery:
-        """A model, with what was said about its provider at the start."""
+        """A model, with the flags about its provider."""
         if provider != self.provider:
             return ModelQuery(provider=provider, model=model)
         return ModelQuery(
@@ -77,7 +76,7 @@ class LaunchOverrides:
 
     @property
     def active_flags(self) -> str:
-        """The flags that still hold, by name; empty when there are none."""
+        """The flags that still apply, by name; empty if none."""
         given = (("--api-key", self._api_key), ("--base-url", self.base_url))
         return " and ".join(name for name, value in given if value)
 
@@ -85,26 +84,26 @@ class LaunchOverrides:
         self._api_key = self.base_url = ""
 
     def forget_key(self, provider: str) -> None:
-        """A key was just typed for this provider, and is meant instead; the address stays."""
+        """Drop the key, since one was just typed for this provider; the address stays."""
         if provider == self.provider:
             self._api_key = ""
 
 
 class ResolvedModel(msgspec.Struct, frozen=True, kw_only=True):
-    """The decision. ``endpoint`` is None for the scripted model, and when a credential is missing."""
+    """The result. ``endpoint`` is None for the scripted model, or if a credential is missing."""
 
     provider: Provider
     model: Model
     api: Api
     endpoint: Endpoint | None = None
     credential: Credential | None = None
-    missing: str = ""  # why there is no credential and what to do about it; empty when nothing is missing
+    missing: str = ""  # why the credential is missing, and a fix; else empty
     script: str | Mapping[str, Any] = ""
     notices: list[str] = []
 
     @property
     def tool_support_unknown(self) -> bool:
-        """Whether it is a model of a server on this machine of which nobody has said that it can call tools."""
+        """True for a model of a local server whose tool calling is unknown."""
         endpoint, model = self.endpoint, self.model
         if endpoint is None or self.api != "openai" or self.provider.id in _TELL_THEMSELVES:
             return False
@@ -114,12 +113,12 @@ class ResolvedModel(msgspec.Struct, frozen=True, kw_only=True):
 def resolve(
     query: ModelQuery, settings: Settings, catalog: Catalog, store: AuthStore, environ: Mapping[str, str]
 ) -> ResolvedModel:
-    """UsageError for something typed wrong, ConfigError for an address or ``auth.json`` that cannot be used."""
+    """UsageError for a wrong flag, ConfigError for a wrong address or ``auth.json``."""
     return _Resolver(query, settings, catalog, store, environ).run()
 
 
 def require_credential(resolved: ResolvedModel) -> None:
-    """For modes that cannot ask: NotLoggedIn when the run would have to. It carries the notices too."""
+    """For modes that cannot ask: NotLoggedIn if a login is missing, with the notices."""
     if resolved.missing:
         raise NotLoggedIn("; ".join([*resolved.notices, resolved.missing]))
 
@@ -138,17 +137,17 @@ class _Resolver:
         self.providers = catalog.providers()
         self.notices: list[str] = []
         self.missing = ""
-        self.unusable = False  # there is a credential, and something is wrong with it
+        self.unusable = False  # the credential exists but is invalid
         self.stored_model = settings.values.model
-        self.repair: dict[str, str] = {}  # settings to change once everything else went well
+        self.repair: dict[str, str] = {}  # settings to change if everything else succeeds
         self.repair_notice = ""
 
     def run(self) -> ResolvedModel:
         query = self.query
         if query.base_url and not is_url(query.base_url):
-            raise UsageError(f'--base-url "{query.base_url}": must begin with http:// or https://')
+            raise UsageError(f'--base-url "{query.base_url}": expected http:// or https://')
         if query.script and query.provider not in ("", "script"):
-            raise UsageError(f"--script goes with --provider script, not with {query.provider}")
+            raise UsageError(f"--script requires --provider script, not {query.provider}")
         self._read_name()
         provider, origin = self._provider()
         if provider.api == "script":
@@ -160,19 +159,19 @@ class _Resolver:
             reason, asked_for = self.missing.partition(": ")[0], origin != "default" or self.unusable
             provider, origin, credential = other, "default", self._credential(other)
             model = self._model(provider, origin)
-            if asked_for:  # else the only provider with a credential is simply the one that is used
+            if asked_for:  # no notice if only one provider has a credential
                 self.notices.append(f"{reason}; using {provider.id} ({model.id})")
         else:
             model = self._model(provider, origin)
         if credential is None:
             own_server = model.source == "user" and is_loopback(model.base_url)
-            if own_server or not provider.needs_key:  # a server on this machine, or ``auth: none``
+            if own_server or not provider.needs_key:  # a local server, or ``auth: none``
                 self.missing = ""
                 credential = Credential(_LOCAL_KEY if provider.local or own_server else "")
         return self._resolved(provider, model, credential)
 
     def _read_name(self) -> None:
-        """Put the id and the provider that are meant in place of the model's name that was typed."""
+        """Replace a typed model name by the id and provider it resolves to."""
         query = self.query
         if not query.model or query.script or query.provider == "script":
             return
@@ -181,7 +180,7 @@ class _Resolver:
         names = self.settings.values.model_names
         if query.model not in names:
             if self.catalog.find(query.model, asked) is not None or query.base_url:
-                return  # as most are typed; and an address of one's own may serve anything
+                return  # the usual case; a custom address may serve any model
             if not asked and (row := self.providers.get(preferred)) is not None and row.any_model:
                 return
         from zot.agent.model_lookup import match_model
@@ -218,12 +217,12 @@ class _Resolver:
         return self.providers[name]
 
     def _stored_provider(self) -> tuple[Provider, _Origin]:
-        """What the session or the settings name, or the default; a stale name falls back."""
+        """The provider of the session, the settings or the default; a stale name falls back."""
         remembered = canonical_id(self.query.remembered_provider, self.providers)
         if remembered in self.providers:
             return self.providers[remembered], "remembered"
         if remembered:
-            self.notices.append(f'the session\'s provider "{remembered}" is unknown; using the settings')
+            self.notices.append(f'unknown provider "{remembered}" in the session; using the settings')
         named = canonical_id(self.settings.values.provider, self.providers)
         if not named:
             return self.providers[DEFAULT_PROVIDER], "default"
@@ -231,13 +230,13 @@ class _Resolver:
             return self.providers[named], "config"
         choices = (self.providers[name] for name in FALLBACKS)
         provider = next((p for p in choices if self._has_credential(p)), self.providers[DEFAULT_PROVIDER])
-        self.stored_model = ""  # it belonged to the one that is gone
+        self.stored_model = ""  # it belonged to the unknown provider
         self.repair = {"provider": provider.id, "model": ""}
         self.repair_notice = f'{self.settings.path}: unknown provider "{named}"; using {provider.id}'
         return provider, "default"
 
     def _provider_of(self, model_id: str, preferred: Provider) -> Provider:
-        """Who serves a model named without a provider: the preferred one if it can, else one with a credential."""
+        """The provider of a model named without one: the preferred one if it has it, else one with a credential."""
         if self.catalog.find(model_id, preferred.id):
             return preferred
         owners = [self.providers[row.provider] for row in self.catalog.rows() if row.id == model_id]
@@ -246,7 +245,7 @@ class _Resolver:
     # -- credential ---------------------------------------------------------------------------------------------
 
     def _credential(self, provider: Provider) -> Credential | None:
-        """The provider's credential; why there is none is kept in ``missing``, not raised."""
+        """The provider's credential; the reason for a missing one is stored in ``missing``."""
         self.missing, self.unusable = "", False
         try:
             commands = self.settings.values.api_key_command
@@ -267,15 +266,15 @@ class _Resolver:
         own = (p for p in self.providers.values() if p.needs_key and not (p.rows_of or p.cloud))
         others = [p.id for p in own if self._has_credential(p)]
         if others:
-            return f"{text}; there is one for {', '.join(others)} (--provider {others[0]})"
+            return f"{text}; available: {', '.join(others)} (--provider {others[0]})"
         if provider.user_endpoint:
-            return f'{text}; for a server without keys write "auth": "none" in models.json'
+            return f'{text}; for a server without keys set "auth": "none" in models.json'
         here = any(row.provider == "local" for row in self.catalog.rows())
         embedded = "--provider local" if here else "zot local install small && zot --provider local"
         return f"{text}; no key needed: {embedded}, {ANY_SERVER}, or --provider script for a demonstration"
 
     def _substitute(self, provider: Provider, origin: _Origin, credential: Credential | None) -> Provider | None:
-        """Another provider, when nobody asked for this one and it cannot be used without a key."""
+        """Another provider, if none was requested and this one has no key."""
         if credential is not None or not provider.needs_key or origin == "typed" or self.query.base_url:
             return None
         others = (self.providers[name] for name in FALLBACKS if name != provider.id)
@@ -289,27 +288,27 @@ class _Resolver:
             wanted = query.model
             if model := self._known(provider, wanted):
                 return model
-            if query.base_url:  # an address of one's own may serve anything
+            if query.base_url:  # a custom address may serve any model
                 return self._ad_hoc(provider, wanted)
             elsewhere = self.catalog.find(wanted)
             if elsewhere is not None:
                 raise UsageError(
-                    f'model "{wanted}" belongs to {elsewhere.provider}, not to {provider.id}; leave out --provider or'
-                    f" use --provider {elsewhere.provider}"
+                    f'model "{wanted}" belongs to {elsewhere.provider}, not to {provider.id}; omit '
+                    f"--provider or use --provider {elsewhere.provider}"
                 )
             from zot.agent.model_lookup import suggestion_text
 
             owner = provider.rows_of or provider.id
             closest = suggestion_text(wanted, (row for row in self.catalog.rows() if row.provider == owner))
             raise UsageError(
-                f'unknown model "{wanted}" (provider="{provider.id}"){closest};'
-                " zot --list-models shows the known ones, models.json adds others"
+                f'unknown model "{wanted}" (provider="{provider.id}"){closest}; list models with zot '
+                "--list-models, add others in models.json"
             )
         if query.remembered_model and provider.id == canonical_id(query.remembered_provider, self.providers):
             if model := self._known(provider, query.remembered_model):
                 return model
             default = self._default_model(provider)
-            self.notices.append(f'the session\'s model "{query.remembered_model}" is unknown; using {default.id}')
+            self.notices.append(f'unknown model "{query.remembered_model}" in the session; using {default.id}')
             return default
         stored = canonical_id(self.settings.values.provider, self.providers) or DEFAULT_PROVIDER
         if self.stored_model and (
@@ -319,11 +318,11 @@ class _Resolver:
         return self._default_model(provider)
 
     def _stale_model(self, provider: Provider, origin: _Origin) -> Model:
-        """The default in place of a stored model the provider does not have."""
+        """The default, if the provider does not have the stored model."""
         default = self._default_model(provider)
         elsewhere = self.catalog.find(self.stored_model)
         if elsewhere is not None and origin != "config":
-            return default  # the stored pair was never asked for
+            return default  # this pair was never requested
         reason = "is unknown" if elsewhere is None else f"belongs to {elsewhere.provider}"
         what = f'{self.settings.path}: model "{self.stored_model}" {reason} (provider="{provider.id}")'
         self.repair = {"model": ""}
@@ -337,10 +336,10 @@ class _Resolver:
         rows = (row for row in self.catalog.rows() if row.provider == provider.id and row.source == "user")
         if row := next(rows, None):
             return row
-        raise UsageError(f"{provider.id} has no default model: name one with --model")
+        raise UsageError(f"{provider.id} has no default model; pass --model ID")
 
     def _known(self, provider: Provider, model_id: str) -> Model | None:
-        """The catalogue's row; providers that take any id get a made-up one."""
+        """The catalog row; providers that accept any id get a generic one."""
         if model := self.catalog.find(model_id, provider.id):
             return model
         return self._ad_hoc(provider, model_id) if provider.any_model else None
@@ -349,7 +348,7 @@ class _Resolver:
         source = "ollama" if provider.id == "ollama" else "user"
         return with_limits(Model(id=model_id, provider=provider.id, name=model_id, source=source), provider)
 
-    # -- the result ---------------------------------------------------------------------------------------------
+    # -- result --------------------------------------------------------------------------------------------------
 
     def _resolved(self, provider: Provider, model: Model, credential: Credential | None) -> ResolvedModel:
         endpoint = None
@@ -365,11 +364,11 @@ class _Resolver:
             )
             if self.query.insecure and not endpoint.insecure:
                 self.notices.append(f"--insecure has no effect on the built-in address of {provider.id}")
-        if self.repair:  # reported in one line, whether it can be saved or not
+        if self.repair:  # one line, also if it cannot be saved
             try:
                 self.settings.save(**self.repair)
             except ConfigError:
-                self.repair_notice += " (the setting could not be changed)"
+                self.repair_notice += " (cannot save the setting)"
             self.notices.append(self.repair_notice)
         self.notices += self.store.notices
         self.store.notices.clear()
@@ -405,12 +404,12 @@ class _Resolver:
         )
 
     def _embedded(self, provider: Provider) -> ResolvedModel:
-        """The model on this machine: it needs no credential, but weights and a runtime, which may be missing."""
-        selection: Any = import_module(SELECTION)  # no other run needs it
+        """The local model: it needs no credential, but weights and a runtime."""
+        selection: Any = import_module(SELECTION)  # only this run needs it
         query, remembered = self.query, ""
         if query.base_url:
             raise UsageError(
-                "--base-url does not go with --provider local; for a server of your own: --provider llama.cpp"
+                "--base-url does not work with --provider local; for your own server use --provider llama.cpp"
             )
         if canonical_id(query.remembered_provider, self.providers) == provider.id:
             remembered = query.remembered_model

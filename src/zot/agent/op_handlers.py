@@ -1,4 +1,4 @@
-"""Carries out ops: those of the conversation itself here, others by the feature whose row names them."""
+"""Handles ops of the conversation itself; others are handled by the feature whose row names them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from zot.wire.ops import Op as Op
 if TYPE_CHECKING:
     from zot.agent.conversation import Conversation
 
-# Recordings show prompts, answers and aborts as the inputs of the agent, and these as commands.
+# Recordings store prompts, answers and aborts as inputs of the agent, and these as commands.
 _RECORDED = frozenset(("compact", "rewind", "clear", "set_model", "set_reasoning", "set_permission_mode"))
-# Changes of a prompt's conditions are refused while one runs.
+# Denied while a prompt is running.
 _NEED_IDLE = frozenset(("clear", "set_reasoning"))
 
 
@@ -30,11 +30,11 @@ def handle(conversation: Conversation, op: Op) -> Any:
         return own(conversation, op)
     if feature := conversation.features.join_for_op(conversation, tag):
         return feature.submit(op)
-    raise UsageError(f"a conversation cannot carry out the op {tag}")
+    raise UsageError(f"unsupported op {tag}")
 
 
 def record_op(conversation: Conversation, op: Op) -> None:
-    """Add it to a recording, without ids and defaults."""
+    """Record it, without ids and defaults."""
     fields = {name: value for name in op.__struct_fields__ if name != "id" and (value := getattr(op, name))}
     conversation.record_command(str(type(op).__struct_config__.tag), **fields)
 

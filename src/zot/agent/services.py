@@ -1,5 +1,5 @@
-"""What the conversations of one run share: configuration, settings, models, credentials, connections, workspace. It
-knows no feature."""
+"""Shared by the conversations of one run: configuration, settings, models, credentials, connections, workspace.
+It does not depend on features."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from zot.provider.model_call import Client
 if TYPE_CHECKING:
     from zot.provider.providers import Provider
 
-CHILDREN_GRACE = 0.3  # for what commands left in the background
-TRIES_BEFORE_FALLBACK = 3  # of a model call, where another model waits to take over
+CHILDREN_GRACE = 0.3  # for background commands
+TRIES_BEFORE_FALLBACK = 3  # retries of a model call if a fallback model exists
 
-# Providers whose client is not the HTTP client: their API, and the class that creates clients (above this layer).
+# Providers without the HTTP client: their API, and the class that creates clients (above this layer).
 CLIENTS = {"local": "zot.local_model.client:LocalClients"}
 
 
 class ToolChoice(msgspec.Struct, frozen=True):
-    """Which tools a run may have: ``names`` None means all that are offered; ``always`` are the front end's own.
-    ``groups`` are names that stand for several tools."""
+    """Tools of a run: ``names`` None means all offered ones; ``always`` are the front end's own.
+    ``groups`` are names for several tools."""
 
     names: tuple[str, ...] | None = None
     always: tuple[str, ...] = ()
@@ -54,9 +54,9 @@ class ToolChoice(msgspec.Struct, frozen=True):
 
 
 class Services:
-    """``resolved`` is the model of the conversation itself, ``waiting_model`` the provider and id of a second one that
-    takes over when it fails. ``withheld`` are built-in tools this run goes without, and ``constrained_mode`` the
-    permission mode for a model that a grammar constrains, where the user chose none."""
+    """``resolved`` is the model of the conversation, ``waiting_model`` the provider and id of the fallback model.
+    ``withheld`` are disabled built-in tools, ``constrained_mode`` the permission mode for a grammar-constrained
+    model unless the user chose one."""
 
     def __init__(
         self,
@@ -84,12 +84,11 @@ class Services:
         self.waiting_model: tuple[str, str] | None = None
         self.withheld: frozenset[str] = frozenset()
         self.constrained_mode = ""
-        self.questions: Any = None  # features.questions.QuestionQueue, created when it is first needed
-        self._clients: dict[str, Any] = {}  # of other providers than HTTP, by API: they share what they started
+        self.questions: Any = None  # features.questions.QuestionQueue, created on first use
+        self._clients: dict[str, Any] = {}  # of providers without HTTP, by API: they share processes
 
     @property
     def environ(self) -> Mapping[str, str]:
-        """Where credentials are looked up."""
         return os.environ if self.config.environ is None else self.config.environ
 
     @property
@@ -101,9 +100,9 @@ class Services:
         return resolve(query, self.settings, self.catalog, self.auth, self.environ)
 
     def model_query(self, launch: LaunchOverrides, current: Provider, model: str, provider: str = "") -> ModelQuery:
-        """A model that the user named, of the ``current`` provider unless another is named; UsageError if unknown."""
+        """Resolve a typed model, by default of the ``current`` provider; UsageError if unknown."""
         if not provider and (own := self.settings.values.model_names.get(model)):
-            from zot.agent.model_lookup import resolve_alias  # few have such names
+            from zot.agent.model_lookup import resolve_alias  # rarely used
 
             found = resolve_alias(own, self.catalog, current.id)
             model, provider = found.model, found.provider
@@ -133,13 +132,13 @@ class Services:
         return connect(endpoint, resolved.api, self.pool, renewal=self._renewal(resolved))
 
     def _renewal(self, resolved: ResolvedModel) -> CredentialRefresher | None:
-        """Keeps a stored login fresh, or looks up a key again that another program stores."""
+        """Refreshes a stored login, or looks up again a key that another program stores."""
         credential = resolved.credential
         stored_elsewhere = ("command", "file") if resolved.provider.cloud else ("command",)
         if credential is not None and credential.method == "apikey" and credential.source in stored_elsewhere:
             provider = resolved.provider
             from zot.provider.auth.credential_lookup import (
-                ReloadableKey,  # few have such a key
+                ReloadableKey,  # rarely used
                 find_credential,
             )
 
@@ -154,7 +153,7 @@ class Services:
         return LoginSigner(self.auth, resolved.provider, credential, proxy=self.settings.values.http_proxy)
 
     async def stop_jobs(self) -> None:
-        """Stop what commands left in the background."""
+        """Stop background commands."""
         await self.workspace.stop_jobs(CHILDREN_GRACE)
 
     async def aclose(self) -> None:

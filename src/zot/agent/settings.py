@@ -1,5 +1,6 @@
-"""``config.json``: every setting with its type, default and meaning (``Values``). A wrong value costs only its key (a
-guard becomes strict); saving keeps unknown keys and moves an unparsable file to ``config.json.bad``."""
+"""``config.json``: every setting with its type, default and meaning (``Values``).
+A wrong value is ignored and reported (a guard becomes strict); saving keeps unknown keys and moves an unparsable
+file to ``config.json.bad``."""
 
 from __future__ import annotations
 
@@ -18,20 +19,25 @@ from zot.system.json_store import JsonObjectStore
 _Dollars = Annotated[float, Meta(ge=0)]
 _Seconds = Annotated[float, Meta(gt=0)]
 _LIMITS = ("max_cost_session", "max_cost_day")
-_NO_AMOUNT = -1.0  # in their place when they are no amounts: nothing is spent until they are
+_NO_AMOUNT = -1.0  # values of invalid limits: nothing is spent until they are fixed
 _WORDS = {"str": "text", "int": "a number", "float": "a number", "bool": "true or false", "array": "a list"}
-# What they are when nobody can tell.
+# Strict defaults for settings that cannot be read.
 _GUARDS: dict[str, Any] = {
     "permission_mode": "ask",
     "jail_by_default": True,
     "hooks_strict": True,
     **dict.fromkeys(_LIMITS, _NO_AMOUNT),
 }
+_OLDER = {
+    "approve": "ask_outside",
+    "keep_changes_mb": "checkpoint_size_mb",
+    "auto_swarm_enabled": "model_can_start_agents",
+}
 _LEVEL_ALIASES = {"minimal": "minimum", "maximum": "max"}
 
 
 class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings; the descriptions are those of the reference page."""
+    """The settings; the descriptions are used in the reference page."""
 
     provider: Annotated[str, Meta(description="Provider used when `--provider` is not given.")] = ""
     model: Annotated[str, Meta(description="Model used when `--model` is not given.")] = ""
@@ -42,57 +48,49 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
     show_thinking: Annotated[
         Literal["folded", "open", "off"],
         Meta(
-            description="What is shown of a model's thoughts: `folded` shows them while it thinks and then one line "
-            "(ctrl+o opens them), `open` keeps them, `off` shows none, in `--stream` too."
+            description="Display of a model's thinking: `folded` shows it while it arrives and then one line (ctrl+o "
+            "opens it), `open` keeps it, `off` hides it, also in `--stream`."
         ),
     ] = "folded"
     temperature: Annotated[
-        float | None, Meta(description="Sampling temperature, 0 to 2; if absent, the provider chooses.")
+        float | None, Meta(description="Sampling temperature, 0 to 2; if absent, the provider's default.")
     ] = None
     permission_mode: Annotated[
         Literal["", "plan", "ask", "accept-edits", "everything"],
-        Meta(
-            description="What runs without a question when `--permission-mode` is not given: `plan`, `ask`, "
-            "`accept-edits` or `everything`, which is also the default."
-        ),
+        Meta(description="Default permission mode: `plan`, `ask`, `accept-edits` or `everything` (if absent)."),
     ] = ""
     tools: Annotated[
-        tuple[str, ...], Meta(description="Tools switched on besides the default set, such as `glob` and `grep`.")
+        tuple[str, ...], Meta(description="Tools enabled in addition to the default set, such as `glob` and `grep`.")
     ] = ()
-    auto_swarm_enabled: Annotated[
+    model_can_start_agents: Annotated[
         bool,
-        Meta(description="The model may start agents that work in the background (the tools `swarm` stands for)."),
+        Meta(description="The model may start background agents (the tools of the group `swarm`)."),
     ] = False
     auto_compact_threshold: Annotated[
         Annotated[int, Meta(ge=0, le=100)] | Literal["off"],
         Meta(description="Percent of the context window at which the transcript is compacted; `off` or 0 for never."),
     ] = 85
-    bash_timeout_s: Annotated[
-        _Seconds, Meta(description="Seconds a bash command may take unless the model asks for another limit.")
-    ] = 120
+    bash_timeout_s: Annotated[_Seconds, Meta(description="Default timeout of a bash command in seconds.")] = 120
     bash_timeout_max_s: Annotated[
-        _Seconds, Meta(description="The most seconds a model may ask for when it runs a bash command.")
+        _Seconds, Meta(description="The longest timeout in seconds that a model can set for a bash command.")
     ] = 600
     env_passthrough: Annotated[
         tuple[str, ...],
         Meta(
-            description="Secret variables that child processes may see, by name or by pattern (`AWS_*`). Others are "
-            "removed: those of model providers and of zot, which no pattern lets through, and whatever looks like a "
-            "secret of another service (`GITHUB_TOKEN`, `AWS_SECRET_ACCESS_KEY`, `*_PASSWORD`). In the jail also any "
-            "other variable that commands should have."
+            description="Secret variables that child processes may see, by name or pattern (`AWS_*`). Others are "
+            "removed: those of model providers and of zot, which no pattern matches, and variables that "
+            "look like a secret of another service (`GITHUB_TOKEN`, `AWS_SECRET_ACCESS_KEY`, "
+            "`*_PASSWORD`). In the jail also any other variable that commands need."
         ),
     ] = ()
     jail_by_default: Annotated[bool, Meta(description="Start every run in the jail, as `--jail` does.")] = False
     jail_roots: Annotated[
-        tuple[str, ...], Meta(description="Directories that jailed commands may change beside the project's own.")
+        tuple[str, ...], Meta(description="Directories that jailed commands may change in addition to the project.")
     ] = ()
-    approve: Annotated[
-        Literal["", "outside"],
-        Meta(
-            description="`outside`: in the jail, what a call wanted outside is put to you at the keyboard; as "
-            "`--ask-outside` does, which also starts the jail."
-        ),
-    ] = ""
+    ask_outside: Annotated[
+        bool,
+        Meta(description="In the jail, ask before a call reaches outside; `--ask-outside` also starts the jail."),
+    ] = False
     api_key_command: Annotated[
         dict[str, KeyCommand],
         Meta(
@@ -103,8 +101,8 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
     credential_store: Annotated[
         Literal["file", "keyring"],
         Meta(
-            description="Where a login keeps its secret: in `auth.json`, which only you can read, or in the system's "
-            "keyring (needs the extra `zot-agent[keyring]`). What is stored already stays where it is."
+            description="Where a login stores its secret: in `auth.json`, which only you can read, or in the "
+            "system's keyring (requires the extra `zot-agent[keyring]`). Stored logins are not moved."
         ),
     ] = "file"
     silence_s: Annotated[
@@ -117,85 +115,82 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
     retries: Annotated[
         Annotated[int, Meta(ge=0, le=10_000)],
         Meta(
-            description="How often a model call is tried again when the provider is overloaded, limits the rate or "
-            "cannot be reached, or the answer breaks off before its first word; 0 for never. The default makes ten "
-            "tries within about three minutes."
+            description="Retries of a model call if the provider is overloaded, limits the rate or cannot be "
+            "reached, or the answer breaks off before its first word; 0 for none. The default makes ten "
+            "attempts within about three minutes."
         ),
     ] = 9
     retry_wait_s: Annotated[
         _Seconds,
         Meta(
             description="Seconds before the first retry. Each later wait is twice as long, up to a minute; a longer "
-            "`Retry-After` of the provider is kept to, up to three minutes."
+            "`Retry-After` of the provider is used, up to three minutes."
         ),
     ] = 0.5
     max_cost_session: Annotated[
         _Dollars,
         Meta(
-            description="US dollars one session may cost when `--max-cost` is not given; a request that would go "
-            "beyond is not made. 0 for no limit."
+            description="Cost limit of one session in US dollars without `--max-cost`; a request that would exceed "
+            "it is not made. 0 for no limit."
         ),
     ] = 0
     max_cost_day: Annotated[
         _Dollars,
-        Meta(
-            description="US dollars all runs together may cost on one day of this machine's clock, held across "
-            "processes; 0 for no limit."
-        ),
+        Meta(description="Cost limit of all runs on one day (local time) in US dollars; 0 for no limit."),
     ] = 0
     http_proxy: Annotated[
-        str, Meta(description="Proxy for all requests; the environment's proxy variables come first.")
+        str, Meta(description="Proxy for all requests; the proxy variables of the environment take precedence.")
     ] = ""
     insecure: Annotated[
         bool,
-        Meta(description="Skip TLS checks, only for addresses you gave yourself (`--base-url`, `models.json`)."),
+        Meta(description="Skip TLS checks, only for your own addresses (`--base-url`, `models.json`)."),
     ] = False
     swarm_agents: Annotated[
         Annotated[int, Meta(ge=1, le=1000)],
-        Meta(description="Workers of `zot swarm` that may be at work at the same time; the others wait."),
+        Meta(description="Number of `zot swarm` workers that run at the same time; others wait."),
     ] = 4
-    keep_changes_mb: Annotated[
+    checkpoint_size_mb: Annotated[
         Annotated[int, Meta(ge=0)],
         Meta(
-            description="Megabytes in `$ZOT_HOME/changes` for what files were before the agent changed them, which "
-            "`/rewind` and `/diff` need; the oldest go first, after 30 days at the latest. 0 keeps nothing."
+            description="Megabytes in `$ZOT_HOME/changes` for file contents from before the agent changed them, for "
+            "`/rewind` and `/diff`; the oldest are deleted first, all after 30 days. 0 stores nothing."
         ),
     ] = 512
-    extension_tool_timeout_s: Annotated[_Seconds, Meta(description="Seconds an extension's tool may take.")] = 60
+    extension_tool_timeout_s: Annotated[_Seconds, Meta(description="Timeout of an extension's tool in seconds.")] = 60
     hooks: Annotated[
         bool,
         Meta(
-            description="Run hooks: those of `hooks.json`, and of Claude Code's settings files once you trusted them."
+            description="Run hooks: those of `hooks.json`, and of Claude Code's settings files after you trusted them."
         ),
     ] = True
     hooks_strict: Annotated[
         bool,
         Meta(
-            description="A tool call does not run when a `PreToolUse` hook crashed or timed out; else it runs, and a "
-            'line says so. `"strict": true` in a hook is the same for that hook.'
+            description="Deny a tool call if its `PreToolUse` hook crashed or timed out; otherwise it runs with a "
+            'notice. `"strict": true` in a hook does the same for that hook.'
         ),
     ] = False
     mcp_pinned: Annotated[
         tuple[str, ...],
         Meta(
-            description="MCP servers (by name) and tools (`mcp__server__tool`) the model is always told of in full; "
-            "others are found with `mcp_search`. `*` is all of them."
+            description="MCP servers (by name) and tools (`mcp__server__tool`) that are always described to the "
+            "model in full; others are found with `mcp_search`. `*` means all."
         ),
     ] = ()
     mcp_tool_timeout_s: Annotated[
-        _Seconds, Meta(description="Seconds an MCP server may be silent in a call; its progress begins them anew.")
+        _Seconds, Meta(description="Timeout in seconds of an MCP call without progress messages.")
     ] = 300
     catalog_url: Annotated[
         str,
         Meta(
-            description="An https address of a list of models with windows and prices, asked beside a prompt when what "
-            "is kept of it in `$ZOT_HOME/catalog.json` is six hours old. Without it, that file is yours to write."
+            description="An https address of a model list with windows and prices, requested during a prompt if "
+            "`$ZOT_HOME/catalog.json` is six hours old. Without it you can write that file yourself."
         ),
     ] = ""
     model_names: Annotated[
         dict[str, str],
         Meta(
-            description="Names of your own for models, wherever one can be named (`--model`, `/model`): "
+            description="Your own names for models, for every place that takes a model (`--model`, `/model`): "
             '`{"fast": "claude-haiku-4-5", "smart": "openai/gpt-5"}`.'
         ),
     ] = {}
@@ -210,20 +205,22 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
             "or cmd; `ctrl+c`, `ctrl+d` and `esc` keep their meaning."
         ),
     ] = {}
-    vi_mode: Annotated[bool, Meta(description="Edit the prompt with vi keys; it begins in insert mode.")] = False
+    vi_mode: Annotated[bool, Meta(description="Edit the prompt with vi keys; it starts in insert mode.")] = False
     theme: Annotated[str, Meta(description="Colour theme of the interactive mode.")] = ""
     inline_images_enabled: Annotated[
         bool | None, Meta(description="Show images in the terminal; if absent, it depends on the terminal.")
     ] = None
     terminal_title: Annotated[
         bool,
-        Meta(description="Name the terminal's window after the project; `…` in front: it works, `?`: it asks you."),
+        Meta(
+            description="Show the project in the terminal's window title; `…` in front: working, `?`: waiting for you."
+        ),
     ] = True
     bell: Annotated[
         Literal["on", "quiet", "off"],
         Meta(
-            description="How zot calls you after a long turn, or when a question has to wait: `on` rings and notifies "
-            "the desktop where the terminal can, `quiet` only notifies, `off` does neither."
+            description="Notification after a long turn, or if a question is waiting: `on` rings and notifies the "
+            "desktop if the terminal can, `quiet` only notifies, `off` does neither."
         ),
     ] = "on"
     notify_after_s: Annotated[
@@ -233,16 +230,16 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
     status_command: Annotated[
         str,
         Meta(
-            description="A shell command whose first line of output is a row under the status bar. It gets the state "
-            "as JSON on its standard input and has two seconds. Only this file can name it, never a project."
+            description="A shell command whose first output line is shown under the status bar. It gets the state as "
+            "JSON on stdin and two seconds. Only this file can set it, never a project."
         ),
     ] = ""
     status_command_every_s: Annotated[
         Annotated[float, Meta(ge=0)],
-        Meta(description="Run `status_command` also after this many seconds; 0: only when something has happened."),
+        Meta(description="Also run `status_command` after this many seconds; 0: only after events."),
     ] = 0
     update_url: Annotated[
-        str, Meta(description="Address of a release feed; without it zot never looks for updates.")
+        str, Meta(description="Address of a release feed; without it zot never checks for updates.")
     ] = ""
     last_changelog_shown: Annotated[
         str, Meta(description="The version whose changes were shown last; written by zot.")
@@ -259,7 +256,7 @@ class SettingsValues(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Settings:
-    """The file, read once. ``values`` are the sound settings, ``problems`` one line per wrong one."""
+    """The file, read once. ``values`` are the valid settings, ``problems`` one line per wrong one."""
 
     def __init__(self, home: Path) -> None:
         self.problems: list[str] = []
@@ -269,31 +266,33 @@ class Settings:
         try:
             self.values = _values(self.path, self._file.load(), self.problems)
         except ConfigError as error:
-            self.problems.append(f"{error}; until it is fixed, default settings are used and zot asks before it acts")
+            self.problems.append(f"{error}; until it is fixed, zot uses default settings and asks before it acts")
             guards: dict[str, Any] = {**self._file.guards(), "permission_mode": "ask"}
             self.values = SettingsValues(**guards)
 
     def save(self, **changes: Any) -> None:
-        """Write the named keys; None removes one. ConfigError for an unknown key, a bad value, a failed write."""
+        """Write the named keys; None removes one. ConfigError for an unknown key, a bad value or a failed write."""
+        changes = _current(changes)
         for key, value in changes.items():
             if key not in SettingsValues.__struct_fields__:
-                raise ConfigError(f'{self.path}: there is no setting "{key}"')
+                raise ConfigError(f'{self.path}: no setting "{key}"')
             problems: list[str] = []
             if value is not None and not _sound(self.path, key, value, problems):
                 raise ConfigError(problems[0].rpartition("; ")[0])
         with self._file.edit() as raw:
             raw.update(changes)
-            for key in [key for key, value in raw.items() if value is None]:
+            replaced = {old for old, new in _OLDER.items() if new in changes}
+            for key in [key for key, value in raw.items() if value is None or key in replaced]:
                 del raw[key]
         self.values = _values(self.path, raw, [])
 
     def near_misses(self) -> list[str]:
-        """Keys that look like a mistyped setting. Unknown ones are kept, so only ``zot doctor`` speaks of them."""
+        """Keys that look like a mistyped setting. Unknown ones are kept, so only ``zot doctor`` reports them."""
         known = SettingsValues.__struct_fields__
         try:
-            unknown = [key for key in self._file.load() if key not in known]
+            unknown = [key for key in self._file.load() if key not in known and key not in _OLDER]
         except ConfigError:
-            return []  # among the problems
+            return []  # already a problem
         close = {key: closest_match(key, known, likeness=0.8) for key in unknown}
         return [f"{self.path}: {key} is not a setting; did you mean {meant}?" for key, meant in close.items() if meant]
 
@@ -306,7 +305,7 @@ class _SettingsFile(JsonObjectStore):
         self._problems = problems
 
     def guards(self) -> dict[str, Any]:
-        """Strict values for the settings that a file names which is no JSON."""
+        """Strict values for guards named in an unparsable file."""
         try:
             data = read_bytes(self.path) or b""
         except ConfigError:
@@ -314,19 +313,18 @@ class _SettingsFile(JsonObjectStore):
         return {key: value for key, value in _GUARDS.items() if key.encode() in data}
 
     def load_to_edit(self) -> dict[str, Any]:
-        """A file that is no JSON is moved aside. One that cannot be read now may be sound: it stays, and nothing is
-        saved."""
+        """Move an unparsable file aside. An unreadable file may be valid: it stays, and nothing is saved."""
         data, guards = read_bytes(self.path), self.guards()
         try:
             return {} if data is None else self.decode(data)
         except ConfigError:
             bad = quarantine_file(self.target)
-            self._problems.append(f"{self.path} could not be read and is now {bad.name}; a new one was written")
+            self._problems.append(f"cannot parse {self.path}: moved to {bad.name}, wrote a new one")
             return guards
 
 
 def parse_reasoning(text: str) -> Reasoning | None:
-    """A level as people write it (any case, ``minimal``, ``maximum``); None when there is no such level."""
+    """Parse a level in any case (also ``minimal``, ``maximum``); None if unknown."""
     level = text.strip().lower()
     level = _LEVEL_ALIASES.get(level, level)
     return level if level in ("", *REASONING_LEVELS) else None
@@ -334,11 +332,12 @@ def parse_reasoning(text: str) -> Reasoning | None:
 
 def _values(path: Path, raw: dict[str, Any], problems: list[str]) -> SettingsValues:
     if not raw:
-        return SettingsValues()  # spares most starts the 2 ms it takes to look at the types
+        return SettingsValues()  # saves most starts the 2 ms of inspecting the types
+    raw = _current(raw)
     if "permission_mode" in raw:
         raw = {**raw, "permission_mode": _permission_mode(path, raw["permission_mode"], problems)}
     if not isinstance(raw.get("jail_by_default", False), bool):
-        problems.append(f"{path}: jail_by_default: expected true or false; it is true until it is fixed")
+        problems.append(f"{path}: jail_by_default: expected true or false; true until it is fixed")
         raw = {**raw, "jail_by_default": True}
     if isinstance(level := raw.get("reasoning"), str) and (parsed := parse_reasoning(level)) is not None:
         raw = {**raw, "reasoning": parsed}
@@ -350,13 +349,22 @@ def _values(path: Path, raw: dict[str, Any], problems: list[str]) -> SettingsVal
         return msgspec.structs.replace(_checked(sound), **wrong)
 
 
+def _current(raw: dict[str, Any]) -> dict[str, Any]:
+    """Rename older keys; a key with its current name wins. ``approve`` was ``"outside"`` or empty."""
+    current = {key: value for key, value in raw.items() if key not in _OLDER}
+    for old in _OLDER.keys() & raw.keys():
+        value = raw[old]
+        current.setdefault(_OLDER[old], value == "outside" if value in ("", "outside") else value)
+    return current
+
+
 def _permission_mode(path: Path, value: Any, problems: list[str]) -> str:
-    """A mistyped guard is one that asks."""
-    from zot.core.permission_modes import MODES, parse_mode  # few set it
+    """An invalid mode becomes ask."""
+    from zot.core.permission_modes import MODES, parse_mode  # rarely set
 
     mode = parse_mode(value) if isinstance(value, str) else None
     if mode is None and value != "":
-        problems.append(f"{path}: permission_mode: expected one of {', '.join(MODES)}; it is ask until it is fixed")
+        problems.append(f"{path}: permission_mode: expected one of {', '.join(MODES)}; ask until it is fixed")
     return mode or ("" if value == "" else "ask")
 
 
@@ -371,7 +379,7 @@ def _sound(path: Path, key: str, value: Any, problems: list[str]) -> bool:
     try:
         _checked({key: value})
     except msgspec.ValidationError as error:
-        then = "nothing that costs money is asked" if key in _LIMITS else "the key is ignored"
+        then = "no paid model call is made" if key in _LIMITS else "the key is ignored"
         text = str(error).partition(" - at ")[0]
         for name, word in _WORDS.items():
             text = text.replace(f"`{name}`", word)

@@ -1,5 +1,4 @@
-"""The state of a conversation at one moment, for extensions, commands and pages; importable without
-``conversation``."""
+"""A snapshot of a conversation for extensions, commands and pages; importable without ``conversation``."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ConversationSnapshot(msgspec.Struct, frozen=True):
-    """``session_file`` is empty when no session is kept."""
+    """``session_file`` is empty without a session."""
 
     provider: str
     model: str

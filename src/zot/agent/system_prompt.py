@@ -32,22 +32,22 @@ it names; where you cannot open that file, run `zot docs`."""
 
 
 def docs_root() -> Path:
-    """The pages of the installed package, else those of the checkout this module was loaded from."""
+    """The pages of the installed package, else those of this checkout."""
     package = Path(zot.__file__).parent
     installed = package / "docs"
     return installed if installed.is_dir() else package.parent.parent / "docs"
 
 
 class CustomText(msgspec.Struct, frozen=True):
-    """``text`` None means the built-in identity, empty means none at all."""
+    """``text`` None means the built-in identity, empty means none."""
 
     text: str | None = None
     problems: list[str] = []
 
 
 class Section(NamedTuple):
-    """A feature's part of the prompt. With ``tool``, only while that tool is offered: without the tool that loads them
-    a list of skills would only mislead."""
+    """A feature's part of the prompt.
+    With ``tool``, only while that tool is offered: a list of skills without the tool that loads them would mislead."""
 
     order: int
     kind: str
@@ -56,7 +56,7 @@ class Section(NamedTuple):
 
 
 class ShortPrompt(Protocol):
-    """Takes the place of the whole prompt while it is active."""
+    """Replaces the whole prompt while it is active."""
 
     def is_active(self) -> bool: ...
 
@@ -67,12 +67,12 @@ class ShortPrompt(Protocol):
         ...
 
     def truncation_notice(self) -> str:
-        """A line about what did not fit of the context files; empty if all of it did."""
+        """A line about truncated context files; else empty."""
         ...
 
 
 class SystemPrompt:
-    """Call it with the tools of the next request to get the prompt's text. ``short`` may replace it."""
+    """Call it with the tools of the next request to get the prompt. ``short`` may replace it."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class SystemPrompt:
             self.add_section("jail", jail, order=20)
 
     def add_section(self, kind: str, text: Callable[[], str], *, order: int, tool: str = "") -> None:
-        """Between the context files and the footer, by ``order``. ``text`` is called for every request."""
+        """Add a section between context files and footer, by ``order``. ``text`` is called for every request."""
         self._sections = sorted([*self._sections, Section(order, kind, text, tool)], key=lambda each: each.order)
 
     def __call__(self, specs: tuple[ToolSpec, ...]) -> str:
@@ -119,21 +119,21 @@ class SystemPrompt:
         return self._text
 
     def section(self, kind: str) -> str:
-        """The text of a feature's section at this moment; empty if there is none."""
+        """The current text of a feature's section; empty if there is none."""
         return next((section.text() for section in self._sections if section.kind == kind), "")
 
     @property
     def told(self) -> tuple[str, str]:
-        """The jail's section and the short prompt at this moment; both are empty for most."""
+        """The jail's section and the short prompt, now; usually both are empty."""
         return self.section("jail"), self._short_text()
 
     def parts(self) -> dict[str, Any]:
-        """What it was made from, for one like it elsewhere."""
+        """Its inputs, to create a similar prompt."""
         own = {kind: self.section(kind) for kind in ("skills", "jail")}
         return {**self._given, **own, "context": self.context, "date": self._date, "brief": self._short_text()}
 
     def sections(self, specs: tuple[ToolSpec, ...]) -> list[tuple[str, str, str]]:
-        """What it is made of: a kind (``prompt``, ``tools``, ``file``, ``skills``), a name and the text of each."""
+        """Its parts: kind (``prompt``, ``tools``, ``file``, ``skills``), name and text."""
         if self.short is not None and self.short.is_active():
             return self.short.sections()
         own = filter(None, [self._first, *self.appends, self.section("jail"), self._footer])
@@ -146,7 +146,7 @@ class SystemPrompt:
 
     @property
     def truncation_notice(self) -> str:
-        """A line about what did not fit of the context files; empty if all of it did."""
+        """A line about truncated context files; else empty."""
         return self.short.truncation_notice() if self.short is not None and self.short.is_active() else ""
 
     def _short_text(self) -> str:
@@ -158,20 +158,20 @@ def _shown(section: Section, specs: tuple[ToolSpec, ...]) -> str:
 
 
 def one_line(text: str, limit: int) -> str:
-    """``text`` without line breaks and control characters, cut to ``limit`` characters."""
+    """``text`` without line breaks and control characters, truncated to ``limit`` characters."""
     clean = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return clean if len(clean) <= limit else clean[: limit - 1].rstrip() + "…"
 
 
 def tool_summary(specs: Iterable[ToolSpec]) -> str:
-    """One short line per tool that was there from the start, in name order; empty without tools."""
+    """One short line per tool present at the start, in name order; empty without tools."""
     listed = sorted((spec for spec in specs if not spec.deferred), key=lambda spec: spec.name)
     lines = [f"- {spec.name}: {_sentence(spec.description)}" for spec in listed]
     return "\n".join(["Tools you can call:", *lines]) if lines else ""
 
 
 def load_custom(flag: str | None, home: Path) -> CustomText:
-    """``--system-prompt`` as typed (empty included), else SYSTEM.md of the zot home when there is text in it."""
+    """``--system-prompt`` as typed (even empty), else SYSTEM.md of the zot home unless blank."""
     if flag is not None:
         return CustomText(flag)
     path = home / "SYSTEM.md"
@@ -180,14 +180,14 @@ def load_custom(flag: str | None, home: Path) -> CustomText:
     except FileNotFoundError:
         return CustomText()
     except OSError as error:
-        return CustomText(None, [f"{path}: cannot be read ({error.strerror}); the built-in prompt is used"])
-    cut = [f"{path}: only the first {_SYSTEM_BYTES >> 10} KiB are used"] if file.cut else []
-    damaged = [f"{path}: not valid UTF-8, the bad bytes are replaced"] if file.damaged else []
+        return CustomText(None, [f"{path}: cannot read ({error.strerror}); using the built-in prompt"])
+    cut = [f"{path}: truncated: only the first {_SYSTEM_BYTES >> 10} KiB are used"] if file.cut else []
+    damaged = [f"{path}: not valid UTF-8; bad bytes are replaced"] if file.damaged else []
     return CustomText(file.text.strip() or None, cut + damaged)
 
 
 def _sentence(description: str) -> str:
-    """The first sentence, since the full text travels with the schema."""
+    """The first sentence; the full text is sent with the schema."""
     line = one_line(description, len(description))
     head, stop, _ = line.partition(". ")
     return one_line(head + stop.strip(), _SUMMARY_CHARACTERS) or "(no description)"

@@ -1,1 +1,1 @@
-"""The command line: flags, help and the verbs that need no agent. Modes load behind `main`."""
+"""Command line: flags, help and verbs. ``main`` imports the modes when they are needed."""

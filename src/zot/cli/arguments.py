@@ -1,4 +1,4 @@
-"""Words and switches after a verb: ``zot ext …``, ``zot sessions …``."""
+"""Parses the words and switches after a verb: ``zot ext …``, ``zot sessions …``."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from zot.errors import UsageError, closest_match
 
 
 class ParsedArguments(msgspec.Struct, frozen=True):
-    """``values`` has the last value of each switch, ``every`` all of them in their order."""
+    """``values`` has the last value of each switch, ``every`` all of them in order."""
 
     words: tuple[str, ...]
     values: dict[str, str]
     every: dict[str, list[str]] = {}
 
     def all(self, *switches: str) -> tuple[str, ...]:
-        """Every value of a switch that may be repeated, and of its other names."""
+        """All values of a repeatable switch, under any of its names."""
         return tuple(value for switch in switches for value in self.every.get(switch, ()))
 
     def word(self, place: int) -> str | None:
@@ -38,7 +38,7 @@ class ParsedArguments(msgspec.Struct, frozen=True):
 
 
 def verb_of(group: str, argv: Sequence[str], verbs: Collection[str]) -> tuple[str, list[str]]:
-    """The verb after ``zot GROUP``, ``list`` unless one is named, and the rest. UsageError for an unknown one."""
+    """The verb after ``zot GROUP`` (default: ``list``) and the rest. UsageError for an unknown one."""
     if not argv or argv[0].startswith("-"):
         return "list", list(argv)
     verb = argv[0]
@@ -52,7 +52,7 @@ def verb_of(group: str, argv: Sequence[str], verbs: Collection[str]) -> tuple[st
 def parse(
     argv: list[str], options: Mapping[str, bool], *, least: int = 0, most: int | None = None, what: str = ""
 ) -> ParsedArguments:
-    """``options`` says of each switch whether it takes a value; ``what`` names the word that may be missing."""
+    """``options`` maps each switch to whether it takes a value; ``what`` names the required word."""
     words: list[str] = []
     values: dict[str, str] = {}
     every: dict[str, list[str]] = {}

@@ -1,7 +1,5 @@
-"""Completion candidates for shells, from the tables of flags and verbs and from local state; starts nothing.
-
-Outside names are offered only if a shell takes each of their characters literally.
-"""
+"""Completion candidates for shells, from the tables of flags and verbs and from local state.
+Starts no program. Names from outside are offered only if a shell takes each of their characters literally."""
 
 from __future__ import annotations
 
@@ -29,11 +27,11 @@ class _Switch(NamedTuple):
     value: bool
     kind: str | tuple[str, ...]
     about: str
-    older: bool = False  # a former name: understood, not offered
+    older: bool = False  # a former name: accepted, not offered
 
 
 def complete(words: Sequence[str]) -> Candidates:
-    """``words`` are those after ``zot``, the last one as far as it is typed."""
+    """``words`` follow ``zot``; the last one may be incomplete."""
     *before, typed = words or [""]
     names = {length: " ".join(before[:length]) for length in (1, 2) if len(before) >= length}
     length = next((length for length in (2, 1) if length in names and verb_table.verb_of(names[length])), 0)
@@ -69,7 +67,7 @@ def _verb_switches(path: str) -> dict[str, _Switch]:
 def _offer(
     switches: dict[str, _Switch], rest: Sequence[str], typed: str, place: str, kinds: tuple[str | tuple[str, ...], ...]
 ) -> Candidates:
-    """A value if a switch waits for one, a switch after a dash, else the next word."""
+    """A value if a switch needs one, a switch after a dash, else the next word."""
     waiting, number, given = _walk(switches, rest)
     if waiting is not None:
         return _values(waiting.kind, typed, given)
@@ -88,7 +86,7 @@ def _offer(
 
 
 def _walk(switches: dict[str, _Switch], rest: Sequence[str]) -> tuple[_Switch | None, int, dict[str, str]]:
-    """The switch that waits for its value, how many words there were, and which values were given."""
+    """The switch that needs a value, the number of words, and the values given."""
     number, given = 0, dict[str, str]()
     words = iter(rest)
     for word in words:
@@ -132,7 +130,7 @@ def _shown(about: str) -> str:
     return plain if len(plain) <= _ABOUT_MAX else f"{plain[: _ABOUT_MAX - 1]}…"
 
 
-# --- what this machine has
+# --- local state
 
 
 def _here(kind: str, given: dict[str, str]) -> Iterator[tuple[str, str]]:

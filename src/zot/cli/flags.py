@@ -10,7 +10,7 @@ import sys
 
 from zot.errors import UsageError
 
-# `typing` and `collections` would be a third of what `zot --help` costs; only the type checker needs them here.
+# importing `typing` and `collections` would be a third of the time of `zot --help`
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,11 +24,11 @@ JAIL_LEVELS = ("full", "reduced")
 APPROVALS = ("outside",)
 REASONING = ("off", "minimum", "low", "medium", "high", "xhigh", "max")
 PERMISSION_MODES = ("plan", "ask", "accept-edits", "everything")
-ASK_EACH = "ask each"  # what `--no-yolo` stands for where no person sits in front of it: reading is asked about, too
+ASK_EACH = "ask each"  # `--no-yolo` without a user to ask: reading requires approval also
 
 
 class Flags:
-    """Typed flags, read-only; attributes are the ``dest`` names, with their defaults."""
+    """Parsed flags, read-only; attributes are the ``dest`` names, with their defaults."""
 
     mode: str = ""  # "print", "json", "stream", "rpc"; empty means interactive, or print with piped stdin
     help: bool = False
@@ -83,17 +83,17 @@ class Flags:
         self.__dict__.update(typed)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"flags are parsed once and stay as they were typed; {name} was to be changed")
+        raise AttributeError(f"flags are read-only after parsing: cannot set {name}")
 
     @property
     def prompt(self) -> str:
         return " ".join(self.words)
 
     def config(self, **otherwise: Any) -> RunConfig:
-        """The run these flags ask for; ``otherwise`` is what the mode decides differently."""
-        from zot.agent.config import RunConfig  # `--version` and `--help` need none
+        """The run configuration of these flags; ``otherwise`` overrides fields for the mode."""
+        from zot.agent.config import RunConfig  # `--version` and `--help` do not need it
 
-        asked: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "provider": self.provider,
             "model": self.model,
             "api_key": _key_from(self.api_key_fd) if self.api_key_fd >= 0 else self.api_key,
@@ -134,12 +134,12 @@ class Flags:
             "session_file": self.session_file,
             "continue_session": self.continue_,
         }
-        return RunConfig(**(asked | otherwise))
+        return RunConfig(**(fields | otherwise))
 
 
 def _key_from(fd: int) -> str:
-    """The key from a pipe, which no other process can read."""
-    import os  # few start zot so
+    """Read the key from a pipe, which no other process can read."""
+    import os  # rarely used
 
     pieces: list[bytes] = []
     try:
@@ -147,12 +147,12 @@ def _key_from(fd: int) -> str:
             pieces.append(piece)
         os.close(fd)
     except OSError as error:
-        raise UsageError(f"--api-key-fd {fd}: cannot be read: {error.strerror}") from error
+        raise UsageError(f"--api-key-fd {fd}: cannot read: {error.strerror}") from error
     return b"".join(pieces).decode("utf-8", "replace").strip()
 
 
 class Flag:
-    """One row. ``read`` turns the value into what is stored; None means the flag takes no value."""
+    """One row. ``read`` converts the value; None means the flag takes no value."""
 
     def __init__(
         self,
@@ -175,8 +175,8 @@ class Flag:
         self.read = read
         self.store = store
         self.repeat = repeat
-        self.inline = inline  # the one value it may have, only as --flag=value
-        self.kind = kind  # what the value can be, for completions: the words of `verbs.py`, or choices
+        self.inline = inline  # the one optional value, only as --flag=value
+        self.kind = kind  # candidates for the value: a kind of `verb_table`, or choices
 
     @property
     def label(self) -> str:
@@ -471,7 +471,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag(("-v", "--version"), "version", MISC, "show the version"),
 )
 
-# Former names: accepted, and listed in the reference page only.
+# Former names: accepted, listed only in the reference page.
 OLDER_FLAGS: tuple[Flag, ...] = (
     Flag(("--jail-level",), "jail_level", WORK, "now --require-jail LEVEL", "LEVEL", _level, kind=JAIL_LEVELS),
     Flag(("--approve",), "approve", WORK, "now --ask-outside", "outside", _approve, kind=APPROVALS),
@@ -484,7 +484,7 @@ _BY_NAME = {name: flag for flag in (*FLAGS, *OLDER_FLAGS) for name in flag.names
 
 
 def parse(argv: Sequence[str]) -> Flags:
-    """Read a command line; UsageError names the flag that is wrong."""
+    """Parse a command line; UsageError names the wrong flag."""
     typed: dict[str, Any] = {}
     words: list[str] = []
     rest = iter(argv)
@@ -497,7 +497,7 @@ def parse(argv: Sequence[str]) -> Flags:
             name, equals, inline = argument.partition("=") if argument.startswith("--") else (argument, "", "")
             flag = _BY_NAME.get(name)
             if flag is None:
-                from zot.errors import closest_match  # only for a command line that is wrong anyway
+                from zot.errors import closest_match  # needed only for errors
 
                 close = closest_match(name, _BY_NAME) if name.startswith("--") else ""
                 raise UsageError(f'unknown flag "{name}"' + (f"; did you mean {close}?" if close else ""))

@@ -1,7 +1,5 @@
-"""``zot --help``: what one types every day, in at most 60 lines; ``--help-all`` lists every flag and verb.
-
-Both are made from the tables of flags and verbs, and coloured on a terminal only.
-"""
+"""``zot --help``: the everyday flags in at most 60 lines; ``--help-all`` lists every flag and verb.
+Both are made from the tables of flags and verbs, and coloured on a terminal only."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ import os
 from zot.cli.flags import EXT, FLAGS, MODES
 from zot.cli.verb_table import Verb, subcommands, verb_of
 
-TYPE_CHECKING = False  # importing `typing` for it would cost more than the page
+TYPE_CHECKING = False  # importing `typing` would take longer than printing the page
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import TextIO
@@ -34,7 +32,7 @@ FIRST_MINUTE = (
     ("zot --provider script", "a scripted tour: no key, no network"),
 )
 
-# The sections of the short page: flags by name, and rows that are no flags.
+# The sections of the short page: flags by name, and rows that are not flags.
 EVERYDAY: tuple[tuple[str, tuple[str | tuple[str, str], ...]], ...] = (
     ("Start", (*USAGE[:2], *FIRST_MINUTE)),
     ("Output", ("--print", "--stream", "--json")),
@@ -87,7 +85,7 @@ def write_help(stream: TextIO, *, all: bool = False) -> None:
 
 
 def render(colour: bool) -> str:
-    """The short page. A row is one line at any width: it wraps where the terminal is narrow."""
+    """The short page, one line per row at any width; the terminal wraps it."""
     paint = _Paint(colour)
     flags = {name: (flag.label, flag.help) for flag in FLAGS for name in flag.names}
     lines = [paint("1;36", "zot") + ": a coding agent for the terminal", ""]
@@ -113,7 +111,7 @@ def render_all(width: int, colour: bool) -> str:
 
 
 def sections() -> list[tuple[str, list[tuple[str, str]]]]:
-    """Every row by section, as the reference page shows them too."""
+    """Every row by section, also for the reference page."""
     above = {MODES: USAGE, EXT: EXTENSIONS}
     sections: dict[str, list[tuple[str, str]]] = {MODES: list(USAGE), "First minute": list(FIRST_MINUTE)}
     for flag in FLAGS:
@@ -142,14 +140,14 @@ def _room(stream: TextIO) -> tuple[int, bool]:
         return 0, colour
 
 
-# ``zot VERB --help``: one page per verb, made from the table of verbs.
+# ``zot VERB --help``: one page per verb, from the table of verbs.
 
 _ROOM, _WIDTH = 30, 100
 _NOT_FOR_RPC = {"--list-models", "--resume"}  # they need a terminal
 
 
 def page_asked_for(argv: list[str]) -> str:
-    """The page of ``zot ARGV`` if it requests one, else "". ``ext.dispatch`` prints that of ``zot ext``."""
+    """The help page that ``zot ARGV`` requests, else "". ``ext.dispatch`` prints that of ``zot ext``."""
     before = argv[: argv.index("--")] if "--" in argv else argv
     words = [word for word in before if not word.startswith("-")]
     if words[1:2] == ["help"]:  # zot ext help new
@@ -161,7 +159,7 @@ def page_asked_for(argv: list[str]) -> str:
 
 
 def page(path: str) -> str:
-    """Usage, one sentence, examples, then its commands or its switches, then notes."""
+    """Usage, one sentence, examples, commands or switches, notes."""
     verb = verb_of(path)
     assert verb is not None, f"`zot {path}` has no row in VERBS"
     return "\n".join(_lines(verb)) + "\n"
@@ -188,7 +186,7 @@ def _examples(verb: Verb) -> Iterator[str]:
 
 
 def _rpc_flags() -> list[tuple[str, str]]:
-    """The everyday flags that a run without a screen takes."""
+    """The everyday flags of a run without a terminal."""
     names = {row for title, rows in EVERYDAY if title not in ("Start", "Output") for row in rows} - _NOT_FOR_RPC
     return [(flag.label, flag.help) for flag in FLAGS if names & {*flag.names}]
 
@@ -211,7 +209,7 @@ def _wrapped(text: str) -> list[str]:
 
 
 def _short(command: Verb) -> str:
-    """A command of a group as its page lists it: its words and required switches."""
+    """A command of a group in its page: its words and required switches."""
     needed = [switch.usage for switch in command.switches if switch.required]
     return " ".join(filter(None, (command.path.split()[-1], command.words, *needed)))
 

@@ -1,4 +1,4 @@
-"""``--list-models``: what zot knows, from files alone, and which of it can be used now. No network, no credential."""
+"""``--list-models``: known models and which are usable now, from files only; no network, no credential."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from zot.provider.catalog import Catalog
 from zot.provider.model import Model
 from zot.system.files import zot_home
 
-# title, width in cells, right-aligned; the last column takes what is left.
+# title, width in cells, right-aligned; the last column takes the rest.
 _COLUMNS = (
     ("provider", 10, False),
     ("model", 30, False),
@@ -26,7 +26,7 @@ _COLUMNS = (
 
 
 def run() -> int:
-    """Print the table; on a terminal long fields are cut, in a pipe they stay whole. Always 0."""
+    """Print the table; a terminal gets truncated fields, a pipe whole ones. Always returns 0."""
     home = zot_home()
     catalog = Catalog(home)
     sys.stdout.write(model_table(catalog.rows(), usable_providers(catalog, home), cut=sys.stdout.isatty()))
@@ -56,7 +56,7 @@ def model_table(rows: list[Model], usable: Collection[str] = (), *, cut: bool) -
 
 
 def shown_source(row: Model) -> str:
-    """As people read it: a cached row is a live one of an earlier run."""
+    """A cached row is shown as live: it is from an earlier run."""
     if row.speculative:
         return "speculative"
     return "live" if row.source == "cache" else row.source
@@ -79,7 +79,7 @@ def _line(fields: list[str], cut: bool) -> str:
 
 
 def fit(text: str, width: int, *, right: bool = False, cut: bool = True) -> str:
-    """``text`` padded to ``width`` terminal cells; a longer one is cut between characters and ends in ``…``."""
+    """Pad ``text`` to ``width`` terminal cells; a longer one is truncated between characters and ends in ``…``."""
     size = sum(map(_cells, text))
     if width and cut and size > width:
         text, size = _head(text, width - 1)
@@ -89,7 +89,7 @@ def fit(text: str, width: int, *, right: bool = False, cut: bool = True) -> str:
 
 
 def _head(text: str, room: int) -> tuple[str, int]:
-    """The longest beginning that fits; marks stay with the character they belong to."""
+    """The longest prefix that fits; combining marks stay with their character."""
     size = 0
     for index, character in enumerate(text):
         size += _cells(character)

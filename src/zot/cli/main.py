@@ -1,4 +1,4 @@
-"""From argv to a verb or a mode. Expected errors become one ``zot:`` line and exit code 1, or 2 for a missing thing."""
+"""Dispatches argv to a verb or a mode. Expected errors become one ``zot:`` line and exit code 1 (2: not found)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from zot.cli.flags import Flags, parse
 from zot.errors import NotThere, OutputFailed, UsageError, ZotError, describe_error
 from zot.system.process_setup import harden_process, open_missing_streams, pause_gc
 
-TYPE_CHECKING = False  # importing `typing` for it would cost more than all of this
+TYPE_CHECKING = False  # importing `typing` takes longer than this module
 if TYPE_CHECKING:
     from typing import NoReturn
 
@@ -34,7 +34,7 @@ VERBS = {
 
 
 def run(argv: list[str]) -> int:
-    """The exit code of one command line."""
+    """Run one command line and return its exit code."""
     try:
         if sys.stdout is None and argv[:1] != ["rpc"]:  # pyright: ignore[reportUnnecessaryComparison]  `zot >&-`
             import os
@@ -43,7 +43,7 @@ def run(argv: list[str]) -> int:
             sys.stdout = os.fdopen(1, "w", closefd=False)
         code = _dispatch(argv)
         if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]  `zot rpc >&-` has none
-            sys.stdout.flush()  # what cannot be written is told here, not by Python while it shuts down
+            sys.stdout.flush()  # report write errors here, not by Python during shutdown
         return code
     except KeyboardInterrupt:
         return 130
@@ -76,7 +76,7 @@ def _dispatch(argv: list[str]) -> int:
     if word == "help" and (len(argv) == 1 or argv[1] in (*VERBS, "rpc")):  # `zot help me …` is a prompt
         argv = [*argv[1:3], "--help"]
         return _dispatch(argv)
-    if argv[:2] == ["rpc", "--config-fd"] and len(argv) == 3:  # a worker of a swarm: not for people, in no help
+    if argv[:2] == ["rpc", "--config-fd"] and len(argv) == 3:  # a swarm worker: internal, not in the help
         pause_gc()
         harden_process()
         return _rpc(argv[2])
@@ -87,9 +87,9 @@ def _dispatch(argv: list[str]) -> int:
 
 
 def _helped(argv: list[str]) -> bool:
-    """Whether a page was asked for, and shown."""
+    """Print the requested help page; False if none is requested."""
     if argv[0] != "rpc" and not {"-h", "--help", "help"} & set(argv):
-        return False  # the table is for those who ask
+        return False  # the table is needed only for help
     from zot.cli.help import page_asked_for
 
     text = page_asked_for(argv)
@@ -134,7 +134,7 @@ def _mode(flags: Flags) -> int:
         config = flags.config(patient_with_ext=True)
         leave(run_headless(config, mode, flags.prompt, stats=flags.stats, resume=flags.resume))
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
-        raise ZotError('the interactive mode needs a terminal; for pipes and files use zot -p "PROMPT"')
+        raise ZotError('the interactive mode requires a terminal; for pipes and files use zot -p "PROMPT"')
     from zot.frontends.terminal.lifecycle import run
     from zot.frontends.terminal.options import TerminalOptions
 
@@ -151,7 +151,7 @@ def _mode(flags: Flags) -> int:
 
 
 def _check_theme(flags: Flags) -> None:
-    """NotThere if --theme names no theme. Extensions are read only if no other theme has the name."""
+    """Raise NotThere if --theme names no theme; reads extensions only if no other theme has the name."""
     from zot.frontends.terminal.themes import Themes
     from zot.system.files import zot_home
 
@@ -177,29 +177,29 @@ def _check_theme(flags: Flags) -> None:
     )
     if not themes.has(flags.theme):
         names = ", ".join(choice.label for choice in themes.choices())
-        raise NotThere(f"--theme {flags.theme}: there is no such theme; there are {names}, or the path of a .json file")
+        raise NotThere(f"--theme {flags.theme}: no such theme; use one of {names}, or the path of a .json file")
 
 
 def _rpc(given: Flags | str) -> int:
-    """``given`` are flags, or the descriptor of a worker's configuration."""
+    """``given``: flags, or the descriptor of a worker's configuration."""
     from zot.frontends.rpc.early_ping import EarlyPingServer, exit_on_signal
 
     open_missing_streams()
     exit_on_signal()
-    door = EarlyPingServer()
-    door.open()
-    # Imported after the door is open: it answers pings meanwhile.
+    pings = EarlyPingServer()
+    pings.open()
+    # Imported afterwards: the server answers pings meanwhile.
     from zot.frontends.rpc.runner import run_rpc, run_worker
 
     if isinstance(given, str):
-        return run_worker(given, door)
+        return run_worker(given, pings)
     # Sessions are off unless one is named.
     keep = not given.no_session and bool(given.session or given.session_file or given.continue_)
-    return run_rpc(given.config(keep_session=keep), door)
+    return run_rpc(given.config(keep_session=keep), pings)
 
 
 def leave(code: int) -> NoReturn:
-    """End now: everything is closed, and taking the interpreter apart module by module would only cost time."""
+    """Exit at once: everything is closed, and interpreter shutdown would only take time."""
     import os
 
     if "zot.system.processes" in sys.modules:
@@ -213,7 +213,7 @@ def leave(code: int) -> NoReturn:
 
 
 def _is_json_run(argv: list[str]) -> bool:
-    """Whether the command line has the mode --json, also if its other flags are wrong."""
+    """True if the command line has --json, even if other flags are wrong."""
     if argv and argv[0] in (*VERBS, "rpc"):
         return False
     try:
@@ -224,7 +224,7 @@ def _is_json_run(argv: list[str]) -> bool:
 
 
 def _explain(error: ZotError | OSError | ExceptionGroup[Exception], argv: list[str]) -> str:
-    """The error in one line, without the name of the program."""
+    """The error in one line, without the program name."""
     if isinstance(error, ExceptionGroup):
         return _explain_os_error(_only_os_error(error))
     if isinstance(error, OSError):
@@ -236,19 +236,19 @@ def _explain(error: ZotError | OSError | ExceptionGroup[Exception], argv: list[s
 
 
 def _explain_os_error(error: OSError) -> str:
-    """A disk, a limit or a device: names the file, or else the module that failed."""
+    """A disk, limit or device error: names the file, or else the module that failed."""
     if isinstance(error, FileNotFoundError) and _directory_is_gone():
-        return "the directory zot was started in is gone; change to one that is there, or name one with --cwd"
+        return "the current directory no longer exists; change to another one, or pass --cwd DIR"
     innermost = error.__traceback__
     while innermost is not None and innermost.tb_next is not None:
         innermost = innermost.tb_next
     module = str(innermost.tb_frame.f_globals.get("__name__", "")) if innermost is not None else ""
     if error.filename is not None:
         return describe_error(error)
-    if ".cli." in module:  # what happens there is printing
+    if ".cli." in module:  # only printing happens there
         _silence_stdout()
         return f"cannot write to stdout: {describe_error(error)}"
-    return f"cannot go on: {describe_error(error)} ({module})"
+    return f"cannot continue: {describe_error(error)} ({module})"
 
 
 def _directory_is_gone() -> bool:
@@ -262,7 +262,7 @@ def _directory_is_gone() -> bool:
 
 
 def _only_os_error(group: ExceptionGroup[Exception]) -> OSError:
-    """The first of what tasks side by side met; anything but an OSError is a mistake of ours, and raised."""
+    """The first error of a task group; anything but an OSError is a bug and is raised."""
     if group.split(OSError)[1] is not None:
         raise group
     first: Exception = group.exceptions[0]
@@ -271,7 +271,7 @@ def _only_os_error(group: ExceptionGroup[Exception]) -> OSError:
 
 
 def _silence_stdout() -> None:
-    """Python would complain about the closed pipe again while it shuts down."""
+    """Otherwise Python reports the closed pipe again at shutdown."""
     import os
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,4 +1,4 @@
-"""Output and questions of verbs, with control characters in outside names spelled out."""
+"""Output and questions of verbs; control characters in outside names are escaped."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from zot.system.visible_text import escape_invisible
 
 
 def print_notice(text: str) -> None:
-    """One line on stderr; a closed stderr is no error."""
+    """Print one line on stderr; a closed stderr is not an error."""
     with suppress(OSError):
         sys.stderr.write(f"{_encodable(escape_invisible(text), sys.stderr)}\n")
         sys.stderr.flush()
 
 
 def print_result(text: str = "") -> None:
-    """One line of a result, on stdout."""
+    """Print one line of a result on stdout."""
     print_escaped(escape_invisible(text))
 
 
 def print_escaped(line: str) -> None:
-    """A line whose parts were spelled out and aligned already, on stdout."""
+    """Print a line whose parts are already escaped and aligned."""
     sys.stdout.write(f"{_encodable(line, sys.stdout)}\n")
 
 
 def show_path(path: object) -> None:
-    """A path on stdout: spelled out on a terminal, byte for byte where a program reads it."""
+    """Print a path: escaped on a terminal, byte for byte otherwise."""
     if sys.stdout.isatty():
         print_result(str(path))
         return
@@ -37,7 +37,7 @@ def show_path(path: object) -> None:
 
 
 def show_bytes(data: bytes) -> None:
-    """Text of files on stdout: byte for byte where a program reads it, line by line and spelled out on a terminal."""
+    """Print file text: escaped line by line on a terminal, byte for byte otherwise."""
     if sys.stdout.isatty():
         for line in data.decode(errors="replace").splitlines():
             print_result(line)
@@ -48,7 +48,7 @@ def show_bytes(data: bytes) -> None:
 
 
 def redraw_line(text: str, width: int) -> int:
-    """A line on stderr in place of the one before it, which was so wide; its own width. Empty clears it."""
+    """Replace the previous stderr line, ``width`` cells wide; returns the new width. Empty text clears it."""
     text = escape_invisible(text)
     sys.stderr.write(f"\r{_encodable(text, sys.stderr).ljust(width)}" + ("" if text else "\r"))
     sys.stderr.flush()
@@ -56,7 +56,7 @@ def redraw_line(text: str, width: int) -> int:
 
 
 def read_answer(question: str) -> str:
-    """The answer typed to a question."""
+    """Ask a question on stderr and read one line."""
     sys.stdout.flush()
     sys.stderr.write(f"{_encodable(escape_invisible(question), sys.stderr)} ")
     sys.stderr.flush()
@@ -64,6 +64,6 @@ def read_answer(question: str) -> str:
 
 
 def _encodable(text: str, stream: object) -> str:
-    """In a locale without Unicode the marks are written in ASCII."""
+    """Replace marks by ASCII in a locale without Unicode."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)

@@ -1,16 +1,13 @@
 """The table of verbs, for ``zot VERB --help``, parser, completions, reference and man page.
-
-``kind`` says what a word can be, for completions. The modules of verbs are in ``main.VERBS`` and
-``ext.dispatch.VERBS``.
-"""
+``kind`` is the kind of a word, for completions. ``main.VERBS`` and ``ext.dispatch.VERBS`` name the modules of verbs."""
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # importing `typing` for it would cost more than a page of help
+TYPE_CHECKING = False  # importing `typing` would take longer than printing a page of help
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# What a word can be, when it is not one of a few choices (a tuple of them).
+# Kinds of words that are not a tuple of choices.
 FILE, DIR, SESSION, EXTENSION, TOPIC, MODEL, PROVIDER, THEME, TOOLS, TEXT = (
     *("file", "dir", "session", "extension", "topic"),
     *("model", "provider", "theme", "tools", "text"),
@@ -25,7 +22,7 @@ _USAGE_MAX = 72
 
 
 class Switch:
-    """``value`` is empty for a switch without one; ``older`` are former names: accepted, but not documented."""
+    """``value`` is empty for a switch without one; ``older`` are former names: accepted, not documented."""
 
     def __init__(
         self,
@@ -54,11 +51,9 @@ class Switch:
 
 
 class Verb:
-    """``path`` follows ``zot``; ``kinds`` says what each word can be, the last one of all that follow.
-
-    ``about`` is its line in tables, ``intro`` the first sentence of its page if that has more to explain. An example is
-    a command line and a short comment.
-    """
+    """``path`` follows ``zot``; ``kinds`` has the kind of each word, the last one for all that follow.
+    ``about`` is its line in tables, ``intro`` the first sentence of its page (default: ``about``). An example is a
+    command line and a short comment."""
 
     def __init__(
         self,
@@ -86,9 +81,9 @@ class Verb:
 
     @property
     def usage(self) -> str:
-        """One line: many switches are ``[FLAGS]``."""
+        """One line; many switches become ``[FLAGS]``."""
         switches = [switch.usage for switch in self.switches]
-        # A command that follows ``--`` takes all that comes after it.
+        # A command after ``--`` takes all remaining words.
         parts = [*switches, self.words] if self.words.startswith("--") else [self.words, *switches]
         line = " ".join(filter(None, (f"zot {self.path}", *parts)))
         return line if len(line) <= _USAGE_MAX else f"zot {self.path} [FLAGS] {self.words}".rstrip()
@@ -998,12 +993,12 @@ _BY_PATH = {verb.path: verb for verb in VERBS} | {
 
 
 def verb_of(path: str) -> Verb | None:
-    """``sessions fork``, ``ext rm``: the row, if there is one."""
+    """The row of ``sessions fork`` or ``ext rm``, if it exists."""
     return _BY_PATH.get(path)
 
 
 def subcommands(path: str) -> list[Verb]:
-    """The commands of ``sessions`` and ``ext``; with an empty path the verbs of zot."""
+    """The commands of ``sessions`` or ``ext``; the verbs of zot for an empty path."""
     depth = len(path.split()) + 1
     return [verb for verb in VERBS if len(verb.path.split()) == depth and verb.path.startswith(path)]
 

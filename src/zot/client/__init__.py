@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from zot.client.client import Client, ClientOptions, PromptStream
     from zot.client.sync import SyncClient
-    from zot.errors import AnswerMismatch, ClientError, CommandFailed, NoAnswer, ProcessGone, ZotError
-    from zot.wire.events import text_of
+    from zot.errors import AnswerMismatch, ClientError, CommandFailed, ProcessExited, ResponseTimeout, ZotError
+    from zot.wire.events import message_text
     from zot.wire.rpc_codec import decode
     from zot.wire.rpc_frames import (
         ApprovalRequest,
@@ -71,6 +71,8 @@ if TYPE_CHECKING:
         UserMessage,
     )
 
+    NoAnswer, ProcessGone, text_of = ResponseTimeout, ProcessExited, message_text
+
 __all__ = [
     "AnswerMismatch",
     "ApprovalRequest",
@@ -98,10 +100,10 @@ __all__ = [
     "HelloData",
     "Message",
     "ModelInfo",
-    "NoAnswer",
-    "ProcessGone",
+    "ProcessExited",
     "PromptChanges",
     "PromptStream",
+    "ResponseTimeout",
     "RetryWait",
     "Rewound",
     "RewoundFile",
@@ -125,30 +127,33 @@ __all__ = [
     "UserMessage",
     "ZotError",
     "decode",
-    "text_of",
+    "message_text",
 ]
 
-_ROOMS = (
-    ("zot.wire.events", ("text_of",)),
+_OLDER = {"NoAnswer": "ResponseTimeout", "ProcessGone": "ProcessExited", "text_of": "message_text"}
+_MODULES = (
+    ("zot.wire.events", ("message_text",)),
     ("zot.wire.rpc_codec", ("decode",)),
     ("zot.client.client", ("Client", "PromptStream")),
     ("zot.client.client", ("ClientOptions",)),
     ("zot.client.sync", ("SyncClient",)),
-    ("zot.errors", ("AnswerMismatch", "ClientError", "CommandFailed", "NoAnswer", "ProcessGone", "ZotError")),
+    ("zot.errors", ("AnswerMismatch", "ClientError", "CommandFailed", "ProcessExited", "ResponseTimeout", "ZotError")),
 )
 
 
 def __getattr__(name: str) -> Any:
-    """Loads a name when it is first used."""
+    """Load a name on first use."""
+    if name in _OLDER:
+        return __getattr__(_OLDER[name])
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    room = next((room for room, names in _ROOMS if name in names), "zot.wire.rpc_frames")
-    value = globals()[name] = getattr(import_module(room), name)
+    module = next((module for module, names in _MODULES if name in names), "zot.wire.rpc_frames")
+    value = globals()[name] = getattr(import_module(module), name)
     return value
 
 
 def __dir__() -> list[str]:
-    """What is here for you, for ``help`` and completion."""
+    """The public names, for ``help`` and completion."""
     return list(__all__)

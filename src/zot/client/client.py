@@ -17,14 +17,15 @@ from typing import Any, Self, TypedDict, TypeVar, Unpack, cast, overload
 from zot.client.connection import EventInbox, RpcConnection
 from zot.client.methods import ClientMethods
 from zot.client.process import RpcProcess
-from zot.errors import AnswerAborted, CommandFailed, CompactionAborted, CompactionFailed, ProcessGone, RuntimeClosed
+from zot.errors import AnswerAborted, CommandFailed, CompactionAborted, CompactionFailed, ProcessExited, RuntimeClosed
 from zot.wire import rpc_frames as rpc
-from zot.wire.events import text_of
+from zot.wire.events import message_text
 from zot.wire.python_values import (
     Decision,
     OutsideDecision,
     PromptImage,
     image_block,
+    rename_options,
     to_approval_answer,
     to_outside_answer,
 )
@@ -98,7 +99,7 @@ async def _begun(connection: RpcConnection, inbox: EventInbox) -> tuple[RpcConne
 class Client(ClientMethods):
     """``async with Client(model=…) as zot: async for event in zot.prompt("…"): …``
 
-    Entering raises ProcessGone with zot's own words when it cannot start. All keyword arguments are in
+    Entering raises ProcessExited with zot's own words when it cannot start. All keyword arguments are in
     ``ClientOptions``.
     """
 
@@ -106,7 +107,7 @@ class Client(ClientMethods):
         for name in options:
             if name not in ClientOptions.__annotations__:
                 raise TypeError(f"Client() got an unexpected keyword argument {name!r}")
-        self._options = options
+        self._options = cast("ClientOptions", rename_options(options, _OLDER, "Client"))
         self._connection: RpcConnection | None = None
         self._opening = asyncio.Lock()
         self._closed = False
@@ -150,7 +151,7 @@ class Client(ClientMethods):
             if self._connection is not None and self._connection.alive:
                 return self._connection
             if self._connection is not None and not self._options.get("restart", True):
-                raise ProcessGone("zot is gone and restart is off", self.stderr)
+                raise ProcessExited("zot is gone and restart is off", self.stderr)
             self._connection = await self._open()
             return self._connection
 
@@ -162,11 +163,11 @@ class Client(ClientMethods):
         )
         connection = RpcConnection(
             child,
-            answer_timeout=options.get("answer_timeout", 10.0),
-            silence=options.get("silence", 30.0),
+            response_timeout=options.get("response_timeout", 10.0),
+            ping_after=options.get("ping_after", 30.0),
             unclaimed=options.get("on_event"),
             approve=self._approve if options.get("approve") else None,
-            elicit=self._elicit if options.get("elicit") else None,
+            elicit=self._elicit if options.get("on_question") else None,
         )
         hello = rpc.Hello(token=options.get("token", ""), capabilities=capabilities_of(options))
         try:
@@ -193,7 +194,7 @@ class Client(ClientMethods):
 
     async def _elicit(self, request: rpc.ElicitationRequest) -> rpc.AnswerElicitation:
         """The caller's values; one that fails has not answered."""
-        ask, id = self._options.get("elicit"), request.request_id
+        ask, id = self._options.get("on_question"), request.request_id
         assert ask is not None
         try:
             answer = ask(request)
@@ -209,7 +210,7 @@ class Client(ClientMethods):
     def prompt(self, text: str, images: Iterable[PromptImage] = ()) -> PromptStream:
         """The events, in order, ending after ``done``; sent when first read. Leaving the loop aborts the prompt.
 
-        Raises CommandFailed (an image that cannot be read), ProcessGone, or NoAnswer when zot is there but silent."""
+        Raises CommandFailed (for an unreadable image), ProcessExited or ResponseTimeout."""
         blocks = [image_block(image) for image in images]
         pictures = tuple(rpc.Image(mime_type=block.mime_type, data=block.data) for block in blocks)
         return self._run(rpc.Prompt(message=text, images=pictures))
@@ -238,7 +239,7 @@ class Client(ClientMethods):
         answer, failure, stop = "", "", ""
         async for event in self.prompt(text, images):
             if isinstance(event, rpc.AssistantMessage):
-                answer = text_of(event)
+                answer = message_text(event)
             elif isinstance(event, rpc.Error):
                 failure = event.message
             elif isinstance(event, rpc.TurnEnd):
@@ -288,7 +289,17 @@ TOKEN_VARIABLE = "ZOTCORE_RPC_TOKEN"
 PathLike = str | os.PathLike[str]
 
 
-class ClientOptions(TypedDict, total=False):
+OnQuestion = Callable[["ElicitationRequest"], Awaitable[dict[str, Any] | None] | dict[str, Any] | None]
+_OLDER = {"elicit": "on_question", "silence": "ping_after", "answer_timeout": "response_timeout"}
+
+
+class _OlderOptions(TypedDict, total=False):
+    elicit: OnQuestion | None
+    silence: float
+    answer_timeout: float
+
+
+class ClientOptions(_OlderOptions, total=False):
     """The keyword arguments of ``Client`` and ``SyncClient``."""
 
     command: Sequence[str]  # how zot is started; this Python's own zot when left out
@@ -302,16 +313,15 @@ class ClientOptions(TypedDict, total=False):
     token: str  # a shared secret: zot serves nobody else
     # Asked before each tool call; and, with ``outside`` in the request, about what a jailed one wanted outside.
     approve: Callable[[ApprovalRequest], Awaitable[Decision | OutsideDecision] | Decision | OutsideDecision] | None
-    # Asked what MCP servers ask: the values by name ({} for an address that was opened), or None for no. One that
-    # fails, or whose values do not fit the question, has not answered.
-    elicit: Callable[[ElicitationRequest], Awaitable[dict[str, Any] | None] | dict[str, Any] | None] | None
+    # One that fails, or whose values do not fit the question, has not answered.
+    on_question: OnQuestion | None  # answers MCP servers: values by name ({} for an opened address), None declines
     capabilities: Sequence[str]  # "commands", "panels"
     on_event: Callable[[Event], None]  # hears events that belong to no prompt
     on_stderr: Callable[[str], None]  # hears zot's stderr, line by line
     restart: bool  # start another process when the last one died; on unless said otherwise
     start_timeout: float  # 30 s
-    answer_timeout: float  # 10 s, for commands that are answered at once
-    silence: float  # 30 s without an event, then zot is asked whether it is there
+    response_timeout: float  # 10 s, for commands that are answered at once
+    ping_after: float  # 30 s without an event, then zot is pinged
     exit_timeout: float  # 5 s between closing its stdin and killing it
 
 
@@ -340,6 +350,6 @@ def environment_of(options: ClientOptions) -> dict[str, str]:
 
 
 def capabilities_of(options: ClientOptions) -> tuple[str, ...]:
-    handlers = (("approvals", options.get("approve")), ("elicitation", options.get("elicit")))
+    handlers = (("approvals", options.get("approve")), ("elicitation", options.get("on_question")))
     asked = tuple(name for name, handler in handlers if handler)
     return (*asked, *(name for name in options.get("capabilities", ()) if name not in asked))

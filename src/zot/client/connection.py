@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from zot.client.process import RpcProcess
-from zot.errors import ClientError, CommandFailed, NoAnswer
+from zot.errors import ClientError, CommandFailed, ResponseTimeout
 from zot.wire import rpc_frames
 from zot.wire.rpc_codec import decode
 from zot.wire.rpc_frames import Event
@@ -67,22 +67,21 @@ class EventInbox:
 
 
 class RpcConnection:
-    """``answer_timeout`` is for commands answered at once, ``silence`` for how long a prompt may be quiet before zot
-    is asked whether it is still there."""
+    """``response_timeout`` is for commands answered at once; zot is pinged ``ping_after`` seconds without an event."""
 
     def __init__(
         self,
         child: RpcProcess,
         *,
-        answer_timeout: float,
-        silence: float,
+        response_timeout: float,
+        ping_after: float,
         unclaimed: Callable[[Event], None] | None,
         approve: Approve | None,
         elicit: Elicit | None = None,
     ) -> None:
         self._child = child
-        self._answer_timeout = answer_timeout
-        self._silence = silence
+        self._response_timeout = response_timeout
+        self._ping_after = ping_after
         self._unclaimed = unclaimed
         self._approve = approve
         self._elicit = elicit
@@ -110,18 +109,18 @@ class RpcConnection:
     # --- asking
 
     async def request(self, command: rpc_frames.Command, timeout: float | None = None) -> Any:
-        """The data of the response; CommandFailed, NoAnswer or ProcessGone."""
+        """The data of the response; CommandFailed, ResponseTimeout or ProcessExited."""
         id = str(next(self._ids))
         answer = self._waiting[id] = asyncio.get_running_loop().create_future()
         self._room.set()  # a reader that waits for room must not hold up the answer
-        limit = self._answer_timeout if timeout is None else timeout
+        limit = self._response_timeout if timeout is None else timeout
         try:
             async with asyncio.timeout(limit):
                 await self._send(command, id)
                 response = await answer
         except TimeoutError:
             name = command.__struct_config__.tag
-            raise NoAnswer(f"zot did not answer {name} within {limit:g} s", self.stderr) from None
+            raise ResponseTimeout(f"zot did not answer {name} within {limit:g} s", self.stderr) from None
         finally:
             self._waiting.pop(id, None)
         return _data(response)
@@ -131,11 +130,11 @@ class RpcConnection:
         id = str(next(self._ids))
         inbox = self._inboxes[id] = EventInbox()
         try:
-            async with asyncio.timeout(self._answer_timeout):
+            async with asyncio.timeout(self._response_timeout):
                 await self._send(command, id)
         except TimeoutError:
             del self._inboxes[id]
-            raise NoAnswer("zot does not read its input", self.stderr) from None
+            raise ResponseTimeout("zot does not read its input", self.stderr) from None
         return inbox
 
     async def started(self, inbox: EventInbox) -> Any:
@@ -167,17 +166,17 @@ class RpcConnection:
             self._child.post(_line(rpc_frames.Abort(), ""))
 
     async def _news(self, inbox: EventInbox) -> None:
-        if await inbox.news(self._silence):
+        if await inbox.news(self._ping_after):
             return
         before = self._child.received
         try:
             await self.request(rpc_frames.Ping())
         except CommandFailed:
             return  # whatever it said, it is there
-        except NoAnswer:
+        except ResponseTimeout:
             if self._child.received > before:  # a very long line is on its way
                 return
-            inbox.end(NoAnswer(f"zot was silent for {self._silence:g} s and answers no ping", self.stderr))
+            inbox.end(ResponseTimeout(f"zot was silent for {self._ping_after:g} s and answers no ping", self.stderr))
             self._over = True
             self._child.kill()
 

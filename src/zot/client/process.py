@@ -11,7 +11,7 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 
-from zot.errors import ProcessGone
+from zot.errors import ProcessExited
 from zot.wire.line_splitter import LineSplitter
 
 _CHUNK = 64 * 1024
@@ -43,7 +43,7 @@ class RpcProcess:
                 *argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=env, cwd=cwd, start_new_session=True
             )
         except OSError as error:
-            raise ProcessGone(f"cannot start {argv[0]}: {error.strerror or error}") from error
+            raise ProcessExited(f"cannot start {argv[0]}: {error.strerror or error}") from error
         return cls(process, heard_stderr)
 
     @property
@@ -103,17 +103,17 @@ class RpcProcess:
             await self._process.wait()
         await asyncio.sleep(0)
 
-    async def farewell(self) -> ProcessGone:
+    async def farewell(self) -> ProcessExited:
         """As ``gone``, a moment later if it is just ending: its exit code says more than a closed pipe."""
         await self._ended_within(_FAREWELL)
         return self.gone()
 
-    def gone(self) -> ProcessGone:
+    def gone(self) -> ProcessExited:
         """Why there is nobody to talk to, with its last words."""
         code = self._process.returncode
         how = "closed its output" if code is None else f"ended with exit code {code}"
         words = self.stderr.strip()
-        return ProcessGone(f"zot {how}" + (f": {words.splitlines()[-1]}" if words else ""), words)
+        return ProcessExited(f"zot {how}" + (f": {words.splitlines()[-1]}" if words else ""), words)
 
     def kill(self) -> None:
         with suppress(ProcessLookupError):

@@ -1,5 +1,6 @@
-"""The agent: runs one prompt or compaction at a time. ``Done`` is the last event of a prompt, ``CompactDone`` that of
-a compaction. Failures are returned in the Outcome; a cancellation from outside passes on."""
+"""The agent: runs one prompt or compaction at a time.
+``Done`` is the last event of a prompt, ``CompactDone`` that of a compaction. Failures are returned in the Outcome; a
+cancellation from outside propagates."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ class Agent(AgentState):
     _run: Run | None = None
     _own_calls = 0
 
-    # --- what it does
+    # --- work
 
     async def prompt(
         self,
@@ -42,9 +43,9 @@ class Agent(AgentState):
         first_call: FirstCall | None = None,
         instead: bool = False,
     ) -> Outcome:
-        """Prompt the model and work until it answers; ``emit`` receives the shown events. ``queued``: announced when
-        it was queued. ``first_call`` runs before the model call. ``instead`` replaces the previous prompt if that is
-        unanswered."""
+        """Prompt the model and run until it answers; ``emit`` receives the shown events.
+        ``queued``: announced when it was queued. ``first_call`` runs before the model call. ``instead`` replaces the
+        previous prompt if that is unanswered."""
         prompt = PendingPrompt(text, tuple(images))
         self._must_be_idle()
         given = {"images": prompt.images, "queued": queued, "first_call": first_call, "instead": instead}
@@ -54,20 +55,20 @@ class Agent(AgentState):
         return await self._work(emit, prompt, first_call, instead=instead)
 
     async def continue_run(self, emit: Reader | None = None) -> Outcome:
-        """Continue from the transcript as it stands."""
+        """Continue from the transcript."""
         self._must_be_idle()
         self.boundary.on_input("proceed")
         return await self._work(emit, None)
 
     async def continue_answer(self, emit: Reader | None = None) -> Outcome:
-        """Continue an answer that broke off: the model is told to go on from what is kept of it."""
+        """Ask the model to complete an answer that broke off."""
         self._must_be_idle()
         self.boundary.on_input("go_on")
         return await self._work(emit, None, go_on=True)
 
     async def run_tool(self, name: str, args: dict[str, Any], origin: str) -> ToolResult:
         """Run a tool for an extension, also while a prompt runs: the same interceptors and gate, no transcript."""
-        from zot.core.tool_calls import authorize, execute  # few extensions ask for one
+        from zot.core.tool_calls import authorize, execute  # rarely used
 
         self._own_calls += 1
         call = ToolCallBlock(f"{origin}-{self._own_calls}", name).with_args(args)
@@ -80,7 +81,7 @@ class Agent(AgentState):
     async def compact(self, emit: Reader | None = None, keep_tail: int = 0, focus: str = "") -> str:
         """Replace the transcript by a summary, which is returned; ``focus`` is emphasised. CompactionFailed (after
         Error, Done) or CompactionAborted (after Done) change nothing."""
-        from zot.core.compaction import compact  # few conversations get so long
+        from zot.core.compaction import compact  # needed only by long conversations
 
         self._must_be_idle()
         self.boundary.on_input("compact", keep_tail=keep_tail, focus=focus)
@@ -122,7 +123,7 @@ class Agent(AgentState):
                 outcome = await loop.run()
             except asyncio.CancelledError:
                 outcome = Outcome("aborted")
-            except Exception as error:  # a bug, not an expected failure: told like one, then raised
+            except Exception as error:  # a bug, not an expected failure: reported like one, then raised
                 self._finish(run, error)
                 raise
             self._finish(run, outcome.error)
@@ -151,20 +152,20 @@ class Agent(AgentState):
         if run.failure is not None:
             raise run.failure
 
-    # --- what may be said to it meanwhile
+    # --- input during work
 
     @property
     def busy(self) -> bool:
         return self._run is not None
 
     def abort(self) -> None:
-        """End whatever runs; nothing happens when idle or when it is ending already."""
+        """Abort the running work; does nothing when idle or already ending."""
         if self._run is not None:
             self.boundary.on_input("abort")
             self._run.abort()
 
     def steer(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
-        """Join the running prompt before its next model call; when idle, the front of what is queued."""
+        """Join the running prompt before its next model call; when idle, first in the queue."""
         self.boundary.on_input("steer", text=text, images=tuple(images))
         self.emit(PromptAccepted(text, len(images), queued=True))
         self.inputs.steer(text, images)
@@ -172,7 +173,7 @@ class Agent(AgentState):
             self.inputs.requeue_steering()
 
     def enqueue(self, text: str, images: Sequence[ImageBlock] = ()) -> None:
-        """Keep a prompt for later; the mode takes it with ``take_queued`` when the run is over."""
+        """Queue a prompt; the mode takes it with ``take_queued`` after the run."""
         self.boundary.on_input("queue", text=text, images=tuple(images))
         self.emit(PromptAccepted(text, len(images), queued=True))
         self.inputs.enqueue(text, images)
@@ -181,30 +182,30 @@ class Agent(AgentState):
         return self.inputs.take_queued()
 
     def drain_input(self) -> tuple[PendingPrompt, ...]:
-        """Everything that was steered or queued and not said yet, oldest first."""
+        """All steered or queued prompts that were not sent yet, oldest first."""
         if self.inputs.steered:
             self.boundary.on_input("take_all")
         self.inputs.requeue_steering()
         return self.inputs.take_all()
 
     def add(self, message: Message) -> None:
-        """Something from outside that the model should know with the next prompt."""
+        """Add text from outside to the next prompt."""
         self.boundary.on_input("add", message=message)
         self.append(message)
 
     def tell(self, event: AgentEvent) -> None:
-        """Emit an event that does not come from the agent's own work."""
+        """Emit an event from outside the agent."""
         self.boundary.emit(self, event)
 
     def add_child_usage(self, priced: Usage) -> None:
-        """Count what a conversation beside this one spent."""
+        """Count the cost of a side conversation."""
         self.boundary.on_input("beside", usage=priced)
         self.count(priced)
 
-    # --- another beside it
+    # --- side agents
 
     def create_child(self, *, messages: Sequence[Message], tools: Iterable[Tool], system: str) -> Agent:
-        """Another agent with the same model, interceptors, gate and limits; it counts from what was spent so far."""
+        """Another agent with the same model, interceptors, gate and limits; its cost starts at the current total."""
 
         def text(specs: tuple[ToolSpec, ...]) -> str:
             return system
@@ -228,7 +229,7 @@ class Agent(AgentState):
         self.boundary.on_input("child", agent=child)
         return child
 
-    # --- what needs it idle
+    # --- only when idle
 
     def set_messages(self, messages: Iterable[Message]) -> None:
         self._must_be_idle()
@@ -237,7 +238,7 @@ class Agent(AgentState):
         super().set_messages(given)
 
     def set_model(self, client: Client, model: Model) -> None:
-        """Continue with another model; the old client is the caller's to close."""
+        """Continue with another model; the caller closes the old client."""
         self._must_be_idle()
         self.replace_model(client, model)
 

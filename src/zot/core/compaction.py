@@ -1,5 +1,5 @@
-"""Compaction: replaces the older part of the transcript by a summary. It succeeds as a whole or changes nothing. It
-never splits a tool exchange and preserves the last instruction unless that fills half the window."""
+"""Compaction: replaces the older part of the transcript by a summary, as a whole or not at all.
+It never splits a tool exchange and preserves the last instruction unless that fills half the window."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ LAST_INSTRUCTION = "## Last instruction"
 
 CHARS_PER_TOKEN = 4
 _ASSUMED_WINDOW = 32_768  # for a model whose window is unknown
-_OVERHEAD_TOKENS = 1024  # the summariser's own instructions
-_LEAST_ROOM = 2_000  # characters of a conversation; it makes no sense to cut it further
+_OVERHEAD_TOKENS = 1024  # the summariser's instructions
+_LEAST_ROOM = 2_000  # characters of a conversation; cutting further makes no sense
 
 
 async def compact(state: AgentState, run: Run, keep_tail: int = 0, *, focus: str = "", pinned: int = 0) -> str:
@@ -68,7 +68,7 @@ async def _compact(
     text = f"{HEADING}\n\n{summary}"
     meta = {"compaction": "true", "tokens_before": str(length_of(messages[:start]) // CHARS_PER_TOKEN)}
     images: tuple[Block, ...] = ()
-    # the user's last prompt, unless the tail still holds it
+    # the user's last prompt, unless the tail contains it
     at = next((i for i in reversed(range(len(messages))) if _instruction(messages[i])), -1)
     instruction = None if at < 0 or at >= start else _instruction(messages[at])
     if instruction is not None:
@@ -83,13 +83,12 @@ async def _compact(
 async def compact_automatically(
     state: AgentState, run: Run, why: str, keep_tail: int = AUTOMATIC_TAIL, *, pinned: int = 0
 ) -> bool:
-    """Compact during a task; failures and vetoes are reported and the task continues. Returns whether there is room
-    now."""
+    """Compact during a task; failures and vetoes are reported and the task continues. True if there is room now."""
     if state.interceptors:
         from zot.core.interceptors import compaction_veto
 
         if reason := await compaction_veto(state.interceptors, state.report_interceptor):
-            run.emit(events.Notice(f"{why}, and it is not compacted: {reason}", "warn"))
+            run.emit(events.Notice(f"{why}, but compaction was denied: {reason}", "warn"))
             return False
     run.emit(events.Notice(f"{why}: compacting"))
     run.emit(events.CompactStart(automatic=True))
@@ -103,7 +102,7 @@ async def compact_automatically(
 
 
 async def compact_after_overflow(state: AgentState, run: Run) -> bool:
-    """Compact after the provider refused a prompt as too long. If the prompt alone does not fit, nothing is changed."""
+    """Compact after the provider refused a prompt as too long; changes nothing if the prompt alone does not fit."""
     prompt = state.unanswered
     if prompt is not None and (len(state.messages) == 1 or exceeds_window(prompt, state.model)):
         return False
@@ -121,7 +120,7 @@ def exceeds_window(prompt: Message, model: Model) -> bool:
 
 
 def tail_start(messages: Sequence[Message], keep: int, window: int) -> int:
-    """Where the kept tail begins: never between a call and its result, and never more than half a window."""
+    """Start of the kept tail: never between a call and its result, at most half a window."""
     start = max(0, len(messages) - keep)
     while 0 < start < len(messages) and messages[start].role == "tool":
         start -= 1
@@ -134,7 +133,7 @@ def tail_start(messages: Sequence[Message], keep: int, window: int) -> int:
 
 
 async def _summarise(state: AgentState, run: Run, messages: Sequence[Message], focus: str) -> str:
-    """Text may have more tokens than its length lets one think: what is too long is cut to half, some times."""
+    """Halve texts that are too long a few times: the token estimate may be too low."""
     window = state.model.context_window or _ASSUMED_WINDOW
     room = max(1, window - SUMMARY_TOKENS - _OVERHEAD_TOKENS) * CHARS_PER_TOKEN
     while True:

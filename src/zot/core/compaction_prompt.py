@@ -1,5 +1,5 @@
-"""Prompt of the summariser: instructions and the conversation as plain text. A text that is too long loses the middle
-of its largest tool results first."""
+"""Prompt of the summariser: instructions and the conversation as plain text.
+A text that is too long loses the middle of its largest tool results first."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Write "none" where a section has nothing."""
 
 
 class _Piece(msgspec.Struct):
-    """A run of lines; only tool results may be cut."""
+    """A run of lines; only tool results may be truncated."""
 
     text: str
     is_result: bool = False
@@ -94,11 +94,11 @@ def _block_pieces(block: Block) -> Iterator[_Piece]:
                 else:
                     yield from _block_pieces(part)
         case ReasoningBlock():
-            pass  # replay material, not conversation
+            pass  # replay data, not conversation
 
 
 def _ceiling(sizes: Sequence[int], room: int) -> int:
-    """The length to cut longer texts to, so that all of them fit into ``room``."""
+    """The length limit for texts so that all of them fit into ``room``."""
     for place, size in enumerate(sorted(sizes)):
         share = room // (len(sizes) - place)
         if size > share:

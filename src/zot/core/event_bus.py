@@ -11,8 +11,8 @@ Reader = Callable[[AgentEvent], None]
 
 
 class EventBus:
-    """``on_failure`` receives the exception of a subscriber, which is then skipped until ``hear_all``; without it
-    ``emit`` raises."""
+    """``on_failure`` receives the exception of a subscriber, which is skipped until ``hear_all``.
+    Without it ``emit`` raises."""
 
     def __init__(self) -> None:
         self._readers: list[tuple[Reader, frozenset[type[AgentEvent]] | None]] = []
@@ -21,7 +21,7 @@ class EventBus:
         self.on_failure: Callable[[Exception], None] | None = None
 
     def subscribe(self, reader: Reader, *kinds: type[AgentEvent], first: bool = False) -> Callable[[], None]:
-        """Let it hear events of these kinds, every kind if none is named; call what comes back to take it out."""
+        """Subscribe to these kinds of events, or to all; call the result to unsubscribe."""
         entry = (reader, frozenset(kinds) or None)
         self._readers.insert(0 if first else len(self._readers), entry)
         self._by_kind.clear()
@@ -49,7 +49,7 @@ class EventBus:
                 self.on_failure(error)
 
     def has_subscriber(self, kind: type[AgentEvent]) -> bool:
-        """Whether anybody asked for this kind of event."""
+        """True if there is a subscriber for this kind of event."""
         return bool(self._of(kind))
 
     def reset_failed(self) -> None:

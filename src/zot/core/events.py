@@ -1,6 +1,6 @@
-"""Everything the core says: one ordered stream of small frozen events, and every reader hears it in the same order.
+"""The events of the core: one ordered stream of frozen structs, the same for every subscriber.
 
-Most readers want what is *shown*. Its order within a prompt::
+Most subscribers receive the *shown* events. Their order within a prompt::
 
     UserMessage
       TurnStart(step)
@@ -14,16 +14,14 @@ Most readers want what is *shown*. Its order within a prompt::
     [Error]                         not after an abort nor after a refused turn
     Done                            always, exactly once, last
 
-A turn that failed before anything was kept may be followed by another TurnStart with the same step, which a second
-model takes. One that broke off in mid-answer may be followed by a UserMessage nobody typed, marked ``SYNTHETIC``, which
-asks the model to go on; the next AssistantMessage then holds both parts. ``RetryWait`` stands where an attempt failed
-and another follows. ``Notice``, ``Diagnostic`` and ``SessionFault`` may stand anywhere, also while nothing runs. A
-failure before the model answered has no AssistantStart. The tags are the wire names; ``zot.wire.events`` makes JSON of
-them.
+A turn that failed before any content may be followed by another TurnStart with the same step, for a second model. One
+that broke off in mid-answer may be followed by a UserMessage marked ``SYNTHETIC``, to make the model continue; the
+next AssistantMessage then has both parts. ``RetryWait`` comes between a failed attempt and the next. ``Notice``,
+``Diagnostic`` and ``SessionFault`` may come anywhere, also while idle. A failure before the model answered has no
+AssistantStart. The tags are the wire names; ``zot.wire.events`` encodes events as JSON.
 
-What is *recorded* is for the session alone, which is the first reader: ``MessageAppended`` comes before the event that
-shows the message, so whatever a reader has seen is on disk. What *happened* (``LifecycleEvent``) is for those who watch
-rather than show: extensions, and front ends that ask a person.
+*Recorded* events are for the session, which is the first subscriber: ``MessageAppended`` comes before the event that
+shows the message, so everything shown is on disk. ``LifecycleEvent`` is for extensions, and front ends that ask a user.
 """
 
 from __future__ import annotations
@@ -35,13 +33,13 @@ import msgspec
 from zot.core.tool import ToolResult
 from zot.provider.messages import Message, ResultBlock, StopReason, ToolCallBlock, Usage
 
-SYNTHETIC = "synthetic"  # a mark in a user message's ``meta``: nobody typed it
-REPLACES = "replaces"  # a mark in a message's ``meta``: it takes the place of the unanswered prompt before it
-PERMISSION_MODE = "permission_mode"  # another: zot tells the model which mode there is now; nobody typed it
+SYNTHETIC = "synthetic"  # in a user message's ``meta``: not typed by the user
+REPLACES = "replaces"  # in a message's ``meta``: it replaces the unanswered prompt before it
+PERMISSION_MODE = "permission_mode"  # likewise: zot informs the model about the mode
 
 Status = Literal["completed", "failed", "blocked", "cancelled", "timed_out"]
 
-# --- what is shown
+# --- shown
 
 
 class UserMessage(msgspec.Struct, frozen=True, tag="user_message"):
@@ -61,20 +59,19 @@ class TextDelta(msgspec.Struct, frozen=True, gc=False, tag="text_delta"):
 
 
 class ThinkingDelta(msgspec.Struct, frozen=True, gc=False, tag="thinking_delta"):
-    """Thoughts of the model. An empty one only says that it thinks: the provider or a text interceptor hides the
-    words."""
+    """Thinking of the model; empty if the provider or a text interceptor hides it."""
 
     delta: str
 
 
 class ThinkingEnd(msgspec.Struct, frozen=True, gc=False, tag="thinking_end"):
-    """The model stops thinking, for now; ``seconds`` since its first thought."""
+    """The model stopped thinking for now; ``seconds`` since its first thought."""
 
     seconds: float
 
 
 class RetryWait(msgspec.Struct, frozen=True, gc=False, tag="retry_wait"):
-    """An attempt failed, and ``attempt`` of ``attempts`` begins in ``wait_s`` seconds. ``reason`` is fit to show."""
+    """An attempt failed, and ``attempt`` of ``attempts`` starts in ``wait_s`` seconds. ``reason`` is for the user."""
 
     attempt: int
     attempts: int
@@ -103,7 +100,7 @@ class UsageEvent(msgspec.Struct, frozen=True, tag="usage"):
 
 
 class AssistantMessage(msgspec.Struct, frozen=True, tag="assistant_message"):
-    """The message as the user may see it; the transcript keeps the original."""
+    """The message for the user; the transcript has the original."""
 
     message: Message
 
@@ -132,7 +129,7 @@ class ToolResultEvent(msgspec.Struct, frozen=True, tag="tool_result"):
 
 
 class CompactStart(msgspec.Struct, frozen=True, tag="compact_start"):
-    """Compaction begins; ``automatic`` when nobody asked for it."""
+    """Compaction starts; ``automatic`` if not requested by the user."""
 
     automatic: bool = False
 
@@ -143,7 +140,7 @@ class CompactDone(msgspec.Struct, frozen=True, tag="compact_done"):
 
 
 class Notice(msgspec.Struct, frozen=True, tag="notice"):
-    """Something the user should know that is not part of the conversation (a retry, a repair)."""
+    """Information for the user outside the conversation (a retry, a repair)."""
 
     text: str
     level: Literal["info", "warn", "error"] = "info"
@@ -205,11 +202,11 @@ ShownEvent = (
     | Done
 )
 
-# --- what is recorded
+# --- recorded
 
 
 class MessageAppended(msgspec.Struct, frozen=True, tag="message_appended"):
-    """The transcript has grown by this message, word for word; one marked ``REPLACES`` took the place of the last."""
+    """The transcript has grown by this message; one marked ``REPLACES`` replaced the last."""
 
     message: Message
 
@@ -227,7 +224,7 @@ class UsageCounted(msgspec.Struct, frozen=True, tag="usage_counted"):
 
 
 class ToolStarting(msgspec.Struct, frozen=True, tag="tool_starting"):
-    """The next thing that happens is this call; if zot dies now, the model is told that it was interrupted."""
+    """This call runs next; if zot dies now, the model reads that it was interrupted."""
 
     call: ToolCallBlock
 
@@ -242,7 +239,7 @@ class Checkpoint(msgspec.Struct, frozen=True, tag="checkpoint"):
 
 
 class ModelChanged(msgspec.Struct, frozen=True, tag="model_changed"):
-    """From the next request on this model answers."""
+    """This model answers from the next request on."""
 
     provider: str
     model: str
@@ -252,11 +249,11 @@ RecordedEvent = (
     MessageAppended | TranscriptCompacted | UsageCounted | ToolStarting | ToolReturned | Checkpoint | ModelChanged
 )
 
-# --- what happened
+# --- lifecycle
 
 
 class PromptAccepted(msgspec.Struct, frozen=True, tag="prompt_accepted"):
-    """Input was taken, before it is appended or queued; not repeated when a queued prompt is run."""
+    """Input was accepted, before it is appended or queued; not repeated when a queued prompt runs."""
 
     text: str
     image_count: int = 0
@@ -272,7 +269,7 @@ class ConfirmationRequested(msgspec.Struct, frozen=True, tag="confirmation_reque
 
 
 class PermissionDecided(msgspec.Struct, frozen=True, tag="permission_decided"):
-    """``origin`` is the extension that asked for the call, empty for the model's own."""
+    """``origin`` is the extension that requested the call, empty for the model."""
 
     call: ToolCallBlock
     decision: Literal["approved", "denied", "cancelled"]
@@ -282,7 +279,7 @@ class PermissionDecided(msgspec.Struct, frozen=True, tag="permission_decided"):
 
 
 class ToolEnded(msgspec.Struct, frozen=True, tag="tool_ended"):
-    """``call`` carries the arguments as they ran; ``executed`` says whether the tool's code was entered."""
+    """``call`` has the final arguments; ``executed``: the tool's code was started."""
 
     call: ToolCallBlock
     status: Status
@@ -298,7 +295,7 @@ class CompactionStarted(msgspec.Struct, frozen=True, tag="compaction_started"):
 
 
 class CompactionEnded(msgspec.Struct, frozen=True, tag="compaction_ended"):
-    """Every started compaction ends with one of these, whatever happens."""
+    """Every started compaction ends with exactly one of these."""
 
     started: CompactionStarted
     status: Status

@@ -1,6 +1,6 @@
-"""Interceptors deny or rewrite tool calls, deny turns and prompts, and change what the user sees. Each sees the
-rewrite of the one before it, and the first denial wins; an interceptor that judged other arguments is called again
-(``before_tool_again``). One that raises from a method that can deny has denied."""
+"""Interceptors deny or rewrite tool calls, deny turns and prompts, and change what the user sees.
+Each sees the rewrite of the previous one, and the first denial wins; an interceptor that allowed other arguments is
+called again (``before_tool_again``). One that raises in a method that can deny has denied."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 TURN_REFUSED = "turn refused by an extension"
 CALL_REFUSED = "tool call refused by an extension"
-NO_AGREEMENT = "refused: those who may rewrite this call keep changing each other's arguments"
+NO_AGREEMENT = "denied: interceptors keep rewriting each other's arguments of this call"
 
 _MOST_ROUNDS = 5
 
 
 class InterceptorFailed(ZotError):
-    """An interceptor could not answer; the text names it and goes to the model and to the user as it is."""
+    """An interceptor failed; the text names it and is sent unchanged to the model and the user."""
 
 
 class TurnVerdict(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class TurnVerdict(msgspec.Struct, frozen=True):
 
 
 class ToolVerdict(msgspec.Struct, frozen=True):
-    """``args`` are to be used instead of the call's own; None leaves those."""
+    """``args`` replace the call's; None keeps them."""
 
     allowed: bool = True
     reason: str = ""
@@ -42,7 +42,7 @@ class ToolVerdict(msgspec.Struct, frozen=True):
 
 
 class TextVerdict(msgspec.Struct, frozen=True):
-    """Not ``allowed`` suppresses the message; a non-empty ``replace_text`` is shown in its place."""
+    """Not ``allowed`` suppresses the message; a non-empty ``replace_text`` is shown instead."""
 
     allowed: bool = True
     reason: str = ""
@@ -50,7 +50,7 @@ class TextVerdict(msgspec.Struct, frozen=True):
 
 
 class PromptVerdict(msgspec.Struct, frozen=True):
-    """``context`` is for the model, before what the user said."""
+    """``context`` is for the model, before the user's text."""
 
     allowed: bool = True
     reason: str = ""
@@ -62,14 +62,14 @@ class Interceptor:
 
     @property
     def watches_text(self) -> bool:
-        """While true, assistant text is withheld until ``before_message`` has answered."""
+        """If true, assistant text is withheld until ``before_message`` has answered."""
         return False
 
     async def before_turn(self, step: int) -> TurnVerdict:
         return TurnVerdict()
 
     async def before_tool(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
-        """``origin`` names the extension that requested the call; empty for the model's own."""
+        """``origin`` names the extension that requested the call; empty for the model."""
         return ToolVerdict()
 
     async def before_tool_again(self, call: ToolCallBlock, origin: str = "") -> ToolVerdict:
@@ -84,15 +84,15 @@ class Interceptor:
         return TextVerdict()
 
     async def before_stop(self, text: str) -> str:
-        """What the model should do before it stops; empty lets it stop. ``text`` is its last answer."""
+        """A task for the model before it stops; empty lets it stop. ``text`` is its last answer."""
         return ""
 
     async def before_steering(self, text: str) -> PromptVerdict:
-        """May deny what the user adds to the running prompt, or add context to it."""
+        """May deny text that the user adds to the running prompt, or add context to it."""
         return PromptVerdict()
 
     async def before_compaction(self) -> str:
-        """Why an automatic compaction must not happen; empty allows it."""
+        """Why an automatic compaction is denied; empty allows it."""
         return ""
 
     def for_child(self) -> Interceptor:
@@ -104,21 +104,21 @@ OnFailure = Callable[[Interceptor, Exception], None]
 
 
 class Gate(Protocol):
-    """Asked after the interceptors, with the call as it will run."""
+    """Called after the interceptors, with the final call."""
 
     @property
     def mode(self) -> Mode: ...
 
     def evaluate(self, call: ToolCallBlock) -> GateVerdict:
-        """What the call gets at this moment: whether it runs, somebody is asked about it, or it is refused."""
+        """The decision about a call: run, ask or refuse."""
         ...
 
     async def authorize(self, call: ToolCallBlock, origin: str = "") -> ToolCallBlock | str | None:
-        """Why it may not run, or None; another call when whoever allowed it wants that one in its place."""
+        """Why it is denied, or None; another call if the user's answer replaced it."""
         ...
 
 
-# --- asking them
+# --- dispatch
 
 _Verdict = TypeVar("_Verdict", TurnVerdict, ToolVerdict, TextVerdict, PromptVerdict)
 
@@ -139,7 +139,7 @@ async def turn_refusal(interceptors: Sequence[Interceptor], step: int, on_failur
 async def review_call(
     interceptors: Sequence[Interceptor], call: ToolCallBlock, origin: str = "", on_failure: OnFailure = _ignore
 ) -> ToolCallBlock | str:
-    """The call as it may run, perhaps with other arguments, or the reason why it is denied."""
+    """The final call, perhaps with other arguments, or the reason why it is denied."""
     asked = tuple(interceptors)
     left: dict[int, ToolCallBlock] = {}  # by position: the call as that interceptor allowed or rewrote it
     for again in range(_MOST_ROUNDS):
@@ -154,7 +154,7 @@ async def review_call(
                 try:
                     call = apply_rewrite(call, verdict.args)
                 except (TypeError, ValueError) as error:
-                    return f"refused: an interceptor rewrote the arguments into something that is no JSON: {error}"
+                    return f"denied: an interceptor rewrote the arguments to invalid JSON: {error}"
             left[place] = call
         if all(allowed is call for allowed in left.values()):
             return call
@@ -162,7 +162,7 @@ async def review_call(
 
 
 def apply_rewrite(call: ToolCallBlock, args: dict[str, Any]) -> ToolCallBlock:
-    """The same object if nothing changed; compared as JSON, because in Python ``1 == True``."""
+    """The same object if unchanged; compared as JSON, because in Python ``1 == True``."""
     changed = call.with_args(args)
     return call if msgspec.json.encode(call.value).decode() == changed.arguments else changed
 
@@ -174,7 +174,7 @@ async def collect_result_additions(
     origin: str = "",
     on_failure: OnFailure = _ignore,
 ) -> str:
-    """What interceptors add to this result."""
+    """Texts that interceptors add to this result."""
     added: list[str] = []
     for interceptor in interceptors:
         try:
@@ -186,7 +186,7 @@ async def collect_result_additions(
 
 
 async def continuation_request(interceptors: Sequence[Interceptor], text: str, on_failure: OnFailure = _ignore) -> str:
-    """What the model is asked to do before it stops; empty lets it stop. ``text`` is its last answer."""
+    """A task for the model before it stops; empty lets it stop. ``text`` is its last answer."""
     for interceptor in interceptors:
         try:
             if reason := await interceptor.before_stop(text):
@@ -199,7 +199,7 @@ async def continuation_request(interceptors: Sequence[Interceptor], text: str, o
 async def review_steering(
     interceptors: Sequence[Interceptor], text: str, on_failure: OnFailure = _ignore
 ) -> PromptVerdict:
-    """Whether the user may add this to the running prompt, and what the model reads before it."""
+    """Whether the user may add this to the running prompt, and the context before it."""
     contexts: list[str] = []
     for interceptor in interceptors:
         verdict = await _verdict(interceptor, interceptor.before_steering(text), PromptVerdict, on_failure)
@@ -221,7 +221,7 @@ async def compaction_veto(interceptors: Sequence[Interceptor], on_failure: OnFai
 
 
 async def review_text(interceptors: Sequence[Interceptor], text: str, on_failure: OnFailure = _ignore) -> str | None:
-    """The text the user may see, or None if nothing may be shown."""
+    """The text the user may see, or None to suppress it."""
     for interceptor in interceptors:
         verdict = await _verdict(interceptor, interceptor.before_message(text), TextVerdict, on_failure)
         if not verdict.allowed:

@@ -1,6 +1,6 @@
-"""The agent loop: turns and tools until the model stops or a limit is reached. A call that failed before any content
-was stored may be repeated by another model as the same step. Without a user, an interrupted answer is continued once.
-"""
+"""The agent loop: turns and tools until the model stops or a limit is reached.
+A call that failed before any content was stored may be repeated by another model as the same step. Without a user,
+an interrupted answer is continued once."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ GO_ON = (
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How a prompt ended. ``refused`` is an interceptor's reason; ``taken_back`` a prompt too long for the model,
-    removed from the transcript."""
+    """How a prompt ended. ``refused`` is an interceptor's reason; ``taken_back`` a prompt that was too long and
+    removed."""
 
     stop: StopReason
     error: Exception | None = None
@@ -39,12 +39,10 @@ class Loop:
         self._run = run
         self._may_compact = True
         self._went_on = False
-        self._steering: dict[
-            int, tuple[PendingPrompt, str]
-        ] = {}  # what may be said, and what the model is told before it
+        self._steering: dict[int, tuple[PendingPrompt, str]] = {}  # the prompt, and the context before it
 
     def append_prompt(self, prompt: PendingPrompt, *, instead: bool = False) -> None:
-        """The user speaks: into transcript and session first, then it is shown; ``instead`` of what failed."""
+        """Append the user's message to transcript and session, then show it; ``instead`` replaces a failed one."""
         message = user_message(prompt.text, prompt.images)
         if instead and self._state.unanswered is not None:
             message = msgspec.structs.replace(message, meta={REPLACES: "true"})
@@ -54,7 +52,7 @@ class Loop:
         self._run.emit(events.UserMessage(message))
 
     def continue_answer(self) -> None:
-        """Ask the model to go on with an answer that broke off."""
+        """Ask the model to complete an answer that broke off."""
         self._ask_for(GO_ON)
 
     def _ask_for(self, text: str) -> None:
@@ -63,7 +61,7 @@ class Loop:
         self._run.emit(events.UserMessage(message))
 
     async def run_initial_call(self, call: ToolCallBlock, origin: str) -> None:
-        """Run a call nobody has asked the model about: the pair of call and result stands before its answer."""
+        """Run a call requested by an extension: call and result are appended before the model's answer."""
         self._state.append(Message("assistant", (call,), utc_now(), {"origin_extension": origin}))
         self._run.emit(events.ToolCall(call))
         await self._run_tools(self._state.toolbox, (call,), origin)
@@ -79,7 +77,7 @@ class Loop:
             await self._state.finalize_system_prompt()
             tools = self._state.toolbox
             turn = await Turn(self._state, self._run, step, before).run()
-            # the model failed and nothing of its answer was kept: whether another one takes this turn
+            # the model failed without content: try another one for this turn
             if turn.error is not None and not turn.kept and await self._state.switch_to_fallback(turn.error):
                 continue
             if self._is_gone_on_with(turn):
@@ -96,7 +94,7 @@ class Loop:
             step += 1
 
     async def _run_tools(self, tools: Mapping[str, Tool], calls: Sequence[ToolCallBlock], origin: str = "") -> None:
-        from zot.core.tool_batch import ToolBatch  # many a prompt is answered without a tool
+        from zot.core.tool_batch import ToolBatch  # many prompts are answered without a tool
 
         await ToolBatch(self._state, self._run, tools, calls, origin).run_all()
 
@@ -108,30 +106,30 @@ class Loop:
                 self._state.append(msgspec.structs.replace(user_message(context), meta={SYNTHETIC: "true"}))
             self.append_prompt(prompt)
         if self._may_compact and self._state.needs_compaction:
-            from zot.core.compaction import compact_automatically  # few conversations get so long
+            from zot.core.compaction import compact_automatically  # needed only by long conversations
 
             used = self._state.last_context_tokens * 100 // self._state.model.context_window
-            # One that failed would fail again at the next step, at a price.
+            # A failed compaction would fail again at the next step, at a price.
             self._may_compact = await compact_automatically(self._state, self._run, f"the context is {used}% full")
 
     def _is_gone_on_with(self, turn: TurnOutcome) -> bool:
-        """The answer broke off and nobody can be asked about it: whether the model is asked to go on, once."""
+        """The answer broke off and no user can be asked: True if the model is asked once to continue."""
         error = turn.error
         if error is None or self._went_on or not turn.begun or not self._state.goes_on or not _broke_off(error):
             return False
         self._went_on = True
-        how = "the model is asked to go on from what is kept" if turn.kept else "the model is asked again"
+        how = "the model is asked to continue it" if turn.kept else "the model is asked again"
         self._run.emit(events.Notice(f"the answer broke off ({describe(error)}); {how}", "warn"))
         if turn.kept:
             self.continue_answer()
         return True
 
     async def _review_steering(self) -> None:
-        """What the user added is shown to interceptors, each once; what one of them refuses is not said."""
+        """Show steered prompts to interceptors once; denied ones are dropped."""
         inputs, interceptors = self._state.inputs, self._state.interceptors
         if not interceptors:
             return
-        from zot.core.interceptors import review_steering  # most runs have nobody to ask
+        from zot.core.interceptors import review_steering  # most runs have no interceptors
 
         while new := [prompt for prompt in inputs.steering if id(prompt) not in self._steering]:
             verdict = await review_steering(interceptors, new[0].text, self._state.report_interceptor)
@@ -141,7 +139,7 @@ class Loop:
                 self._run.emit(events.Notice(f"not said: {verdict.reason}", "warn"))
 
     async def _goes_on(self, stop: StopReason, step: int) -> bool:
-        """The model would stop here, but the user has more to say and a step is left to say it in."""
+        """True if the model would stop but a steered prompt and a step are left."""
         inputs = self._state.inputs
         if stop not in ("end", "length") or not inputs.steered or step == self._state.max_steps:
             return False
@@ -149,7 +147,7 @@ class Loop:
         return inputs.steered
 
     async def _is_kept_going(self, turn: TurnOutcome, step: int) -> bool:
-        """The model is done; whether an interceptor wants more of it, and a step is left for that."""
+        """True if an interceptor continues the finished model and a step is left."""
         interceptors = self._state.interceptors
         if turn.stop != "end" or turn.refused or not interceptors or step == self._state.max_steps:
             return False
@@ -174,24 +172,25 @@ class Loop:
 
 
 def _broke_off(error: Exception) -> bool:
-    """The connection was lost, or the provider gave up for a reason that may pass."""
+    """The connection was lost, or the provider failed for a temporary reason."""
     return isinstance(error, TransportFailed) or (isinstance(error, ProviderError) and error.retryable)
 
 
-# A prompt that does not fit the model's window is replaced by one line, so that later prompts fit.
+# A prompt that exceeds the model's window is replaced by one line, so that later prompts fit.
 
 
 def withdraw_oversized_prompt(state: AgentState, refusal: ContextTooLong) -> tuple[ContextTooLong, PendingPrompt]:
-    """What to tell the user, and the prompt itself. The transcript must end with an unanswered one."""
+    """The error for the user, and the prompt. The transcript must end with an unanswered one."""
     from zot.core.compaction import tokens_of
 
     message = state.unanswered
     assert message is not None
     images = tuple(block for block in message.content if isinstance(block, ImageBlock))
-    size = f"about {tokens_of(message):,} tokens" + (f" and {len(images)} images" if images else "")
-    instead = user_message(f"[a prompt of {size} was taken out here: it did not fit the model's window]")
+    pictures = f" and {len(images)} image{'s' * (len(images) != 1)}" if images else ""
+    size = f"about {tokens_of(message):,} tokens{pictures}"
+    instead = user_message(f"[a prompt of {size} was removed here: it did not fit the model's window]")
     state.replace_last(msgspec.structs.replace(instead, meta={REPLACES: "true"}))
-    text = f"{_told(state, size)}; it was taken out of the conversation again"
+    text = f"{_told(state, size)}; it was removed from the conversation"
     told = ContextTooLong(text, provider=refusal.provider, status=refusal.status, code=refusal.code, body=refusal.body)
     told.__cause__ = refusal
     return told, PendingPrompt(message.text(), images)
@@ -204,7 +203,7 @@ def _told(state: AgentState, size: str) -> str:
     room = f"the window of {state.model.id}" + (f", which is {window:,} tokens" if window else "")
     around = (len(state.system_text()) + len(msgspec.json.encode(state.specs))) // CHARS_PER_TOKEN
     before = sum(map(tokens_of, state.messages[:-1]))
-    said = f", what was said before {before:,}" if before else ""
+    said = f", earlier messages {before:,}" if before else ""
     return (
         f"{state.client.name}: the prompt does not fit {room}: it has {size}{said}, instructions and tools {around:,}"
     )

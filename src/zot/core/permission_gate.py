@@ -1,5 +1,5 @@
-"""The confirm gate: calls the mode does not allow need approval; without a user they are denied. Only an approval
-adds a rule, and a failing confirmer denies."""
+"""The confirm gate: calls the mode does not allow need approval; without a user they are denied.
+Only an approval adds a rule, and a failing confirmer denies."""
 
 from __future__ import annotations
 
@@ -13,26 +13,28 @@ from zot.errors import UsageError
 from zot.provider.messages import ToolCallBlock
 
 PREVIEW_LIMIT = 120
-NO_USER_TO_ASK = (
-    "refused: zot asks before this tool call (--no-yolo or --permission-mode), and there is no prompt to ask with"
-)
+NO_USER_TO_ASK = "denied: this tool call requires approval (--permission-mode), and no user is present"
 SAID_NO = "the user refused this tool call"
 
 _PREVIEW_KEYS = ("command", "path", "file_path", "url", "query", "name")
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """Allow ``once``, the command ``prefix``, the ``tool`` or ``all`` from now on, or ``deny``. ``args`` replace the
-    call's, which is then asked about again."""
+class ApprovalAnswer(msgspec.Struct, frozen=True):
+    """Allow ``once``, the command ``prefix``, the ``tool`` or ``all`` from now on, or ``deny``.
+    ``args`` replace the call's; the new call needs approval again."""
 
     decision: Literal["once", "prefix", "tool", "all", "deny"]
     reason: str = ""
     args: dict[str, Any] | None = None
 
 
+Answer = ApprovalAnswer
+
+
 class ApprovalQuestion(msgspec.Struct, frozen=True):
-    """Asks whether a call may run. ``origin`` is the requesting extension; ``prefix`` what that answer would allow, or
-    empty; without ``or_all`` the answer ``all`` means ``tool``."""
+    """Asks whether a call may run. ``origin`` is the requesting extension; ``prefix`` the commands that answer would
+    allow.
+    Without ``or_all`` the answer ``all`` means ``tool``."""
 
     call: ToolCallBlock
     preview: str
@@ -42,7 +44,7 @@ class ApprovalQuestion(msgspec.Struct, frozen=True):
 
 
 class GateVerdict(msgspec.Struct, frozen=True):
-    """What is to be done with a call, and who says so."""
+    """The decision about a call, and its source."""
 
     step: Step
     source: Source
@@ -58,9 +60,9 @@ def _unknown(call: ToolCallBlock) -> CallClass:
 
 
 class PermissionGate:
-    """Without ``confirmer`` questions are denied. ``nature`` classifies calls and ``kept`` returns saved rules;
-    failures are strict. ``asks_each`` also asks about reading and ignores saved rules. No answer exceeds ``limit``.
-    ``stand_in`` may answer before the user."""
+    """Without ``confirmer`` questions are denied. ``nature`` classifies calls and ``kept`` returns saved rules.
+    Failures of both are strict. ``asks_each`` also asks about reading and ignores saved rules. No answer exceeds
+    ``limit``. ``stand_in`` may answer before the user."""
 
     def __init__(
         self,
@@ -78,13 +80,13 @@ class PermissionGate:
         self.nature = nature
         self.kept = kept
         self.asks_each = asks_each
-        self.on_answer: Callable[[ApprovalQuestion, Answer], None] | None = None  # a recorder's
+        self.on_answer: Callable[[ApprovalQuestion, Answer], None] | None = None  # set by a recorder
         self.stand_in: StandIn | None = None
         self._rules: set[Rule] = set()
 
     @property
     def allows_everything(self) -> bool:
-        """Whether nobody is asked any more, whatever the tool."""
+        """True if every tool runs without a question."""
         return self.mode == "everything"
 
     def evaluate(self, call: ToolCallBlock) -> GateVerdict:
@@ -104,7 +106,7 @@ class PermissionGate:
     def _nature_of(self, call: ToolCallBlock) -> CallClass:
         try:
             return self.nature(call)
-        except Exception:  # whatever it is, nobody vouches for it
+        except Exception:  # unclassified
             return CallClass()
 
     def _remembers(self, tool: str, nature: CallClass) -> bool:
@@ -114,7 +116,7 @@ class PermissionGate:
             return False
         try:
             return any(rule.matches(tool, nature) for rule in self.kept())
-        except Exception:  # what cannot be read allows nothing
+        except Exception:  # unreadable rules allow nothing
             return False
 
     async def authorize(self, call: ToolCallBlock, origin: str = "") -> ToolCallBlock | str | None:
@@ -132,7 +134,7 @@ class PermissionGate:
             if self.on_answer is not None:
                 self.on_answer(question, answer)
         except Exception as error:
-            return f"refused: asking for confirmation failed: {error or type(error).__name__}"
+            return f"denied: asking for confirmation failed: {error or type(error).__name__}"
         if decide(self.mode, nature.kind) == "refuse":  # the mode changed while the user was asked
             return PLANNING
         refusal = self._heed(call.name, nature, answer)
@@ -157,7 +159,7 @@ class PermissionGate:
 
     @property
     def _may_open(self) -> bool:
-        """Whether a yes to a question may be one to everything: not where others are refused without a question."""
+        """True if the answer ``all`` is possible: not if other calls are denied without a question."""
         return self.limit == "everything" and self.mode != "plan"
 
     def reset(self) -> None:
@@ -166,9 +168,8 @@ class PermissionGate:
 
 
 def preview(args: Any, limit: int = PREVIEW_LIMIT) -> str:
-    """One line about a call, from parsed arguments or their JSON; control characters are spelled out, omitted ones
-    counted."""
-    from zot.system.visible_text import spelled_start  # only when somebody is asked
+    """One line about a call; control characters are escaped, omitted characters counted."""
+    from zot.system.visible_text import spelled_start  # only needed for questions
 
     return spelled_start(_gist(_parsed(args)).strip(" \n").replace("\r\n", "\n"), limit)
 
@@ -204,5 +205,5 @@ def switch_mode(gate: PermissionGate | None, mode: str) -> None:
         raise UsageError(f'unknown permission mode "{mode}": expected one of {", ".join(MODES)}')
     if gate is None or is_wider(wanted, gate.limit):
         limit = "everything" if gate is None else gate.limit
-        raise UsageError(f"the permission mode cannot be {wanted}: this run was started with the limit {limit}")
+        raise UsageError(f"cannot switch to mode {wanted}: this run allows at most {limit} (--permission-limit)")
     gate.mode = wanted

@@ -1,5 +1,5 @@
-"""Table of permission modes and kinds of calls: run, ask or deny. Each mode allows everything the previous one in
-``MODES`` allows. Unclassified calls count as the most powerful kind."""
+"""Table of permission modes and kinds of calls: run, ask or deny.
+Each mode allows everything the previous one in ``MODES`` allows. Unclassified calls count as the most powerful kind."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Kind = Literal["look", "look elsewhere", "edit", "inside", "act"]
 Step = Literal["run", "ask", "refuse"]
 Source = Literal["user", "remembered", "policy", "yolo"]
 
-MODES: tuple[Mode, ...] = ("plan", "ask", "accept-edits", "everything")  # from the narrowest to the widest
-CYCLE: tuple[Mode, ...] = ("ask", "accept-edits", "plan", "everything")  # as a key goes through them
+MODES: tuple[Mode, ...] = ("plan", "ask", "accept-edits", "everything")  # from narrowest to widest
+CYCLE: tuple[Mode, ...] = ("ask", "accept-edits", "plan", "everything")  # order of the key that cycles
 WORDS: dict[Mode, str] = {
-    "plan": "plan: what changes something is refused",
+    "plan": "plan: changes are denied",
     "ask": "ask before everything but reading in the project",
     "accept-edits": "accept edits in the project, ask before the rest",
     "everything": "everything runs without a question",
@@ -33,8 +33,8 @@ _STEPS: dict[Mode, dict[Kind, Step]] = {
 }
 
 PLANNING = (
-    "refused: the user has switched zot to plan mode, where nothing may be changed. Look at what you need with the "
-    "tools that only read, then answer with a plan; the user decides when it is carried out"
+    "denied: plan mode is on, and nothing may be changed. Read what you need with the read-only tools, "
+    "then answer with a plan; the user decides when it is carried out"
 )
 
 
@@ -49,7 +49,7 @@ class CallClass(msgspec.Struct, frozen=True):
 
 
 class Rule(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A yes for more than one call: a tool, or with ``prefix`` those of its commands that begin with these words."""
+    """Permission for several calls: a tool, or with ``prefix`` its commands that begin with these words."""
 
     tool: str
     extension: str = ""
@@ -70,7 +70,7 @@ def is_wider(mode: Mode, than: Mode) -> bool:
 
 
 def parse_mode(text: str) -> Mode | None:
-    """A mode as people write it; None when there is no such mode.
+    """Parse a mode as users write it; None if unknown.
 
     >>> parse_mode("Yolo"), parse_mode("accept-edits"), parse_mode("never")
     ('everything', 'accept-edits', None)

@@ -1,6 +1,6 @@
-"""One run of the agent and its cancellation. A subscriber that raises is removed and aborts the run; its exception is
-raised by the call that started the run. ``abort`` cancels the task; a cancellation from elsewhere is recognised by
-counting and passes on."""
+"""One run of the agent and its cancellation.
+A subscriber that raises is removed and aborts the run; its exception is raised by the call that started the run.
+``abort`` cancels the task; a cancellation from elsewhere is recognised by counting and propagates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from zot.core.event_bus import EventBus
 
 
 class Run:
-    """Made inside the task that does the work; ``emit`` is the hot path of streaming."""
+    """Created inside the task that does the work; ``emit`` is the hot path of streaming."""
 
     def __init__(self, readers: EventBus) -> None:
         task = asyncio.current_task()
@@ -30,27 +30,27 @@ class Run:
         self.abort()
 
     def abort(self) -> None:
-        """End the run; nothing happens when it is ending already."""
+        """Abort the run; does nothing when it is already ending."""
         if not self.cancelled:
             self._aborted = True
             self._task.cancel()
 
     @property
     def cancelled(self) -> bool:
-        """Whether anyone asked this run to end: stays true even if a tool swallowed the cancellation."""
+        """True after an abort, even if a tool swallowed the cancellation."""
         return self._task.cancelling() > self._cancels_before
 
     async def checkpoint(self) -> None:
-        """Let a waiting cancellation in; called before each model call and each tool."""
+        """Let a pending cancellation in; called before each model call and each tool."""
         await asyncio.sleep(0)
         if self.cancelled:
             raise asyncio.CancelledError
 
     async def close(self) -> None:
-        """Take our own cancel back, delivered or not; raises at once when somebody else cancelled the task."""
+        """Undo our own cancel, delivered or not; raises if the task was also cancelled from outside."""
         if self._aborted:
             with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.sleep(0)  # an abort nothing noticed yet must not hit the caller's next await
+                await asyncio.sleep(0)  # an unnoticed abort must not cancel the caller's next await
             self._task.uncancel()
         if self.cancelled:
             raise asyncio.CancelledError

@@ -1,5 +1,5 @@
-"""The mutable state of an agent: transcript, model, tools, cost, pending input. Every change of the transcript bumps
-the revision; all but ``set_messages`` are emitted for the session first."""
+"""The mutable state of an agent: transcript, model, tools, cost, pending input.
+Every change of the transcript increments the revision; all but ``set_messages`` are emitted for the session first."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class PendingPrompt(msgspec.Struct, frozen=True):
-    """Something the user said, not yet part of the transcript."""
+    """A prompt that is not yet part of the transcript."""
 
     text: str
     images: tuple[ImageBlock, ...] = ()
 
 
 class FirstCall(msgspec.Struct, frozen=True):
-    """A tool call an extension wants made and recorded before the model answers."""
+    """A tool call that an extension requests before the model answers."""
 
     call: ToolCallBlock
     origin: str
@@ -64,7 +64,7 @@ class Inputs:
         return taken
 
     def withdraw(self, prompt: PendingPrompt) -> None:
-        """Forget this very prompt, if it is still among what was steered."""
+        """Drop this prompt if it is still steered."""
         self._steering = deque(each for each in self._steering if each is not prompt)
 
     def take_queued(self) -> PendingPrompt | None:
@@ -76,19 +76,19 @@ class Inputs:
         return self._queue.pop() if self._queue else None
 
     def take_all(self) -> tuple[PendingPrompt, ...]:
-        """Everything queued, oldest first; the queue is empty afterwards."""
+        """Empty the queue and return it, oldest first."""
         taken = tuple(self._queue)
         self._queue.clear()
         return taken
 
     def requeue_steering(self) -> None:
-        """The run is over: what it did not pick up comes first in the queue."""
+        """End of a run: steered prompts go to the front of the queue."""
         self._queue.extendleft(reversed(self.take_steering()))
 
 
 NOTHING_SPENT = Usage()
 _WORTH_TELLING = 4096  # tokens
-_MOST_REPORTED = 20  # different failures of interceptors
+_MOST_REPORTED = 20  # distinct failures of interceptors
 
 System = Callable[[tuple[ToolSpec, ...]], str]
 SystemEditor = Callable[[str], Awaitable[str]]
@@ -97,9 +97,8 @@ Guard = Callable[[Client, Request], AsyncGenerator[StreamEvent]]
 
 
 class Boundary:
-    """Where one agent meets the outside: its inputs, model calls, tools and interceptors.
-
-    Recordings and replays put a subclass in its place; the loop knows no difference."""
+    """Inputs, model calls, tools and interceptors of one agent.
+    Recordings and replays use a subclass instead."""
 
     def attach(self, agent: AgentState) -> None:
         """The agent has been created."""
@@ -109,10 +108,10 @@ class Boundary:
         return self
 
     def on_input(self, what: str, /, **fields: Any) -> None:
-        """Something outside asks the agent for work, or changes it."""
+        """An outside request or change."""
 
     def emit(self, agent: AgentState, event: AgentEvent) -> None:
-        """An event that does not come from the agent's own work."""
+        """An event from outside the agent."""
         agent.emit(event)
 
     def wrap_interceptor(self, interceptor: Interceptor, place: int) -> Interceptor:
@@ -132,9 +131,10 @@ class Boundary:
 
 
 class AgentState:
-    """``readers`` receive every event, the session first. Settings and limits may change any time and apply to the
-    next model call or tool. The caller closes the client. ``goes_on``: continue interrupted answers without asking.
-    ``fallback`` may switch the model after a failed call; ``guard`` may deny a model call."""
+    """``readers`` receive every event, the session first.
+    Settings and limits may change any time and apply to the next model call or tool. The caller closes the client.
+    ``goes_on``: continue interrupted answers without asking. ``fallback`` may switch the model after a failed call;
+    ``guard`` may deny a model call."""
 
     def __init__(
         self,
@@ -195,17 +195,17 @@ class AgentState:
         return tuple(self.toolbox.values())
 
     def add_interceptor(self, interceptor: Interceptor) -> None:
-        """Ask it after those there are."""
+        """Append an interceptor."""
         self.interceptors.append(self.boundary.wrap_interceptor(interceptor, len(self.interceptors)))
 
     def set_tools(self, tools: Iterable[Tool]) -> None:
-        """Swap the tools; a step in progress keeps those it was started with."""
+        """Replace the tools; a running step keeps its own."""
         self.toolbox = {tool.name: tool for tool in sorted(tools, key=lambda tool: tool.name)}
         self.specs = tuple(spec_of(tool) for tool in self.toolbox.values())
         self.boundary.on_input("tools", tools=self.tools)
 
     def replace_model(self, client: Client, model: Model) -> None:
-        """Go on with another model, from the next model call on; the old client is the caller's to close."""
+        """Use another model from the next model call on; the caller closes the old client."""
         self.client, self.model = client, model
         self.invalidate_system_prompt()
         self.boundary.on_input("model", model=model)
@@ -217,17 +217,17 @@ class AgentState:
 
     @property
     def unanswered(self) -> Message | None:
-        """The user's last prompt if nothing followed it: its turn failed."""
+        """The user's last prompt if its turn failed without an answer."""
         last = self._transcript[-1] if self._transcript else None
         return last if last is not None and last.role == "user" and not last.meta.keys() - {REPLACES} else None
 
     def replace_last(self, message: Message) -> None:
-        """The user says something else instead of what is unanswered; ``message`` carries the mark."""
+        """Replace the unanswered prompt; ``message`` has the mark."""
         self.append(message)
         del self._transcript[-2]
 
     def set_messages(self, messages: Iterable[Message]) -> None:
-        """Replace the transcript (resume, clear, switch); the session is not told."""
+        """Replace the transcript (resume, clear, switch) without an event."""
         self._replace(messages)
         self.invalidate_system_prompt()
 
@@ -242,16 +242,16 @@ class AgentState:
         self.last_context_tokens = 0
 
     def call_model(self, request: Request) -> AsyncGenerator[StreamEvent]:
-        """A model call; every one is made here."""
+        """Every model call is made here."""
         return self.boundary.call(self, request)
 
     async def perform(self, tool: Tool, args: dict[str, Any], context: ToolContext) -> ToolResult:
-        """A tool's own work; every call that may run is run here."""
+        """Every tool runs here."""
         return await self.boundary.perform(tool, args, context)
 
     def report_interceptor(self, interceptor: Interceptor, error: Exception) -> None:
-        """Show the user once that an interceptor failed; what it was asked about is denied each time."""
-        from zot.core.interceptors import InterceptorFailed  # loaded: it raised
+        """Report a failed interceptor once; it denies each time."""
+        from zot.core.interceptors import InterceptorFailed  # imported already: it raised
 
         own = isinstance(error, InterceptorFailed)
         text = str(error) if own else f"{type(interceptor).__name__} failed: {type(error).__name__}: {error}"
@@ -260,12 +260,11 @@ class AgentState:
             self.emit(Diagnostic(text, source="interceptor", level="error"))
 
     async def switch_to_fallback(self, error: Exception) -> bool:
-        """A model call failed: whether another model is in its place now."""
+        """A model call failed: True if another model replaces it."""
         return await self.boundary.take_over(self, error)
 
     def uncached_tokens(self, request: Request) -> str:
-        """A sentence if the prompt prefix changed since the last request, so that the provider's cache is useless;
-        else ""."""
+        """A sentence if the prompt prefix changed since the last request and the cache is lost; else ""."""
         before = self._before_messages
         self._before_messages = now = (request.model.id, request.system, request.tools)
         tokens = self.last_context_tokens
@@ -274,15 +273,15 @@ class AgentState:
         parts = zip(("the system prompt", "the tools"), before[1:], now[1:], strict=True)
         if not (changed := [what for what, old, new in parts if old != new]):
             return ""
-        return f"{' and '.join(changed)} changed: {tokens:,} tokens are sent anew instead of from the provider's cache"
+        return f"prompt prefix changed ({' and '.join(changed)}): {tokens:,} cached tokens must be sent again"
 
     def set_usage_baseline(self, cumulative: Usage) -> None:
-        """Set the baseline that later usage is added to (resume, model switch)."""
+        """Set the baseline of later usage (resume, model switch)."""
         self.boundary.on_input("cost", usage=cumulative)
         self.cost = cumulative
 
     def count_call(self, usage: Usage) -> Usage:
-        """Count one model call, priced by the current model unless the provider named the cost itself."""
+        """Count one model call, priced by the current model unless the provider sent the cost."""
         priced = usage if usage.cost_usd else self.model.priced(usage)
         self.count(priced)
         return priced
@@ -293,7 +292,7 @@ class AgentState:
 
     @property
     def needs_compaction(self) -> bool:
-        """Whether the last prompt took so much of the window that the next one should be shorter."""
+        """True if the last prompt filled so much of the window that compaction is due."""
         window = self.model.context_window
         return window > 0 and self.compact_at > 0 and self.last_context_tokens >= self.compact_at * window
 
@@ -304,7 +303,7 @@ class AgentState:
         self._edited_system = None
 
     async def finalize_system_prompt(self) -> None:
-        """Let the editor see the prompt, unless it has; what changes meanwhile is shown to it again."""
+        """Let the editor change the prompt, once per version."""
         while self.system_editor is not None:
             base, rebuilds = self.system(self.specs), self._system_rebuilds
             if self._edited_system is not None and self._edited_system[0] == base:

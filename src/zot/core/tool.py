@@ -1,5 +1,5 @@
-"""Interface of a tool: a name, a schema, and one coroutine. Any exception becomes an error result. Cancelling
-``execute`` must leave no process or half-written file behind."""
+"""Interface of a tool: a name, a schema, and one coroutine.
+Any exception becomes an error result. Cancelling ``execute`` must leave no process or half-written file behind."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ class _Changes(msgspec.Struct):
 
 
 def hunks_of(details: dict[str, Any] | None) -> Hunks:
-    """What of the details outlives the event: without its line numbers a diff could not be shown again as it was."""
+    """The part of the details that is saved: a diff needs its line numbers to be shown again."""
     try:
         hunks = msgspec.convert(details or {}, _Changes).hunks
-    except msgspec.ValidationError:  # a tool of somebody else's means something else by the name
+    except msgspec.ValidationError:  # another program's tool may use the name differently
         return ()
     return tuple((hunk.old_start, hunk.new_start) for hunk in hunks) if len(hunks) <= MOST_HUNKS else ()
 
 
 def changes_of(details: dict[str, Any] | None) -> str:
-    """The other thing that outlives it: hunks of a unified diff that the content does not have, within reason."""
+    """Also saved: hunks of a unified diff that the content does not have, within limits."""
     changes = (details or {}).get("changes")
     return changes if isinstance(changes, str) and len(changes) <= LONGEST_CHANGES else ""
 
@@ -52,8 +52,8 @@ def refused_of(details: dict[str, Any] | None) -> bool:
 
 
 class ToolContext(msgspec.Struct, frozen=True):
-    """The call and a sink for progress text, which the model does not see. ``origin`` is the requesting extension,
-    empty for the model."""
+    """The call and a sink for progress text, which the model does not see.
+    ``origin`` is the requesting extension, empty for the model."""
 
     call: ToolCallBlock
     progress: Callable[[str], None]
@@ -65,7 +65,7 @@ class ToolContext(msgspec.Struct, frozen=True):
 
 
 class Tool(Protocol):
-    """``read_only`` tools may run side by side; ``schema`` is a JSON Schema object, kept byte-stable."""
+    """``read_only`` tools may run in parallel; ``schema`` is a JSON Schema object, byte-stable."""
 
     @property
     def name(self) -> str: ...
@@ -84,5 +84,5 @@ def text_result(text: str, *, is_error: bool = False, details: dict[str, Any] | 
 
 
 def spec_of(tool: Tool) -> ToolSpec:
-    """A tool that may join in mid-conversation says so with an attribute ``deferred``; most have none."""
+    """True if a tool may join in mid-conversation (attribute ``deferred``)."""
     return ToolSpec(tool.name, tool.description, tool.schema, bool(getattr(tool, "deferred", False)))

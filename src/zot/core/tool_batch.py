@@ -1,5 +1,5 @@
-"""Runs the calls of one message; each gets exactly one result, in call order. Neighbouring read-only calls run in
-parallel. After a cancellation the remaining calls get an ``aborted`` result."""
+"""Runs the calls of one message; each gets exactly one result, in call order.
+Neighbouring read-only calls run in parallel. After a cancellation the remaining calls get an ``aborted`` result."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ToolBatch:
             self._state.append(Message("tool", tuple(blocks), utc_now()))
 
     def _batches(self) -> Iterator[list[int]]:
-        """Places of calls to run together: neighbouring read-only ones, any other alone."""
+        """Indexes of calls to run together: neighbouring read-only ones, others alone."""
         for read_only, group in groupby(range(len(self._calls)), self._is_read_only):
             places = list(group)
             yield from [places] if read_only else ([place] for place in places)
@@ -78,7 +78,7 @@ class ToolBatch:
     # --- before
 
     async def _prepare(self, place: int) -> _Ready | None:
-        """The call with its final arguments; None when it was refused and its result is known."""
+        """The final call; None if it was denied and has its result."""
         await self._run.checkpoint()
         try:
             return _Ready(place, await authorize(self._state, self._tools, self._calls[place], self._origin))
@@ -92,13 +92,13 @@ class ToolBatch:
 
     async def _execute(self, ready: _Ready) -> None:
         self._run.emit(ToolStarting(self._calls[ready.place]))
-        # The next thing the loop does once the tool waits for something: the disk works while the tool does.
+        # Synced as soon as the tool waits: the disk works in parallel.
         asyncio.get_running_loop().call_soon(self._run.emit, Checkpoint())
         try:
             call_id = self._calls[ready.place].id
 
             def progress(text: str) -> None:
-                if self._results[ready.place] is None:  # a straggler after the result is not heard
+                if self._results[ready.place] is None:  # progress after the result is dropped
                     self._run.emit(events.ToolProgress(call_id, text))
 
             context = ToolContext(ready.permitted.call, progress, self._origin)
@@ -108,7 +108,7 @@ class ToolBatch:
             self._finish(ready.place, done)
             if self._run.cancelled:
                 raise
-            return  # the tool cancelled itself; the run goes on
+            return  # the tool cancelled itself; the run continues
         self._finish(ready.place, result)
 
     # --- after
@@ -118,7 +118,7 @@ class ToolBatch:
         self._settle(place, result)
 
     def _settle(self, place: int, result: ToolResult) -> None:
-        """Note a result and report all that are known up to the first gap, so that order holds."""
+        """Store a result and report all results up to the first missing one, to keep the order."""
         self._results[place] = result
         while self._reported < len(self._calls):
             known = self._results[self._reported]

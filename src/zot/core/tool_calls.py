@@ -22,7 +22,7 @@ STOPPED = text_result("aborted: the call was stopped before it finished", is_err
 
 
 class AuthorizedCall(msgspec.Struct, frozen=True):
-    """A call that may run, with the arguments it will run with."""
+    """A call that may run, with its final arguments."""
 
     tool: Tool
     call: ToolCallBlock
@@ -30,7 +30,7 @@ class AuthorizedCall(msgspec.Struct, frozen=True):
 
 
 class FinishedBeforeAbort(asyncio.CancelledError):
-    """The run was aborted after the tool had finished; ``result`` is what it returned."""
+    """The run was aborted after the tool had finished with ``result``."""
 
     def __init__(self, result: ToolResult) -> None:
         super().__init__()
@@ -38,13 +38,13 @@ class FinishedBeforeAbort(asyncio.CancelledError):
 
 
 class CallDenied(ToolError):
-    """Somebody said no, as against a call that makes no sense."""
+    """The call was denied, as opposed to invalid."""
 
 
 async def authorize(
     state: AgentState, tools: Mapping[str, Tool], call: ToolCallBlock, origin: str = ""
 ) -> AuthorizedCall:
-    """The call with its final arguments; ToolError says why it may not or cannot run."""
+    """The final call; ToolError if it is denied or invalid."""
     try:
         return await _permit(state, tools, call, origin)
     except ToolError as refusal:
@@ -66,7 +66,7 @@ async def execute(state: AgentState, permitted: AuthorizedCall, context: ToolCon
             report = state.report_interceptor
             added = await collect_result_additions(state.interceptors, call, result, permitted.origin, report)
     except asyncio.CancelledError as cancelled:
-        # The tool has finished: an abort while interceptors look at the result does not undo that.
+        # The tool has finished: an abort while interceptors review the result does not undo it.
         state.emit(ToolEnded(call, _status(result), True, result, permitted.origin))
         raise FinishedBeforeAbort(result) from cancelled
     if added:
@@ -91,7 +91,7 @@ async def _permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBl
     tool = tools.get(call.name)
     if tool is None:
         raise ToolError(f"unknown tool: {call.name}")
-    arguments(call)  # nonsense is not worth a question
+    arguments(call)  # do not ask about an invalid call
     for _ in range(_MOST_ROUNDS):
         reviewed = await review_call(state.interceptors, call, origin, state.report_interceptor)
         if isinstance(reviewed, str):
@@ -108,7 +108,7 @@ async def _permit(state: AgentState, tools: Mapping[str, Tool], call: ToolCallBl
 
 
 async def _confirm(state: AgentState, gate: Gate, call: ToolCallBlock, origin: str) -> ToolCallBlock:
-    """The same object when it may run; another, which nobody has seen yet, when that is to take its place."""
+    """The same object if it may run; a replacement that needs approval otherwise."""
     try:
         judged = gate.evaluate(call)
         if judged.step == "ask":
@@ -119,7 +119,7 @@ async def _confirm(state: AgentState, gate: Gate, call: ToolCallBlock, origin: s
             state.emit(PermissionDecided(call, "cancelled", judged.source, "", origin))
             raise
     except Exception as error:
-        judged, answer = None, f"refused: the confirm gate failed: {error or type(error).__name__}"
+        judged, answer = None, f"denied: the confirm gate failed: {error or type(error).__name__}"
     source = judged.source if judged is not None else "policy"
     if isinstance(answer, str):
         state.emit(PermissionDecided(call, "denied", source, answer, origin))
@@ -137,7 +137,7 @@ def _status(result: ToolResult) -> Status:
 
 
 def arguments(call: ToolCallBlock) -> dict[str, Any]:
-    """The arguments as an object; ToolError says what is wrong with them."""
+    """The parsed arguments; ToolError if they are invalid."""
     if call.args is not None:
         return call.args
     if call.value is not None:

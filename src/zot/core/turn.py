@@ -1,5 +1,5 @@
-"""One model call: converts the stream to events and a message. The turn is closed on failure and on cancellation too.
-While an interceptor reviews text, no text is emitted before its verdict, and no thoughts at all."""
+"""One model call: converts the stream to events and a message; closes the turn also on failure and cancellation.
+While an interceptor reviews text, no text is emitted before its verdict, and no thinking at all."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 
 class TurnOutcome(msgspec.Struct, frozen=True):
-    """How the turn ended. ``begun``: the answer began; ``kept``: part of it is in the transcript; ``said``: its text
-    as shown."""
+    """How the turn ended. ``begun``: the answer began; ``kept``: part of it is stored; ``said``: its text."""
 
     stop: StopReason
     error: Exception | None = None
@@ -41,7 +40,7 @@ class _ModelAnswer(msgspec.Struct, frozen=True):
 
 
 class Turn:
-    """``before`` is what was said of this answer until it broke off: what is shown of it now holds both."""
+    """``before`` is the text of this answer before it broke off: both parts are shown together."""
 
     def __init__(self, state: AgentState, run: Run, step: int, before: str = "") -> None:
         self._state = state
@@ -74,15 +73,15 @@ class Turn:
             raise
         return self._conclude(message, shown, stop, answer.error)
 
-    # --- listening
+    # --- stream
 
     async def _answer(self) -> _ModelAnswer:
-        """What the model said; a prompt too long for it is compacted and tried once more."""
+        """The model's answer; a prompt that is too long is compacted and sent once more."""
         try:
             try:
                 return await self._listen()
             except ContextTooLong:
-                from zot.core.compaction import compact_after_overflow  # few conversations get so long
+                from zot.core.compaction import compact_after_overflow  # needed only by long conversations
 
                 if self._heard or not await compact_after_overflow(self._state, self._run):
                     raise
@@ -138,7 +137,7 @@ class Turn:
                 raise AssertionError("the end of a stream is not forwarded")
 
     def _think(self, text: str) -> None:
-        """Whoever watches text was not asked about thoughts, so these are not told: only that there are some."""
+        """Interceptors that review text do not review thinking, so it is emitted without words."""
         first = self._thinking_since is None
         if first:
             self._thinking_since = time.monotonic()
@@ -164,22 +163,22 @@ class Turn:
 
     def _spend(self, usage: Usage) -> None:
         priced = self._state.count_call(usage)
-        # A provider that counted nothing says nothing about the context either.
+        # Without a count the context size is unknown also.
         self._state.last_context_tokens = usage.context_tokens or self._state.last_context_tokens
         self._usage = events.UsageEvent(priced, self._state.cost)
         if not self._watchers:
             self._emit_usage()
 
     def _emit_usage(self) -> None:
-        """Once per call the model began to answer; a call that was cut off counted nothing."""
+        """Count one call that began to answer; an interrupted call has no count."""
         if self._started and not self._usage_emitted:
             self._usage_emitted = True
             self._run.emit(self._usage or events.UsageEvent(Usage(), self._state.cost))
 
-    # --- ending
+    # --- end
 
     async def _visible(self, message: Message | None) -> Message | None:
-        """The message as the user may see it; None when there is none or it is suppressed."""
+        """The message for the user; None if there is none or it is suppressed."""
         text = message.text() if message and self._watchers else ""
         if message is None or not text:
             return message
@@ -210,7 +209,7 @@ class Turn:
         return self._end(TurnOutcome(stop, error, calls, begun=self._heard, kept=message is not None, said=said))
 
     def _abandon(self) -> None:
-        """Cancelled: text is kept, a half-made call is not; held-back text stays hidden. Nothing is awaited."""
+        """Cancelled: text is kept, an incomplete call is not; withheld text stays hidden. Does not await."""
         message, _ = (None, "") if self._called else kept_message(self._partial(), "aborted")
         self._conclude(message, None if self._watchers else message, "aborted", None)
 
@@ -221,7 +220,7 @@ class Turn:
         why = describe(outcome.error) if outcome.error else outcome.refused
         if outcome.stop == "aborted":
             why = "aborted"
-        if outcome.stop != "tool_use":  # else ToolRuns tells it, once the first call runs
+        if outcome.stop != "tool_use":  # else ToolRuns emits it when the first call runs
             self._run.emit(events.Checkpoint())
         self._run.emit(events.TurnEnd(outcome.stop, why))
         return outcome
@@ -231,19 +230,19 @@ def describe(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-# What is kept of an answer. The transcript never holds a call that will not be answered: only an answer that ended by
-# itself keeps its calls; any other ending keeps its text alone, and an aborted one that had begun a call keeps nothing.
+# Stored part of an answer. The transcript never has a call without an answer: only a complete answer
+# keeps its calls; other endings keep the text alone, and an aborted one with a started call keeps nothing.
 
 
 def kept_message(message: Message, stop: StopReason) -> tuple[Message | None, StopReason]:
-    """The message to append, if any, and the stop as the loop should take it."""
+    """The message to append, if any, and the stop reason for the loop."""
     calls = message.tool_calls()
     match stop:
         case "tool_use":
             stop = "tool_use" if calls else "end"
             content = message.content
         case "end" if all(not call.arguments.strip() or isinstance(call.value, dict) for call in calls):
-            stop = "tool_use" if calls else "end"  # some servers call a finished call a natural end
+            stop = "tool_use" if calls else "end"  # some servers report a finished call as a natural end
             content = message.content
         case "aborted" if calls:
             content = ()
@@ -255,7 +254,7 @@ def kept_message(message: Message, stop: StopReason) -> tuple[Message | None, St
 
 
 def with_text(message: Message, text: str) -> Message:
-    """The same message with all its text replaced by one block, where the first one stood."""
+    """The message with its text replaced by one block, at the place of the first."""
     content: list[Block] = []
     replaced = False
     for block in message.content:
@@ -268,7 +267,7 @@ def with_text(message: Message, text: str) -> Message:
 
 
 def _marked(message: Message, shown: Message | None) -> Message:
-    """With what is shown in the place of its text, so that it is never shown otherwise later."""
+    """With the shown text instead of its own, so that it is never shown differently later."""
     text = shown.text() if shown is not None else ""
     if text == message.text():
         return message

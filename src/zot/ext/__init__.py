@@ -31,14 +31,15 @@ from zot.ext.results import (
     ToolCallDecision,
     ToolResult,
     TurnStartDecision,
+    error_result,
     image,
     image_bytes,
     markdown_result,
     text,
-    text_error_result,
     text_result,
 )
 
+text_error_result = error_result  # an older name
 TYPE_CHECKING = False  # what typing says, without importing it
 if TYPE_CHECKING:
     from typing import Any
@@ -76,11 +77,11 @@ __all__ = [
     "ToolResult",
     "TurnStartDecision",
     "TurnStartHandler",
+    "error_result",
     "image",
     "image_bytes",
     "markdown_result",
     "text",
-    "text_error_result",
     "text_result",
 ]
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         PanelCloseHandler,
         PanelKeyHandler,
         ReconcileHandler,
-        ToolCallHandler,
         TurnStartHandler,
     )
 
@@ -145,13 +144,10 @@ class Extension:
         Interceptors of one event are asked in the order they were registered: each sees what those before it
         rewrote, and the first refusal is the answer.
         """
-        self._intercept_tool_call(handler)
+        self._intercept("tool_call", lambda asked: tool_call_decision(handler(asked.tool_name, asked.tool_args or {})))
         return handler
 
-    def intercept_tool_call_x(self, handler: ToolCallHandler) -> ToolCallHandler:
-        """The same, by the name other languages need: returns a ToolCallDecision."""
-        self._intercept_tool_call(handler)
-        return handler
+    intercept_tool_call_x = intercept_tool_call
 
     def intercept_turn_start(self, handler: TurnStartHandler) -> TurnStartHandler:
         """Asked before each model call; returns a TurnStartDecision, or None to allow."""
@@ -163,10 +159,12 @@ class Extension:
         self._intercept("assistant_message", lambda asked: decision_of(handler(asked.text), AssistantMessageDecision))
         return handler
 
-    def intercept_before_agent_start(self, handler: BeforeAgentStartHandler) -> BeforeAgentStartHandler:
+    def edit_system_prompt(self, handler: BeforeAgentStartHandler) -> BeforeAgentStartHandler:
         """Gets the request with its ``system_prompt``; returns the one to use instead, or None to keep it."""
         self._intercept("before_agent_start", lambda asked: system_prompt_of(handler(asked)))
         return handler
+
+    intercept_before_agent_start = edit_system_prompt
 
     def on_panel_key(
         self, panel_id: str, on_key: PanelKeyHandler | None = None, on_close: PanelCloseHandler | None = None
@@ -184,9 +182,6 @@ class Extension:
             return handler
 
         return register
-
-    def _intercept_tool_call(self, handler: InterceptHandler) -> None:
-        self._intercept("tool_call", lambda asked: tool_call_decision(handler(asked.tool_name, asked.tool_args or {})))
 
     def _intercept(self, event: str, ask: Callable[[EventIntercept], Record]) -> None:
         self._registry.interceptors.setdefault(event, []).append(ask)

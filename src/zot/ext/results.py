@@ -87,7 +87,7 @@ def text_result(words: str) -> ToolResult:
     return ToolResult(content=[text(words)])
 
 
-def text_error_result(words: str) -> ToolResult:
+def error_result(words: str) -> ToolResult:
     """A failure; the model reads the words."""
     return ToolResult(content=[text(words)], is_error=True)
 

@@ -15,11 +15,11 @@ from zot.ext.record import Record, loads
 from zot.ext.results import (
     ToolResult,
     answer_of,
+    error_result,
     reconciled,
     response_of,
     result_of,
     settle,
-    text_error_result,
     tool_frame,
 )
 
@@ -194,7 +194,7 @@ class Server:
             return tool_frame(asked.id, self._tool_result(asked, context))
 
         def crash(words: str) -> Record:
-            return tool_frame(asked.id, text_error_result(f"{self._hello.name}/{asked.name} crashed: {words}"))
+            return tool_frame(asked.id, error_result(f"{self._hello.name}/{asked.name} crashed: {words}"))
 
         self._by_thread[get_ident()] = context
         self._answer(asked.name, answer, crash, unless=lambda: context.cancelled)
@@ -203,7 +203,7 @@ class Server:
 
     def _tool_result(self, asked: frames.ToolCall, context: ToolContext) -> ToolResult:
         if asked.name not in self._registry.tools:
-            return text_error_result(f'unknown tool "{asked.name}"')
+            return error_result(f'unknown tool "{asked.name}"')
         if asked.reconcile:
             handler = self._registry.reconcilers.get(asked.name)
             return reconciled(handler(asked.args or {}, context) if handler else "unknown")

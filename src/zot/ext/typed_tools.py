@@ -32,7 +32,7 @@ def tool_of(
     handler: Callable[..., Any], schema: Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], Callable[[dict[str, Any], ToolContext], Any]]:
     """The schema of a tool, and how it is called with the model's arguments."""
-    from zot.ext.results import text_error_result
+    from zot.ext.results import error_result
 
     if schema is not None:
         if wants_context(handler):
@@ -44,7 +44,7 @@ def tool_of(
         try:
             bound = parameters.bind(args, context)
         except BadArguments as error:
-            return text_error_result(f"bad arguments: {error}")
+            return error_result(f"bad arguments: {error}")
         return handler(**bound)
 
     return parameters.schema, call

@@ -29,18 +29,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from zot.core.permission_gate import Answer
+    from zot.core.permission_gate import ApprovalAnswer
     from zot.core.tool import Tool, ToolContext
     from zot.errors import AgentBusy, AnswerMismatch, RuntimeClosed, ToolError, ZotError
-    from zot.sdk.approvals import Approval, Outside, Wish
-    from zot.sdk.interceptors import Refuse, ToolRequest, before_message, before_tool, before_turn
+    from zot.sdk.approvals import AccessRequest, Approval, OutsideRequest
+    from zot.sdk.interceptors import Deny, ToolRequest, before_message, before_tool, before_turn
     from zot.sdk.options import Options
     from zot.sdk.runtime import Runtime
     from zot.sdk.stream import EventStream
     from zot.sdk.swarm import Swarm, SwarmAgent, SwarmResult, WorkerOptions
     from zot.sdk.sync import SyncRuntime, SyncStream
     from zot.sdk.tools import tool
-    from zot.wire.events import text_of
+    from zot.wire.events import message_text
     from zot.wire.rpc_codec import decode
     from zot.wire.rpc_frames import (
         AssistantMessage,
@@ -79,16 +79,20 @@ if TYPE_CHECKING:
         UserMessage,
     )
 
+    Answer, Outside, Refuse, Wish, text_of = ApprovalAnswer, OutsideRequest, Deny, AccessRequest, message_text
+
 __all__ = [
+    "AccessRequest",
     "AgentBusy",
-    "Answer",
     "AnswerMismatch",
     "Approval",
+    "ApprovalAnswer",
     "AssistantMessage",
     "AssistantStart",
     "ChangedFile",
     "Changes",
     "CompactDone",
+    "Deny",
     "Done",
     "Error",
     "Event",
@@ -99,9 +103,8 @@ __all__ = [
     "Message",
     "ModelInfo",
     "Options",
-    "Outside",
+    "OutsideRequest",
     "PromptChanges",
-    "Refuse",
     "RetryWait",
     "Rewound",
     "RewoundFile",
@@ -133,26 +136,32 @@ __all__ = [
     "Usage",
     "UsageTotals",
     "UserMessage",
-    "Wish",
     "WorkerOptions",
     "ZotError",
     "before_message",
     "before_tool",
     "before_turn",
     "decode",
-    "text_of",
+    "message_text",
     "tool",
 ]
 
-# Looked through in this order; a program that only reads transcripts loads no agent.
-_ROOMS = (
+_OLDER = {
+    "Answer": "ApprovalAnswer",
+    "Outside": "OutsideRequest",
+    "Refuse": "Deny",
+    "Wish": "AccessRequest",
+    "text_of": "message_text",
+}
+# Where names are defined, so that a program that only reads transcripts loads no agent.
+_MODULES = (
     ("zot.errors", ("AgentBusy", "AnswerMismatch", "RuntimeClosed", "ToolError", "ZotError")),
-    ("zot.wire.events", ("text_of",)),
+    ("zot.wire.events", ("message_text",)),
     ("zot.wire.rpc_codec", ("decode",)),
-    ("zot.core.permission_gate", ("Answer",)),
+    ("zot.core.permission_gate", ("ApprovalAnswer",)),
     ("zot.core.tool", ("Tool", "ToolContext")),
-    ("zot.sdk.approvals", ("Approval", "Outside", "Wish")),
-    ("zot.sdk.interceptors", ("Refuse", "ToolRequest", "before_message", "before_tool", "before_turn")),
+    ("zot.sdk.approvals", ("AccessRequest", "Approval", "OutsideRequest")),
+    ("zot.sdk.interceptors", ("Deny", "ToolRequest", "before_message", "before_tool", "before_turn")),
     ("zot.sdk.options", ("Options",)),
     ("zot.sdk.runtime", ("Runtime",)),
     ("zot.sdk.stream", ("EventStream",)),
@@ -163,16 +172,18 @@ _ROOMS = (
 
 
 def __getattr__(name: str) -> Any:
-    """Loads a name when it is first used."""
+    """Load a name on first use."""
+    if name in _OLDER:
+        return __getattr__(_OLDER[name])
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    room = next((room for room, names in _ROOMS if name in names), "zot.wire.rpc_frames")
-    value = globals()[name] = getattr(import_module(room), name)
+    module = next((module for module, names in _MODULES if name in names), "zot.wire.rpc_frames")
+    value = globals()[name] = getattr(import_module(module), name)
     return value
 
 
 def __dir__() -> list[str]:
-    """What is here for you, for ``help`` and completion."""
+    """The public names, for ``help`` and completion."""
     return list(__all__)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from zot.core.permission_gate import Answer
-from zot.system.jail.policy import Wish
+from zot.system.jail.policy import AccessRequest
 from zot.wire.python_values import Decision, OutsideDecision, OutsideWord, to_approval_answer, to_outside_answer
 
 if TYPE_CHECKING:
-    from zot.features.jail.outside_access import OutsideRequest
+    from zot.features.jail.outside_access import OutsideRequest as OutsideQuestion
     from zot.features.mcp.elicitation import Elicitation
     from zot.features.questions import Approval as ApprovalRequest
 
@@ -29,20 +29,20 @@ class Approval(msgspec.Struct, frozen=True):
     prefix: str = ""
 
 
-class Outside(msgspec.Struct, frozen=True):
+class OutsideRequest(msgspec.Struct, frozen=True):
     """May this jailed call have what is outside? It failed without it, and a yes runs it again from its beginning.
     ``access`` of what is wanted is ``read`` or ``write`` for a ``path``, and exactly that is allowed; or ``network``:
     all of it, whatever ``host`` was named. ``missing`` is to be made there."""
 
     name: str
     args: Any
-    wanted: tuple[Wish, ...]
+    wanted: tuple[AccessRequest, ...]
     preview: str
 
 
 ElicitationAnswer = dict[str, Any] | None
 OnApproval = Callable[[Approval], Awaitable[Decision] | Decision]
-OnOutside = Callable[[Outside], Awaitable[OutsideDecision] | OutsideDecision]
+OnOutside = Callable[[OutsideRequest], Awaitable[OutsideDecision] | OutsideDecision]
 OnElicitation = Callable[["Elicitation"], Awaitable[ElicitationAnswer] | ElicitationAnswer]
 
 
@@ -64,10 +64,10 @@ class ProgramPresenter:
         decision = self._approve(Approval(call.name, deepcopy(call.args), asked.preview, prefix))
         return to_approval_answer(await decision if isinstance(decision, Awaitable) else decision)
 
-    async def _answer_outside(self, question: OutsideRequest) -> OutsideWord:
+    async def _answer_outside(self, question: OutsideQuestion) -> OutsideWord:
         assert self._outside is not None
         call, wishes = question.call, question.wishes
-        decision = self._outside(Outside(call.name, deepcopy(call.args), wishes, " and ".join(map(str, wishes))))
+        decision = self._outside(OutsideRequest(call.name, deepcopy(call.args), wishes, " and ".join(map(str, wishes))))
         return to_outside_answer(await decision if isinstance(decision, Awaitable) else decision)
 
     async def _answer_elicitation(self, question: Elicitation) -> dict[str, Any]:

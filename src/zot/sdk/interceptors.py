@@ -28,7 +28,7 @@ class ToolRequest(msgspec.Struct, frozen=True):
     origin: str = ""
 
 
-class Refuse(msgspec.Struct, frozen=True):
+class Deny(msgspec.Struct, frozen=True):
     """The answer that hides a message; for turns and tools a plain string does the same."""
 
     reason: str
@@ -58,7 +58,7 @@ class _BeforeTurn(_Callables):
         match await self._ask(step):
             case None | True:
                 return TurnVerdict()
-            case str(reason) | Refuse(reason):
+            case str(reason) | Deny(reason):
                 return TurnVerdict(False, reason)
             case other:
                 return TurnVerdict(False, _nonsense(other))
@@ -70,7 +70,7 @@ class _BeforeTool(_Callables):
         match answer:
             case None | True:
                 return ToolVerdict()
-            case str(reason) | Refuse(reason):
+            case str(reason) | Deny(reason):
                 return ToolVerdict(False, reason)
             case dict():
                 return ToolVerdict(args=cast("dict[str, Any]", answer))
@@ -87,7 +87,7 @@ class _BeforeMessage(_Callables):
         match await self._ask(text):
             case None | True:
                 return TextVerdict()
-            case Refuse(reason):
+            case Deny(reason):
                 return TextVerdict(False, reason)
             case str(words):
                 return TextVerdict(replace_text=words)
@@ -126,7 +126,7 @@ def before_tool(function: Callable[[ToolRequest], Any]) -> Interceptor:
 
 
 def before_message(function: Callable[[str], Any]) -> Interceptor:
-    """Asked with the assistant's text before it is shown; a string replaces it, ``Refuse`` hides it."""
+    """Asked with the assistant's text before it is shown; a string replaces it, ``Deny`` hides it."""
     return _BeforeMessage(function)
 
 

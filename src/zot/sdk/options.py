@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast, get_args
 
 from zot.agent.config import ExtensionUI, FrontEnd, RunConfig
 from zot.core.event_bus import Reader
@@ -20,10 +20,10 @@ from zot.core.permission_modes import Mode as PermissionMode
 from zot.core.tool import Tool
 from zot.errors import UsageError
 from zot.provider.model import Reasoning
-from zot.sdk.approvals import Approval, Outside, ProgramPresenter
+from zot.sdk.approvals import Approval, OutsideRequest, ProgramPresenter
 from zot.sdk.interceptors import as_interceptor
 from zot.sdk.tools import as_tool
-from zot.wire.python_values import Decision, OutsideDecision
+from zot.wire.python_values import Decision, OutsideDecision, rename_options
 
 if TYPE_CHECKING:
     from zot.features.mcp.elicitation import Elicitation
@@ -33,7 +33,15 @@ MAX_STEPS = 50
 PathLike = str | os.PathLike[str]
 
 
-class Options(TypedDict, total=False):
+OnQuestion = Callable[["Elicitation"], Awaitable[dict[str, Any] | None] | dict[str, Any] | None]
+_OLDER = {"elicit": "on_question"}
+
+
+class _OlderOptions(TypedDict, total=False):
+    elicit: OnQuestion | None
+
+
+class Options(_OlderOptions, total=False):
     """The keyword arguments of ``Runtime``."""
 
     # who answers
@@ -68,11 +76,9 @@ class Options(TypedDict, total=False):
     jail_read: Sequence[PathLike]  # directories they may read, too
     jail_write: Sequence[PathLike]  # directories they may change, too
     approve_outside: (
-        Callable[[Outside], Awaitable[OutsideDecision] | OutsideDecision] | None
+        Callable[[OutsideRequest], Awaitable[OutsideDecision] | OutsideDecision] | None
     )  # asked about what a call wanted outside the jail, which there is then
-    elicit: (
-        Callable[[Elicitation], Awaitable[dict[str, Any] | None] | dict[str, Any] | None] | None
-    )  # asked what MCP servers ask: the values by name ({} for an address that was opened), or None for no
+    on_question: OnQuestion | None  # answers MCP servers: values by name ({} for an opened address), None declines
     max_steps: int  # model calls per prompt; 50 unless said otherwise, 0 means the same
     max_cost_usd: float  # no further model call once this much was spent
     # what it loads and keeps
@@ -86,8 +92,8 @@ class Options(TypedDict, total=False):
     record: PathLike  # a file to record the run in, for `zot replay`
 
 
-def check(options: Options) -> None:
-    """TypeError for an unknown key, as for any call; UsageError for a value that cannot be."""
+def checked(options: Options) -> Options:
+    """The options under their current names; TypeError for an unknown one, UsageError for a wrong value."""
     for name in options:
         if name not in Options.__annotations__:
             raise TypeError(f"Runtime() got an unexpected keyword argument {name!r}")
@@ -101,6 +107,7 @@ def check(options: Options) -> None:
         raise UsageError(f'reasoning "{level}": expected one of {", ".join(filter(None, get_args(Reasoning)))}')
     if (mode := options.get("permission_mode")) is not None and mode not in MODES:
         raise UsageError(f'permission_mode "{mode}": expected one of {", ".join(MODES)}')
+    return cast("Options", rename_options(options, _OLDER, "Runtime"))
 
 
 def config_of(options: Options) -> RunConfig:
@@ -150,7 +157,7 @@ def config_of(options: Options) -> RunConfig:
 
 def front_end_of(options: Options, reader: Reader, surface: ExtensionUI) -> FrontEnd:
     """What works with the agent from your side."""
-    presenter = ProgramPresenter(options.get("approve"), options.get("approve_outside"), options.get("elicit"))
+    presenter = ProgramPresenter(options.get("approve"), options.get("approve_outside"), options.get("on_question"))
     return FrontEnd(
         reader=reader,
         kinds=(Diagnostic, SessionFault),

@@ -23,10 +23,10 @@ from zot.errors import AgentBusy, AnswerAborted, RuntimeClosed, UsageError, ZotE
 from zot.provider.messages import Block, ImageBlock, Message, ResultBlock, TextBlock, ToolCallBlock, ToolResultBlock
 from zot.provider.model import Reasoning
 from zot.sdk.methods import RuntimeMethods
-from zot.sdk.options import Options, check, config_of, front_end_of
+from zot.sdk.options import Options, checked, config_of, front_end_of
 from zot.sdk.stream import EventStream, Job, PromptJob, SdkExtensionUI, rephrase_for_python
 from zot.wire import rpc_frames
-from zot.wire.events import of, text_of, totals_of
+from zot.wire.events import message_text, of, totals_of
 from zot.wire.ops import Op
 from zot.wire.python_values import PromptImage, image_block
 from zot.wire.structured_output import TRIES, OutputSchema
@@ -44,7 +44,7 @@ class Runtime(RuntimeMethods):
     """
 
     def __init__(self, **options: Unpack[Options]) -> None:
-        check(options)
+        options = checked(options)
         self._config = config_of(options)
         self._surface = SdkExtensionUI(self._deliver)
         self._front_end = front_end_of(options, self._note, self._surface)
@@ -288,7 +288,7 @@ async def _text(conversation: Conversation, text: str, images: Sequence[ImageBlo
     def hear(event: AgentEvent) -> None:
         nonlocal answer
         if isinstance(seen := of(event), rpc_frames.AssistantMessage):
-            answer = text_of(seen)
+            answer = message_text(seen)
 
     leave = conversation.subscribe(hear)
     try:

@@ -113,7 +113,7 @@ class SwarmFeature(Feature):
 
     def _is_enabled(self) -> bool:
         named, values = self.services.config.tools, self.conversation.settings.values
-        return SWARM in named if named is not None else values.auto_swarm_enabled or SWARM in values.tools
+        return SWARM in named if named is not None else values.model_can_start_agents or SWARM in values.tools
 
     def settings_changed(self) -> None:
         if self._is_enabled() != self._offered:

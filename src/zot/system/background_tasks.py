@@ -21,14 +21,14 @@ class BackgroundTasks:
         return len(self._running)
 
     def __iter__(self) -> Iterator[asyncio.Task[Any]]:
-        """The running ones; a task may end meanwhile."""
+        """The running tasks, as a copy."""
         return iter(list(self._running))
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         return self.add(asyncio.get_running_loop().create_task(work))
 
     def add(self, task: asyncio.Task[T]) -> asyncio.Task[T]:
-        """A task that another part created, such as a task group."""
+        """Own a task created elsewhere, such as by a task group."""
         self._running.add(task)
         task.add_done_callback(self._ended)
         return task

@@ -8,7 +8,7 @@ from typing import BinaryIO, NamedTuple
 
 from zot.system.digest import blake2b, blake2b_maker
 
-RECORDING_FORMAT = 2  # of the recordings that this zot writes; it reads those of format 1, too, which have no sums
+RECORDING_FORMAT = 2  # of recordings that this zot writes; it also reads format 1, without checksums
 LONGEST = 256 << 20  # of one line
 _SIZE = 8  # bytes of a sum
 _KEY = b',"sum":"'
@@ -16,7 +16,7 @@ _TAIL = len(_KEY) + 2 * _SIZE + len(b'"}')
 
 
 class SealedLine(NamedTuple):
-    """``fault`` says what is wrong with the line; ``whole`` is False when its end is missing, as after a crash."""
+    """``fault`` is the error of the line; ``whole`` is False if its end is missing, as after a crash."""
 
     number: int
     data: bytes
@@ -50,7 +50,7 @@ def seal_all(bodies: Iterable[bytes], before: str) -> tuple[bytes, str]:
 
 
 def read_checked_lines(file: BinaryIO) -> Iterator[SealedLine]:
-    """Every line, checked; after one that is too long there are no more."""
+    """Every line, checked; stops after one that is too long."""
     before, number = "", 0
     while data := file.readline(LONGEST + 1):
         number += 1
@@ -62,9 +62,9 @@ def read_checked_lines(file: BinaryIO) -> Iterator[SealedLine]:
         own = _sum_of(line)
         fault = ""
         if own is None:
-            fault = "has no checksum" if whole else "is cut off"
+            fault = "has no checksum" if whole else "is incomplete"
         elif blake2b(before.encode() + line[:-_TAIL] + b"}", _SIZE) != own:
-            fault = "is not as it was written: its checksum does not fit"
+            fault = "was changed: its checksum does not match"
         before = own or ""
         yield SealedLine(number, line, fault, whole or own is not None)
 

@@ -1,5 +1,5 @@
-"""Limits the CPU time of a block, for regular expressions on untrusted text. A signal interrupts even a running
-match. Works in the main thread only; elsewhere the block is refused."""
+"""Limits the CPU time of a block, for regular expressions on untrusted text.
+A signal interrupts even a running match. Works in the main thread only; elsewhere the block is refused."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from types import FrameType
 
 
 class CpuLimitExceeded(BaseException):
-    """Not an Exception, so that no library on the way takes it for one of its own."""
+    """Not an Exception, so that libraries do not catch it."""
 
 
 @contextmanager
 def cpu_limit(seconds: float) -> Generator[None]:
-    """Raises TooSlow out of the block. Blocks do not nest."""
+    """Raises TooSlow in the block. Blocks do not nest."""
     armed = True
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -31,7 +31,7 @@ def cpu_limit(seconds: float) -> Generator[None]:
             signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
             yield
         finally:
-            armed = False  # a signal that comes now finds nothing to stop
+            armed = False  # ignore a signal that arrives now
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)

@@ -1,5 +1,5 @@
-"""Lock and readiness line of a background process that several zots share. The process inherits the lock, and the
-kernel releases it when the process ends."""
+"""Lock and readiness line of a background process shared by several zots.
+The process inherits the lock, and the kernel releases it when the process ends."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def is_locked(path: Path) -> bool:
 
 
 def acquire_lifetime_lock(path: Path) -> int:
-    """The lock as a descriptor for a child to inherit; -1 when somebody has it."""
+    """The lock as a descriptor for a child to inherit; -1 if it is taken."""
     fd = open_to_append(path, os.O_RDWR)
     if try_lock(fd):
         return fd
@@ -39,7 +39,7 @@ def acquire_lifetime_lock(path: Path) -> int:
 
 @contextmanager
 def try_startup_lock(path: Path) -> Generator[bool]:
-    """Whether the lock is ours in the block; it does not wait."""
+    """Yields whether the lock was acquired; it does not wait."""
     fd = open_to_append(path, os.O_RDWR)
     try:
         yield try_lock(fd)
@@ -48,7 +48,7 @@ def try_startup_lock(path: Path) -> Generator[bool]:
 
 
 async def wait_for_ready_line(fd: int) -> bool:
-    """Whether anything comes out of this pipe; False when its process ended instead."""
+    """True if this pipe has output; False if its process ended."""
     loop = asyncio.get_running_loop()
     said: asyncio.Future[bool] = loop.create_future()
 

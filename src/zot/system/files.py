@@ -1,5 +1,6 @@
-"""Atomic file writes, private directories and locks. zot's own files are 0600 and changed under ``locked``; files of
-the user keep mode, owner, extended attributes and symlinks."""
+"""Atomic file writes, private directories and locks.
+zot's own files are 0600 and changed under ``locked``; files of the user keep mode, owner, extended attributes and
+symlinks."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def zot_home() -> Path:
         raise ConfigError(f"zot's home {home} is not a directory{at}; move it away, or set ZOT_HOME") from error
     except OSError as error:
         reason = error.strerror or error
-        raise ConfigError(f"zot's home {home} cannot be entered: {reason}; make it yours, or set ZOT_HOME") from error
+        raise ConfigError(f"cannot enter zot's home {home}: {reason}; change its owner, or set ZOT_HOME") from error
     return home
 
 
@@ -44,37 +45,37 @@ def zot_home_path() -> Path:
     must never come from the working directory."""
     if explicit := os.environ.get("ZOT_HOME"):
         if (expanded := os.path.expanduser(explicit)).startswith("~"):
-            raise ConfigError(f'ZOT_HOME is "{explicit}", but there is no such home directory; set it to a full path')
+            raise ConfigError(f'ZOT_HOME is "{explicit}", which has no such home directory; set it to an absolute path')
         return Path(os.path.abspath(expanded))
-    if os.path.isabs(state := os.environ.get("XDG_STATE_HOME", "")):  # one that is not absolute does not count
+    if os.path.isabs(state := os.environ.get("XDG_STATE_HOME", "")):  # relative paths are ignored
         return Path(state) / "zot"
     home = _home_directory()
     if not home:
-        raise ConfigError("there is no home directory to keep zot's files in: set HOME or ZOT_HOME to a full path")
+        raise ConfigError("no home directory for zot's files; set HOME or ZOT_HOME to an absolute path")
     if sys.platform == "darwin":
         return Path(home) / "Library" / "Application Support" / "zot"
     return Path(home) / ".local" / "state" / "zot"
 
 
 def user_home() -> Path:
-    """The user's home directory; ``/``, where only root can put something, when there is none."""
+    """The user's home directory; without one ``/``, where only root can write."""
     return Path(_home_directory() or "/")
 
 
 def cache_home() -> Path:
-    """Where zot keeps what it can fetch again: ``$XDG_CACHE_HOME/zot``, else ``~/.cache/zot``; not created here."""
+    """Directory of downloads: ``$XDG_CACHE_HOME/zot``, else ``~/.cache/zot``; not created here."""
     place = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(place) if os.path.isabs(place) else user_home() / ".cache") / "zot"
 
 
 def _home_directory() -> str:
-    """Absolute, or empty: a relative one would be whatever directory zot runs in."""
+    """Absolute, or empty: a relative one would depend on the working directory."""
     home = os.path.expanduser("~")
     return home if os.path.isabs(home) else ""
 
 
 def find_program(name: str) -> str | None:
-    """The absolute path of a program on PATH; entries that are not absolute, such as ``.``, are passed over."""
+    """The absolute path of a program on PATH; relative entries such as ``.`` are ignored."""
     for directory in os.environ.get("PATH", os.defpath).split(os.pathsep):
         candidate = os.path.join(directory, name)
         if os.path.isabs(directory) and os.path.isfile(candidate) and os.access(candidate, os.X_OK):
@@ -83,7 +84,7 @@ def find_program(name: str) -> str | None:
 
 
 def is_missing(path: Path) -> bool:
-    """Whether there is nothing under that name. What cannot be looked at counts as there: nobody knows what it is."""
+    """True if the path does not exist. Unreadable paths count as existing."""
     try:
         os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -99,13 +100,13 @@ def is_missing(path: Path) -> bool:
 def make_private_dir(path: Path) -> None:
     """Create ``path`` and missing parents 0700; existing ones keep their mode."""
     if not path.is_dir():
-        make_private_dir(path.parent)  # mkdir(parents=True) would give parents the umask's mode
+        make_private_dir(path.parent)  # mkdir(parents=True) would create parents with the umask's mode
         path.mkdir(mode=0o700, exist_ok=True)
 
 
 def write_atomic(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Replace ``path`` as a whole, or leave it untouched and raise OSError."""
-    from zot.system.temp_files import PendingFile, remove_stale_files  # only who writes needs it
+    """Replace ``path`` as a whole, or raise OSError and change nothing."""
+    from zot.system.temp_files import PendingFile, remove_stale_files  # needed only for writing
 
     make_private_dir(path.parent)
     new = PendingFile(path, mode)
@@ -136,7 +137,7 @@ def sync_dir(path: Path) -> None:
 
 @contextmanager
 def locked(path: Path) -> Generator[None]:
-    """Hold the cross-process lock that belongs to ``path`` (a sibling ``.lock`` file) while in the block."""
+    """Acquire the cross-process lock of ``path`` (a sibling ``.lock`` file) for the block."""
     make_private_dir(path.parent)
     fd = open_to_append(path.with_name(f".{path.name}.lock"), os.O_RDWR)
     try:
@@ -147,7 +148,7 @@ def locked(path: Path) -> Generator[None]:
 
 
 def try_lock(fd: int) -> bool:
-    """Take the exclusive lock on an open file without waiting; False when another process holds it."""
+    """Acquire the exclusive lock on an open file without waiting; False if another process has it."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -166,11 +167,11 @@ def quarantine_file(path: Path) -> Path:
     return target
 
 
-# JSON files that people edit.
+# JSON files that users edit.
 
 
 def read_bytes(path: Path) -> bytes | None:
-    """The file's bytes; None when there is no such file. Other failures are a ConfigError."""
+    """The file's bytes; None if it does not exist. Other failures are a ConfigError."""
     try:
         return read_whole(path)
     except FileNotFoundError:
@@ -180,7 +181,7 @@ def read_bytes(path: Path) -> bytes | None:
 
 
 def decode_object(path: Path, data: bytes) -> dict[str, Any]:
-    """The JSON object in ``data``; a blank file counts as an empty one."""
+    """The JSON object in ``data``; a blank file counts as empty."""
     if not data.strip():
         return {}
     try:
@@ -188,15 +189,15 @@ def decode_object(path: Path, data: bytes) -> dict[str, Any]:
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise ConfigError(f"{path}: {_place(data, str(error))}") from error
     if not isinstance(value, dict):
-        raise ConfigError(f"{path}: the file must hold one JSON object, {{…}}")
+        raise ConfigError(f"{path}: expected one JSON object, {{…}}")
     return cast("dict[str, Any]", value)
 
 
 def _place(data: bytes, text: str) -> str:
-    """msgspec counts bytes; people count lines."""
+    """Convert msgspec's byte offset to line and column."""
     reason, found, byte = text.rpartition(" (byte ")
     if not found:
-        return "the JSON ends too early: a bracket, brace or quote is not closed" if "truncated" in text else text
+        return "the JSON is incomplete: a bracket, brace or quote is not closed" if "truncated" in text else text
     before = data[: int(byte.removesuffix(")"))]
     line = before.count(b"\n") + 1
     column = len(before) - (before.rfind(b"\n") + 1) + 1
@@ -228,7 +229,7 @@ def replace_file(path: Path, data: bytes, *, follow: bool = True) -> bool:
 
 
 def _write_in_place(target: str, data: bytes) -> None:
-    """The room is taken first, so that a full disk changes nothing."""
+    """Reserves the space first, so that a full disk changes nothing."""
     with os.fdopen(open_to_overwrite(target), "r+b") as file:
         fd = file.fileno()
         if len(data) > os.fstat(fd).st_size and hasattr(os, "posix_fallocate"):
@@ -246,7 +247,7 @@ def _existing(target: str, *, follow: bool) -> os.stat_result | None:
         return None
     if not stat.S_ISREG(before.st_mode):
         raise not_regular(before.st_mode, target)
-    if not os.access(target, os.W_OK):  # a rename would not ask
+    if not os.access(target, os.W_OK):  # a rename would not check this
         raise PermissionError(errno.EACCES, "is write-protected", target)
     return before
 
@@ -274,13 +275,13 @@ def _replace(target: str, data: bytes, before: os.stat_result | None) -> None:
     remove_stale_files(os.path.dirname(target))
 
 
-# Exchanges two directories in one step where the system can; elsewhere with three renames.
+# Exchanges two directories in one step if the system can; otherwise with three renames.
 
 _AT_FDCWD, _RENAME_EXCHANGE, _RENAME_SWAP = -100, 2, 2
 
 
 def exchange_dirs(one: Path, other: Path) -> None:
-    """Both exist, on one file system. OSError: everything is as it was."""
+    """Both exist, on one file system. An OSError leaves both unchanged."""
     if _swapped_at_once(os.fsencode(one), os.fsencode(other)):
         return
     aside = one.with_name(f"{one.name}.{os.urandom(4).hex()}")

@@ -1,5 +1,6 @@
-"""How zot was installed, and the command that updates it. Uses the receipts of pipx and uv and the package metadata;
-never guesses, because another package on the public index has the plain name."""
+"""How zot was installed, and the command that updates it.
+Uses the receipts of pipx and uv and the package metadata; never guesses, since another package on the public index
+has the plain name."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ class Installation(msgspec.Struct, frozen=True):
 
     how: str
     command: str
-    """What to type for a newer version; empty when only the one who installed it knows."""
+    "The command that installs a newer version; empty if unknown."
     place: str
 
     @property
@@ -30,12 +31,12 @@ class Installation(msgspec.Struct, frozen=True):
         if self.command:
             return self.command
         if self.how == "unknown":
-            return f"no package manager knows the zot in {self.place}: bring a newer one the way that one came"
+            return f"unknown install source of zot in {self.place}: update it the way it was installed"
         return f"{self.how} installed this zot ({self.place}): upgrade {DISTRIBUTION} with it"
 
 
 class _Origin(msgspec.Struct, frozen=True):
-    """``direct_url.json``: what was named to the installer, when it was not a name of the index."""
+    """``direct_url.json``: the source given to the installer, if it was not a name of the index."""
 
     url: str = ""
     vcs_info: dict[str, object] | None = None
@@ -66,7 +67,7 @@ def installation(package: Path | None = None, prefix: Path | None = None) -> Ins
 
 
 def with_extra(extra: str, package: str) -> str:
-    """What to type to add an extra of ours, which is this one package, to the zot that runs."""
+    """The command that adds one of zot's extras, which is this package, to the running zot."""
     here, python = installation(), shlex.quote(sys.executable)
     if here.how == "pipx":
         return f"pipx inject {DISTRIBUTION} {package}"
@@ -81,13 +82,13 @@ def with_extra(extra: str, package: str) -> str:
 
 
 def _metadata(package: Path) -> Distribution | None:
-    """The record of our package that lies beside it; another one on the path says nothing about this zot."""
+    """The metadata beside this package; other metadata on the path does not describe this zot."""
     beside = distributions(name=DISTRIBUTION, path=[str(package.parent)])
     return next(iter(beside), None)
 
 
 def _wanted(metadata: Distribution) -> str:
-    """What to name to the installer again: our name, or the repository or directory zot was installed from."""
+    """The argument for the installer: our name, or the repository or directory zot was installed from."""
     try:
         origin = msgspec.json.decode(metadata.read_text("direct_url.json") or "{}", type=_Origin)
     except msgspec.DecodeError:

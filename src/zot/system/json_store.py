@@ -1,5 +1,5 @@
-"""JSON file with a lock: read each time, changed with ``edit()``, written atomically (0600). Several processes may
-share a file, so nothing is cached. A damaged file is a ConfigError and is never overwritten."""
+"""JSON file with a lock: read each time, changed with ``edit()``, written atomically (0600).
+Several processes may share a file, so nothing is cached. A damaged file is a ConfigError and is never overwritten."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class JsonStore(Generic[T]):
 
 
 class JsonObjectStore(JsonStore[dict[str, Any]]):
-    """An object with any keys. A link into a directory of dotfiles stays one. A failed write is a ConfigError."""
+    """An object with any keys. A link into a dotfiles directory stays one. A failed write is a ConfigError."""
 
     def __init__(self, path: Path, advice: str = "") -> None:
         super().__init__(path, dict[str, Any], advice)
@@ -79,7 +79,7 @@ class JsonObjectStore(JsonStore[dict[str, Any]]):
             with super().edit() as content:
                 yield content
         except OSError as error:
-            raise ConfigError(f"{self.path}: cannot be written: {error.strerror or error}") from error
+            raise ConfigError(f"{self.path}: cannot write: {error.strerror or error}") from error
 
     def decode(self, data: bytes) -> dict[str, Any]:
         try:
@@ -92,7 +92,7 @@ class JsonObjectStore(JsonStore[dict[str, Any]]):
 
 
 class JsonCache(JsonStore[T]):
-    """A file that can be made again: a damaged or unreadable one counts as missing, and it is written compactly."""
+    """A file that can be rebuilt: a damaged or unreadable one counts as missing; written compactly."""
 
     def load(self) -> T:
         try:

@@ -14,7 +14,7 @@ _LONGEST = 64 * 1024
 
 @contextmanager
 def no_echo(fd: int) -> Generator[None]:
-    """What is typed is not echoed in the block. What was typed before is thrown away: nobody saw the question."""
+    """Input is not echoed in the block. Earlier input is discarded: it was typed before the question."""
     before = termios.tcgetattr(fd)
     quiet = list(before)
     quiet[3] &= ~(termios.ECHO | termios.ECHOE | termios.ECHOK | termios.ECHONL)
@@ -23,7 +23,7 @@ def no_echo(fd: int) -> Generator[None]:
         yield
     finally:
         termios.tcsetattr(fd, termios.TCSAFLUSH, before)
-        sys.stderr.write("\n")  # the one that was typed was not shown
+        sys.stderr.write("\n")  # the user's newline was not shown
         sys.stderr.flush()
 
 
@@ -39,7 +39,7 @@ class LineReader:
             await self._readable()
             try:
                 data = os.read(self._fd, 4096)
-            except OSError:  # the terminal is gone, or there never was one
+            except OSError:  # the terminal was closed, or there is none
                 data = b""
             if not data:
                 if not self._rest:
@@ -50,7 +50,7 @@ class LineReader:
         return line.decode("utf-8", "replace").strip()
 
     async def _readable(self) -> None:
-        """At once for a file, which an event loop cannot wait for and which never keeps anybody waiting."""
+        """Read a file at once: an event loop cannot wait for it, and it never blocks."""
         loop = asyncio.get_running_loop()
         ready: asyncio.Future[None] = loop.create_future()
         try:

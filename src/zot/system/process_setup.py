@@ -1,5 +1,5 @@
-"""Changes of the ``zot`` command to its own process; embedding programs skip them. Orphans become its children
-(Linux), and secrets are wiped from the memory that ``/proc/PID/environ`` shows."""
+"""Changes of the ``zot`` command to its own process; embedding programs skip them.
+Orphans become its children (Linux), and secrets are wiped from the memory that ``/proc/PID/environ`` shows."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import gc
 import os
 import sys
 
-TYPE_CHECKING = False  # every start passes here, `--version` too
+TYPE_CHECKING = False  # imported at every start, also by `--version`
 if TYPE_CHECKING:
     from collections.abc import Collection
 
 ours = False
-helpers: set[int] = set()  # children started apart from ``processes``, each with a session of its own
+helpers: set[int] = set()  # children started outside ``processes``, each with its own session
 
 _PR_SET_CHILD_SUBREAPER = 36
 _ENV_START, _ENV_END = 47, 48  # fields of /proc/<pid>/stat, counted from the state; see proc(5), 50 and 51
 _shown: dict[str, tuple[int, int]] | None = None
-_listed: tuple[int, int] | None = None  # whose children, and the open file that names them
+_listed: tuple[int, int] | None = None  # parent pid, and the open file that lists its children
 
 
 def open_missing_streams(flags: int = os.O_RDWR) -> None:
@@ -30,8 +30,8 @@ def open_missing_streams(flags: int = os.O_RDWR) -> None:
 
 
 def harden_process() -> None:
-    """Mark this process as the ``zot`` command. Core dumps are off because memory holds keys; PR_SET_DUMPABLE would
-    prevent wiping the environment."""
+    """Mark this process as the ``zot`` command.
+    Core dumps are off because memory contains keys; PR_SET_DUMPABLE would prevent wiping the environment."""
     global ours
     ours = True
     try:
@@ -43,11 +43,11 @@ def harden_process() -> None:
 
 
 def become_subreaper() -> bool:
-    """Whether descendants that lose their parent become our children from now on."""
+    """True if orphaned descendants become our children from now on."""
     if not ours or sys.platform != "linux":
         return False
     try:
-        import _ctypes  # the small half: importing ctypes itself takes several times as long
+        import _ctypes  # the small half: importing ctypes takes several times as long
 
         prctl = _ctypes.dlsym(_ctypes.dlopen("", 0), "prctl")
         return _ctypes.call_function(prctl, (_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)) == 0
@@ -69,7 +69,7 @@ def children() -> list[int]:
 
 
 def wipe_environment(seen: Collection[str]) -> None:
-    """Wipe every variable we were started with, but those in ``seen``."""
+    """Wipe all inherited variables except those in ``seen``."""
     if not ours or sys.platform != "linux":
         return
     global _shown
@@ -91,7 +91,7 @@ def wipe_environment(seen: Collection[str]) -> None:
 
 
 def _values() -> dict[str, tuple[int, int]]:
-    """Where the value of each variable stands in memory, and its size."""
+    """Address and size of each variable's value in memory."""
     found: dict[str, tuple[int, int]] = {}
     try:
         stat, block = (_read(f"/proc/self/{name}") for name in ("stat", "environ"))
@@ -119,6 +119,6 @@ def pause_gc() -> None:
 
 
 def resume_gc() -> None:
-    """Everything is loaded; what is here now stays, so no later search for garbage has to look at it."""
+    """Freeze the objects that exist now, so that later collections skip them."""
     gc.freeze()
     gc.enable()

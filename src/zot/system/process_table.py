@@ -1,5 +1,6 @@
-"""The process table and the members of a process tree in it. A member carries the tree's mark in its environment,
-belongs to its session, or descends from a member. Linux reads ``/proc``; elsewhere ``ps``, which has no marks."""
+"""The process table and the members of a process tree in it.
+A member has the tree's mark in its environment, belongs to its session, or descends from a member. Linux reads
+``/proc``; elsewhere ``ps``, which has no marks."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ MARK_VARIABLE = "ZOT_PROCESS_TREE"
 _PROC = "/proc"
 # Fields of /proc/<pid>/stat, counted from the state; see proc(5), 9, 20 and 22.
 _FLAGS_FIELD, _THREADS_FIELD, _STARTED_FIELD = 6, 17, 19
-_EXITING = 0x4  # PF_EXITING: its files are closed, and in a moment it is a zombie
+_EXITING = 0x4  # PF_EXITING: its files are closed, and it becomes a zombie
 
 
 class Process(NamedTuple):
@@ -34,13 +35,13 @@ def snapshot() -> dict[int, Process]:
 
 
 def started(pid: int) -> int:
-    """When a process began, in the kernel's ticks; 0 when there is none, or the system does not tell."""
+    """Start time of a process in kernel ticks; 0 if there is none, or it is unknown."""
     row = _parse_stat(pid, _read(f"{_PROC}/{pid}/stat"))
     return row.started if row is not None and not row.zombie else 0
 
 
 def tasks_of(user: int) -> int:
-    """How many threads a user has, as the kernel counts them for its limit; 0 where it does not tell."""
+    """Number of a user's threads as counted for the kernel's limit; 0 if unknown."""
     names = os.listdir(_PROC) if os.path.exists(f"{_PROC}/self/status") else []
     owned = f"\nUid:\t{user}\t".encode()
     statuses = (_read(f"{_PROC}/{name}/status") for name in names if name.isdigit())
@@ -48,7 +49,7 @@ def tasks_of(user: int) -> int:
 
 
 def is_running(pid: int, began: int) -> bool:
-    """Whether the process that began then still runs; where no times are told, whether one of this number does."""
+    """True if the process with this start time still runs; without start times, if the pid exists."""
     if began:
         return started(pid) == began
     try:
@@ -69,7 +70,7 @@ def members(
     table = snapshot()
     me = table.get(os.getpid())
     since = me.started if me else 0
-    # Whatever we started is no older than we are: this spares reading the environment of most of the machine.
+    # Our descendants are not older than this process: this avoids reading most environments.
     young = [row for row in table.values() if row.started >= since and not row.zombie]
     own_sessions = set(sessions)
     found = {row.pid for row in young if row.session in own_sessions or row.group in own_sessions}
@@ -92,7 +93,7 @@ def add_descendants(found: set[int], rows: Iterable[Process]) -> None:
 
 
 def marked(pids: Collection[int], marks: Collection[str]) -> set[int]:
-    """Those started with one of the marks, or below a zot that was."""
+    """Processes with one of the marks, or below a zot that has one."""
     found: set[int] = set()
     for last_look in (False, True):
         environments = {pid: _read(f"{_PROC}/{pid}/environ") for pid in pids}
@@ -113,7 +114,7 @@ def _carries(environment: bytes, marks: Collection[str]) -> bool:
 
 
 def command_of(process: Process) -> str:
-    """What it runs, in one line of at most 80 characters; its pid alone when it is gone."""
+    """Its command in one line of at most 80 characters; the pid alone if it has ended."""
     raw = _read(f"{_PROC}/{process.pid}/cmdline").rstrip(b"\0").replace(b"\0", b" ")
     line = " ".join((raw.decode("utf-8", "replace") or process.command).split())
     line = "".join(c for c in line if c.isprintable())
@@ -127,13 +128,13 @@ def _from_proc() -> Iterable[Process]:
 
 
 def _parse_stat(pid: int, stat: bytes) -> Process | None:
-    # The name in parentheses may itself hold spaces and parentheses: the fields start after the last one.
+    # The name in parentheses may contain spaces and parentheses: the fields start after the last one.
     fields = stat[stat.rfind(b")") + 1 :].split()
     if len(fields) <= _STARTED_FIELD:
         return None
     state, parent, group, session = fields[:4]
     over = state in (b"Z", b"X") or bool(int(fields[_FLAGS_FIELD]) & _EXITING)
-    # The first thread may be over while others of the process run on.
+    # The first thread may have ended while others run.
     over = over and int(fields[_THREADS_FIELD]) <= 1
     return Process(pid, int(parent), int(group), int(session), int(fields[_STARTED_FIELD]), zombie=over)
 
@@ -169,7 +170,7 @@ def _from_ps() -> Iterable[Process]:
 
 
 def _read(path: str) -> bytes:
-    """A small file of /proc as a whole; empty when the process is gone or not ours to look into."""
+    """A small file of /proc as a whole; empty if the process has ended or is not accessible."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

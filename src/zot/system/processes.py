@@ -1,6 +1,7 @@
-"""Child processes: each runs in its own session and ends with zot. A ``ProcessTree`` is a child and its descendants;
-it ends, is stopped (SIGTERM, then SIGKILL), or stays in the background until zot ends. ``kill_all`` runs at exit and
-a watching shell after a kill. No ``preexec_fn``, to use vfork."""
+"""Child processes: each runs in its own session and ends with zot.
+A ``ProcessTree`` is a child and its descendants; it ends, is stopped (SIGTERM, then SIGKILL), or stays in the
+background until zot ends. ``kill_all`` runs at exit and a watching shell after a kill. No ``preexec_fn``, to use
+vfork."""
 
 from __future__ import annotations
 
@@ -27,33 +28,33 @@ _LOOK_AGAIN = 1.0
 
 
 class CommandLease(Protocol):
-    """What a jail holds for one command. ``release`` may be called twice; ``remarks`` are there after it."""
+    """Resources of one jailed command. ``release`` may be called twice; ``remarks`` are available after it."""
 
     remarks: list[str]
 
     def began(self) -> bool: ...
 
     def is_empty(self, session: int) -> bool:
-        """After the builder ended: whether nothing of the command is left. False if that needs a scan."""
+        """After the builder ended: True if no process of the command is left. False if that needs a scan."""
         ...
 
     def release(self) -> None: ...
 
 
 class SandboxLauncher(Protocol):
-    """Starts commands where they can do no harm; see ``zot.system.jail``."""
+    """Starts commands in a sandbox; see ``zot.system.jail``."""
 
     def start(
         self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int, stdout: int, stderr: int
     ) -> tuple[subprocess.Popen[bytes], CommandLease]: ...
 
     def cleanup_command(self) -> str:
-        """A shell command for whoever cleans up after a zot that was killed; empty when there is nothing to do."""
+        """A shell command that cleans up after a killed zot; empty if not needed."""
         ...
 
 
 class ProcessTree:
-    """A child in its own session. Who starts one waits for it, stops it or leaves it; see ``spawn``."""
+    """A child in its own session. The caller of ``spawn`` waits for it, stops it or leaves it."""
 
     def __init__(
         self, child: subprocess.Popen[bytes], mark: str, started: int, cell: CommandLease | None = None
@@ -78,20 +79,20 @@ class ProcessTree:
 
     @property
     def jail_failed(self) -> bool:
-        """Once it is over: whether its jail could not be built, so that what it wrote is the builder's complaint."""
+        """After the end: True if the jail failed, so that the output is its error message."""
         return self._cell is not None and not self._cell.began()
 
     @property
     def jail_messages(self) -> list[str]:
-        """Once it was stopped or left: what its jail has to say about what it did."""
+        """After stop or leave: messages of its jail."""
         return self._cell.remarks if self._cell is not None else []
 
     def forget(self) -> None:
-        """It is over, and nobody will stop or leave it any more."""
+        """Forget a tree that has ended."""
         _children().forget(self)
 
     def release(self) -> None:
-        """Nothing of it is left, or nobody will look again."""
+        """Release everything: no process is left, or none will be checked again."""
         if self._cell is not None:
             self._cell.release()
 
@@ -110,14 +111,14 @@ class ProcessTree:
 
     @property
     def group_is_empty(self) -> bool:
-        """Two system calls: whether nobody is left in the child's own group (some may have moved elsewhere)."""
+        """Two system calls: True if the child's own group is empty (some may have moved elsewhere)."""
         return self.exit_code is not None and (_nobody(os.killpg, self.pid) or not self.owns_session())
 
     def send(self, number: int) -> list[Process]:
         return _signal_all(self.members, number)
 
     async def stop(self, grace: float = STOP_GRACE) -> None:
-        """End the whole tree: SIGTERM, and SIGKILL after ``grace``. Cancelling it kills at once."""
+        """Stop the whole tree: SIGTERM, and SIGKILL after ``grace``. Cancelling it kills at once."""
         try:
             self.send(signal.SIGTERM)
             pause = 0.005
@@ -132,17 +133,17 @@ class ProcessTree:
             _children().forget(self)
 
     def kill(self) -> None:
-        """SIGKILL, repeated until no process of the tree is left, however quickly it forks."""
+        """SIGKILL, repeated until no process of the tree is left, even if it forks quickly."""
         _kill_until_gone(self.members)
         with suppress(ProcessLookupError, PermissionError):
-            if self._child.returncode is None:  # nobody could tell us of it: no process table here
+            if self._child.returncode is None:  # no process table here
                 os.killpg(self.pid, signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):
             self._child.wait(timeout=0.5)
 
     def detach(self, *, suspicious: bool = False) -> list[Process]:
-        """Leave remaining processes in the background until zot ends, and return them; none in a jail. Scanning is
-        slow, so an empty group counts as ended unless ``suspicious`` or zot has an unknown child."""
+        """Leave remaining processes in the background until zot ends, and return them; none in a jail.
+        Scanning is slow, so an empty group counts as ended unless ``suspicious`` or zot has an unknown child."""
         left: list[Process] = []
         over = self._cell is not None and self.exit_code is not None and self._cell.is_empty(self.pid)
         if not over and (suspicious or not self.group_is_empty or _children().has_strays()):
@@ -152,7 +153,7 @@ class ProcessTree:
         return left
 
     def _end_what_is_left(self) -> list[Process]:
-        """Two looks have to find nobody: one may fall between the end of a parent and the start of its child."""
+        """Two scans must find nothing: one may fall between the end of a parent and the start of its child."""
         empty = 0
         for _ in range(_ROUNDS):
             self.kill()
@@ -162,7 +163,7 @@ class ProcessTree:
         return []
 
     def owns_session(self) -> bool:
-        """The number is ours until the child is reaped, and then as long as nobody else has got it as a pid."""
+        """The pid is ours until the child is reaped, and then until it is reused."""
         return self._child.returncode is None or _nobody(os.kill, self.pid)
 
 
@@ -177,34 +178,35 @@ def spawn(
     jail: SandboxLauncher | None = None,
     pass_fds: tuple[int, ...] = (),
 ) -> ProcessTree:
-    """Start ``argv`` (absolute program) in its own session, in ``jail`` if given; OSError if program or directory is
-    missing. The caller closes the descriptors and ends the tree by ``stop``, or by ``wait`` and ``leave``."""
+    """Start ``argv`` (absolute program) in its own session, in ``jail`` if given.
+    OSError if program or directory is missing. The caller closes the descriptors and ends the tree by ``stop``, or
+    by ``wait`` and ``leave``."""
     return _children().spawn(argv, cwd, env, stdin, stdout, stderr, jail, pass_fds)
 
 
 def prestart_reaper() -> None:
-    """Several that stay are about to be started: watch before they compete with the watching shell for a core."""
+    """Start the watching shell before several long-running children compete with it."""
     _children().tell_watch()
 
 
 def reap_orphans() -> None:
-    """Let go of what was adopted and is over; whoever lives long does this now and then."""
+    """Reap adopted orphans that have ended; call it regularly in long-running processes."""
     _children().has_strays()
 
 
 def live_processes() -> list[ProcessTree]:
-    """The trees still alive: running, or left by a call that has returned."""
+    """The trees still alive: running, or left in the background."""
     return _children().living()
 
 
 def kill_all() -> None:
-    """End everything this process has started, before it ends itself. Plain and quick; safe to call twice."""
+    """Kill all children of this process before it exits. Quick; safe to call twice."""
     if _state and _state.owner == os.getpid():
         _state.kill_all()
 
 
 class _Children:
-    """All that one process has started. A forked copy of zot begins with none: these are its parent's."""
+    """All children of one process. A forked copy of zot begins with none."""
 
     def __init__(self) -> None:
         outer = os.environ.get(MARK_VARIABLE)
@@ -216,9 +218,9 @@ class _Children:
         self._count = 0
         self._adopts = process_setup.become_subreaper()
         self._strayed: set[int] = set()
-        self._orphans: set[int] = set()  # our children at the last look, of which nobody here knows
-        self._looking: asyncio.AbstractEventLoop | None = None  # which will look around in a second
-        self._telling: asyncio.AbstractEventLoop | None = None  # which will tell the watch in a moment
+        self._orphans: set[int] = set()  # our unknown children at the last scan
+        self._looking: asyncio.AbstractEventLoop | None = None  # scans in a second
+        self._telling: asyncio.AbstractEventLoop | None = None  # notifies the watch shortly
         atexit.register(kill_all)
 
     def spawn(
@@ -234,12 +236,12 @@ class _Children:
     ) -> ProcessTree:
         if jail is not None:
             self._watch.cleans(jail.cleanup_command())
-        if not self._watch.runs:  # before the first child: zot may be killed at any moment after it
+        if not self._watch.runs:  # before the first child: zot may be killed any time after it
             self.tell_watch()
         process_setup.wipe_environment(env)
         self._count += 1
         mark = f"{self._mark}/{self._count}"
-        # now, as the process table tells when something started
+        # now, as in the process table
         started = int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK")) if self._adopts else 0
         own, cell = {**env, MARK_VARIABLE: mark}, None
         if jail is not None:
@@ -282,12 +284,12 @@ class _Children:
         self._watch.stop()
 
     def _members(self) -> list[Process]:
-        # Asking for the exit code reaps a child that has just been killed.
+        # Polling the exit code reaps a child that was just killed.
         sessions = [t.pid for t in self._trees.values() if t.exit_code is None or t.owns_session()]
         return members([self._mark], sessions, self.adopted)
 
     def has_strays(self) -> bool:
-        """One small read: whether we have a child that we did not start. Those that are over are let go."""
+        """One small read: True if we have a child that we did not start. Ended ones are reaped."""
         if not self._adopts:
             return False
         for _ in range(_ROUNDS):
@@ -296,7 +298,7 @@ class _Children:
                 return True
             if not strays:
                 return False
-        return True  # they end and follow each other: somebody should look
+        return True  # they end and follow each other: scan soon
 
     def _strays(self) -> list[int]:
         known = self._known()
@@ -319,8 +321,8 @@ class _Children:
         return {*self._trees.copy(), *process_setup.helpers, self._watch.pid}
 
     def _tell_watch_soon(self) -> None:
-        """A moment later, so that a short command is over before anybody hears of it, and many are told of together."""
-        with suppress(RuntimeError):  # without a running loop there is no hurry: kill_all does the work
+        """Delayed, so that short commands end first and several are sent together."""
+        with suppress(RuntimeError):  # without a running loop kill_all does the work
             loop = asyncio.get_running_loop()
             if self._telling is not loop:
                 self._telling = loop
@@ -333,7 +335,7 @@ class _Children:
     def tell_watch(self) -> None:
         trees = self._trees.copy()  # several event loops may share one process
         if not trees:
-            self._strayed.clear()  # their numbers may pass to strangers
+            self._strayed.clear()  # their pids may be reused
         self._publish([pid for pid, tree in trees.items() if not tree.group_is_empty])
         if self._adopts and (trees or self._strays()):
             self._look_later()
@@ -344,22 +346,22 @@ class _Children:
     def _look_later(self) -> None:
         with suppress(RuntimeError):  # without a running loop kill_all does the work
             loop = asyncio.get_running_loop()
-            if self._looking is not loop:  # one that was closed looks no more
+            if self._looking is not loop:  # a closed loop scans no more
                 self._looking = loop
                 loop.call_later(_LOOK_AGAIN, self._look)
 
     def _look(self) -> None:
-        """While something runs: the groups of those who left their command's, so that the watch knows them too."""
+        """While something runs: send the groups of processes that left their command's group to the watch."""
         self._looking = None
         if self.owner != os.getpid():
             return
-        # Those that are over: where every command is jailed nobody else looks for them, and what jailed servers leave
-        # would add up. Who was not there at the last look may have been started this very moment, and be waited for
+        # Reap ended ones: if every command is jailed nothing else does, and leftovers of jailed servers
+        # would accumulate. A process missing at the last scan may just have been started, and be waited for
         strays = set(self._strays())
         self._orphans = {pid for pid in strays if pid not in self._orphans or not _reaped(pid)}
         if self._trees or any(map(_is_nobodys, self._orphans)):
-            # What was left in the background and is over: its number may pass to a stranger, who must not end with
-            # us. One in a jail is let go by whoever started it
+            # Ended background processes: their pid may be reused by a process that must not end with
+            # zot. Those in a jail are released by their owner
             for tree in self._trees.copy().values():
                 if not tree.is_jailed and tree.group_is_empty and tree.has_ended:
                     self.forget(tree)
@@ -372,7 +374,7 @@ class _Children:
 
 
 def _is_nobodys(pid: int) -> bool:
-    """Whether it belongs neither to our session nor to a helper's; False when it is gone."""
+    """True if it belongs neither to our session nor to a helper's; False if it has ended."""
     try:
         return os.getsid(pid) not in (os.getsid(0), *process_setup.helpers)
     except OSError:
@@ -380,7 +382,7 @@ def _is_nobodys(pid: int) -> bool:
 
 
 def _is_let_go(pid: int) -> bool:
-    """Whether it belongs to a helper's session, as a browser does that was not running before."""
+    """True if it belongs to a helper's session, such as a newly started browser."""
     try:
         return os.getsid(pid) in process_setup.helpers
     except OSError:
@@ -422,9 +424,9 @@ _MOST_GROUPS = 400  # keeps a line below PIPE_BUF, so that a list is never torn
 
 
 class _ChildWatch:
-    """A small shell that kills remaining processes when zot is gone. It blocks on a pipe that only zot holds, so that
-    even SIGKILL wakes it; each line lists the living process groups. On Linux it also kills processes with ``mark`` in
-    their environment."""
+    """A small shell that kills remaining processes after zot has ended.
+    It blocks on a pipe that only zot has open, so that even SIGKILL wakes it; each line lists the living process
+    groups. On Linux it also kills processes with ``mark`` in their environment."""
 
     def __init__(self, mark: str) -> None:
         self._mark = mark
@@ -442,7 +444,7 @@ class _ChildWatch:
         return self._shell.pid if self._shell is not None else 0
 
     def cleans(self, command: str) -> None:
-        """What to do beside, when zot is gone: a shell command without line breaks."""
+        """Also run this shell command (without line breaks) when zot has ended."""
         if self._pipe is None:
             self._start()
         if self._pipe is not None and command not in self._cleaning:
@@ -451,7 +453,7 @@ class _ChildWatch:
                 self._cleaning.add(command)
 
     def publish(self, groups: list[int]) -> None:
-        """Tell the shell which groups live now, starting it the first time."""
+        """Send the living groups to the shell, starting it the first time."""
         if self._pipe is None:
             self._start()
         if self._pipe is None or groups == self._told:
@@ -461,19 +463,19 @@ class _ChildWatch:
             os.write(self._pipe, f"{line}\n".encode())
             self._told = groups
         except OSError:
-            self.stop()  # somebody killed it; the next command starts another
+            self.stop()  # it was killed; the next command starts another
 
     def stop(self) -> None:
-        """Let the shell go; it kills what is left in its last list and on the machine with our mark."""
+        """Close the shell; it kills the processes in its last list and those with our mark."""
         if self._pipe is not None:
             os.close(self._pipe)
         if self._shell is not None and self._shell.poll() is None:
-            self._shell.returncode = 0  # it ends by itself in a moment; do not warn that it still runs
+            self._shell.returncode = 0  # it ends shortly by itself; do not warn that it still runs
         self._pipe = self._shell = self._told = None
         self._cleaning = {""}
 
     def _start(self) -> None:
-        """Without a shell, zot still kills its children whenever it ends by itself."""
+        """Without a shell, zot still kills its children when it ends by itself."""
         read_end, write_end = os.pipe()
         try:
             self._shell = subprocess.Popen(
@@ -517,7 +519,7 @@ def _kill_until_gone(find: Callable[[], list[Process]]) -> None:
 
 
 def _reaped(pid: int) -> bool:
-    """Let go of a child that is over; False while it runs. Whoever started one in our own session waits for it."""
+    """Reap an ended child; False while it runs. Children in our own session are waited for by their owner."""
     try:
         return os.getsid(pid) == os.getsid(0) or os.waitpid(pid, os.WNOHANG)[0] == pid
     except (ProcessLookupError, ChildProcessError):
@@ -530,7 +532,7 @@ def _send(pid: int, number: int) -> None:
 
 
 def _nobody(send: Callable[[int, int], None], number: int) -> bool:
-    """Whether a signal to that process or group would find no one."""
+    """True if no process would receive a signal to that process or group."""
     with suppress(PermissionError):
         try:
             send(number, 0)

@@ -1,6 +1,6 @@
-"""The only place where zot opens files: regular files only, without blocking, up to a size limit. Untrusted
-directories may contain pipes, devices or links. Reading follows links, inside ``within`` if given; writing follows
-only zot's own. Standard library only, for the search worker."""
+"""The only place where zot opens files: regular files only, without blocking, up to a size limit.
+Untrusted directories may contain pipes, devices or links. Reading follows links, inside ``within`` if given; writing
+follows only zot's own. Standard library only, for the search worker."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 from io import BufferedReader
 from pathlib import Path
 
-LARGEST_SETTINGS = 16 << 20  # of a file that people edit; the largest honest ones have some hundred KiB
+LARGEST_SETTINGS = 16 << 20  # of a file that users edit; the largest usual ones have some hundred KiB
 
 AnyPath = str | os.PathLike[str]
 
@@ -23,7 +23,7 @@ class TooLarge(OSError):
 
 
 class SymlinkEscape(OSError):
-    """A link on the way to the file leads out of the directory it must stay in."""
+    """A link leads out of the directory the file must be in."""
 
     def __init__(self, path: AnyPath, real: str, within: str) -> None:
         super().__init__(errno.ELOOP, f"leads out of {within} through a link, to {real}", os.fspath(path))
@@ -53,7 +53,7 @@ def open_buffered(path: AnyPath, within: AnyPath | None = None) -> BufferedReade
 
 
 def read_whole(path: AnyPath, limit: int = LARGEST_SETTINGS, within: AnyPath | None = None) -> bytes:
-    """All of a file; TooLarge when there is more than ``limit``, however much it claims to hold."""
+    """All of a file; TooLarge if it has more than ``limit``, whatever its reported size."""
     with open_buffered(path, within) as file:
         data = read_at_most(file, limit + 1)
     if len(data) > limit:
@@ -62,10 +62,10 @@ def read_whole(path: AnyPath, limit: int = LARGEST_SETTINGS, within: AnyPath | N
 
 
 def read_at_most(file: BufferedReader, limit: int) -> bytes:
-    """``file.read(limit)``, which would make room for all of that first: a tenth of a millisecond for 32 MiB."""
+    """``file.read(limit)`` would allocate everything first: a tenth of a millisecond for 32 MiB."""
     expected = min(os.fstat(file.fileno()).st_size + 1, limit)
     data = file.read(expected)
-    return data + file.read(limit - expected) if len(data) == expected < limit else data  # it grew, or did not say
+    return data + file.read(limit - expected) if len(data) == expected < limit else data  # it grew, or has no size
 
 
 def read_prefix(path: AnyPath, limit: int = LARGEST_SETTINGS) -> bytes:
@@ -77,29 +77,29 @@ def read_prefix(path: AnyPath, limit: int = LARGEST_SETTINGS) -> bytes:
 
 
 def create(path: AnyPath, mode: int = 0o600, flags: int = os.O_WRONLY) -> int:
-    """A descriptor of a new file; FileExistsError for whatever stands there, a dangling link included."""
+    """A descriptor of a new file; FileExistsError for any existing entry, including a dangling link."""
     return os.open(path, flags | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
 
 
 def create_unnamed(directory: AnyPath, mode: int = 0o600) -> int:
-    """A descriptor of a new file without a name, which ``/proc`` can give it; -1 where there is no such thing."""
+    """A descriptor of a new file without a name, which ``/proc`` can give it; -1 if unsupported."""
     if sys.platform != "linux" or not os.path.isdir("/proc/self/fd"):
         return -1
     try:
         return os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, mode)
     except OSError as error:
         if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT):
-            return -1  # the file system or the kernel cannot; a missing directory is told by who tries next
+            return -1  # unsupported by the file system or kernel; the next attempt reports a missing directory
         raise
 
 
 def open_directory(path: AnyPath) -> int:
-    """A descriptor of a directory, to sync or to lock it; OSError for a link."""
+    """A descriptor of a directory, to sync or lock it; OSError for a link."""
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
 
 
 def open_to_append(path: AnyPath, flags: int = os.O_WRONLY) -> int:
-    """A descriptor for adding to a private file of ours, made when missing; OSError for a link of either kind."""
+    """A descriptor for appending to a private file, created if missing; OSError for a link of either kind."""
     flags |= os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
     fd = _regular(_opened(path, flags), path)
     if os.fstat(fd).st_nlink > 1:
@@ -109,7 +109,7 @@ def open_to_append(path: AnyPath, flags: int = os.O_WRONLY) -> int:
 
 
 def open_for_update(path: AnyPath, *, follow: bool = False) -> int:
-    """A descriptor for reading and adding to a file that is there; ``follow`` is for a path somebody typed."""
+    """A descriptor for reading and appending to an existing file; ``follow`` is for a typed path."""
     flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
     return _regular(_opened(path, flags), path)
 
@@ -125,7 +125,7 @@ def open_to_replace(path: AnyPath) -> int:
         if stat.S_ISREG(info.st_mode):
             os.ftruncate(fd, 0)
             os.fchmod(fd, 0o600)
-        os.set_blocking(fd, True)  # not to wait for a reader was for the opening only
+        os.set_blocking(fd, True)  # non-blocking was for opening only
     except BaseException:
         os.close(fd)
         raise
@@ -133,7 +133,7 @@ def open_to_replace(path: AnyPath) -> int:
 
 
 def open_to_overwrite(path: AnyPath) -> int:
-    """A descriptor of a file that is there, to write its new content in place; links were resolved by the caller."""
+    """A descriptor of an existing file for writing in place; the caller resolved links."""
     return _regular(_opened(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW), path)
 
 
@@ -144,7 +144,7 @@ def _opened(path: AnyPath, flags: int) -> int:
         if error.errno in (errno.ELOOP, errno.EMLINK) and os.path.islink(path):
             raise OSError(error.errno, "is a link", os.fspath(path)) from error
         if error.errno == errno.ENXIO:
-            raise OSError(error.errno, "is a pipe nobody reads, or a socket", os.fspath(path)) from error
+            raise OSError(error.errno, "is a pipe without a reader, or a socket", os.fspath(path)) from error
         raise
 
 
@@ -170,7 +170,7 @@ def not_regular(mode: int, path: AnyPath) -> OSError:
 
 
 def _path_of(fd: int, path: AnyPath) -> str:
-    """Where the opened file lies. Linux tells by the descriptor, so that nobody can change the links in between."""
+    """Path of the opened file. Linux reads it from the descriptor, so that links cannot change in between."""
     if sys.platform == "linux":
         try:
             return os.readlink(f"/proc/self/fd/{fd}")

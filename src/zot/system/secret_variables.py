@@ -1,12 +1,13 @@
-"""Names of environment variables that hold secrets, for child processes and redaction. Names of files, sockets and
-programs and counters (``MAX_TOKENS``) are no secrets; ``env_passthrough`` corrects wrong guesses."""
+"""Names of environment variables that contain secrets, for child processes and redaction.
+Names of files, sockets and programs and counters (``MAX_TOKENS``) are no secrets; ``env_passthrough`` corrects wrong
+guesses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-# The last word of a name that is a secret whoever it belongs to.
+# The last word of a name that is a secret for any service.
 _LAST_WORDS = frozenset(
     (
         *("TOKEN", "AUTHTOKEN", "ACCESSTOKEN", "SECRET", "SECRETS", "PASSWORD", "PASSWORDS", "PASSWD", "PASSPHRASE"),
@@ -27,7 +28,7 @@ _WHOLE = frozenset(
     )
 )
 _PATTERNS = ("OP_SESSION_*", "POETRY_PYPI_TOKEN_*", "TF_VAR_*_TOKEN_*", "TF_TOKEN_*", "CARGO_REGISTRIES_*_CREDENTIAL*")
-# Of these, a key or a token by any name.
+# For these services, a key or token by any name.
 _VENDOR_WORDS = frozenset(
     (
         *("ANTHROPIC", "CLAUDE", "OPENAI", "CODEX", "CHATGPT", "COPILOT", "GEMINI", "GENAI", "VERTEX", "BEDROCK"),
@@ -41,7 +42,7 @@ _VENDOR_WORDS = frozenset(
 )
 _OF_VENDORS = frozenset({"KEY", "KEYS", "TOKENS"})
 
-# They look like one and are none: places, or what everything stops working without.
+# They look like secrets but are not: paths, or variables that programs need.
 _HARMLESS = frozenset({"GOOGLE_APPLICATION_CREDENTIALS", "GPG_KEY", "SSH_AUTH_SOCK"})
 _COUNTING = frozenset({"MAX", "MIN", "NUM", "LIMIT", "COUNT", "BUDGET", "OUTPUT", "INPUT", "THINKING", "CONTEXT"})
 
@@ -61,5 +62,5 @@ def looks_like_secret(variable: str) -> bool:
 
 
 def matches_any(variable: str, patterns: Iterable[str]) -> bool:
-    """Whether a person's list names it, as it is or by a pattern (``AWS_*``)."""
+    """True if the user's list names it, directly or by a pattern (``AWS_*``)."""
     return any(variable == pattern or fnmatchcase(variable, pattern) for pattern in patterns)

@@ -29,7 +29,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def loads(data: bytes) -> Any:
-    """The value in ``data``; ValueError says why there is none."""
+    """The value in ``data``; ValueError with the reason otherwise."""
     try:
         value = _decode(data)
         if plain(data) and (_encode(value) == data or _no_duplicates(data, value)):
@@ -40,12 +40,12 @@ def loads(data: bytes) -> Any:
 
 
 def plain(data: bytes) -> bool:
-    """Whether well-formed ``data`` is flat enough and has no digits enough for a huge integer."""
+    """True if well-formed ``data`` is flat enough and has too few digits for a huge integer."""
     return _LONG_RUN not in data.translate(_MARK_DIGITS) and not too_deep(data)
 
 
 def too_deep(data: bytes) -> bool:
-    """Whether it nests deeper than 64: take the innermost pairs away 64 times and see what is left."""
+    """True if it nests deeper than 64: remove the innermost pairs 64 times and test the rest."""
     if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
         return False
     left = _STRINGS.sub(b"", data).translate(_ONE_BRACKET, _NO_BRACKETS)
@@ -58,10 +58,10 @@ def too_deep(data: bytes) -> bool:
 
 
 def _no_duplicates(data: bytes, value: Any) -> bool:
-    """True is certain: every key in the text ends in `":`, and none of them was lost in reading."""
+    """True is certain: every key in the text ends in `":`, and none was lost in parsing."""
     if b" :" in data or b"\t:" in data or b"\r:" in data or b"\n:" in data:
         return False
-    if b'\\"' in data:  # JSON within a string: its quotes are escaped, and end no key
+    if b'\\"' in data:  # JSON within a string: its quotes are escaped and end no key
         data = data.replace(b"\\\\", b"").replace(b'\\"', b"")
     return data.count(b'":') == _keys(value)
 
@@ -82,7 +82,7 @@ def exact(data: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise ValueError(f"invalid UTF-8 at byte {error.start}") from error
     try:
-        import json  # its hooks see every pair and number, which msgspec does not show
+        import json  # its hooks see every pair and number, unlike msgspec
 
         try:
             value = _reader().decode(text)
@@ -120,7 +120,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _integer(digits: str) -> int:
-    # The length is looked at first: turning a million digits into a number takes its time.
+    # Check the length first: converting a million digits takes long.
     if len(digits) > 20 or not MIN_INTEGER <= (value := int(digits)) <= MAX_INTEGER:
         raise ValueError("integer beyond 64 bits")
     return value

@@ -21,7 +21,7 @@ class AsyncCloseable(Protocol):
 
 
 class SyncFacade:
-    """What a synchronous face of ``inner`` inherits; errors about its end call it ``name``."""
+    """Base of a synchronous facade of ``inner``; errors about its end call it ``name``."""
 
     def __init__(self, inner: AsyncCloseable, name: str) -> None:
         self._inner = inner
@@ -48,7 +48,7 @@ class SyncFacade:
         self.close()
 
     def close(self) -> None:
-        """Stop what runs and let go of everything; harmless the second time."""
+        """Stop everything and release it; safe to call twice."""
         loop, self._loop = self._loop, None
         if loop is not None:
             try:
@@ -80,7 +80,7 @@ class LoopThread:
         self._thread.start()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """What the coroutine returns or raises; it is cancelled when the wait is interrupted."""
+        """The coroutine's result; it is cancelled if the wait is interrupted."""
         if self._loop.is_closed():
             work.close()
             raise RuntimeError("closed")
@@ -100,11 +100,11 @@ class LoopThread:
                 except StopAsyncIteration:
                     return
         finally:
-            with suppress(RuntimeError):  # closed meanwhile: nothing to let go of
+            with suppress(RuntimeError):  # closed meanwhile
                 self.call(_close(stream))
 
     def close(self) -> None:
-        """Harmless the second time."""
+        """Safe to call twice."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()

@@ -1,6 +1,6 @@
-"""Temporary files that disappear with their owner. Unfinished files have no name, so that the kernel removes them.
-Where that is impossible, the name is recognisable and locked, and the next writer removes unlocked ones. Intended
-leftovers are in one private directory for a week."""
+"""Temporary files that disappear with their owner.
+Unfinished files have no name, so that the kernel removes them. Where that is impossible, the name is recognisable
+and locked, and the next writer removes unlocked ones. Intended leftovers are in one private directory for a week."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from pathlib import Path
 from zot.system.safe_open import create, create_unnamed, open_directory, open_for_update
 
 SUFFIX = ".zot-tmp"
-KEPT_S = 7 * 24 * 3600  # what the temporary directory holds for later
-KEPT_BYTES = 2 << 30  # of that at most, the oldest go first
-_YOUNG_S = 60  # in which a name may be there before its lock
+KEPT_S = 7 * 24 * 3600  # kept in the temporary directory
+KEPT_BYTES = 2 << 30  # maximum size of that; the oldest are removed first
+_YOUNG_S = 60  # a name may exist this long before its lock
 _MOST_LOOKED_AT = 10_000
-_LONGEST_NAME = 200  # leaves room for what a temporary name adds, within the usual 255 bytes
+_LONGEST_NAME = 200  # leaves space for the suffix of a temporary name, within the usual 255 bytes
 _swept: set[str] = set()
 
 
 class PendingFile:
-    """New content for ``target``, written through ``fd``; nobody sees it before ``appear``. Close it in any case."""
+    """New content for ``target``, written through ``fd``; invisible before ``appear``. Always close it."""
 
     def __init__(self, target: str | os.PathLike[str], mode: int = 0o600) -> None:
         self._target = os.fspath(target)
@@ -37,7 +37,7 @@ class PendingFile:
             _lock(self.fd)
 
     def commit(self, *, replace: bool) -> None:
-        """The content has its name, at once. FileExistsError when it is taken and may not be replaced."""
+        """Give the content its name atomically. FileExistsError if it is taken and may not be replaced."""
         if not self._name:
             try:
                 if self._link(self._target):
@@ -57,7 +57,7 @@ class PendingFile:
         self._name = ""
 
     def close(self) -> None:
-        """What has no name by now is gone."""
+        """Remove the content unless it has its name."""
         if self.fd >= 0:
             if self._name:
                 with suppress(OSError):
@@ -66,7 +66,7 @@ class PendingFile:
             self.fd = -1
 
     def _link(self, name: str) -> bool:
-        """Give the nameless file a name; False where that is not possible after all."""
+        """Give the nameless file a name; False if impossible."""
         try:
             os.link(f"/proc/self/fd/{self.fd}", name, src_dir_fd=self.fd, follow_symlinks=True)
         except FileExistsError:
@@ -92,21 +92,21 @@ class PendingFile:
 
 
 def temporary_name(target: str) -> str:
-    """A name beside ``target`` that ``sweep`` knows."""
+    """A name beside ``target`` that ``sweep`` recognizes."""
     directory, name = os.path.split(target)
     return os.path.join(directory, f".{name[:_LONGEST_NAME]}.{os.urandom(6).hex()}{SUFFIX}")
 
 
 def _lock(fd: int) -> None:
-    with suppress(OSError):  # a file system without locks: then age alone decides
+    with suppress(OSError):  # a file system without locks: only age decides
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-# What others left.
+# Leftovers.
 
 
 def remove_stale_files(directory: str | os.PathLike[str]) -> None:
-    """Remove what a killed zot left among these files; once for each directory, and never a reason to fail."""
+    """Remove leftovers of a killed zot among these files, once per directory; never fails."""
     where = os.fspath(directory)
     if where in _swept:
         return
@@ -118,7 +118,7 @@ def remove_stale_files(directory: str | os.PathLike[str]) -> None:
 
 
 def remove_if_dead(path: str) -> None:
-    """Whether its owner lives is told by the lock; it is no matter of ours when it belongs to somebody else."""
+    """The lock tells whether its owner lives; files of other users are ignored."""
     with suppress(OSError):
         info = os.lstat(path)
         if info.st_uid != os.geteuid() or time.time() - info.st_mtime < _YOUNG_S:
@@ -136,11 +136,11 @@ def remove_if_dead(path: str) -> None:
 
 
 def remove_tree(path: str | os.PathLike[str]) -> None:
-    """What can be removed of it; never a reason to fail."""
-    import shutil  # brings the archive modules, which nobody else needs
+    """Remove what can be removed; never fails."""
+    import shutil  # imports archive modules, not needed elsewhere
 
     shutil.rmtree(path, ignore_errors=True)
-    if os.path.lexists(path):  # a directory in it may not be written to
+    if os.path.lexists(path):  # a directory in it may be read-only
         for place, _, _ in os.walk(path):
             with suppress(OSError):
                 fd = open_directory(place)
@@ -151,11 +151,11 @@ def remove_tree(path: str | os.PathLike[str]) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-# The one directory for what is kept, and for work that needs a directory.
+# The directory for kept files and for temporary work directories.
 
 
 def user_temp_dir() -> Path:
-    """``zot-UID`` in the temporary directory, private; what is too old in it goes. OSError when it is not ours."""
+    """``zot-UID`` in the temporary directory, private; removes old content. OSError if it is not ours."""
     path = _kept_path()
     with suppress(FileExistsError):
         os.mkdir(path, 0o700)
@@ -171,7 +171,7 @@ def _kept_path() -> str:
 
 
 def prune_user_temp_dir() -> None:
-    """What is older than a week goes, and the oldest of what is too much; never a reason to fail."""
+    """Remove entries older than a week, and the oldest above the size limit; never fails."""
     files: list[tuple[float, int, str]] = []
     with suppress(OSError), os.scandir(_kept_path()) as entries:
         for entry in islice(entries, _MOST_LOOKED_AT):
@@ -189,7 +189,7 @@ def prune_user_temp_dir() -> None:
 
 
 def remove_older(directory: Path, seconds: float) -> None:
-    """The files of a directory of ours that nobody has touched for so long; never a reason to fail."""
+    """Remove files of our directory that were unused this long; never fails."""
     with suppress(OSError), os.scandir(directory) as entries:
         for entry in islice(entries, _MOST_LOOKED_AT):
             info = entry.stat(follow_symlinks=False)
@@ -199,7 +199,7 @@ def remove_older(directory: Path, seconds: float) -> None:
 
 @contextmanager
 def locked_temp_dir(path: Path) -> Generator[Path]:
-    """A new private directory for the time of the block, locked for ``remove_if_dead``; it may move elsewhere."""
+    """A new private directory for the block, locked for ``remove_if_dead``; it may be moved."""
     path.mkdir(mode=0o700, parents=True)
     fd = -1
     try:
@@ -214,7 +214,7 @@ def locked_temp_dir(path: Path) -> Generator[Path]:
 
 @contextmanager
 def scratch_directory(what: str) -> Generator[Path]:
-    """A directory to work in, gone at the end; a later zot removes that of one that was killed."""
+    """A temporary work directory; a later zot removes that of a killed one."""
     try:
         parent = user_temp_dir()
     except OSError:

@@ -1,5 +1,5 @@
-"""Reads text files of other authors: regular files up to a limit, without byte-order mark and CRLF. Invalid UTF-8
-becomes U+FFFD and is reported. Links that lead out of the project are refused."""
+"""Reads text files of other authors: regular files up to a limit, without byte-order mark and CRLF.
+Invalid UTF-8 becomes U+FFFD and is reported. Links that lead out of the project are refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class TextFile(msgspec.Struct, frozen=True):
-    """``size`` is the whole file's in bytes; ``cut`` says that ``text`` is only its beginning."""
+    """``size`` is the whole file's in bytes; ``cut``: ``text`` is only its beginning."""
 
     text: str
     size: int
@@ -29,13 +29,13 @@ class TextFile(msgspec.Struct, frozen=True):
 
 
 def read_text(path: Path, limit: int, within: Path | None = None, beneath: JailedFiles | None = None) -> TextFile:
-    """The first ``limit`` bytes of a regular file, else OSError, also if a link leads out of ``within``. ``beneath``
-    opens it in a jail."""
+    """The first ``limit`` bytes of a regular file, else OSError, also if a link leads out of ``within``.
+    ``beneath`` opens it in a jail."""
     with open_text(path, within, beneath) as file:
         size = os.fstat(file.fileno()).st_size
         data = read_at_most(file, limit + 1)
     cut = len(data) > limit
-    # a character at the cut is left off and does not count as damage
+    # a truncated character at the cut is not damage
     try:
         text, damaged = codecs.utf_8_decode(data[:limit], "strict", not cut)[0], False
     except UnicodeDecodeError:

@@ -1,5 +1,5 @@
-"""Spells out text that a user decides on: control, invisible and blank characters become marks such as ``⟨ESC⟩``,
-``⟨U+202E⟩``, ``⇥`` and ``↩``. Marks in the text itself are marked too."""
+"""Escapes text that a user decides on: control, invisible and blank characters become visible marks.
+Examples: ``⟨ESC⟩``, ``⟨U+202E⟩``, ``⇥`` and ``↩``. Marks in the text itself are marked also."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ BREAK, TAB = "↩", "⇥"
 MARK = re.compile(r"⟨[^⟩]*⟩")
 
 _TAB_STOP = 4
-_MOST_COMBINING = 4  # combining marks on one letter; more would draw over the rows above and below
+_MOST_COMBINING = 4  # combining marks on one letter; more would cover neighbouring rows
 _NAMES = {0: "NUL", 7: "BEL", 8: "BS", 11: "VT", 12: "FF", 13: "CR", 27: "ESC", 127: "DEL"}
-# What counts as printable and leaves no trace or looks like a space, and the signs of our own marks.
+# Printable characters that are invisible or look like a space, and our own marks.
 _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U00016fe4"
     "\U000e0100-\U000e01ef⟨⟩↩⇥]"
@@ -25,12 +25,12 @@ def escape_invisible(text: str) -> str:
 
 
 def escape_lines(text: str) -> list[str]:
-    """The text line by line; tabs reach their stops. Only ``\\n`` ends a line."""
+    r"""The text line by line, with tabs expanded. Only ``\n`` ends a line."""
     return [_spelled_line(line, pad_tabs=True) for line in text.split("\n")]
 
 
 def spelled_start(text: str, limit: int) -> str:
-    """The text on one line of at most ``limit`` characters, and how much more of it there is."""
+    """The text on one line of at most ``limit`` characters, and the number of omitted ones."""
     whole = escape_invisible(text) if len(text) <= limit else ""
     if len(text) <= limit and len(whole) <= limit:
         return whole
@@ -47,7 +47,7 @@ def spelled_start(text: str, limit: int) -> str:
 
 
 def has_invisible(text: str) -> bool:
-    """Whether there is something in it that a screen would not have shown, beside line breaks and tabs."""
+    """True if it contains something a screen would not show, except line breaks and tabs."""
     return MARK.search(escape_invisible(text.replace("\r\n", "\n"))) is not None
 
 
@@ -62,7 +62,7 @@ def _spelled_line(line: str, *, pad_tabs: bool = False) -> str:
 
 
 def _mark(sign: str, pad_tabs: bool) -> str:
-    """What stands for a character; empty when it stands for itself."""
+    """The mark of a character; empty if it is shown as itself."""
     if sign == "\t":
         return TAB + "\t" * pad_tabs
     if sign.isprintable() and not _UNSEEN.match(sign):
@@ -71,7 +71,7 @@ def _mark(sign: str, pad_tabs: bool) -> str:
 
 
 def _without_piles(line: str, seen: set[str]) -> str:
-    """Combining marks stay on their letter, a few of them; others, which would change a neighbour, are spelled out."""
+    """Combining marks stay on their letter, up to a few; others, which would change a neighbour, are escaped."""
     from unicodedata import category
 
     combining = {sign for sign in seen if sign > "\u02ff" and category(sign) in ("Mn", "Me")}

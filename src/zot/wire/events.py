@@ -348,7 +348,7 @@ def totals_of(usage: CoreUsage) -> UsageTotals:
     )
 
 
-def text_of(message: Message | UserMessage | AssistantMessage) -> str:
+def message_text(message: Message | UserMessage | AssistantMessage) -> str:
     """The text blocks joined by newlines; empty when there is none."""
     return "\n".join(block.text for block in message.content if isinstance(block, TextContent))
 

@@ -6,9 +6,10 @@ Shared by ``zot.sdk`` and ``zot.client``, whose callers write the same things.
 from __future__ import annotations
 
 import os
-from typing import Literal, get_args
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
 
-from zot.core.permission_gate import Answer
+from zot.core.permission_gate import ApprovalAnswer
 from zot.errors import UsageError
 from zot.provider.images import sniff
 from zot.provider.messages import ImageBlock
@@ -21,10 +22,19 @@ PromptImage = bytes | str | os.PathLike[str] | ImageBlock
 # ``prefix`` allows commands that begin like this one from now on, ``tool`` this tool, ``all`` every tool; True means
 # ``once``, False ``deny``.
 Word = Literal["once", "prefix", "tool", "all", "deny"]
-Decision = bool | Word | Answer
+Decision = bool | Word | ApprovalAnswer
 # About what is outside a jail: ``session`` allows it from now on, ``never`` stops the asking.
 OutsideWord = Literal["once", "session", "never", "deny"]
 OutsideDecision = bool | OutsideWord
+
+
+def rename_options(options: Mapping[str, Any], older: Mapping[str, str], name: str) -> dict[str, Any]:
+    """Options under their current names; TypeError if both names of one are given."""
+    renamed = {older.get(key, key): value for key, value in options.items()}
+    if len(renamed) < len(options):
+        twice = next(old for old, new in older.items() if old in options and new in options)
+        raise TypeError(f"{name}() got both {older[twice]!r} and its older name {twice!r}")
+    return renamed
 
 
 def image_block(given: PromptImage) -> ImageBlock:
@@ -42,22 +52,22 @@ def image_block(given: PromptImage) -> ImageBlock:
     return ImageBlock(kind, data)
 
 
-def to_approval_answer(decision: Decision) -> Answer:
+def to_approval_answer(decision: Decision) -> ApprovalAnswer:
     """What ``approve`` returned, as the answer to the question."""
-    if isinstance(decision, Answer):
+    if isinstance(decision, ApprovalAnswer):
         return decision
     if isinstance(decision, bool):
-        return Answer("once" if decision else "deny")
+        return ApprovalAnswer("once" if decision else "deny")
     if decision not in get_args(Word):
         raise UsageError(f"approve answered {decision!r}: expected a bool or one of {', '.join(get_args(Word))}")
-    return Answer(decision)
+    return ApprovalAnswer(decision)
 
 
 def to_outside_answer(decision: object) -> OutsideWord:
     """What was answered to a question about what is outside a jail."""
     if isinstance(decision, bool):
         return "once" if decision else "deny"
-    if isinstance(decision, Answer) and decision.decision in ("once", "deny"):
+    if isinstance(decision, ApprovalAnswer) and decision.decision in ("once", "deny"):
         return decision.decision
     words: dict[object, OutsideWord] = {word: word for word in get_args(OutsideWord)}
     if not isinstance(decision, str) or decision not in words:

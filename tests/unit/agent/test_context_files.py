@@ -78,7 +78,7 @@ def test_a_long_file_is_cut_with_one_diagnostic(home: Path, project: Path) -> No
     loaded = load(project, home)
     assert len(loaded.parts[-1].text.encode()) < LIMIT + 100
     assert loaded.parts[-1].text.endswith("[cut: the first 64 KiB of AGENTS.md]")
-    assert loaded.problems == [f"{file}: only the first 64 KiB of 128 KiB are used"]
+    assert loaded.problems == [f"{file}: truncated: only the first 64 KiB of 128 KiB are used"]
 
 
 def test_a_cut_through_a_character_is_no_damage(home: Path, project: Path) -> None:
@@ -92,13 +92,13 @@ def test_bad_bytes_are_replaced_with_one_diagnostic(home: Path, project: Path) -
     (project / "AGENTS.md").write_bytes(b"caf\xe9 ok")
     loaded = load(project, home)
     assert loaded.parts[-1].text == "caf\ufffd ok"
-    assert loaded.problems == [f"{project / 'AGENTS.md'}: not valid UTF-8, the bad bytes are replaced"]
+    assert loaded.problems == [f"{project / 'AGENTS.md'}: not valid UTF-8; bad bytes are replaced"]
 
 
 def test_a_pipe_of_that_name_is_reported_and_not_waited_for(home: Path, project: Path) -> None:
     os.mkfifo(project / "AGENTS.md")
     assert load(project, home).problems == [
-        f"{project / 'AGENTS.md'}: is not a regular file (a pipe, socket or device); left out of the prompt"
+        f"{project / 'AGENTS.md'}: is not a regular file (a pipe, socket or device); skipped"
     ]
 
 
@@ -118,7 +118,7 @@ def test_a_file_that_cannot_be_looked_at_is_reported(home: Path, project: Path) 
     (project / "AGENTS.md").symlink_to("AGENTS.md")
     loaded = load(project, home)
     assert loaded.parts == [] and len(loaded.problems) == 1
-    assert loaded.problems[0].startswith(f"{project}/AGENTS.md: Too many levels of symbolic links; left out")
+    assert loaded.problems[0].startswith(f"{project}/AGENTS.md: Too many levels of symbolic links; skipped")
 
 
 def test_one_real_file_linked_from_two_directories_is_read_once(tmp_path: Path, home: Path, project: Path) -> None:
@@ -137,7 +137,9 @@ def test_a_file_planted_in_a_shared_directory_is_ignored_aloud(tmp_path: Path, h
     shared.chmod(0o1777)
     loaded = load(shared / "work", home)
     assert own(loaded, tmp_path) == []
-    assert loaded.problems == [f"{shared / 'AGENTS.md'}: ignored: another user put it where everybody can write"]
+    assert loaded.problems == [
+        f"{shared / 'AGENTS.md'}: skipped: created by another user in a world-writable directory"
+    ]
 
 
 def test_nothing_anywhere_gives_nothing(tmp_path: Path, home: Path, project: Path) -> None:
@@ -157,8 +159,7 @@ def test_a_link_out_of_the_project_is_left_out_aloud_and_one_within_it_is_follow
     loaded = load(project, home)
     assert own(loaded, tmp_path) == [("repo/sub/AGENTS.md", "of the project")]
     assert loaded.problems == [
-        f"{project / 'AGENTS.md'}: leads out of {tmp_path / 'repo'} through a link, to {tmp_path / 'id_rsa'}; "
-        "left out of the prompt"
+        f"{project / 'AGENTS.md'}: leads out of {tmp_path / 'repo'} through a link, to {tmp_path / 'id_rsa'}; skipped"
     ]
 
 

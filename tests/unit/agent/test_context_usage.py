@@ -48,9 +48,9 @@ def test_every_part_is_named_with_its_size() -> None:
     assert found["results of bash"] == 1004
     assert found["your prompts"] == 104
     assert found["commands you ran with !"] == 54
-    assert found["summary of what was compacted"] == 54
+    assert found["summary of compacted messages"] == 54
     assert found["answers"] == 28
-    assert found["thinking that is kept"] == 20
+    assert found["retained thinking"] == 20
     assert found["images"] == 1500
     assert {"built-in tools", "tools of ext", "tool calls"} <= found.keys()
     assert "list of skills" not in found

@@ -21,7 +21,7 @@ from zot.system.jail.jailed_files import JailedFiles
 from zot.system.jail.policy import policy_for
 
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(40)
-JAILED = "jailed: {} is outside {}; only a person can widen that: /unjail"
+JAILED = "jailed: {} is outside {}; only the user can allow that: /unjail"
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_a_context_file(root: Path, tmp_path: Path, beneath: JailedFiles) -> Non
     loaded = context_files.load(root, tmp_path / "zot", beneath)
     assert [part.text for part in loaded.parts] == ["of the user"]
     path, target = root / "AGENTS.md", root.parent / "secret.md"
-    assert loaded.problems == [f"{path}: {JAILED.format(target, root)}; left out of the prompt"]
+    assert loaded.problems == [f"{path}: {JAILED.format(target, root)}; skipped"]
     assert len(context_files.load(root, tmp_path / "zot").parts) == 2
 
 

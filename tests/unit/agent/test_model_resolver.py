@@ -123,7 +123,7 @@ def test_a_setting_that_cannot_be_repaired_is_told_in_the_same_line(home: Home) 
     home.config(provider="gone")
     (home.path / ".config.json.lock").mkdir()
     (notice,) = home.resolve(OPENAI).notices
-    assert "could not be changed" in notice
+    assert "(cannot save the setting)" in notice
 
 
 def test_who_has_one_key_and_named_nothing_is_told_nothing(home: Home) -> None:
@@ -152,7 +152,7 @@ def test_an_explicit_provider_disables_that_fallback(home: Home) -> None:
     assert pair(resolved) == ("anthropic", "claude-sonnet-4-5")
     assert resolved.endpoint is None
     assert resolved.notices == []
-    with pytest.raises(NotLoggedIn, match="there is one for openai"):
+    with pytest.raises(NotLoggedIn, match="available: openai"):
         require_credential(resolved)
 
 
@@ -458,7 +458,7 @@ def test_the_scripted_model_plays_the_named_file_or_its_demonstration(home: Home
         require_credential(resolved)
         assert (pair(resolved), resolved.endpoint, resolved.script) == (("script", "script"), None, "s.json")
     assert home.resolve(provider="script").script == str(DEMONSTRATION)
-    with pytest.raises(UsageError, match="--script goes with"):
+    with pytest.raises(UsageError, match="--script requires"):
         home.resolve(ANTHROPIC, provider="anthropic", script="s.json")
 
 
@@ -503,9 +503,7 @@ def test_a_name_of_ones_own_is_taken_and_said(home: Home) -> None:
 
 def test_a_name_of_ones_own_does_not_change_the_provider_that_was_typed(home: Home) -> None:
     home.config(model_names={"smart": "openai/gpt-5"})
-    with pytest.raises(
-        UsageError, match=r'"smart" means openai/gpt-5, which is not of anthropic; leave out --provider'
-    ):
+    with pytest.raises(UsageError, match=r'"smart" is openai/gpt-5, which anthropic does not have; omit --provider'):
         home.resolve(ANTHROPIC, model="smart", provider="anthropic")
 
 
@@ -522,7 +520,7 @@ def test_a_part_of_one_id_is_enough_and_said(home: Home) -> None:
 
 
 def test_a_part_of_several_ids_is_never_guessed_at(home: Home) -> None:
-    with pytest.raises(UsageError, match=r'model "opus" could be claude-opus-4-1, .*; say more of its id'):
+    with pytest.raises(UsageError, match=r'model "opus" is ambiguous: claude-opus-4-1, .*; type more of its id'):
         home.resolve(ANTHROPIC, model="opus")
 
 

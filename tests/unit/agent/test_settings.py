@@ -148,7 +148,7 @@ def test_what_a_corrupt_file_was_to_guard_is_guarded_now_and_in_the_file_that_ta
     settings = Settings(tmp_path)
     jailed = "jail" in text
     assert (settings.values.permission_mode, settings.values.jail_by_default) == ("ask", jailed)
-    assert "zot asks before it acts" in settings.problems[0]
+    assert "zot uses default settings and asks before it acts" in settings.problems[0]
     settings.save(theme="night")
     guards = {"permission_mode": "ask"} if "permission" in text else {"jail_by_default": True} if jailed else {}
     assert json.loads(path.read_text()) == {**guards, "theme": "night"}

@@ -150,7 +150,7 @@ async def test_a_prompt_that_does_not_fit_after_a_compaction_is_taken_out_of_wha
     assert client.requests[2].messages[-1].text() == "the prompt", "as a message of its own"
     assert outcome.taken_back == PendingPrompt("the prompt")
     assert "the prompt" not in [message.text() for message in agent.messages]
-    assert "taken out" in agent.messages[-1].text()
+    assert "was removed here" in agent.messages[-1].text()
 
 
 async def test_a_prompt_that_still_does_not_fit_is_reported() -> None:
@@ -164,7 +164,7 @@ async def test_a_prompt_that_still_does_not_fit_is_reported() -> None:
 async def test_an_overflow_is_reported_when_it_cannot_be_compacted() -> None:
     agent, _ = make_agent([ContextTooLong("413")], [ContextTooLong("413 too")], messages=HISTORY)
     outcome, said = await heard(agent)
-    assert "it has about 4 tokens, what was said before 30, instructions" in str(outcome.error)
+    assert "it has about 4 tokens, earlier messages 30, instructions" in str(outcome.error)
     assert outcome.taken_back == PendingPrompt("go") and str(outcome.error.__cause__) == "413"
     assert "warn" in [e.level for e in of(said, events.Notice)]
 

@@ -26,7 +26,7 @@ async def test_the_model_goes_on_from_what_is_kept_and_it_is_told() -> None:
     assert (outcome.stop, outcome.error) == ("end", None)
     assert [message.text() for message in client.requests[1].messages] == ["go", "one ", GO_ON]
     [notice] = of(said, events.Notice)
-    assert "broke off (fake: the connection was cut)" in notice.text and "go on from what is kept" in notice.text
+    assert "broke off (fake: the connection was cut)" in notice.text and "asked to continue it" in notice.text
     assert [event.message.text() for event in of(said, events.AssistantMessage)] == ["one ", "one two"]
     assert [message.text() for message in agent.messages] == ["go", "one ", GO_ON, "two"]
     assert agent.messages[2].meta == {"synthetic": "true"}

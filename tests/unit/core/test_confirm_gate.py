@@ -45,7 +45,7 @@ async def test_a_gate_without_a_confirmer_refuses_and_names_the_flag() -> None:
     agent, _ = make_agent(calls(("bash", {})), says("ok"), tools=[tool], gate=PermissionGate())
     _, said = await heard(agent)
     [(_, is_error, text)] = results(said)
-    assert is_error and "--no-yolo" in text and "no prompt" in text
+    assert is_error and "--permission-mode" in text and "no user is present" in text
     assert tool.ran == []
 
 

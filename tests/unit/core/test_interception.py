@@ -75,7 +75,7 @@ async def test_interceptors_that_never_agree_refuse() -> None:
     tool = FakeTool()
     agent, _ = make_agent(calls(("bash", {})), says("ok"), tools=[tool], interceptors=rewriters)
     _, said = await heard(agent)
-    assert tool.ran == [] and "keep changing each other's arguments" in results(said)[0][2]
+    assert tool.ran == [] and "keep rewriting each other's arguments" in results(said)[0][2]
 
 
 async def test_arguments_that_are_no_json_refuse_the_call() -> None:
@@ -83,7 +83,7 @@ async def test_arguments_that_are_no_json_refuse_the_call() -> None:
     odd = FakeInterceptor(tool=ToolVerdict(args={"n": object()}))
     agent, _ = make_agent(calls(("bash", {})), says("ok"), tools=[tool], interceptors=[odd])
     _, said = await heard(agent)
-    assert tool.ran == [] and "no JSON" in results(said)[0][2]
+    assert tool.ran == [] and "invalid JSON" in results(said)[0][2]
 
 
 async def test_a_call_an_extension_wants_made_first_carries_its_origin() -> None:

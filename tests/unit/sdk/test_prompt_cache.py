@@ -110,4 +110,7 @@ async def test_tools_that_change_in_mid_conversation_are_not_a_silent_loss(serve
     before, after, again = provider.counted[1:]
     assert not after.read and again.read  # it is lost once, and then it is there again
     (told,) = said
-    assert told.startswith("the system prompt and the tools changed: ") and f"{before.all:,} tokens" in told
+    assert (
+        told.startswith("prompt prefix changed (the system prompt and the tools): ")
+        and f"{before.all:,} cached" in told
+    )

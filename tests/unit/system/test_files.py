@@ -190,7 +190,7 @@ def test_without_a_home_directory_there_is_no_place_for_zots_files(
     """The ``.zot`` of the directory zot ran in became its home: a clone's settings and extensions were the user's."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", "relative")
-    with pytest.raises(ConfigError, match="set HOME or ZOT_HOME to a full path"):
+    with pytest.raises(ConfigError, match="set HOME or ZOT_HOME to an absolute path"):
         zot_home()
     assert user_home() == Path("/")
     monkeypatch.setenv("ZOT_HOME", "~nobody-of-this-name/zot")

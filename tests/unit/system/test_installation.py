@@ -88,7 +88,7 @@ def test_a_copy_nobody_recorded_is_told_so(prefix: Path) -> None:
     lonely = prefix / "unpacked/zot"
     lonely.mkdir(parents=True)
     found = installation(lonely, prefix)
-    assert (found.how, found.command) == ("unknown", "") and "no package manager" in found.advice
+    assert (found.how, found.command) == ("unknown", "") and "unknown install source" in found.advice
 
 
 def test_the_package_of_somebody_else_beside_it_is_never_named(prefix: Path) -> None:

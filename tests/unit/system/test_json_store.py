@@ -77,7 +77,7 @@ def test_object_store_keeps_links_and_unknown_keys(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_object_store_failed_write_is_a_config_error(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    with pytest.raises(ConfigError, match="cannot be written"), JsonObjectStore(tmp_path / "a.json").edit() as content:
+    with pytest.raises(ConfigError, match="cannot write"), JsonObjectStore(tmp_path / "a.json").edit() as content:
         content["a"] = 1
 
 

@@ -1,5 +1,5 @@
-"""Reads the arguments of a call leniently: numeric strings, integral floats, booleans as words, null as absent.
-Anything else that does not fit raises ToolError with the field's name."""
+"""Parses the arguments of a call leniently: numeric strings, integral floats, boolean words, null as absent.
+Other mismatches raise ToolError with the field's name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ToolArguments:
         return value
 
     def filled_text(self, field: str) -> str:
-        """A required string that says something."""
+        """A required string that is not blank."""
         value = self.text(field)
         if not value.strip():
             raise self.error(f"'{field}' is required and must not be blank")
@@ -59,7 +59,7 @@ class ToolArguments:
         return known
 
     def objects(self, field: str) -> list[ToolArguments]:
-        """A required list of objects; a JSON string holding one is taken for it."""
+        """A required list of objects; a JSON string of one is accepted."""
         value: Any = self._values.get(field)
         if isinstance(value, str):
             try:

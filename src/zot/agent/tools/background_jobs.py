@@ -1,4 +1,4 @@
-"""Commands whose children live on after their call: listed, looked at and stopped by hand, ended with the agent."""
+"""Commands whose children outlive their call: list, inspect and stop them; all end with the agent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Job(msgspec.Struct, frozen=True):
-    """``output`` is the file that what it still prints goes to; None when nobody could write to it any more."""
+    """``output`` is the file with its further output; None if no process can write to it."""
 
     number: int
     command: str
@@ -27,14 +27,14 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Jobs:
-    """Of one workspace, in the order they were left behind. Numbers are not given twice."""
+    """The jobs of one workspace, in order of start. Numbers are not reused."""
 
     def __init__(self) -> None:
         self._jobs: list[Job] = []
         self._count = 0
 
     def add(self, command: str, tree: ProcessTree, began: float, output: Path | None) -> Job:
-        # One whose group still has members is not looked for on the whole machine: that is dear.
+        # If the group still has members, skip the expensive scan of all processes.
         self._forget([job for job in self._jobs if job.tree.group_is_empty and job.tree.has_ended])
         self._count += 1
         job = Job(self._count, command, tree, began, output)
@@ -42,7 +42,7 @@ class Jobs:
         return job
 
     def living(self) -> list[Job]:
-        """Those of which something still runs; the others are forgotten."""
+        """Jobs with a running process; others are removed."""
         self._forget([job for job in self._jobs if job.tree.has_ended])
         return list(self._jobs)
 
@@ -56,7 +56,7 @@ class Jobs:
         return sum(not job.tree.group_is_empty for job in self._jobs)
 
     async def stop(self, job: Job, grace: float | None = None) -> None:
-        """End it with all it started: SIGTERM, then SIGKILL."""
+        """Stop it and its children: SIGTERM, then SIGKILL."""
         await (job.tree.stop() if grace is None else job.tree.stop(grace))
         self._jobs = [other for other in self._jobs if other is not job]
 

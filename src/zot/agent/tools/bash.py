@@ -27,7 +27,7 @@ _REFUSED = re.compile(r"(?i)credential|unauthori[sz]ed|forbidden|not logged in|l
 
 
 def missing_variable_note(command: str, output: str, *, failed: bool, names: Iterable[str]) -> str:
-    """Empty when no variable that was kept back has anything to do with it."""
+    """Empty if no withheld variable is related to the output."""
     told = sorted(name for name in names if _concerns(name, command, output, failed=failed))
     if not told:
         return ""
@@ -41,7 +41,7 @@ def _concerns(name: str, command: str, output: str, *, failed: bool) -> bool:
         return True
     if not failed:
         return False
-    program = name.partition("_")[0].lower()  # `aws` does not say AWS_SECRET_ACCESS_KEY when it finds no credentials
+    program = name.partition("_")[0].lower()  # `aws` does not name AWS_SECRET_ACCESS_KEY when it finds no credentials
     return (name in output and _word(name, output)) or bool(_word(program, command) and _REFUSED.search(output))
 
 
@@ -98,16 +98,16 @@ class BashTool(WorkspaceTool):
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """How the command ended, the lines that tell what is special about it, and whether it left children running."""
+    """How the command ended, notes about it, and whether it left children running."""
 
     exit_code: int
     notes: tuple[str, ...] = ()
     left: bool = False
-    output: Path | None = None  # where what they print goes
+    output: Path | None = None  # file with their further output
 
 
 async def _run(tree: ProcessTree, pipe: OutputPipe, capture: OutputCapture, seconds: int) -> Ending:
-    """Wait for the shell and its output; whatever happens, no process is left that nobody knows of."""
+    """Wait for the shell and its output; every remaining process is registered as a job."""
     try:
         async with asyncio.timeout(seconds):
             code = await tree.wait()

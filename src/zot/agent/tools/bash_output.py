@@ -1,5 +1,5 @@
-"""Captures a command's output in bounded memory: head and tail, and a private file with everything once the cap is
-passed. A redrawn line (a progress bar) is stored as it was last; a named file lives for a week."""
+"""Captures a command's output in bounded memory: head and tail, and above the cap a private file with everything.
+A redrawn line (a progress bar) is stored in its last state; a named file is deleted after a week."""
 
 from __future__ import annotations
 
@@ -22,20 +22,18 @@ PROGRESS_BYTES = 4096
 
 _HEAD_BYTES, _HEAD_LINES = int(MAX_BYTES * HEAD_SHARE), int(MAX_LINES * HEAD_SHARE)
 _TAIL_BYTES, _TAIL_LINES = MAX_BYTES - _HEAD_BYTES, MAX_LINES - _HEAD_LINES
-_NEAR = 4096  # a cut moves to the end of a line when there is one within this many bytes
+_NEAR = 4096  # a cut moves to the end of a line within this many bytes
 _READ_BYTES = 65536
-_LONGEST_REDRAWN = 4096  # bytes of a line that may still be drawn again; a longer one is no progress bar
+_LONGEST_REDRAWN = 4096  # bytes of a line that may still be redrawn; a longer one is no progress bar
 _THINNED_PAUSE = 0.05
-_LAST_READS = 64  # after a kill: what the pipe can still hold, with room to spare
+_LAST_READS = 64  # after a kill: more than a pipe can contain
 
 
 class OutputPipe:
-    """The reading end: owns the descriptor ``fd`` until the last writer has closed it or ``close`` is called.
-
-    Reading happens in the event loop's own reader callbacks, one bounded read at a time, so a flood cannot starve the
-    loop. Below the capture's cap all text is passed on to ``progress``; beyond it only the latest piece now and then,
-    because nobody can follow and a queue of it would only grow.
-    """
+    """The reading end: owns ``fd`` until the last writer has closed it or ``close`` is called.
+    It reads in the event loop's reader callbacks, one bounded read at a time, so that a flood cannot block the loop.
+    Below the capture's cap all text goes to ``progress``; above it only the latest piece at intervals, to bound the
+    queue."""
 
     def __init__(self, fd: int, capture: OutputCapture, progress: Callable[[str], None]) -> None:
         self._fd: int | None = fd
@@ -50,21 +48,21 @@ class OutputPipe:
 
     @property
     def ended(self) -> bool:
-        """True once no process holds the writing end any more."""
+        """True when no process has the writing end open."""
         return self._fd is None
 
     async def wait(self, seconds: float) -> None:
-        """Until the end, or ``seconds`` later."""
+        """Wait until the end, or ``seconds``."""
         if not self.ended:
             await asyncio.wait([self._ended], timeout=seconds)
 
     def detach(self) -> None:
-        """Keep reading for children left behind, so that they do not block or break; nobody watches any more."""
+        """Keep reading for background children, so that they do not block or fail."""
         self._say(final=True)
         self._progress = None
 
     def close(self) -> None:
-        """Take what is already there and let go."""
+        """Read the available output, then close."""
         for _ in range(_LAST_READS):
             if self.ended or not self._read():
                 break
@@ -118,14 +116,13 @@ class OutputPipe:
 
 
 class CarriageReturnFilter:
-    """Bytes as they come, without what a carriage return takes back: of each line what follows the last one. Line ends
-    of two characters stay. ``line`` has not ended yet."""
+    """Removes text overwritten by carriage returns; CRLF stays. ``line`` has not ended yet."""
 
     def __init__(self) -> None:
         self.line = b""
 
     def feed(self, data: bytes) -> bytes:
-        """What can no longer be taken back."""
+        """Bytes that can no longer be overwritten."""
         if b"\r" not in data and b"\r" not in self.line:
             whole, newline, self.line = (self.line + data).rpartition(b"\n")
             return self._bounded(whole + newline)
@@ -134,13 +131,13 @@ class CarriageReturnFilter:
         return self._bounded(b"".join(_last_drawn(line) + b"\n" for line in lines))
 
     def _bounded(self, done: bytes) -> bytes:
-        """A line without an end is not kept for ever."""
+        """Bound the length of an unfinished line."""
         if len(self.line) <= _LONGEST_REDRAWN:
             return done
         return done + self.rest()
 
     def rest(self) -> bytes:
-        """The line that has not ended yet."""
+        """The unfinished line."""
         rest, self.line = self.line, b""
         return rest
 
@@ -153,11 +150,11 @@ def _last_drawn(line: bytes) -> bytes:
 
 
 class OutputCapture:
-    """Fed with the bytes of one command as they come; ``text`` is what the model gets."""
+    """Collects the output of one command; ``text`` is for the model."""
 
     def __init__(self) -> None:
         self.spool: Spool | None = None
-        self._raw = bytearray()  # all of it, until there is a file for it
+        self._raw = bytearray()  # everything, until there is a file
         self._redrawn = CarriageReturnFilter()
         self.total_bytes = 0
         self._newlines = 0
@@ -204,7 +201,7 @@ class OutputCapture:
             self._head = bytearray(kept)
 
     def open_spool(self) -> Spool:
-        """The file with everything so far; what is fed later follows."""
+        """Create the file with everything so far; later output is appended."""
         if self.spool is None:
             self.spool = Spool()
             self.spool.write(self._raw)
@@ -212,12 +209,12 @@ class OutputCapture:
         return self.spool
 
     def discard_spool(self) -> None:
-        """The call is over: a file that nobody was told of goes."""
+        """End of the call: delete a file that was not named."""
         if self.spool is not None and not self.spool.is_named:
             self.spool.close()
 
     def text(self) -> str:
-        """The output, newline-terminated, with a marker for what was left out and one note per cap; or nothing."""
+        """The output, newline-terminated, with a marker for omitted text and one note per cap; or empty."""
         self._keep(self._redrawn.rest())
         if not self._overflowed:
             return _decoded(self._head)
@@ -232,7 +229,7 @@ class OutputCapture:
 
 
 def _first_part(data: bytes) -> bytes:
-    """At most the head's share, ending with a line where one ends nearby."""
+    """At most the head's share, up to a line end if one is near."""
     parts = data[:_HEAD_BYTES].split(b"\n", _HEAD_LINES)
     if len(parts) > _HEAD_LINES:
         return b"\n".join(parts[:_HEAD_LINES]) + b"\n"
@@ -242,7 +239,7 @@ def _first_part(data: bytes) -> bytes:
 
 
 def _last_part(data: bytes, *, whole: bool) -> bytes:
-    """At most the tail's share of lines, beginning with one where one begins nearby; ``whole`` starts clean."""
+    """At most the tail's share of lines, from a line start if one is near; ``whole`` if untruncated."""
     parts = data.removesuffix(b"\n").rsplit(b"\n", _TAIL_LINES)
     if len(parts) > _TAIL_LINES:
         return data[len(parts[0]) + 1 :]
@@ -258,9 +255,8 @@ def _decoded(data: bytes | bytearray) -> str:
 
 
 class Spool:
-    """The full output in a file only its owner can read; a full disk or the cap ends it, never the command.
-
-    It has a name once ``named`` was asked for it; without one it is gone when it is closed."""
+    """The full output in a private file; a full disk or the cap ends the file, never the command.
+    It is deleted on close unless ``named`` was called."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -271,7 +267,7 @@ class Spool:
         self._path = Path(os.environ.get("TMPDIR") or "/tmp") / f"zot-bash-{os.urandom(6).hex()}.log"
         from zot.system.temp_files import PendingFile, user_temp_dir  # most outputs are short
 
-        with suppress(OSError):  # somebody else has that directory: one file less that is cleaned up
+        with suppress(OSError):  # another user owns that directory: this file is not cleaned up
             self._path = user_temp_dir() / self._path.name
         try:
             self._file = PendingFile(self._path)
@@ -279,7 +275,7 @@ class Spool:
             self._stop(f"it could not be created: {error.strerror}")
 
     def named(self) -> Path:
-        """Where the output can be read from now on."""
+        """The path of the output, from now on kept."""
         if self._file is not None and not self.is_named:
             try:
                 self._file.commit(replace=False)
@@ -302,7 +298,7 @@ class Spool:
             self._stop(f"only the first {SPOOL_CAP // (1024 * 1024)} MB were kept")
 
     def end(self) -> None:
-        """Nothing more comes; somebody may still be told of it."""
+        """End of the output; the file may still be named."""
         self._open = False
         if self.is_named:
             self.close()

@@ -66,7 +66,7 @@ class EditTool(WorkspaceTool):
 
 
 def locate(body: str, edits: list[tuple[str, str]]) -> list[EditSpan]:
-    """The spans of all edits, sorted; raises ToolError when any does not fit."""
+    """The spans of all edits, sorted; ToolError if any does not fit."""
     spans: list[EditSpan] = []
     faults: list[str] = []
     for number, (old, new) in enumerate(edits, 1):
@@ -112,7 +112,7 @@ def _find(body: str, number: int, old: str, new: str) -> EditSpan | str:
 
 
 def _not_found_hint(body: str, old: str) -> str:
-    """It differs in white space only, or this line comes closest."""
+    """A difference in white space only, or the closest line."""
     lines = body.split("\n")
     wanted = old.strip("\n").split("\n")
     if found := _same_but_for_space(lines, wanted):
@@ -127,7 +127,7 @@ def _not_found_hint(body: str, old: str) -> str:
 
 
 def _same_but_for_space(lines: list[str], wanted: list[str]) -> tuple[int, int] | None:
-    """First and one past last of the lines equal to the wanted ones when white space is left out."""
+    """First and one past last of the lines equal to the wanted ones, ignoring white space."""
     target = [key for line in wanted if (key := _key(line))]
     present = [(number, key) for number, line in enumerate(lines) if (key := _key(line))]
     keys = [key for _, key in present]
@@ -168,11 +168,9 @@ def _shown(line: str) -> str:
 
 
 class EditableText:
-    """A file taken apart for editing and put together again; ``body`` is what edits are matched against.
-
-    Edits see the text with plain ``\\n`` line ends and without a byte order mark. Each untouched line keeps its own
-    line end, new lines take that of their surroundings, and bytes that are not UTF-8 survive as surrogates.
-    """
+    r"""A file split for editing; ``body`` is what edits are matched against.
+    Edits see plain ``\n`` line ends and no byte order mark. Untouched lines keep their line ends, new lines use that
+    of their neighbours, and bytes that are not UTF-8 are kept as surrogates."""
 
     def __init__(self, data: bytes) -> None:
         text = data.decode("utf-8", "surrogateescape")
@@ -212,27 +210,27 @@ class EditableText:
         return new.replace("\n", "\r\n") if index < len(self._crlf) and self._crlf[index] == near else new
 
     def _at(self, position: int) -> int:
-        """Where a position of the plain text lies in the original."""
+        """A position of the plain text in the original."""
         return position + bisect_left(self._crlf, position)
 
 
 def _plain(text: str) -> str:
-    """With ``\\n`` as the only line end."""
+    r"""With ``\n`` as the only line end."""
     return text.replace("\r\n", "\n")
 
 
 def _common_lines(old: str, new: str, *, from_end: bool = False) -> int:
-    """How many characters of whole lines, line ends included, both have in common at one end."""
+    """Length of the whole lines, with line ends, that both share at one end."""
     if from_end:
         shared = _common_length(old[::-1], new[::-1])
-        # A shared end counts from the start of a line on: after the first line end within it.
+        # A shared end counts from a line start: after the first line end in it.
         cut = old.find("\n", len(old) - shared)
         return 0 if cut < 0 else len(old) - cut - 1
     return old.rfind("\n", 0, _common_length(old, new)) + 1
 
 
 def _common_length(one: str, two: str) -> int:
-    """Length of the common beginning, by halving: comparing slices is quick, comparing characters is not."""
+    """Length of the common prefix, by bisection: comparing slices is faster than characters."""
     low, high = 0, min(len(one), len(two))
     while low < high:
         middle = (low + high + 1) // 2

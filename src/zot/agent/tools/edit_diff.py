@@ -1,16 +1,16 @@
-"""The diff of an edit, built from its known spans: `` line``, ``-line``, ``+line`` and ``...`` rows with three lines
-of context; ``Hunk`` has the line numbers."""
+"""Diff of an edit from its spans: `` line``, ``-line``, ``+line`` and ``...`` rows, three lines of context.
+``Hunk`` has the line numbers."""
 
 from __future__ import annotations
 
 import msgspec
 
 CONTEXT = 3
-_MOST_COMPARED = 1_000_000  # old times new lines of one change; beyond, it is shown as one block
+_MOST_COMPARED = 1_000_000  # old times new lines of one change; above, it is shown as one block
 
 
 class EditSpan(msgspec.Struct, frozen=True, order=True):
-    """Characters ``start`` to ``end`` of the plain text, to be replaced by ``new``; ``number`` is the edit's."""
+    """Characters ``start`` to ``end`` of the plain text, replaced by ``new``; ``number`` is the edit's."""
 
     start: int
     end: int
@@ -27,7 +27,7 @@ class LineChange(msgspec.Struct, frozen=True):
 
 
 class Hunk(msgspec.Struct, frozen=True):
-    """Where a run of rows begins, counted from 1, and how many lines of each side it shows."""
+    """Start of a hunk, counted from 1, and its number of lines on each side."""
 
     old_start: int
     old_lines: int
@@ -45,7 +45,7 @@ def diff_of(body: str, spans: list[EditSpan]) -> Diff:
     lines = body.split("\n")
     rows: list[str] = []
     hunks: list[Hunk] = []
-    shift = 0  # how many lines the new text is ahead
+    shift = 0  # line offset of the new text
     for group in _hunks(_changes(body, lines, spans)):
         first, last = max(group[0].start - CONTEXT, 0), min(group[-1].end + CONTEXT, len(lines))
         if hunks:
@@ -61,7 +61,7 @@ def diff_of(body: str, spans: list[EditSpan]) -> Diff:
 
 
 def hunks_text(diff: Diff) -> str:
-    """The same as hunks of a unified diff, each with its line numbers in front of it."""
+    """As hunks of a unified diff, each with its line numbers."""
     hunks = iter(diff.hunks)
     rows = [_header(next(hunks))] if diff.hunks else []
     for row in diff.text.split("\n") if diff.hunks else ():
@@ -88,7 +88,7 @@ def _rows(lines: list[str], changes: list[LineChange], first: int, last: int) ->
 
 
 def _hunks(changes: list[LineChange]) -> list[list[LineChange]]:
-    """Changes whose contexts touch are shown together."""
+    """Merge changes whose contexts touch."""
     groups: list[list[LineChange]] = []
     for change in changes:
         if groups and change.start - groups[-1][-1].end <= 2 * CONTEXT:
@@ -127,7 +127,7 @@ def _applied(body: str, spans: list[EditSpan], start: int, end: int) -> str:
 
 
 def _refined(old: list[str], new: list[str], offset: int) -> list[LineChange]:
-    """The lines that really differ; an edit often quotes unchanged ones to be unique."""
+    """The lines that differ; an edit often quotes unchanged ones to be unique."""
     shortest = min(len(old), len(new))
     before = next((i for i in range(shortest) if old[i] != new[i]), shortest)
     rest = shortest - before

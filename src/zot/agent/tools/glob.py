@@ -1,4 +1,4 @@
-"""The glob tool: the files whose paths match a pattern, newest first."""
+"""The glob tool: files whose paths match a pattern, newest first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zot.agent.tools.workspace import WorkspaceTool
 from zot.core.tool import ToolContext, ToolResult, text_result
 from zot.errors import ToolError
 
-_MOST_FILES = 100_000  # whose times are looked up to find the newest
+_MOST_FILES = 100_000  # files whose times are read to find the newest
 
 
 class GlobTool(WorkspaceTool):
@@ -31,7 +31,7 @@ class GlobTool(WorkspaceTool):
         self._workspace.check_place(root)
         if not root.is_dir():
             raise ToolError(f"glob: {self._workspace.display_path(root)}: no such directory")
-        named: list[str] = []  # directories the pattern names outright: the search begins there
+        named: list[str] = []  # literal directories of the pattern: the search begins there
         *parts, last = pattern.split("/")
         while parts and not any(character in parts[0] for character in "*?[{\\"):
             named.append(parts.pop(0))
@@ -45,10 +45,10 @@ class GlobTool(WorkspaceTool):
         except re.error as error:
             raise ToolError(f"glob: {arguments.text('pattern')}: not a pattern: {error}") from error
         if base.is_dir():
-            # In a thread: a pattern made to be slow must not hold the loop.
+            # In a thread: a slow pattern must not block the loop.
             await run_search(self._workspace, listing(), base, lambda chunk: asyncio.to_thread(matcher.take, chunk))
         rows = CappedRows()
-        for path in await asyncio.to_thread(_newest_first, base, matcher.found):  # asks the disk once per file
+        for path in await asyncio.to_thread(_newest_first, base, matcher.found):  # one stat per file
             if not rows.add(printable(self._workspace, base / path)):
                 break
         details = {"path": str(base), "files": len(matcher.found), "truncated": rows.truncated}
@@ -58,7 +58,7 @@ class GlobTool(WorkspaceTool):
 
 
 class _Matcher:
-    """Picks the matching paths out of a listing as it comes in pieces."""
+    """Collects matching paths from a listing that arrives in pieces."""
 
     def __init__(self, pattern: str) -> None:
         self.found: list[str] = []

@@ -1,4 +1,4 @@
-"""The grep tool: the lines of files that match a regular expression."""
+"""The grep tool: lines of files that match a regular expression."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zot.errors import ToolError
 
 MAX_CONTEXT = 50
 _LONGEST_LINE = 500
-_LONGEST_KEPT = 64 * 1024  # of one row while it comes in
+_LONGEST_KEPT = 64 * 1024  # bytes of one row
 _BAD_PATTERN = 2
 
 
@@ -50,7 +50,7 @@ class GrepTool(WorkspaceTool):
         )
 
     async def _search(self, root: Path, query: SearchQuery) -> _Rows:
-        """Ripgrep's expressions know neither look-around nor back references; ours do, so they get a second chance."""
+        """Retry with Python's expressions, since ripgrep has no look-around and back references."""
         if rg := ripgrep():
             rows = _Rows(self._workspace, root)
             code = await run_search(self._workspace, ripgrep_search(rg, query), root, rows.take)
@@ -64,7 +64,7 @@ class GrepTool(WorkspaceTool):
 
 
 class _Rows(CappedRows):
-    """Turns ``path NUL line : text`` into rows, as it comes in pieces."""
+    """Parses ``path NUL line : text`` into rows, from pieces."""
 
     def __init__(self, workspace: Workspace, root: Path) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class _Rows(CappedRows):
 
     def take(self, chunk: bytes) -> bool:
         *lines, rest = (self._rest + chunk).split(b"\n")
-        # A row is shown in part only; what a minified file puts on one line need not be kept.
+        # Rows are shown in part; the rest of a minified line is dropped.
         self._rest = rest if len(rest) <= _LONGEST_KEPT else rest[:_LONGEST_KEPT]
         return all(self._line(line) for line in lines)
 

@@ -14,11 +14,11 @@ from typing import NamedTuple
 from zot.system.safe_open import read_whole
 
 _KINDS = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
-_LARGEST = 256 << 10  # of an ignore file; a larger one says nothing
-_MOST_RULES = 2_000  # of an ignore file; those behind say nothing
+_LARGEST = 256 << 10  # bytes of an ignore file; a larger one is ignored
+_MOST_RULES = 2_000  # lines of an ignore file; later ones are ignored
 _LONGEST_PATTERN = 1_000
-_LARGEST_EXPRESSION = 4_000  # of a pattern, once its braces are written out
-_LARGEST_EXPRESSIONS = 64_000  # of an ignore file; the rules behind say nothing
+_LARGEST_EXPRESSION = 4_000  # bytes of a pattern with its braces expanded
+_LARGEST_EXPRESSIONS = 64_000  # bytes of the rules of an ignore file; later ones are ignored
 _MOST_CHOICES = 64
 _MOMENT_S = 0.2
 _GIT_KINDS = frozenset({".gitignore", ".git/info/exclude"})
@@ -36,13 +36,13 @@ class Rules:
     def __init__(self, base: str, lines: list[str]) -> None:
         self._start = len(base.rstrip("/")) + 1
         self._rules = _affordable(lines[:_MOST_RULES])[::-1]
-        # One expression for all lines: most paths match none of them, and that is quickly seen. The expression of a
-        # line alone is made when it is needed.
+        # One expression for all lines: most paths match none of them. The expression of a single line
+        # is compiled on demand.
         self._any = re.compile("|".join(f"(?:{rule.expression})" for rule in self._rules) or r"(?!)", re.DOTALL)
         self._compiled: dict[str, re.Pattern[str]] = {}
 
     def verdict(self, path: str, is_directory: bool) -> bool | None:
-        """True to keep, False to leave out, None when no line speaks of it."""
+        """True to include, False to exclude, None if no line matches."""
         relative = path[self._start :]
         if not self._any.fullmatch(relative):
             return None
@@ -58,7 +58,7 @@ class Rules:
 
 
 def _affordable(lines: list[str]) -> list[IgnoreRule]:
-    """The rules of the first lines, as many as can be read and matched in the time a path may take."""
+    """The rules of the first lines, within the time limit per path."""
     kept: list[IgnoreRule] = []
     reading, matching = _LARGEST, _LARGEST_EXPRESSIONS
     for line in lines:
@@ -93,7 +93,7 @@ def parse_rule(line: str) -> IgnoreRule | None:
 
 
 class Ignores:
-    """What is ignored in one directory: its own files first, then those of its parents."""
+    """The ignore rules of one directory: its own files first, then its parents'."""
 
     def __init__(self, directory: str, parent: Ignores | None) -> None:
         has_git = os.path.exists(os.path.join(directory, ".git"))
@@ -120,7 +120,7 @@ def _load(directory: str, name: str) -> Rules | None:
 
 
 def of_parents(root: str) -> Ignores | None:
-    """What the ignore files above a directory say about it."""
+    """The ignore rules from above a directory."""
     ignores: Ignores | None = None
     parents: list[str] = []
     while os.path.dirname(root) != root:
@@ -132,10 +132,8 @@ def of_parents(root: str) -> Ignores | None:
 
 
 def listed(root: str, below: str = "", *, ignored_too: bool = False, limit: int = 5000) -> list[str]:
-    """What one directory holds, relative to ``root``: directories first, with a slash, then names ignoring case.
-
-    Somebody waits for it with a key pressed: what is not found within a moment is left out.
-    """
+    """Entries of one directory, relative to ``root``: directories first, with a slash, then by name ignoring case.
+    The user waits for the answer, so the time is limited."""
     end = time.monotonic() + _MOMENT_S
     directory = os.path.realpath(os.path.join(root, below))
     ignores = None if ignored_too else Ignores(directory, of_parents(directory))
@@ -152,14 +150,14 @@ def listed(root: str, below: str = "", *, ignored_too: bool = False, limit: int 
 
 
 def walk(root: str, only: str = "") -> Iterator[str]:
-    """The files below ``root``, relative to it; with ``only``, those matching that pattern (which beats ignoring)."""
+    """The files below ``root``, relative to it; with ``only``, matches of this pattern (without ignore rules)."""
     root = os.path.realpath(root)
     wanted = Rules(root, [only]) if only else None
     yield from _walk(root, len(root.rstrip("/")) + 1, of_parents(root), wanted)
 
 
 def _walk(root: str, start: int, above: Ignores | None, wanted: Rules | None) -> Iterator[str]:
-    """Depth first, without a call inside a call: a tree may be deeper than those can be."""
+    """Depth first without recursion, since a tree may be deeper than the stack."""
     open_ones = [(_sorted_entries(root), Ignores(root, above))]
     while open_ones:
         entries, ignores = open_ones[-1]
@@ -185,7 +183,7 @@ def _sorted_entries(directory: str) -> Iterator[os.DirEntry[str]]:
 
 def _is_kept(path: str, is_directory: bool, ignores: Ignores, wanted: Rules | None) -> bool:
     if wanted is not None:
-        # A rule's "ignore" is a match here: a matching entry is wanted whatever the ignore files say.
+        # A rule's "ignore" is a match here: a matching entry is included despite ignore files.
         match wanted.verdict(path, is_directory):
             case False:
                 return True
@@ -202,12 +200,10 @@ def _is_kept(path: str, is_directory: bool, ignores: Ignores, wanted: Rules | No
 
 
 def regex_of(pattern: str) -> str:
-    """A regular expression for ``fullmatch`` on a path with ``/`` between its parts; re.error when it is no pattern.
-
-    It never goes back on a decision. What stands between two stars is taken where it occurs first: a later place could
-    not help, since the second star can stretch. So is a run of directories between two ``**/``. Only what follows the
-    last star is found from the end. A pattern such as ``*a*a*a*b`` takes one walk along the path, whatever it contains.
-    """
+    """A regular expression for ``fullmatch`` on a path with ``/``; re.error if it is not a pattern.
+    It never backtracks: text between two stars, or directories between two ``**/``, matches at its first occurrence,
+    since the second star can stretch. Only the text after the last star is matched from the end. So patterns such as
+    ``*a*a*a*b`` take linear time."""
     if len(pattern) > _LONGEST_PATTERN:
         raise re.error(f"longer than {_LONGEST_PATTERN} characters")
     expression = "|".join(_one_way(_tokens(choice)) for choice in _choices(pattern))
@@ -217,7 +213,7 @@ def regex_of(pattern: str) -> str:
 
 
 def _choices(pattern: str) -> list[str]:
-    """The patterns without braces that one with braces stands for."""
+    """Expand braces."""
     done: list[str] = []
     waiting = [pattern]
     size = 0
@@ -235,7 +231,7 @@ def _choices(pattern: str) -> list[str]:
 
 
 def _first_braces(pattern: str) -> tuple[str, list[str], str] | None:
-    """What stands before the first braces that are closed, the choices in them, and what stands behind."""
+    """The text before the first closed braces, their choices, and the text after them."""
     at = 0
     while at < len(pattern):
         if pattern[at] == "\\":
@@ -267,7 +263,7 @@ _STRETCHING = frozenset({_STAR, _DIRECTORIES, _ANYTHING, _SOMETHING})
 
 
 def _tokens(pattern: str) -> list[str]:
-    """Expressions for one character each, and those that stretch."""
+    """Expressions for single characters, and those of variable length."""
     tokens: list[str] = []
     at = 0
     while at < len(pattern):
@@ -318,7 +314,7 @@ def _class(pattern: str, at: int) -> tuple[str, int]:
 
 
 def _inside(text: str, shown: str) -> str:
-    """What stands in brackets, as ranges and single characters."""
+    """The content of brackets as ranges and single characters."""
     parts: list[str] = []
     at = 0
     while at < len(text):
@@ -331,7 +327,7 @@ def _inside(text: str, shown: str) -> str:
 
 
 def _one_way(tokens: list[str]) -> str:
-    """Blocks between ``**/`` that are settled one after the other; the last one reaches to the end."""
+    """Blocks between ``**/`` match one after another; the last one extends to the end."""
     blocks: list[list[str]] = [[]]
     for token in tokens:
         if token is _DIRECTORIES:
@@ -348,7 +344,7 @@ def _one_way(tokens: list[str]) -> str:
 
 
 def _block(tokens: list[str], *, last: bool) -> str:
-    """What follows a star is settled where it occurs first, unless it must reach to the end of the path."""
+    """Text after a star matches at its first occurrence, unless it must extend to the end of the path."""
     runs: list[tuple[str, str]] = [("", "")]
     for token in tokens:
         if token in _STRETCHING:

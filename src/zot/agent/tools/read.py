@@ -1,4 +1,4 @@
-"""The read tool: a window of a text file of any size, in one pass and constant memory, or an image."""
+"""The read tool: a window of a text file of any size in constant memory, or an image."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 _BINARY_TEST_BYTES = 8192
 _INLINE_BYTES = 4 * 1024 * 1024  # larger files are read in a thread
 _CHUNK = 256 * 1024
-_COUNTED_BYTES = 1024 * 1024 * 1024  # beyond this the total is given as "or more"
+_COUNTED_BYTES = 1024 * 1024 * 1024  # above this the total is reported as "or more"
 
 
 class ReadTool(WorkspaceTool):
@@ -38,7 +38,7 @@ class ReadTool(WorkspaceTool):
             fd = self._workspace.open_regular(path)
         with os.fdopen(fd, "rb", buffering=0) as file:
             head = file.read(_BINARY_TEST_BYTES)
-            # The name must say image and the first bytes must agree: a text file named .png is text.
+            # Both the name and the first bytes must be those of an image: a text file named .png is text.
             if path.suffix.lower() in _IMAGE_SUFFIXES and (kind := sniff(head)):
                 size = os.fstat(fd).st_size
                 if size > MAX_IMAGE_BYTES:
@@ -69,7 +69,7 @@ class ReadTool(WorkspaceTool):
 async def _window(fd: int, first: int, limit: int) -> ReadWindow:
     if os.fstat(fd).st_size <= _INLINE_BYTES:
         return read_window(fd, first, limit)
-    # The thread gets a descriptor of its own: a cancelled call closes ours while the thread may still read.
+    # The thread gets its own descriptor: a cancelled call closes this one while the thread may still read.
     own = os.dup(fd)
 
     def read_and_close() -> ReadWindow:
@@ -100,7 +100,7 @@ def _notes(first: int, window: ReadWindow) -> str:
 
 
 class ReadWindow(msgspec.Struct, frozen=True):
-    """Some consecutive lines: ``lines`` of them in ``data``, the last one perhaps in part, of ``total_lines``."""
+    """Consecutive lines: ``lines`` of them in ``data``, the last one perhaps truncated, of ``total_lines``."""
 
     data: bytes
     lines: int
@@ -112,7 +112,7 @@ class ReadWindow(msgspec.Struct, frozen=True):
 
 
 def read_window(fd: int, first: int, limit: int) -> ReadWindow:
-    """Lines ``first`` (from 1) onwards, at most ``limit`` of them when it is positive, within the caps."""
+    """Lines from ``first`` (from 1), at most ``limit`` of them if positive, within the caps."""
     os.lseek(fd, 0, os.SEEK_SET)
     collector = _Collector(first)
     seen = 0
@@ -123,7 +123,7 @@ def read_window(fd: int, first: int, limit: int) -> ReadWindow:
 
 
 class _Collector:
-    """Skips to the first line, keeps one line and one byte more than may be shown, counts the rest."""
+    """Skips to the first line, stores one line and one byte more than the cap, counts the rest."""
 
     def __init__(self, first: int) -> None:
         self._to_skip = first - 1
@@ -140,7 +140,7 @@ class _Collector:
             self._kept += chunk[start : start + room]
 
     def _skip(self, chunk: bytes) -> int:
-        """Where the window goes on in this chunk; its end when the first line is not reached yet."""
+        """Start of the window in this chunk; its end before the first line."""
         if not self._to_skip:
             return 0
         here = chunk.count(b"\n")
@@ -161,7 +161,7 @@ class _Collector:
         data = kept[: len(kept) - len(parts[wanted])] if len(parts) > wanted else kept
         by_bytes = len(data) > MAX_BYTES
         if by_bytes:
-            # Whole lines, so that the next offset continues exactly; part of a line only when it alone is too long.
+            # Whole lines, so that the next offset continues exactly; part of a line only if it alone is too long.
             end = data.rfind(b"\n", 0, MAX_BYTES)
             data = data[: end + 1] if end >= 0 else truncate_utf8(data[:MAX_BYTES])
         return ReadWindow(

@@ -1,5 +1,5 @@
-"""The built-in tools by name; their code is imported when called, or while the model still writes the arguments. To
-add one: write its module, describe it here, and add one line to ``offered_tools``."""
+"""The built-in tools by name; their code is imported on the first call, or while the model writes its arguments.
+To add one: write its module, describe it here, and add one line to ``offered_tools``."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 DEFAULT_TOOLS = ("read", "write", "edit", "bash")
 ALL_TOOLS = (*DEFAULT_TOOLS, "glob", "grep")
-SWARM = "swarm"  # stands for all of these in --tools and in the settings
+SWARM = "swarm"  # name of this group in --tools and in the settings
 SWARM_NAMES = ("swarm_spawn", "agent_wait", "agent_send", "agent_stop", "agent_list")
 
 
 class BashLimits(msgspec.Struct, frozen=True):
-    """How long a command may take, where a user may say so."""
+    """Timeouts of commands; the user can set them."""
 
     bash_timeout_s: int = 120
     bash_max_timeout_s: int = 600
@@ -37,7 +37,7 @@ def bash_limits(values: SettingsValues) -> BashLimits:
 
 
 class LazyTool:
-    """Stands for a tool until it is needed: says what the tool would say, and imports it to run it."""
+    """Placeholder of a tool: has its description, imports it to run it."""
 
     def __init__(self, name: str, spec: ToolDefinition, make: Callable[[], Tool]) -> None:
         self.name = name
@@ -52,7 +52,7 @@ class LazyTool:
         return self._tool is not None
 
     def prepare(self) -> Tool:
-        """Import and make the tool; quick the second time."""
+        """Import and create the tool; cached."""
         if self._tool is None:
             self._tool = self._make()
         return self._tool
@@ -64,14 +64,14 @@ class LazyTool:
 def builtin_tools(
     workspace: Workspace, *, names: Collection[str] | None = None, limits: BashLimits | None = None
 ) -> list[Tool]:
-    """The tools named, in their fixed order; None means the default set. Other names are passed over here."""
+    """The named tools in fixed order; None means the default set. Unknown names are ignored here."""
     chosen = DEFAULT_TOOLS if names is None else names
     offers = offered_tools(workspace, limits or BashLimits())
     return [LazyTool(name, *offers[name]) for name in ALL_TOOLS if name in chosen]
 
 
 def offered_tools(workspace: Workspace, limits: BashLimits) -> dict[str, tuple[ToolDefinition, Callable[[], Tool]]]:
-    """Of each tool what a model is told, and how it is made."""
+    """Description and factory of each tool."""
 
     def code(name: str, *more: object) -> Callable[[], Tool]:
         def make() -> Tool:
@@ -91,32 +91,32 @@ def offered_tools(workspace: Workspace, limits: BashLimits) -> dict[str, tuple[T
 
 
 def preload_on_call(agent: Agent) -> Callable[[AgentEvent], None]:
-    """An observer that makes a tool ready as soon as the model begins to call it, while it writes the arguments."""
+    """Loads a tool when the model begins to call it, while it writes the arguments."""
 
     def watch(event: AgentEvent) -> None:
         if isinstance(event, ToolUseStart):
             tool = agent.toolbox.get(event.name)
             if isinstance(tool, LazyTool) and not tool.is_prepared:
-                import_module("zot.core.tool_batch")  # the loop will want it
+                import_module("zot.core.tool_batch")  # used by the loop
                 tool.prepare()
 
     return watch
 
 
 def unknown_tools(names: Collection[str], others: Collection[str] = ()) -> list[str]:
-    """The names that are neither built in nor among ``others`` (``skill``, extension tools), for a warning."""
+    """Names that are neither built in nor among ``others`` (``skill``, extension tools), for a warning."""
     return [name for name in names if name not in (*ALL_TOOLS, SWARM) and name not in others]
 
 
 def unknown_extras(settings: Settings) -> list[str]:
-    """One line per name the setting ``tools`` switches on and nobody has."""
+    """One line per unknown name in the setting ``tools``."""
     names = unknown_tools(settings.values.tools, ("skill",))
     extras = ", ".join((*(name for name in ALL_TOOLS if name not in DEFAULT_TOOLS), SWARM))
-    return [f"{settings.path}: tools: there is no tool named {name}; those to switch on are {extras}" for name in names]
+    return [f"{settings.path}: tools: no tool named {name}; available: {extras}" for name in names]
 
 
 class ToolDefinition(msgspec.Struct, frozen=True):
-    """What a model is told, and whether the tool only looks."""
+    """Description for a model, and whether the tool is read-only."""
 
     description: str
     schema: dict[str, Any]
@@ -202,7 +202,7 @@ GREP = ToolDefinition(
 
 
 def bash_spec(shell: str, limits: BashLimits) -> ToolDefinition:
-    """The shell is named, because commands written for one may fail in another."""
+    """Names the shell, since commands for one may fail in another."""
     return ToolDefinition(
         f"Run a shell command ({os.path.basename(shell)}) in the working directory and return its "
         "output and exit code. Input is empty; long output keeps its head and tail.",

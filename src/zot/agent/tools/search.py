@@ -26,7 +26,7 @@ _PACKAGES = Path(zot.__file__).parents[1]
 
 
 class SearchQuery(msgspec.Struct, frozen=True):
-    """What grep looks for; ``file`` limits it to one file of the root."""
+    """A grep search; ``file`` limits it to one file of the root."""
 
     pattern: str
     file: str = ""
@@ -68,8 +68,8 @@ Take = Callable[[bytes], bool | Awaitable[bool]]
 
 
 async def run_search(workspace: Workspace, argv: list[str], cwd: Path, take: Take) -> int:
-    """Feed ``take`` with the output until it wants no more. Returns the exit code, 0 when it was cut short."""
-    tree, output = workspace.start(argv, cwd, f"could not search in {workspace.display_path(cwd)}")
+    """Feed ``take`` with the output until it returns False. Returns the exit code, 0 if stopped early."""
+    tree, output = workspace.start(argv, cwd, f"cannot search in {workspace.display_path(cwd)}")
     try:
         async with asyncio.timeout(SEARCH_TIMEOUT):
             return await tree.wait() if await _drain(output, take) else 0
@@ -85,7 +85,7 @@ async def run_search(workspace: Workspace, argv: list[str], cwd: Path, take: Tak
 
 
 async def _drain(fd: int, take: Take) -> bool:
-    """True when the output was read to its end."""
+    """True if the output was read to its end."""
     reader = asyncio.StreamReader()
     with os.fdopen(fd, "rb", buffering=0) as pipe:
         transport, _ = await asyncio.get_running_loop().connect_read_pipe(
@@ -102,5 +102,5 @@ async def _drain(fd: int, take: Take) -> bool:
 
 
 def printable(workspace: Workspace, path: Path) -> str:
-    """A path as a model should read it; a name that is not UTF-8 has marks where its odd bytes are."""
+    """A path for a model; a name that is not UTF-8 has replacement marks."""
     return os.fsencode(workspace.display_path(path)).decode("utf-8", "replace")

@@ -15,7 +15,7 @@ from zot.system.safe_open import open_buffered
 
 _SNIFFED = 65536
 _LARGEST_UTF16 = 64 << 20
-_LONGEST_LINE = 16 << 20  # a longer one is searched in pieces
+_LONGEST_LINE = 16 << 20  # a longer line is searched in pieces
 
 
 def main(arguments: list[str]) -> int:
@@ -52,7 +52,7 @@ def _grep(root: str, paths: Iterable[str], regex: re.Pattern[str], context: int,
 
 
 def _rows(lines: Iterable[str], regex: re.Pattern[str], context: int) -> Iterator[tuple[int, str, bool, bool]]:
-    """Number, text, whether it matches, whether a group begins with it: matches and the lines around them."""
+    """Number, text, whether it matches, whether it starts a group: matches and their context."""
     before: deque[tuple[int, str]] = deque(maxlen=context)
     last_shown, after = 0, 0
     for number, text in enumerate(lines, 1):
@@ -71,7 +71,7 @@ def _rows(lines: Iterable[str], regex: re.Pattern[str], context: int) -> Iterato
 
 
 def _lines(path: str) -> Iterator[str]:
-    """The lines of a text file without their ends; none of a binary or unreadable one."""
+    """The lines of a text file without line ends; none of a binary or unreadable one."""
     try:
         with open_buffered(path) as file:
             head = file.peek(_SNIFFED)[:_SNIFFED]

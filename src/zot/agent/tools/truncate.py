@@ -1,4 +1,4 @@
-"""How much text one result may hold, whole rows and whole characters only."""
+"""Size limits of one tool result; cuts between rows and characters only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ MAX_BYTES = 51200
 
 
 class CappedRows:
-    """Rows within the caps of every text result; ``add`` says whether more are wanted."""
+    """Rows within the caps of a text result; ``add`` returns False when full."""
 
     def __init__(self) -> None:
         self.rows: list[str] = []
@@ -34,7 +34,7 @@ class CappedRows:
 
 
 def truncate_utf8(data: bytes) -> bytes:
-    """Without a sequence at the end that was cut short; bytes that are not UTF-8 anyway stay."""
+    """Drop a truncated sequence at the end; bytes that are not UTF-8 stay."""
     for back in range(1, min(4, len(data) + 1)):
         byte = data[-back]
         if byte & 0xC0 == 0x80:
@@ -45,7 +45,7 @@ def truncate_utf8(data: bytes) -> bytes:
 
 
 def from_character(data: bytes) -> bytes:
-    """Without the rest of a sequence at the start."""
+    """Drop the rest of a sequence at the start."""
     for skip in range(min(4, len(data))):
         if data[skip] & 0xC0 != 0x80:
             return data[skip:]

@@ -1,5 +1,6 @@
-"""Every path and every child process of the tools goes through here. Children inherit zot's environment without
-credentials and variables that look secret, plus those that name the agent."""
+"""Paths and child processes of the tools: all go through this module.
+Children inherit zot's environment without credentials and variables that look secret, plus those that name the
+agent."""
 
 from __future__ import annotations
 
@@ -22,17 +23,17 @@ if TYPE_CHECKING:
     from zot.system.jail.jailed_files import JailedFiles
     from zot.system.processes import ProcessTree
 
-# Secrets of zot itself; those of the providers are given to the Workspace.
+# Secrets of zot itself; those of providers are passed to the Workspace.
 OWN_SECRETS = frozenset({"ZOTCORE_RPC_TOKEN", "TELEGRAM_BOT_TOKEN", "ZOT_TELEGRAM_TOKEN"})
 
-# Always ours to say: a value inherited from an outer zot must not stand for an absent one of our own.
+# Always set by zot: a value inherited from an outer zot must not replace an absent one.
 SESSION_VARIABLES = frozenset(
     {"ZOT_SESSION_ID", "ZOT_SESSION_FILE", "ZOT_PROVIDER", "ZOT_MODEL", "ZOT_REASONING_LEVEL"}
 )
 
 
 class JailedToolError(ToolError):
-    """The jail said no. ``path`` is what the tool was to open; empty where nobody is to be asked about it."""
+    """The jail denied access. ``path`` is the file to open; empty if the user is not to be asked."""
 
     def __init__(self, text: str, path: str = "") -> None:
         super().__init__(text)
@@ -54,15 +55,10 @@ class ChangeRecorder(Protocol):
 
 
 class Workspace:
-    """``credentials`` are the variables children must not see, beside those that look like one by their names;
-    ``passthrough`` are the exceptions a user named.
-
-    ``present`` says what SESSION_VARIABLES hold at this moment; without it they are not set. ``keeping`` has who is
-    told before a file is changed; when it has nobody, nothing is kept.
-    ``jobs`` are the commands whose children live on; they end with the agent.
-    ``jail`` is where children are started, if there is one; the tools that open files heed it too. ``tell`` reaches the
-    person.
-    """
+    """``credentials`` are variables that children must not see, besides those with secret-looking names.
+    ``passthrough`` are the user's exceptions, ``present`` the current values of SESSION_VARIABLES. ``keeping`` has
+    the observer of file changes, if any. ``jobs`` are background commands; they end with the agent. ``jail``, if
+    any, applies to children and to tools that open files. ``tell`` shows a line to the user."""
 
     def __init__(
         self,
@@ -77,7 +73,7 @@ class Workspace:
         self._jobs: Jobs | None = None
         self.jail: Jail | None = None
         self.tell: Callable[[str], None] = lambda text: None
-        self.added: dict[str, str] = {}  # variables that hooks of a session's start left for commands
+        self.added: dict[str, str] = {}  # variables from SessionStart hooks, for commands
         self._credentials = OWN_SECRETS | frozenset(credentials)
         self._passthrough = frozenset(passthrough)
         self._sorted: tuple[dict[bytes, bytes], dict[str, str], list[str]] = ({}, {}, [])
@@ -85,29 +81,29 @@ class Workspace:
     @property
     def jobs(self) -> Jobs:
         if self._jobs is None:
-            from zot.agent.tools.background_jobs import Jobs  # few runs leave something running
+            from zot.agent.tools.background_jobs import Jobs  # few runs leave processes
 
             self._jobs = Jobs()
         return self._jobs
 
     async def stop_jobs(self, grace: float) -> None:
-        """Nothing that a command left running is left."""
+        """Stop all background commands."""
         if self._jobs is not None:
             await self._jobs.stop_all(grace)
 
     @property
     def running_jobs(self) -> int:
-        """How many there are, as far as one system call for each can tell; asked with every frame."""
+        """Their number, with one system call each; read for every frame."""
         return self._jobs.running if self._jobs is not None else 0
 
     def within(self, jail: Jail) -> Workspace:
-        """The same in another jail, for one call; what is left running is known to both."""
+        """The same in another jail, for one call; background commands are shared."""
         other = copy(self)
         other._jobs, other.jail = self.jobs, jail
         return other
 
     def resolve(self, path: str) -> Path:
-        """The absolute path meant by what a model wrote: relative to the session's directory, ``~`` expanded."""
+        """The absolute path of a model's text: relative to the session's directory, ``~`` expanded."""
         if not path.strip():
             raise ToolError("'path' is required and must not be blank")
         try:
@@ -120,24 +116,23 @@ class Workspace:
         return Path(os.path.normpath(os.path.join(self.cwd, expanded)))
 
     def display_path(self, path: Path) -> str:
-        """The path as a model should read it: relative where it lies in the session's directory."""
+        """The path for a model: relative if inside the session's directory."""
         return str(path.relative_to(self.cwd)) if path.is_relative_to(self.cwd) else str(path)
 
     def removed_credentials(self) -> list[str]:
-        """The variables that are set and that no child gets to see; names only."""
+        """Names of set variables that no child gets."""
         return sorted(self._sorted_out()[1])
 
     def hidden_variables(self) -> list[str]:
-        """The variables that are set and that the last command of a tool did not get: in a jail, all but what it
-        allows."""
+        """Names of set variables that the last command did not get: in a jail, all that are not allowed."""
         if self.jail is None:
             return self._sorted_out()[1]
         given = self.child_environment()
         return [name for name, value in os.environ.items() if value and name not in given]
 
     def _sorted_out(self) -> tuple[dict[str, str], list[str]]:
-        """What children may have of our own environment, and the names of what is set and withheld from them. It is
-        there for every command and hardly ever changes; to see that it did not is quicker than to read it."""
+        """zot's environment for children, and the names of withheld variables.
+        Needed for every command and rarely changed, so it is cached."""
         present: dict[bytes, bytes] | None = getattr(os.environ, "_data", None)
         seen, given, kept = self._sorted
         if not present or present != seen:
@@ -147,8 +142,9 @@ class Workspace:
         return given.copy(), kept
 
     def _is_withheld(self, variable: str) -> bool:
-        """A credential zot knows, unless the user names it; or what looks like a secret of another service, unless the
-        user names it or gives a pattern for it."""
+        """True for a known credential, or a variable that looks like another service's secret, unless the user allowed
+        it.
+        A credential must be allowed by name, a secret by name or pattern."""
         from zot.system.secret_variables import looks_like_secret, matches_any
 
         if variable in self._credentials:
@@ -156,7 +152,7 @@ class Workspace:
         return looks_like_secret(variable) and not matches_any(variable, self._passthrough)
 
     def child_environment(self) -> dict[str, str]:
-        """What a command started by a tool gets: in a jail, what is allowed there."""
+        """The environment of a tool's command, limited in a jail."""
         if self.jail is None:
             return self.free_environment()
         from zot.system.jail.policy import jailed_environment
@@ -164,7 +160,7 @@ class Workspace:
         return jailed_environment(self.free_environment(), self._passthrough)
 
     def free_environment(self) -> dict[str, str]:
-        """What a program of the person's own gets (an editor, the clipboard's): no jail is for it."""
+        """The environment of the user's own program (an editor, the clipboard), outside the jail."""
         environment, _ = self._sorted_out()
         for name in SESSION_VARIABLES:
             environment.pop(name, None)
@@ -174,8 +170,8 @@ class Workspace:
         return environment
 
     def granted(self, names: Collection[str]) -> dict[str, str]:
-        """Variables that a person granted an extension by name: other services' secrets too, but not the credentials
-        zot knows, which only the user's own settings let through."""
+        """Variables granted to an extension by name: also other services' secrets, but no known credential.
+        Those need the user's settings."""
         kept = self._credentials - self._passthrough
         return {name: os.environ[name] for name in names if name in os.environ and name not in kept}
 
@@ -193,15 +189,14 @@ class Workspace:
         return {name: value for name, value in values.items() if value}
 
     def start(self, argv: list[str], cwd: Path, failure: str) -> tuple[ProcessTree, int]:
-        """A child, and where to read what it writes to stdout and stderr; ToolError begins with ``failure``."""
+        """A child, and the descriptor of its stdout and stderr; ToolError begins with ``failure``."""
         return self._start(argv, cwd, failure)
 
     def ask(self, argv: list[str], given: bytes, failure: str) -> tuple[ProcessTree, int]:
-        """The same for a program of the user's own that is given something to read; only its stdout is read, and no
-        jail is for it."""
+        """The same for the user's own program with input; only its stdout is read, outside the jail."""
         stdin, feeding = os.pipe()
         try:
-            os.set_blocking(feeding, False)  # what a pipe does not hold, nobody waits to write
+            os.set_blocking(feeding, False)  # do not wait to write more than the pipe can contain
             with contextlib.suppress(BlockingIOError):
                 os.write(feeding, given)
             os.close(feeding)
@@ -210,7 +205,7 @@ class Workspace:
             os.close(stdin)
 
     def _start(self, argv: list[str], cwd: Path, failure: str, stdin: int | None = None) -> tuple[ProcessTree, int]:
-        from zot.system.processes import spawn  # only tools that start something pay for it
+        from zot.system.processes import spawn  # only tools that start a process need it
 
         read_end, write_end = os.pipe()
         try:
@@ -227,7 +222,7 @@ class Workspace:
             os.close(write_end)
         return tree, read_end
 
-    # --- files, beneath the jail's roots when there is one
+    # --- files, below the jail's roots if there is one
 
     def open_regular(self, path: Path) -> int:
         """A descriptor for reading."""
@@ -238,7 +233,7 @@ class Workspace:
 
     @property
     def jailed_files(self) -> JailedFiles | None:
-        """Where files of the project are opened in a jail; None when there is no jail."""
+        """Where project files are opened in a jail; None without one."""
         return self.jail.files if self.jail is not None else None
 
     def read_whole(self, path: Path, limit: int) -> bytes:
@@ -251,7 +246,7 @@ class Workspace:
         return data
 
     def replace(self, path: Path, data: bytes) -> bool:
-        """Give a file new content and make the directories it needs; whether it is a new one."""
+        """Write a file and create its directories; True if it is new."""
         from zot.system.files import replace_file
 
         if self.jail is None:
@@ -261,7 +256,7 @@ class Workspace:
             return replace_file(place, data, follow=False)
 
     def check_place(self, path: Path) -> None:
-        """ToolError when a search may not begin there."""
+        """ToolError if a search may not begin there."""
         if self.jail is not None:
             with self._jailed(path):
                 self.jail.files.check(path)
@@ -276,12 +271,12 @@ class Workspace:
             asked = "" if isinstance(error, Protected) else str(path)
             raise JailedToolError(f"jailed: {path} {error.strerror}", asked) from error
 
-    # --- what changes
+    # --- changes
 
     @contextmanager
     def record_write(self, path: Path, data: bytes, by: str, before: bytes | None = None) -> Generator[None]:
-        """What ``path`` is now is kept before the block gives it the content ``data``; a block that raises did nothing.
-        ``before`` is its content, where the tool has read it anyway."""
+        """Save ``path`` before the block writes ``data``; a block that raises changed nothing.
+        ``before`` is its content if the tool has read it."""
         keeping = self.keeping()
         change = keeping.before_write(path, data, by, before) if keeping is not None else None
         try:
@@ -295,7 +290,7 @@ class Workspace:
 
     @asynccontextmanager
     async def record_command(self, by: str) -> AsyncGenerator[None]:
-        """What the block changes in the project, by whatever means, is found by looking before and after."""
+        """Record the block's changes in the project by comparing before and after."""
         keeping = self.keeping()
         if keeping is None:
             yield
@@ -308,7 +303,7 @@ class Workspace:
 
 
 class WorkspaceTool:
-    """What the built-in tools have in common: a base for ``core.tool.Tool`` that lacks only ``execute``."""
+    """Base of the built-in tools: a ``core.tool.Tool`` without ``execute``."""
 
     name: ClassVar[str]
     spec: ToolDefinition
@@ -330,7 +325,7 @@ class WorkspaceTool:
 
     @contextmanager
     def _reading(self, path: Path) -> Generator[None]:
-        """What goes wrong with the file in the block is told as ToolError."""
+        """Convert file errors of the block to ToolError."""
         try:
             yield
         except TooLarge:
@@ -340,6 +335,6 @@ class WorkspaceTool:
 
 
 def reason_of(error: OSError) -> str:
-    """The reason in words, without number and path: ``no such file or directory``."""
+    """The reason without number and path: ``no such file or directory``."""
     text = error.strerror or str(error) or type(error).__name__
     return text[:1].lower() + text[1:]

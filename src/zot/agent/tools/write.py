@@ -54,7 +54,7 @@ class WriteTool(WorkspaceTool):
 
 
 def changes_between(before: bytes, content: str) -> str | None:
-    """Hunks of a unified diff; empty when nothing changes, None when it is not a matter of lines."""
+    """Hunks of a unified diff; empty if unchanged, None if not text."""
     if before == content.encode():
         return ""
     if b"\0" in before[:_SNIFFED]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class AuthContext:
-    """What every command works with."""
+    """Services shared by all ``zot auth`` commands."""
 
     def __init__(self) -> None:
         home = zot_home()
@@ -37,7 +37,7 @@ class AuthContext:
         return all_logins(self.catalog, self.store, os.environ, self.settings.values.api_key_command)
 
     def stored_or_known(self, typed: str) -> str:
-        """The id of a provider something may be stored for: one that is gone from models.json, too."""
+        """The id of a provider that may have a stored login, even if it is no longer in models.json."""
         stored = self.store.everything()
         if typed in stored:
             return typed
@@ -45,12 +45,12 @@ class AuthContext:
             return named_provider(self.catalog, typed).id
         except NotThere:
             if meant := closest_match(typed, stored):
-                raise NotThere(f'nothing is stored for "{typed}"; did you mean {meant}?') from None
+                raise NotThere(f'no login stored for "{typed}"; did you mean {meant}?') from None
             raise
 
 
 def run(argv: list[str]) -> int:
-    """The exit status of ``zot auth ARGV``."""
+    """Run ``zot auth ARGV`` and return its exit status."""
     verb, rest = verb_of("auth", argv, _VERBS)
     command, words = _VERBS[verb]
     try:
@@ -58,11 +58,11 @@ def run(argv: list[str]) -> int:
         for place, word in enumerate(words):
             if arguments.word(place) is None:
                 raise UsageError(f"{word} is missing")
-        desk = AuthContext()
+        context = AuthContext()
         try:
-            return command(desk, arguments)
+            return command(context, arguments)
         finally:
-            for notice in (*desk.settings.problems, *desk.catalog.problems, *desk.store.notices):
+            for notice in (*context.settings.problems, *context.catalog.problems, *context.store.notices):
                 print_notice(f"zot: {notice}")
     except NotThere:
         raise
@@ -70,16 +70,16 @@ def run(argv: list[str]) -> int:
         raise ZotError(f"{error}; see `zot auth {verb} --help`") from error
 
 
-# --- what there is
+# --- listing
 
 
-def _list(desk: AuthContext, arguments: ParsedArguments) -> int:
-    logins = desk.logins()
+def _list(context: AuthContext, arguments: ParsedArguments) -> int:
+    logins = context.logins()
     if arguments.has("--json"):
         print_escaped(json.dumps({"credentials": msgspec.to_builtins(logins)}))
         return 0
     if not logins:
-        print_notice("nothing is stored, and no key is in the environment; `zot auth login PROVIDER` changes that")
+        print_notice("no credential stored or in the environment; run `zot auth login PROVIDER`")
         return 0
     rows = [("", "provider", "account", "kind", "from", "expires"), *(_row(login) for login in logins)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
@@ -94,55 +94,55 @@ def _row(login: LoginRow) -> tuple[str, ...]:
     return mark, login.provider, login.account or "–", KINDS[login.kind], login.origin, ends or "–"
 
 
-# --- changing it
+# --- changing
 
 
-def _login(desk: AuthContext, arguments: ParsedArguments) -> int:
+def _login(context: AuthContext, arguments: ParsedArguments) -> int:
     from zot.cli.verbs.auth_login import log_in
 
-    return log_in(desk, arguments)
+    return log_in(context, arguments)
 
 
-def _logout(desk: AuthContext, arguments: ParsedArguments) -> int:
+def _logout(context: AuthContext, arguments: ParsedArguments) -> int:
     typed, account = arguments.words[0], arguments.values.get("--account", "")
-    stored = desk.store.everything()
+    stored = context.store.everything()
     if typed == "all":
         if account:
-            raise UsageError("--account goes with one provider, not with all")
+            raise UsageError("--account requires a single provider, not all")
         providers = list(stored)
         for provider in providers:
             for name in stored[provider]:
-                _forget(desk, provider, name)
+                _forget(context, provider, name)
     else:
-        providers = [desk.stored_or_known(typed)]
-        account = account or (desk.store.active(providers[0]) if providers[0] in stored else "")
+        providers = [context.stored_or_known(typed)]
+        account = account or (context.store.active(providers[0]) if providers[0] in stored else "")
         if account:
-            _forget(desk, providers[0], account)
-    told = [f"logged out of {_named(provider, account)}" for provider in providers if provider in stored]
-    for line in told or [f"nothing is stored{'' if typed == 'all' else f' for {providers[0]}'}"]:
+            _forget(context, providers[0], account)
+    lines = [f"logged out of {_named(provider, account)}" for provider in providers if provider in stored]
+    for line in lines or [f"no login stored{'' if typed == 'all' else f' for {providers[0]}'}"]:
         print_result(line)
-    _tell_what_is_left(desk, providers if typed != "all" else [*desk.catalog.providers()])
+    _report_remaining(context, providers if typed != "all" else [*context.catalog.providers()])
     return 0
 
 
-def _forget(desk: AuthContext, provider: str, account: str) -> None:
-    """A login by OAuth is forgotten by its server, too, if that can be."""
-    known = desk.catalog.providers().get(provider)
-    if known is not None and desk.store.shape(provider, account).method == "oauth":
+def _forget(context: AuthContext, provider: str, account: str) -> None:
+    """Also revoke an OAuth login at its server if possible."""
+    known = context.catalog.providers().get(provider)
+    if known is not None and context.store.shape(provider, account).method == "oauth":
         from zot.frontends.console import run_loop
         from zot.provider.auth.oauth.token_endpoint import revoked
 
-        if told := run_loop(revoked(desk.store, known, account=account)):
-            print_notice(f"zot: {told}")
-    desk.store.clear(provider, account)
+        if notice := run_loop(revoked(context.store, known, account=account)):
+            print_notice(f"zot: {notice}")
+    context.store.clear(provider, account)
 
 
 def _named(provider: str, account: str) -> str:
     return f"{provider} ({account})" if account not in ("", "default") else provider
 
 
-def _tell_what_is_left(desk: AuthContext, providers: list[str]) -> None:
-    left = [login for login in desk.logins() if login.provider in providers]
+def _report_remaining(context: AuthContext, providers: list[str]) -> None:
+    left = [login for login in context.logins() if login.provider in providers]
     if names := [login.where for login in left if login.source == "env"]:
         supplies = "supplies" if len(names) == 1 else "supply"
         print_notice(f"zot: {', '.join(names)} in the environment still {supplies} a key")
@@ -151,37 +151,38 @@ def _tell_what_is_left(desk: AuthContext, providers: list[str]) -> None:
     for login in left:
         if login.source in ("file", "keyring") and not login.in_use:
             print_notice(
-                f"zot: {login.account} is still stored; `zot auth use {login.provider} {login.account}` switches to it"
+                f"zot: {login.account} is still stored; switch to it with `zot auth use {login.provider} "
+                f"{login.account}`"
             )
 
 
-def _use(desk: AuthContext, arguments: ParsedArguments) -> int:
-    provider, account = desk.stored_or_known(arguments.words[0]), arguments.words[1]
-    desk.store.use(provider, account)
-    print_result(f"{provider}: {account} is in use now")
-    tell_of_environment(desk, provider)
+def _use(context: AuthContext, arguments: ParsedArguments) -> int:
+    provider, account = context.stored_or_known(arguments.words[0]), arguments.words[1]
+    context.store.use(provider, account)
+    print_result(f"{provider}: switched to account {account}")
+    warn_of_environment(context, provider)
     return 0
 
 
-def tell_of_environment(desk: AuthContext, provider: str) -> None:
-    """What is stored is not what is used while a variable is set."""
-    first = next((login for login in desk.logins() if login.provider == provider and login.in_use), None)
+def warn_of_environment(context: AuthContext, provider: str) -> None:
+    """Warn if an environment variable takes precedence over the stored login."""
+    first = next((login for login in context.logins() if login.provider == provider and login.in_use), None)
     if first is not None and first.source == "env":
-        print_notice(f"zot: {first.where} in the environment comes first, as long as it is set")
+        print_notice(f"zot: {first.where} is set in the environment and takes precedence")
 
 
-# --- asking about it
+# --- testing
 
 
-def _test(desk: AuthContext, arguments: ParsedArguments) -> int:
+def _test(context: AuthContext, arguments: ParsedArguments) -> int:
     from zot.cli.verbs.auth_login import ask_provider
     from zot.frontends.console import run_loop
 
-    provider: Provider = named_provider(desk.catalog, arguments.words[0])
-    return run_loop(ask_provider(desk, provider))
+    provider: Provider = named_provider(context.catalog, arguments.words[0])
+    return run_loop(ask_provider(context, provider))
 
 
-_VERBS: dict[str, tuple[Callable[[AuthContext, ParsedArguments], int], tuple[str, ...]]] = {  # what it does, its words
+_VERBS: dict[str, tuple[Callable[[AuthContext, ParsedArguments], int], tuple[str, ...]]] = {  # function, required words
     "list": (_list, ()),
     "login": (_login, ("PROVIDER",)),
     "logout": (_logout, ("PROVIDER",)),

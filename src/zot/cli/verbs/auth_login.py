@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from zot.agent.tools.workspace import Workspace
 from zot.cli.arguments import ParsedArguments
 from zot.cli.output import print_notice, print_result
-from zot.cli.verbs.auth import AuthContext, tell_of_environment
+from zot.cli.verbs.auth import AuthContext, warn_of_environment
 from zot.errors import NotLoggedIn, ProviderError, UsageError, ZotError
 from zot.features.login.browser import has_browser, open_in_browser
 from zot.features.login.key_login import KeyRefused, endpoint_of_key, first_model, named_provider, place_of, try_key
@@ -34,23 +34,23 @@ Way = Literal["stdin", "key", "page", "browser", "device"]
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
-def log_in(desk: AuthContext, arguments: ParsedArguments) -> int:
-    provider = named_provider(desk.catalog, arguments.words[0])
-    login = _Login(desk, provider, arguments.values.get("--account", ""), arguments.seconds("--timeout", LIFE_S))
+def log_in(context: AuthContext, arguments: ParsedArguments) -> int:
+    provider = named_provider(context.catalog, arguments.words[0])
+    login = _Login(context, provider, arguments.values.get("--account", ""), arguments.seconds("--timeout", LIFE_S))
     way = _way(arguments, provider.oauth)
     try:
         return run_loop(login.run(way))
     except asyncio.CancelledError:
         return 143
     except TimeoutError:
-        raise ZotError(f"nobody logged in within {login.wait_s:g} s; nothing was stored") from None
+        raise ZotError(f"login timed out after {login.wait_s:g} s; no credential was saved") from None
 
 
 def _way(arguments: ParsedArguments, oauth: OAuthSettings | None) -> Way:
-    """What was typed, or what is sensible: a configured OAuth client first, then a key."""
+    """The requested login method; by default OAuth if a client is configured, else a key."""
     typed = [name for name in ("--key-stdin", "--browser", "--device") if arguments.has(name)]
     if len(typed) > 1:
-        raise UsageError(f"{' and '.join(typed)} exclude each other")
+        raise UsageError(f"{' and '.join(typed)}: use only one of these flags")
     has_client = oauth is not None and (oauth.can_name_client or bool(oauth.issuer))
     if typed == ["--key-stdin"]:
         return "stdin"
@@ -63,7 +63,7 @@ def _way(arguments: ParsedArguments, oauth: OAuthSettings | None) -> Way:
         visible = has_browser(os.environ) and oauth.has_browser_login
         return "browser" if visible or not oauth.has_device_login else "device"
     if not _has_terminal():
-        raise UsageError("there is no terminal to ask in: give the key with --key-stdin, or use --browser")
+        raise UsageError("no terminal to ask for the key; pass --key-stdin or --browser")
     return "key"
 
 
@@ -73,19 +73,19 @@ def _has_terminal() -> bool:
 
 def _require_client(oauth: OAuthSettings | None, *, device: bool = False) -> None:
     if oauth is None or (device and not oauth.has_device_login):
-        raise UsageError("this provider offers no login with a code on another device, as far as zot knows")
+        raise UsageError("this provider has no device-code login; use --browser or a key")
     if not (oauth.can_name_client or oauth.issuer):
         raise UsageError(
-            'this login needs a client id of your own: put "oauth": {"client_id": "…"} into the provider\'s entry in '
-            "models.json (`zot docs logging-in`), or log in with a key"
+            'this login requires your own client id: add "oauth": {"client_id": "…"} to the '
+            "provider's entry in models.json (`zot docs logging-in`), or log in with a key"
         )
 
 
 class _Login:
-    """One login, whichever way it goes."""
+    """One login, with any method."""
 
-    def __init__(self, desk: AuthContext, provider: Provider, account: str, wait_s: float) -> None:
-        self.desk = desk
+    def __init__(self, context: AuthContext, provider: Provider, account: str, wait_s: float) -> None:
+        self.context = context
         self.provider = provider
         self.account = account
         self.wait_s = wait_s
@@ -93,30 +93,30 @@ class _Login:
     async def run(self, way: Way) -> int:
         me, loop = asyncio.current_task(), asyncio.get_running_loop()
         assert me is not None
-        for number in _ENDING:  # the terminal is to be as it was
+        for number in _ENDING:  # restore the terminal
             loop.add_signal_handler(number, me.cancel)
-        async with asyncio.timeout(None if way == "stdin" else self.wait_s), _pool(self.desk) as pool:
+        async with asyncio.timeout(None if way == "stdin" else self.wait_s), _pool(self.context) as pool:
             self.pool = pool
             if way == "stdin":
                 if _has_terminal():
                     with no_echo(0):
-                        print_notice(f"Paste the key for {self.provider.name} here and press enter; it is not shown.")
+                        print_notice(f"Paste the key for {self.provider.name} here and press Enter; it is not shown.")
                         key = await LineReader(0).next()
                 else:
                     key = await LineReader(0).next()
                 if not key:
-                    raise ZotError("no key was given on standard input; nothing was stored")
+                    raise ZotError("no key on stdin; no credential was saved")
                 try:
                     await self._accept(key)
                 except KeyRefused as error:
-                    raise ZotError(f"nothing was stored: {error}") from error
+                    raise ZotError(f"no credential was saved: {error}") from error
             elif way in ("key", "page"):
                 await self._by_key(page=way == "page" or has_browser(os.environ))
             else:
                 await self._by_oauth(device=way == "device")
         name = f"{self.provider.name} ({self.account})" if self.account else self.provider.name
-        print_result(f"logged in to {name}; stored {place_of(self.desk.store)}")
-        tell_of_environment(self.desk, self.provider.id)
+        print_result(f"logged in to {name}; stored {place_of(self.context.store)}")
+        warn_of_environment(self.context, self.provider.id)
         return 0
 
     # --- a key
@@ -131,13 +131,13 @@ class _Login:
             self.provider.id,
             self.provider.name,
             account=self.account,
-            place=place_of(self.desk.store),
+            place=place_of(self.context.store),
             keys_url=self.provider.keys_url,
         )
         async with PageServer(form, self._accept) as server:
             self._open(server.url)
             if not _has_terminal():
-                print_notice("open this address in a browser on this machine:")
+                print_notice("Open this address in a browser on this machine:")
                 print_notice(server.url)
                 await server.taken
                 return
@@ -145,35 +145,35 @@ class _Login:
 
     async def _typed_until_taken(self, url: str) -> None:
         lines = LineReader(0)
-        with no_echo(0):  # before the question: what is pasted at once is not shown either
+        with no_echo(0):  # before the question, so that text pasted at once is not shown
             if url:
                 print_notice(f"A page for the key is open in your browser: {url}")
             if self.provider.keys_url:
-                print_notice(f"Keys are given out at {self.provider.keys_url}")
+                print_notice(f"Create a key at {self.provider.keys_url}")
             also = "Or paste" if url else "Paste"
-            print_notice(f"{also} the key for {self.provider.name} here and press enter; it is not shown.")
+            print_notice(f"{also} the key for {self.provider.name} here and press Enter; it is not shown.")
             while True:
                 typed = await lines.next()
                 if typed is None:
-                    raise ZotError("no key was given; nothing was stored")
+                    raise ZotError("no key entered; no credential was saved")
                 if not typed:
                     continue
                 try:
-                    print_notice(f"asking {self.provider.name} about the key …")
+                    print_notice(f"testing the key with {self.provider.name} …")
                     await self._accept(typed)
                     return
                 except KeyRefused as error:
-                    print_notice(f"nothing was stored: {error}")
-                    print_notice("Paste another key, or end this with ctrl+c.")
+                    print_notice(f"no credential was saved: {error}")
+                    print_notice("Paste another key, or press Ctrl+C to cancel.")
 
     async def _accept(self, key: str) -> None:
-        """Try a key where it will be used, and store it."""
-        desk, provider = self.desk, self.provider
-        model = first_model(desk.catalog, provider)
+        """Test a key with the provider, then store it."""
+        context, provider = self.context, self.provider
+        model = first_model(context.catalog, provider)
         await try_key(
-            self.pool, provider, endpoint_of_key(desk.catalog, provider, model, key, values=desk.settings.values)
+            self.pool, provider, endpoint_of_key(context.catalog, provider, model, key, values=context.settings.values)
         )
-        await asyncio.to_thread(desk.store.set_api_key, provider.id, key, self.account)
+        await asyncio.to_thread(context.store.set_api_key, provider.id, key, self.account)
 
     # --- OAuth
 
@@ -198,7 +198,7 @@ class _Login:
             token = await login_in_browser(
                 settings, tell=self._tell, pasted=pasted if _has_terminal() else None, pool=self.pool
             )
-        await asyncio.to_thread(self.desk.store.set_oauth, self.provider.id, token, self.account)
+        await asyncio.to_thread(self.context.store.set_oauth, self.provider.id, token, self.account)
 
     def _tell(self, step: LoginStep) -> None:
         print_notice(step.text)
@@ -213,13 +213,13 @@ class _Login:
 
     def _open(self, url: str) -> None:
         if has_browser(os.environ):
-            providers = self.desk.catalog.providers().values()
-            around = Workspace(self.desk.store.path.parent, credentials=credential_variables(providers))
+            providers = self.context.catalog.providers().values()
+            around = Workspace(self.context.store.path.parent, credentials=credential_variables(providers))
             open_in_browser(url, around.free_environment())
 
 
 async def _first(one: Awaitable[None], other: Awaitable[None]) -> None:
-    """Until one of the two is over; the other one is cancelled, and its terminal is as it was."""
+    """Wait for the first of two tasks, then cancel the other and restore its terminal."""
     tasks = [asyncio.ensure_future(one), asyncio.ensure_future(other)]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -232,44 +232,44 @@ async def _first(one: Awaitable[None], other: Awaitable[None]) -> None:
 
 
 @asynccontextmanager
-async def _pool(desk: AuthContext) -> AsyncGenerator[HttpPool]:
-    pool = HttpPool(proxy=desk.settings.values.http_proxy)
+async def _pool(context: AuthContext) -> AsyncGenerator[HttpPool]:
+    pool = HttpPool(proxy=context.settings.values.http_proxy)
     try:
         yield pool
     finally:
         await pool.aclose()
 
 
-# --- one question
+# --- test
 
 
-async def ask_provider(desk: AuthContext, provider: Provider) -> int:
-    """0 when the provider takes what a run would use; else 1, and its own words on stderr."""
+async def ask_provider(context: AuthContext, provider: Provider) -> int:
+    """Return 0 if the provider accepts the credential of a run; otherwise raise its error message."""
     from zot.agent.endpoint import endpoint_for
     from zot.provider.auth.credential_lookup import find_credential
     from zot.provider.discovery import probe_key, refusal
     from zot.provider.model import Model
 
-    values = desk.settings.values
-    if desk.store.shape(provider.id).method == "oauth" and provider.oauth_row:
+    values = context.settings.values
+    if context.store.shape(provider.id).method == "oauth" and provider.oauth_row:
         from zot.provider.auth.oauth.refresh import fresh_token
 
-        await fresh_token(desk.store, provider, proxy=desk.settings.values.http_proxy)
+        await fresh_token(context.store, provider, proxy=context.settings.values.http_proxy)
     credential = await asyncio.to_thread(
-        find_credential, provider, desk.store, os.environ, commands=values.api_key_command
+        find_credential, provider, context.store, os.environ, commands=values.api_key_command
     )
     if credential is None:
-        raise NotLoggedIn(f"no credential for {provider.id}; `zot auth login {provider.id}` stores one")
-    model = first_model(desk.catalog, provider)
-    known = desk.catalog.find(model, provider.id) or Model(id=model, provider=provider.id)
+        raise NotLoggedIn(f"no credential for {provider.id}; run `zot auth login {provider.id}`")
+    model = first_model(context.catalog, provider)
+    known = context.catalog.find(model, provider.id) or Model(id=model, provider=provider.id)
     endpoint = endpoint_for(provider, known, credential, base_url="", insecure=False, values=values, environ=os.environ)
-    used = next((login for login in desk.logins() if login.provider == provider.id and login.in_use), None)
+    used = next((login for login in context.logins() if login.provider == provider.id and login.in_use), None)
     what = f"the credential from {used.origin}" if used is not None else "the credential"
     what += f" ({used.account})" if used is not None and used.account not in ("", "default") else ""
-    async with _pool(desk) as pool:
+    async with _pool(context) as pool:
         try:
             await probe_key(pool, provider, endpoint)
         except ProviderError as error:
             raise ZotError(f"{what}: {refusal(error)}") from error
-    print_result(f"{provider.name} takes {what}")
+    print_result(f"{provider.name} accepts {what}")
     return 0

@@ -84,13 +84,13 @@ def run(argv: list[str]) -> int:
         _answer(argv)
         return 0
     if len(argv) != 1 or argv[0] not in SHELLS:
-        raise UsageError(f"zot completions: name a shell, one of {', '.join(SHELLS)}")
+        raise UsageError(f"zot completions: expected a shell: {', '.join(SHELLS)}")
     sys.stdout.write(SCRIPTS[argv[0]])
     return 0
 
 
 def _answer(argv: list[str]) -> None:
-    """Silence where something is wrong: a press of tab is no place for an error."""
+    """Print candidates; errors print nothing, since the user is typing."""
     from zot.cli.completion_candidates import complete
     from zot.system.visible_text import escape_invisible, has_invisible
 
@@ -106,7 +106,7 @@ def _answer(argv: list[str]) -> None:
 
 
 def _split(line: str) -> list[str]:
-    """The words after the command, as far as they are typed: the last one may be empty, or in a quote that is open."""
+    """The words after the command; the last one may be empty, or in an open quote."""
     for closing in ("", '"', "'"):
         lexer = shlex.shlex(line + closing, posix=True, punctuation_chars=False)
         lexer.whitespace_split, lexer.commenters = True, ""

@@ -1,4 +1,4 @@
-"""``zot cost``: what was spent, by model, day and project; ``--explain`` shows what a session's cache saved."""
+"""``zot cost``: what was spent by model, day and project; ``--explain`` shows what the cache saved."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run(argv: list[str]) -> int:
     if arguments.has("--explain"):
         return _explain(arguments)
     if arguments.words:
-        raise UsageError(f'"{arguments.words[0]}": a session goes with --explain')
+        raise UsageError(f'"{arguments.words[0]}": pass --explain to select a session')
     by = arguments.values.get("--by", "")
     if by and by not in _BY:
         raise UsageError(f'--by "{by}": expected model, day or project')
@@ -78,7 +78,7 @@ def since_day(text: str) -> str:
         try:
             time.strptime(text, "%Y-%m-%d")
         except ValueError:
-            raise UsageError(f'--since "{text}": there is no such day') from None
+            raise UsageError(f'--since "{text}": not a valid date') from None
         return text
     try:
         seconds = age_seconds(text)
@@ -88,7 +88,7 @@ def since_day(text: str) -> str:
 
 
 def _total(lines: Sequence[CostRow]) -> CostRow:
-    return CostRow("all of it", sum((line.usage for line in lines), Usage()), sum(line.calls for line in lines))
+    return CostRow("total", sum((line.usage for line in lines), Usage()), sum(line.calls for line in lines))
 
 
 def _today(found: Sequence[Cost]) -> float:
@@ -96,12 +96,12 @@ def _today(found: Sequence[Cost]) -> float:
     return sum(cost.usage.cost_usd for cost in found if cost.day == day)
 
 
-# --- for people
+# --- tables
 
 
 def _show(since: str, found: Sequence[Cost], tables: dict[str, list[CostRow]], limit: float) -> None:
     for name, lines in tables.items():
-        width = min(max(len(_label(line.label)) for line in [*lines, CostRow("all of it", Usage(), 0)]), _LABEL)
+        width = min(max(len(label) for label in (f"by {name}", *(_label(line.label) for line in lines))), _LABEL)
         print_escaped(f"{f'by {name}':<{width}}       cost  calls     input   output  cached")
         for line in [*lines, _total(lines)]:
             usage = line.usage
@@ -109,7 +109,7 @@ def _show(since: str, found: Sequence[Cost], tables: dict[str, list[CostRow]], l
             print_escaped(f"{_label(line.label):<{width}} ${usage.cost_usd:>9.4f} {line.calls:>6}  {figures}")
         print_result()
     of = f" of ${limit:g}" if limit > 0 else ""
-    print_result(f"{f'since {since}' if since else 'from the beginning'}; today ${_today(found):.2f}{of}")
+    print_result(f"{f'since {since}' if since else 'all time'}; today ${_today(found):.2f}{of}")
 
 
 def _label(text: str) -> str:
@@ -125,7 +125,7 @@ def tokens(count: int) -> str:
 
 
 def _share(usage: Usage) -> str:
-    """How much of what was sent came from the provider's cache."""
+    """Share of the input that came from the provider's cache."""
     return f"{usage.cache_read_tokens * 100 / usage.context_tokens:.0f}%" if usage.context_tokens else "-"
 
 
@@ -140,7 +140,7 @@ def _explain(arguments: ParsedArguments) -> int:
     if path is None:
         raise SessionError(f"no sessions in {store.cwd}; `zot sessions list --all` shows those of other directories")
     turns = explained(path, Catalog(home))
-    total = ExplainedTurn("all of it")
+    total = ExplainedTurn("total")
     for turn in turns:
         known = total.uncached_usd is not None and turn.uncached_usd is not None
         uncached = (total.uncached_usd or 0.0) + (turn.uncached_usd or 0.0) if known else None
@@ -170,16 +170,16 @@ def _turn_row(number: str, turn: ExplainedTurn) -> str:
 def _verdict(total: ExplainedTurn) -> str:
     usage = total.usage
     if not total.sent:
-        return "nothing was sent"
-    text = f"{_share(usage)} of what was sent came from the provider's cache"
+        return "no model call in this session"
+    text = f"{_share(usage)} of the input came from the provider's cache"
     if total.uncached_usd is None:
-        return f"{text}; what it would have cost without is unknown, for a model has no price"
+        return f"{text}; the price without cache is unknown, since a model has no price"
     saved = total.uncached_usd - usage.cost_usd
     what = f"${saved:.4f} less" if saved >= 0 else f"${-saved:.4f} more"
-    return f"{text}; it cost ${usage.cost_usd:.4f}, {what} than the ${total.uncached_usd:.4f} without one"
+    return f"{text}; it cost ${usage.cost_usd:.4f}, {what} than the ${total.uncached_usd:.4f} without cache"
 
 
-# --- for programs
+# --- JSON
 
 
 def _figures(line: CostRow) -> dict[str, Any]:

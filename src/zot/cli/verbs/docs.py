@@ -1,4 +1,4 @@
-"""``zot docs``: the user documentation, shipped inside the package and readable without network or credential."""
+"""``zot docs``: the user documentation, included in the package and readable offline."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zot.frontends.docs_index import index_path, pages, root
 
 
 def run(argv: list[str]) -> int:
-    """Print the index, the page of the topic, or a part of it; an unknown topic is an error naming them all."""
+    """Print the index, a page or a part of it; the error for an unknown topic lists all topics."""
     if not argv:
         return _show(index_path().read_bytes())
     topic, _, part = " ".join(argv).lower().partition("#")
@@ -21,21 +21,21 @@ def run(argv: list[str]) -> int:
         for section in sections:
             if not part or _anchor(section) == part:
                 return _show(section.encode())
-        print_notice(f"zot: {found.topic} has no part {part!r}; `zot docs {found.topic}` shows it all")
+        print_notice(f"zot: {found.topic} has no part {part!r}; print the page with `zot docs {found.topic}`")
         return 1
     topics = ", ".join(page.topic for page in pages())
-    print_notice(f"zot: there is no documentation topic {topic!r}; topics: {topics}")
+    print_notice(f"zot: no documentation topic {topic!r}; topics: {topics}")
     return 1
 
 
 def _anchor(section: str) -> str:
-    """What a link to the heading ends with, after the #."""
+    """The anchor of a heading in links."""
     title = section.partition("\n")[0].lstrip("# ").lower()
     return re.sub(r"[^\w -]", "", title).replace(" ", "-")
 
 
 def _show(text: bytes) -> int:
-    # Bytes, because the pages are UTF-8 whatever the locale says.
+    # Bytes: the pages are UTF-8 in every locale.
     sys.stdout.flush()
     sys.stdout.buffer.write(text)
     sys.stdout.buffer.flush()

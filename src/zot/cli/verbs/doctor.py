@@ -18,7 +18,7 @@ def run(argv: list[str]) -> int:
     arguments = parse(argv, options("doctor"), most=0)
     found = report(zot_home_path(), Path.cwd())
     if arguments.has("--json"):
-        print(json.dumps(msgspec.to_builtins(found)))  # in ASCII: a path need not be UTF-8
+        print(json.dumps(msgspec.to_builtins(found)))  # ASCII, since a path need not be UTF-8
         return 1 if found.problems else 0
     for line in found.lines:
         print_result(line)
@@ -32,5 +32,5 @@ def run(argv: list[str]) -> int:
     for problem in found.problems:
         print_result(f"  ! {problem}")
     count = len(found.problems)
-    print_result(f"{count} problem{'s' * (count != 1)}" if count else "nothing is wrong")
+    print_result(f"{count} problem{'s' * (count != 1)}" if count else "no problems found")
     return 1 if found.problems else 0

@@ -1,4 +1,4 @@
-"""``zot hooks …``: which hooks there are, what each would run, and trusting those of a project or of Claude Code."""
+"""``zot hooks …``: lists hooks and what each runs, and trusts those of a project or of Claude Code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zot.system.files import zot_home
 
 
 class HooksContext:
-    """What every command works with: the hooks of the user and of the directory it is typed in."""
+    """Services shared by all ``zot hooks`` commands: the hooks of the user and the current directory."""
 
     def __init__(self) -> None:
         self.home, self.cwd = zot_home(), Path.cwd()
@@ -34,7 +34,7 @@ class HooksContext:
         return "changed since you trusted it" if changed else "not trusted"
 
     def named(self, words: tuple[str, ...] | list[str]) -> list[HookSource]:
-        """Those of the named files; all that need trust without a name."""
+        """The hooks of the named files; without names all that need trust."""
         if not words:
             return [source for source in self.sources if source.needs_trust]
         found: list[HookSource] = []
@@ -42,42 +42,40 @@ class HooksContext:
             hits = [source for source in self.sources if word in (source.name, source.file)]
             if not hits:
                 there = ", ".join(source.name for source in self.sources) or "none"
-                raise NotThere(f'there are no hooks in "{word}"; there are {there}')
+                raise NotThere(f'no hooks in "{word}"; files with hooks: {there}')
             found += hits
         return found
 
 
 def run(argv: list[str]) -> int:
-    """The exit status of ``zot hooks ARGV``."""
+    """Run ``zot hooks ARGV`` and return its exit status."""
     verb, rest = verb_of("hooks", argv, _VERBS)
     command, most = _VERBS[verb]
     try:
         arguments = parse(rest, options(f"hooks {verb}"), least=0, most=most, what="FILE")
     except UsageError as error:
         raise ZotError(f"{error}; see `zot hooks {verb} --help`") from error
-    desk = HooksContext()
-    for problem in desk.problems:
+    context = HooksContext()
+    for problem in context.problems:
         print_notice(f"zot: {problem}")
-    return command(desk, arguments)
+    return command(context, arguments)
 
 
-def _list(desk: HooksContext, arguments: ParsedArguments) -> int:
+def _list(context: HooksContext, arguments: ParsedArguments) -> int:
     if arguments.has("--json"):
         rows = [
-            {"file": source.file, "origin": source.origin, "state": desk.state(source), "event": hook.event}
+            {"file": source.file, "origin": source.origin, "state": context.state(source), "event": hook.event}
             | {"matcher": hook.matcher, "command": hook.command, "timeout": hook.timeout_s}
             | {"async": hook.is_async, "strict": hook.strict}
-            for source in desk.sources
+            for source in context.sources
             for hook in source.hooks
         ]
         print_escaped(json.dumps({"hooks": rows}))
         return 0
-    if not desk.sources:
-        print_notice(
-            "there are no hooks; zot reads hooks.json of its home, .zot/hooks.json and Claude Code's settings files"
-        )
-    for source in desk.sources:
-        print_result(f"{source.name}: {desk.state(source)}")
+    if not context.sources:
+        print_notice("no hooks found in hooks.json of the zot home, .zot/hooks.json and Claude Code's settings files")
+    for source in context.sources:
+        print_result(f"{source.name}: {context.state(source)}")
         for hook in source.hooks:
             print_result(f"  {hook.shown()}")
         for path in source.scripts() if source.needs_trust else ():
@@ -85,25 +83,25 @@ def _list(desk: HooksContext, arguments: ParsedArguments) -> int:
     return 0
 
 
-def _trust(desk: HooksContext, arguments: ParsedArguments) -> int:
-    wanted = desk.named(arguments.words)
+def _trust(context: HooksContext, arguments: ParsedArguments) -> int:
+    wanted = context.named(arguments.words)
     for source in wanted:
         if not source.needs_trust:
             print_notice(f"{source.name} is your own and needs no trust")
             continue
-        desk.trust.trust(source.project, "hooks", source.name, source.content())
-        print_notice(f"trusted as it is now: {source.name}")
+        context.trust.trust(source.project, "hooks", source.name, source.content())
+        print_notice(f"trusted in its current state: {source.name}")
         for hook in source.hooks:
             print_notice(f"  {hook.shown()}")
     if not wanted:
-        print_notice("there are no hooks that need trust")
+        print_notice("no hooks need trust")
     return 0
 
 
-def _untrust(desk: HooksContext, arguments: ParsedArguments) -> int:
-    for source in desk.named(arguments.words):
-        known = desk.trust.untrust(source.project, "hooks", source.name)
-        print_notice(f"{source.name} is no longer trusted" if known else f"{source.name} was not trusted")
+def _untrust(context: HooksContext, arguments: ParsedArguments) -> int:
+    for source in context.named(arguments.words):
+        known = context.trust.untrust(source.project, "hooks", source.name)
+        print_notice(f"{source.name}: trust revoked" if known else f"{source.name} was not trusted")
     return 0
 
 

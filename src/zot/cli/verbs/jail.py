@@ -1,4 +1,4 @@
-"""``zot jail -- COMMAND``: any command in the jail of this directory, to try it out or to use it in scripts."""
+"""``zot jail -- COMMAND``: runs a command in the jail of this directory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from zot.system.processes import spawn
 
 
 def run(argv: list[str]) -> int:
-    known, at = options("jail"), 0  # up to `--`, or to the first word that belongs to no switch
+    known, at = options("jail"), 0  # up to `--`, or to the first word that is not a switch
     while at < len(argv) and argv[at].startswith("-") and argv[at] != "--":
         at += 2 if known.get(argv[at]) else 1
     ours = argv[:at]
@@ -33,11 +33,11 @@ def run(argv: list[str]) -> int:
         raise UsageError("zot jail: the command is missing: zot jail -- COMMAND")
     program = find_program(command[0]) if "/" not in command[0] else os.path.abspath(command[0])
     if program is None:
-        raise NotThere(f"zot jail: there is no program {command[0]} on PATH")
+        raise NotThere(f"zot jail: no program {command[0]} on PATH")
     home = zot_home()
     values = Settings(home).values
     workspace = Workspace(Path.cwd(), passthrough=values.env_passthrough)
-    names = ("--jail-level", "--level", "--require-jail", "--require")  # a run's flag works here, too: errors name it
+    names = ("--jail-level", "--level", "--require-jail", "--require")  # also a run's flag, which errors name
     level = next(reversed(typed.all(*names)), "reduced")
     if level not in ("full", "reduced"):
         raise UsageError(f'--require "{level}": expected full or reduced')
@@ -60,6 +60,6 @@ async def _run(argv: list[str], workspace: Workspace) -> int:
     for remark in tree.jail_messages:
         print_notice(remark)
     if tree.jail_failed:
-        print_notice("the jail could not be built; what went wrong stands above")
+        print_notice("the jail failed; see the error above")
         return 126
     return code if code >= 0 else 128 - code

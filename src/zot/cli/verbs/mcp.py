@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class McpContext:
-    """What every command works with: the servers of the user and of the directory it is typed in."""
+    """Services shared by all ``zot mcp`` commands: the servers of the user and the current directory."""
 
     def __init__(self) -> None:
         self.home, self.cwd = zot_home(), Path.cwd()
@@ -43,8 +43,8 @@ class McpContext:
         entry = self.entries.get(name)
         if entry is None:
             meant = closest_match(name, self.entries)
-            hint = f"did you mean {meant}?" if meant else f"there are {', '.join(self.entries) or 'none'}"
-            raise NotThere(f'there is no MCP server "{name}"; {hint}')
+            hint = f"did you mean {meant}?" if meant else f"configured: {', '.join(self.entries) or 'none'}"
+            raise NotThere(f'no MCP server "{name}"; {hint}')
         return entry
 
     def may_run(self, entry: ServerConfig) -> bool:
@@ -52,62 +52,62 @@ class McpContext:
 
     def state(self, entry: ServerConfig) -> str:
         if not entry.enabled:
-            return "switched off"
+            return "disabled"
         if not self.may_run(entry):
             changed = self.trust.is_changed(self.cwd, "mcp", entry.name, entry.content())
             return "changed since you trusted it" if changed else "not trusted"
         listed = load_lists(self.home, entry)
-        return "not asked yet" if listed is None else f"{len(listed.tools)} tools"
+        return "not started yet" if listed is None else f"{len(listed.tools)} tool{'s' * (len(listed.tools) != 1)}"
 
 
 def run(argv: list[str]) -> int:
-    """The exit status of ``zot mcp ARGV``."""
+    """Run ``zot mcp ARGV`` and return its exit status."""
     verb, rest = verb_of("mcp", argv, _VERBS)
     command, least, most = _VERBS[verb]
     try:
         arguments = parse(rest, options(f"mcp {verb}"), least=least, most=most, what="NAME")
-        desk = McpContext()
-        for problem in desk.problems:
+        context = McpContext()
+        for problem in context.problems:
             print_notice(f"zot: {problem}")
-        return command(desk, arguments)
+        return command(context, arguments)
     except NotThere:
         raise
     except UsageError as error:
         raise ZotError(f"{error}; see `zot mcp {verb} --help`") from error
 
 
-# --- looking
+# --- listing
 
 
-def _list(desk: McpContext, arguments: ParsedArguments) -> int:
+def _list(context: McpContext, arguments: ParsedArguments) -> int:
     if arguments.has("--json"):
-        rows = [{**config.as_json(entry), "state": desk.state(entry)} for entry in desk.entries.values()]
+        rows = [{**config.as_json(entry), "state": context.state(entry)} for entry in context.entries.values()]
         print_escaped(json.dumps({"servers": rows}))
         return 0
-    if not desk.entries:
-        print_notice("no MCP servers are configured; `zot mcp add NAME -- COMMAND` or `zot mcp import` changes that")
+    if not context.entries:
+        print_notice("no MCP servers configured; add one with `zot mcp add NAME -- COMMAND` or `zot mcp import`")
         return 0
-    width = max(len(name) for name in desk.entries)
-    for entry in desk.entries.values():
-        print_result(f"{entry.name:<{width}}  {entry.origin:<8} {desk.state(entry):<14}  {_what(desk, entry)}")
+    width = max(len(name) for name in context.entries)
+    for entry in context.entries.values():
+        print_result(f"{entry.name:<{width}}  {entry.origin:<8} {context.state(entry):<14}  {_what(context, entry)}")
     return 0
 
 
-def _what(desk: McpContext, entry: ServerConfig) -> str:
-    """In full for a decision; otherwise without possible secrets."""
-    return entry.shown(values=not desk.may_run(entry))
+def _what(context: McpContext, entry: ServerConfig) -> str:
+    """In full for a trust decision; otherwise without possible secrets."""
+    return entry.shown(values=not context.may_run(entry))
 
 
-def _get(desk: McpContext, arguments: ParsedArguments) -> int:
-    entry = desk.named(arguments.words[0])
-    listed = load_lists(desk.home, entry)
+def _get(context: McpContext, arguments: ParsedArguments) -> int:
+    entry = context.named(arguments.words[0])
+    listed = load_lists(context.home, entry)
     if arguments.has("--json"):
         tools = [tool.name for tool in listed.tools] if listed is not None else None
-        print_escaped(json.dumps({**config.as_json(entry), "state": desk.state(entry), "tools": tools}))
+        print_escaped(json.dumps({**config.as_json(entry), "state": context.state(entry), "tools": tools}))
         return 0
-    print_result(f"{entry.name}: {desk.state(entry)}")
+    print_result(f"{entry.name}: {context.state(entry)}")
     print_result(f"  from     {entry.file} ({entry.origin})")
-    print_result(f"  runs     {_what(desk, entry)}")
+    print_result(f"  runs     {_what(context, entry)}")
     if listed is not None:
         print_result(f"  speaks   {listed.version} ({listed.era}) {listed.about}".rstrip())
         for tool in listed.tools:
@@ -120,10 +120,10 @@ def _get(desk: McpContext, arguments: ParsedArguments) -> int:
 # --- changing
 
 
-def _add(desk: McpContext, arguments: ParsedArguments) -> int:
+def _add(context: McpContext, arguments: ParsedArguments) -> int:
     name, *rest = arguments.words
     if not rest:
-        raise UsageError("what runs is missing: an address, or a command behind --")
+        raise UsageError("expected a URL, or -- and a command")
     fields: dict[str, Any] = {}
     if rest[0].startswith(("http://", "https://")):
         if len(rest) > 1:
@@ -139,13 +139,13 @@ def _add(desk: McpContext, arguments: ParsedArguments) -> int:
         entry = parse_server(name, fields)
     except ConfigError as error:
         raise UsageError(str(error)) from error
-    path = config.file_of(desk.home, desk.cwd, project=arguments.has("--project"))
+    path = config.file_of(context.home, context.cwd, project=arguments.has("--project"))
     if config.has(path, name) and not arguments.has("--force"):
-        raise NotThere(f"{path} has a server {name} already; --force replaces it")
+        raise NotThere(f"{path} already has a server {name}; replace it with --force")
     config.add_server(path, name, fields)
     if arguments.has("--project"):  # the user has just typed it
-        desk.trust.trust(desk.cwd, "mcp", name, entry.content())
-    print_notice(f"added {name} to {path}; `zot mcp test {name}` tries it")
+        context.trust.trust(context.cwd, "mcp", name, entry.content())
+    print_notice(f"added {name} to {path}; test it with `zot mcp test {name}`")
     return 0
 
 
@@ -156,17 +156,17 @@ def _pair(text: str, between: str, switch: str) -> tuple[str, str]:
     return name.strip(), value.strip() if between == ":" else value
 
 
-def _remove(desk: McpContext, arguments: ParsedArguments) -> int:
-    entry = desk.named(arguments.words[0])
+def _remove(context: McpContext, arguments: ParsedArguments) -> int:
+    entry = context.named(arguments.words[0])
     config.remove_server(Path(entry.file), entry.name)
-    forget(desk.home, entry)
+    forget(context.home, entry)
     if needs_trust(entry):
-        desk.trust.untrust(desk.cwd, "mcp", entry.name)
+        context.trust.untrust(context.cwd, "mcp", entry.name)
     print_notice(f"removed {entry.name} from {entry.file}")
     return 0
 
 
-def _import(desk: McpContext, arguments: ParsedArguments) -> int:
+def _import(context: McpContext, arguments: ParsedArguments) -> int:
     from zot.features.mcp.config_import import SOURCES, find_configured_servers
     from zot.system.files import user_home
 
@@ -174,83 +174,84 @@ def _import(desk: McpContext, arguments: ParsedArguments) -> int:
     if only and only not in SOURCES:
         raise UsageError(f'"{only}": expected one of {", ".join(SOURCES)}')
     problems: list[str] = []
-    found = find_configured_servers(user_home(), desk.cwd, problems, only)
+    found = find_configured_servers(user_home(), context.cwd, problems, only)
     for problem in problems:
         print_notice(f"zot: {problem}")
-    path = config.file_of(desk.home, desk.cwd, project=False)
+    path = config.file_of(context.home, context.cwd, project=False)
     taken = 0
     for source, file, entry, fields in found:
         if config.has(path, entry.name) and not arguments.has("--force"):
-            print_result(f"{entry.name}: kept as it is in {path}; --force replaces it")
+            print_result(f"{entry.name}: already in {path}, not changed; replace it with --force")
             continue
         if not arguments.has("--dry-run"):
             config.add_server(path, entry.name, fields)
         taken += 1
         print_result(f"{entry.name}: from {source} ({file}): {entry.shown(values=False)}")
     if not found:
-        print_notice("no servers were found in the files of Claude Code, Codex, VS Code and Cursor")
+        print_notice("no servers found in the files of Claude Code, Codex, VS Code and Cursor")
     elif taken:
         done = "would be added to" if arguments.has("--dry-run") else "added to"
-        print_notice(f"{done} {path}; `zot mcp test NAME` tries one")
+        print_notice(f"{done} {path}; test one with `zot mcp test NAME`")
     return 0
 
 
-def _trust(desk: McpContext, arguments: ParsedArguments) -> int:
-    wanted = [desk.named(name) for name in arguments.words] or [e for e in desk.entries.values() if needs_trust(e)]
+def _trust(context: McpContext, arguments: ParsedArguments) -> int:
+    named = [context.named(name) for name in arguments.words]
+    wanted = named or [entry for entry in context.entries.values() if needs_trust(entry)]
     for entry in wanted:
         if not needs_trust(entry):
             print_notice(f"{entry.name} is your own and needs no trust: {entry.file}")
             continue
-        desk.trust.trust(desk.cwd, "mcp", entry.name, entry.content())
+        context.trust.trust(context.cwd, "mcp", entry.name, entry.content())
         print_notice(f"trusted in this directory: {entry.name} runs {entry.shown()}")
     if not wanted:
-        print_notice("this directory has no MCP servers")
+        print_notice("no MCP servers in this directory")
     return 0
 
 
-def _untrust(desk: McpContext, arguments: ParsedArguments) -> int:
+def _untrust(context: McpContext, arguments: ParsedArguments) -> int:
     for name in arguments.words:
-        known = desk.trust.untrust(desk.cwd, "mcp", name)
-        print_notice(f"{name} is no longer trusted here" if known else f"{name} was not trusted here")
+        known = context.trust.untrust(context.cwd, "mcp", name)
+        print_notice(f"{name}: trust revoked here" if known else f"{name} was not trusted here")
     return 0
 
 
-def _login(desk: McpContext, arguments: ParsedArguments) -> int:
-    entry = desk.named(arguments.words[0])
-    _require_trust(desk, entry)
+def _login(context: McpContext, arguments: ParsedArguments) -> int:
+    entry = context.named(arguments.words[0])
+    _require_trust(context, entry)
     from zot.frontends.console import run_loop
 
-    return run_loop(run_login(desk.home, desk.cwd, entry, arguments.seconds("--timeout", 600)))
+    return run_loop(run_login(context.home, context.cwd, entry, arguments.seconds("--timeout", 600)))
 
 
-def _logout(desk: McpContext, arguments: ParsedArguments) -> int:
-    entry = desk.named(arguments.words[0])
+def _logout(context: McpContext, arguments: ParsedArguments) -> int:
+    entry = context.named(arguments.words[0])
     from zot.features.mcp.oauth import log_out
     from zot.provider.auth.auth_store import AuthStore
 
     url = expand_variables(entry, os.environ.get)[0].url
-    known = log_out(AuthStore(desk.home), url)
-    forget(desk.home, entry)
+    known = log_out(AuthStore(context.home), url)
+    forget(context.home, entry)
     print_notice(f"logged out of {entry.name}" if known else f"not logged in to {entry.name}")
     return 0
 
 
-def _require_trust(desk: McpContext, entry: ServerConfig) -> None:
-    if not desk.may_run(entry):
-        raise ZotError(f"{entry.name} is not trusted: {entry.shown()}; `zot mcp trust {entry.name}`")
+def _require_trust(context: McpContext, entry: ServerConfig) -> None:
+    if not context.may_run(entry):
+        raise ZotError(f"{entry.name} is not trusted: {entry.shown()}; trust it with `zot mcp trust {entry.name}`")
 
 
-# --- trying
+# --- testing
 
 
-def _test(desk: McpContext, arguments: ParsedArguments) -> int:
-    entry = desk.named(arguments.words[0])
-    _require_trust(desk, entry)
-    return asyncio.run(_try(desk.home, desk.cwd, entry))
+def _test(context: McpContext, arguments: ParsedArguments) -> int:
+    entry = context.named(arguments.words[0])
+    _require_trust(context, entry)
+    return asyncio.run(_try(context.home, context.cwd, entry))
 
 
 def host_for(home: Path, cwd: Path, entry: ServerConfig) -> McpHost:
-    """A host of this one server, outside any run."""
+    """A host for this server only, outside any run."""
     from zot.agent.settings import Settings
     from zot.agent.tools.workspace import Workspace
     from zot.features.mcp.host import McpHost
@@ -272,10 +273,10 @@ def host_for(home: Path, cwd: Path, entry: ServerConfig) -> McpHost:
 
 
 async def _try(home: Path, cwd: Path, entry: ServerConfig) -> int:
-    """Start it, list its tools, stop it; prints each step. The exit code: 0 when it answered."""
+    """Start it, list its tools, stop it; prints each step. Returns exit code 0 if it answered."""
     from zot.features.mcp.protocol import McpError
 
-    forget(home, entry)  # what it says now counts
+    forget(home, entry)  # do not use its cached tools
     host = host_for(home, cwd, entry)
     server = host.get_server(entry.name)
     began = time.monotonic()
@@ -291,7 +292,7 @@ async def _try(home: Path, cwd: Path, entry: ServerConfig) -> int:
         await asyncio.shield(host.stop())
     listed = server.listed
     if listed is None:
-        print_notice(f"failed: {server.error or 'it did not say what it has'}")
+        print_notice(f"failed: {server.error or 'it listed no capabilities'}")
         return 1
     for name in server.missing:
         print_notice(f"not set: {name}")
@@ -316,18 +317,18 @@ _VERBS: dict[str, tuple[_Command, int, int | None]] = {
 }
 
 
-# Logging in: over ssh, or where no browser can be opened, the address is printed and what comes back may be pasted.
+# Login: over ssh, or without a browser, the address is printed and the redirect may be pasted.
 
 
 async def run_login(home: Path, cwd: Path, entry: ServerConfig, seconds: float) -> int:
-    """The exit code; ZotError if the login failed."""
+    """Log in and return the exit code; ZotError if the login failed."""
     from zot.features.login.browser import has_browser, open_in_browser
     from zot.features.mcp.oauth import log_in
     from zot.provider.http.pool import HttpPool
     from zot.system.password_prompt import LineReader
 
     if entry.kind != "http":
-        raise ZotError(f"{entry.name} is a program on this machine: it needs no login here")
+        raise ZotError(f"{entry.name} is a local program and needs no login")
     host = host_for(home, cwd, entry)
     store = host.store
     assert store is not None
@@ -336,7 +337,7 @@ async def run_login(home: Path, cwd: Path, entry: ServerConfig, seconds: float) 
     try:
         challenge = await _challenge(host.get_server(entry.name))
         if challenge is None:
-            print_result(f"{entry.name} takes you as you are: no login is needed")
+            print_result(f"{entry.name} needs no login")
             return 0
         lines = LineReader(0)
 
@@ -363,7 +364,7 @@ async def run_login(home: Path, cwd: Path, entry: ServerConfig, seconds: float) 
             pasted=pasted if os.isatty(0) else None,
             limit_s=seconds,
         )
-        forget(home, entry)  # what it shows to strangers is not what it shows to you
+        forget(home, entry)  # the cached tools are those without a login
     finally:
         await host.stop()
         await pool.aclose()
@@ -372,7 +373,7 @@ async def run_login(home: Path, cwd: Path, entry: ServerConfig, seconds: float) 
 
 
 async def _challenge(server: object) -> str | None:
-    """The server's challenge without a login; None if it needs none."""
+    """The server's authentication challenge; None if it needs no login."""
     from zot.features.mcp.server import ManagedServer
 
     assert isinstance(server, ManagedServer)

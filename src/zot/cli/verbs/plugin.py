@@ -1,4 +1,4 @@
-"""``zot plugin …``: install, list, enable and remove plugins. Installing shows what it would run and asks first."""
+"""``zot plugin …``: install, list, enable and remove plugins. Installing asks before it allows commands."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _STAGING = ".staging-"
 
 
 def run(argv: list[str]) -> int:
-    """The exit status of ``zot plugin ARGV``."""
+    """Run ``zot plugin ARGV`` and return its exit status."""
     verb, rest = verb_of("plugin", argv, _VERBS)
     command, least, most, what = _VERBS[verb]
     try:
@@ -57,7 +57,7 @@ def _install(arguments: ParsedArguments) -> int:
         commit = fetch_files(source, staged, print_notice)
         manifest = read_manifest(staged)
         if manifest.name in index_file(home).load().plugins and not arguments.has("--force"):
-            raise ZotError(f"a plugin {manifest.name} is installed; --force replaces it")
+            raise ZotError(f"plugin {manifest.name} is already installed; replace it with --force")
         parts = parts_of(manifest, home / DATA / manifest.name)
         kind = "Agent Plugins 1.0" if manifest.kind == "agent-plugin" else "Claude Code"
         print_notice(f"{manifest.name} {manifest.version} ({kind}) {manifest.description}".replace("  ", " ").rstrip())
@@ -66,20 +66,20 @@ def _install(arguments: ParsedArguments) -> int:
         for line in (*manifest.remarks, *parts.problems):
             print_notice(f"  note: {line}")
         if parts.missing:
-            print_notice(f"  zot has no place for: {', '.join(parts.missing)}")
+            print_notice(f"  not supported by zot: {', '.join(parts.missing)}")
         if not arguments.has("--yes"):
             if not sys.stdin.isatty():
                 raise ZotError("cannot ask for confirmation here; pass --yes to accept")
-            if read_answer("install it, and let this run? [y/N]").lower() not in ("y", "yes"):
+            if read_answer("install it and allow these commands? [y/N]").lower() not in ("y", "yes"):
                 print_notice("nothing was installed")
                 return 1
         _put(home, staged, source, commit, manifest)
-    print_notice(f"installed {manifest.name}; it is used from the next start of zot on")
+    print_notice(f"installed {manifest.name}; zot uses it from its next start")
     return 0
 
 
 def _put(home: Path, staged: Path, source: ExtensionSource, commit: str, manifest: PluginManifest) -> None:
-    """The directory and its row; what is accepted is what lies in its place."""
+    """The installed directory and its row; trust refers to the copy, not the source."""
     destination = home / FOLDER / manifest.name
     make_private_dir(home / DATA / manifest.name)
     if os.path.lexists(destination):
@@ -98,7 +98,7 @@ def _put(home: Path, staged: Path, source: ExtensionSource, commit: str, manifes
         )
 
 
-# --- looking
+# --- listing
 
 
 def _list(arguments: ParsedArguments) -> int:
@@ -107,7 +107,7 @@ def _list(arguments: ParsedArguments) -> int:
         print_escaped(json.dumps({"plugins": [_as_json(plugin) for plugin in plugins]}))
         return 0
     if not plugins:
-        print_notice("no plugins are installed; `zot plugin install PATH|GIT` changes that")
+        print_notice("no plugins installed; install one with `zot plugin install PATH|GIT`")
     for plugin in plugins:
         print_result(f"{plugin.name} {plugin.row.version}".rstrip() + f": {_state(plugin)}, from {plugin.row.source}")
         for line in plugin.parts.lines():
@@ -128,16 +128,16 @@ def _state(plugin: LoadedPlugin) -> str:
 
 
 def _doctor(arguments: ParsedArguments) -> int:
-    """1 when something keeps a plugin from being used."""
+    """Print problems; exit code 1 if a plugin is not used."""
     wanted = [_named(name) for name in arguments.words] or load_all(zot_home())
     for plugin in wanted:
         print_result(f"{plugin.name}: {_state(plugin)}")
         notes = [plugin.wrong] if plugin.wrong else []
         notes += [*(plugin.manifest.remarks if plugin.manifest is not None else ()), *plugin.parts.problems]
-        notes += [f"zot has no place for {what}" for what in plugin.parts.missing]
+        notes += [f"not supported by zot: {what}" for what in plugin.parts.missing]
         for entry in plugin.parts.servers:
             if entry.kind == "stdio" and "${" not in entry.command and shutil.which(entry.command) is None:
-                notes.append(f"MCP server {entry.name}: there is no program {entry.command}")
+                notes.append(f"MCP server {entry.name}: program {entry.command} not found")
         for note in notes:
             print_result(f"  {note}")
     return int(any(plugin.wrong for plugin in wanted))
@@ -150,8 +150,8 @@ def _named(name: str) -> LoadedPlugin:
     plugins = {plugin.name: plugin for plugin in load_all(zot_home())}
     if name not in plugins:
         meant = closest_match(name, plugins)
-        hint = f"did you mean {meant}?" if meant else f"there are {', '.join(plugins) or 'none'}"
-        raise NotThere(f'there is no plugin "{name}"; {hint}')
+        hint = f"did you mean {meant}?" if meant else f"installed: {', '.join(plugins) or 'none'}"
+        raise NotThere(f'no plugin "{name}"; {hint}')
     return plugins[name]
 
 
@@ -162,7 +162,7 @@ def _remove(arguments: ParsedArguments) -> int:
         with index_file(home).edit() as index:
             index.plugins.pop(plugin.name, None)
         shutil.rmtree(home / FOLDER / plugin.name, ignore_errors=True)
-        print_notice(f"removed {plugin.name}; what it kept is in {home / DATA / plugin.name}")
+        print_notice(f"removed {plugin.name}; its data stays in {home / DATA / plugin.name}")
     return 0
 
 
@@ -171,7 +171,7 @@ def _switch(arguments: ParsedArguments, *, on: bool) -> int:
         plugin = _named(name)
         with index_file(zot_home()).edit() as index:
             index.plugins[plugin.name].enabled = on
-        print_notice(f"{plugin.name} is {'on' if on else 'off'} from the next start of zot on")
+        print_notice(f"{plugin.name} is {'enabled' if on else 'disabled'} from the next start of zot")
     return 0
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def run(argv: list[str]) -> int:
-    """The exit status of ``zot sessions ARGV``."""
+    """Run ``zot sessions ARGV`` and return its exit status."""
     verb, rest = (argv[0], argv[1:]) if argv and not argv[0].startswith("-") else ("list", argv)
     try:
         if verb not in _VERBS:
@@ -77,7 +77,7 @@ def _fork(store: SessionStore, arguments: ParsedArguments) -> int:
 
     at = arguments.values.get("--at")
     if at is not None and not at.isdecimal():
-        raise UsageError(f'--at takes the number of messages to keep, not "{at}"')
+        raise UsageError(f'--at "{at}": expected a number of messages')
     show_path(fork_at(store, _session(store, arguments.word(0)), None if at is None else int(at)))
     return 0
 
@@ -102,8 +102,8 @@ def _export(store: SessionStore, arguments: ParsedArguments) -> int:
         hidden = redaction(zot_home(), str(store.cwd), paths_only=not hide) if hide or scrub else None
         show_path(export(source, destination, kind, hidden))
     left = "" if scrub or hide else "paths (--scrub replaces them) and "
-    known = "secrets of a shape zot does not know" if hide else f"{left}secrets"
-    print_notice(f"note: prompts and tool output in it may still contain {known}; look before you share it")
+    known = "secrets that zot does not recognize" if hide else f"{left}secrets"
+    print_notice(f"note: prompts and tool output may still contain {known}; review the file before you share it")
     return 0
 
 
@@ -115,14 +115,14 @@ def _import(store: SessionStore, arguments: ParsedArguments) -> int:
 
 
 def _prune(store: SessionStore, arguments: ParsedArguments) -> int:
-    """Nothing is deleted that was not shown, chosen and confirmed; ``--all`` chooses, ``--yes`` confirms."""
+    """Delete only sessions that were listed, selected and confirmed; ``--all`` selects, ``--yes`` confirms."""
     from zot.core.session.prune import age_seconds, delete, plan_prune
 
     age = arguments.values.get("--older-than")
     older_than_s = None if age is None else age_seconds(age)
     everything, sure = arguments.has("--all"), arguments.has("--yes")
     if sure and not everything:
-        raise UsageError("--yes needs --all: without it there is nobody to choose")
+        raise UsageError("--yes requires --all: sessions cannot be selected without a question")
     found = plan_prune(store.root, older_than_s=older_than_s, cwd=store.cwd if arguments.has("--cwd") else None)
     for spared in found.kept:
         print_result(f"kept {spared.path}: {spared.reason}")
@@ -130,16 +130,17 @@ def _prune(store: SessionStore, arguments: ParsedArguments) -> int:
         print_result("nothing to prune")
         return 0
     for number, group in enumerate(found.groups, 1):
-        where = group.cwd or "(no directory recorded)"
+        where = group.cwd or "(unknown directory)"
         print_result(f"{number:>3}  {len(group.sessions):>4} sessions  {_size(group.size):>9}  {where}")
     if arguments.has("--dry-run"):
         return 0
     chosen = found.groups if everything else _chosen(found.groups)
     sessions = [session for group in chosen for session in group.sessions]
     if not sessions:
-        print_result("nothing chosen, nothing deleted")
+        print_result("nothing selected, nothing deleted")
         return 0
-    if not sure and read_answer(f"delete {len(sessions)} sessions for good (y/N)?").lower() not in ("y", "yes"):
+    count = f"{len(sessions)} session{'s' * (len(sessions) != 1)}"
+    if not sure and read_answer(f"delete {count} permanently (y/N)?").lower() not in ("y", "yes"):
         print_result("nothing deleted")
         return 0
     kept = 0
@@ -147,24 +148,24 @@ def _prune(store: SessionStore, arguments: ParsedArguments) -> int:
         if (reason := delete(session)) is not None:
             print_result(f"kept {session.summary.path}: {reason}")
             kept += 1
-    print_result(f"deleted {len(sessions) - kept} sessions" + (f", kept {kept}" if kept else ""))
+    print_result(f"deleted {len(sessions) - kept} of {count}" if kept else f"deleted {count}")
     return 1 if kept else 0
 
 
 def _chosen(groups: tuple[Group, ...]) -> tuple[Group, ...]:
-    answer = read_answer("which ones (numbers, or all)?").replace(",", " ").split()
+    answer = read_answer("select numbers, or all:").replace(",", " ").split()
     if answer == ["all"]:
         return groups
     if not all(word.isdecimal() and 1 <= int(word) <= len(groups) for word in answer):
-        raise UsageError(f"choose numbers from 1 to {len(groups)}; nothing was deleted")
+        raise UsageError(f"expected numbers from 1 to {len(groups)}; nothing deleted")
     return tuple(groups[number - 1] for number in sorted({int(word) for word in answer}))
 
 
-# --- which session is meant
+# --- session lookup
 
 
 def _session(store: SessionStore, text: str | None) -> Path:
-    """The file the user means."""
+    """The file of the named session."""
     if text is None:
         if (newest := store.newest()) is None:
             raise SessionError(f"no sessions in {store.cwd}")
@@ -172,7 +173,7 @@ def _session(store: SessionStore, text: str | None) -> Path:
     return find_session(store, text)
 
 
-# --- how it looks
+# --- formatting
 
 
 def _size(count: int) -> str:
@@ -183,7 +184,7 @@ def _size(count: int) -> str:
 
 
 _Verb = Callable[[SessionStore, ParsedArguments], int]
-_VERBS: dict[str, tuple[_Verb, int | None]] = {  # what it does, how many words it takes
+_VERBS: dict[str, tuple[_Verb, int | None]] = {  # function, number of words
     "list": (_list, 0),
     "path": (_path, 1),
     "rename": (_rename, None),

@@ -1,7 +1,5 @@
-"""``zot sessions rewind``: go back to before a prompt: conversation, files or both.
-
-It shows changes before it makes them, and leaves files that others changed unless ``--overwrite``.
-"""
+"""``zot sessions rewind``: goes back to before a prompt: conversation, files or both.
+Shows changes before it makes them, and skips files that others changed unless ``--overwrite``."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ _TEXT = 60
 
 
 class RewindOptions(msgspec.Struct, frozen=True):
-    """What was asked for on the command line."""
+    """Options of the command line."""
 
     number: int | None
     undo: bool
@@ -63,7 +61,7 @@ def rewind(store: SessionStore, path: Path, arguments: ParsedArguments) -> int:
             label = f"{point.number:>4}" if point.number else "    "
             print_result(f"{label}  {text or 'rewound':<{_TEXT}}  {changed(point)}".rstrip())
         if not found:
-            print_notice("nothing was said in this session")
+            print_notice("no prompts in this session")
         return 0
     point = _point(found, wanted)
     cwd = meta.cwd or store.cwd
@@ -72,7 +70,7 @@ def rewind(store: SessionStore, path: Path, arguments: ParsedArguments) -> int:
         print_result(line)
     if wanted.dry_run:
         return 0
-    what = f"before prompt {point.number}" if point.number else "before the last rewinding"
+    what = f"before prompt {point.number}" if point.number else "before the last rewind"
     if not wanted.sure and read_answer(f"go back to {what} (y/N)?").lower() not in ("y", "yes"):
         print_notice("nothing was changed")
         return 1
@@ -85,9 +83,9 @@ def rewind(store: SessionStore, path: Path, arguments: ParsedArguments) -> int:
 def _wanted(arguments: ParsedArguments) -> RewindOptions:
     to, undo = arguments.values.get("--to"), arguments.has("--undo")
     if to is not None and (not to.isdecimal() or to == "0"):
-        raise UsageError(f'--to takes the number of a prompt, from 1, not "{to}"')
+        raise UsageError(f'--to "{to}": expected the number of a prompt, from 1')
     if to is not None and undo:
-        raise UsageError("--to and --undo: one of them")
+        raise UsageError("use --to or --undo, not both")
     files, conversation = arguments.has("--files"), arguments.has("--conversation")
     return RewindOptions(
         number=None if to is None else int(to),
@@ -104,11 +102,11 @@ def _point(found: list[RestorePoint], wanted: RewindOptions) -> RestorePoint:
     if wanted.undo:
         rewound = [point for point in found if not point.number]
         if not rewound:
-            raise UsageError("nothing was rewound in this session, so there is nothing to undo")
+            raise UsageError("nothing to undo: no rewind in this session")
         return rewound[-1]
     point = next((point for point in found if point.number == wanted.number), None)
     if point is None:
-        raise UsageError(f"there is no prompt {wanted.number}: this session has {sum(bool(p.number) for p in found)}")
+        raise UsageError(f"no prompt {wanted.number}; this session has {sum(bool(p.number) for p in found)}")
     return point
 
 
@@ -122,7 +120,7 @@ def _go_back(
     cwd: str,
 ) -> int:
     with _held(store, path, place, cwd) as keeping:
-        now = plan(events, point.key, place.objects)  # again: the user may have taken long to answer
+        now = plan(events, point.key, place.objects)  # check again: files may have changed before the user answered
         conflicts = now.conflicts
         try:
             report = apply_plan(keeping, [*now.doable, *(conflicts if wanted.overwrite else [])])
@@ -135,7 +133,7 @@ def _go_back(
 
 @contextmanager
 def _held(store: SessionStore, path: Path, place: ChangeStorePaths, cwd: str) -> Generator[FileChangeRecorder]:
-    """Under the session's lock: a zot that works in it would not know what happened to its files."""
+    """Acquire the session's lock, since a zot using the session would not notice the changed files."""
     session = store.open(path)
     keeping = FileChangeRecorder(place, Path(cwd), lambda: session, lambda: "", print_notice, 1 << 40)
     try:

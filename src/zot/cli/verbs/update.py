@@ -1,4 +1,4 @@
-"""``zot update [--check]``: says what is newer and how to get it; installing is the package manager's work."""
+"""``zot update [--check]``: prints the newest version and the command that installs it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from zot.provider.http.pool import HttpPool
 from zot.system.files import zot_home
 from zot.system.installation import installation
 
-NEWER = 10  # the exit code of --check when there is an update
+NEWER = 10  # exit code of --check if there is an update
 
 
 def run(argv: list[str]) -> int:
@@ -21,13 +21,13 @@ def run(argv: list[str]) -> int:
     settings = Settings(zot_home())
     if not settings.values.update_url:
         if argv:
-            raise ZotError("zot update --check: no update_url is configured, so there is no feed to ask")
-        print_result(f"zot {__version__}; no update_url is configured, so zot did not look for a newer version")
+            raise ZotError("zot update --check: no feed configured (setting update_url)")
+        print_result(f"zot {__version__}; cannot check for a newer version: no feed configured (setting update_url)")
         _show_how("upgrade with")
         return 0
     found = run_loop(_find(settings))
     if found is None:
-        print_result(f"zot {__version__} is the newest version the feed knows")
+        print_result(f"zot {__version__} is the newest version in the feed")
         return 0
     print_result(f"zot {found.latest} is available; you have {__version__}")
     if found.url:

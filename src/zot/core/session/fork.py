@@ -1,5 +1,5 @@
-"""Creates session files from rows of another: branches, exports, imports. Lines are copied byte for byte, and the
-file appears when it is complete. Reading needs no lock."""
+"""Creates session files from rows of another: branches, exports, imports.
+Lines are copied byte for byte, and the file appears when it is complete. Reading needs no lock."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ SUFFIX = ".zotsession"
 _SLUG_MAX = 40
 
 
-# Branches: a new session that begins with the first rows of another, which stays untouched. The cut is a place in the
-# parent's file, never an index into a transcript that compaction, a window or repairs have changed.
+# Branches: a new session that begins with the first rows of another. The cut is an offset in the parent's file,
+# never an index into a transcript that compaction, a window or repairs have changed.
 
 
 def fork_before(store: SessionStore, session: Session, message: Message) -> Path:
-    """Branch off before ``message``, the very object of the live transcript; returns the new file."""
+    """Branch before ``message``, an object of the live transcript; returns the new file."""
     return _fork(store, session.path, session.row_of(message))
 
 
 def fork_at(store: SessionStore, parent: Path, count: int | None = None) -> Path:
-    """Branch off after the first ``count`` message rows of the file, or after all of it."""
+    """Branch after the first ``count`` message rows of the file, or after all."""
     return _fork(store, parent, None if count is None else _offset_of(parent, count))
 
 
 def _offset_of(parent: Path, count: int) -> int | None:
-    """Where message row ``count`` (from 0) begins; None when exactly that many exist."""
+    """Offset of message row ``count`` (from 0); None if exactly that many exist."""
     if count < 0:
-        raise UsageError(f"cannot fork at {count}: count the messages to keep from 0")
+        raise UsageError(f"cannot fork at {count}: expected a number of messages, from 0")
     source_of(parent)
     seen = offset = 0
     for line in _lines(parent):
@@ -60,7 +60,7 @@ def _offset_of(parent: Path, count: int) -> int | None:
 
 
 def _fork(store: SessionStore, parent: Path, end: int | None) -> Path:
-    """Copy what stands before offset ``end``; the title stays with the parent."""
+    """Copy the rows before offset ``end``; the title stays with the parent."""
     origin = source_of(parent, end=end).meta
     messages = sum(row_type(line) == "message" for line in _lines(parent, end))
     fresh = store.new_meta(origin.provider, origin.model)
@@ -74,8 +74,8 @@ def _fork(store: SessionStore, parent: Path, end: int | None) -> Path:
     return path
 
 
-# ``.zotsession``: a session that has left its directory. Its meta row has an empty ``cwd``; tool output still holds
-# paths and whatever the tools printed, unless the user asks for it to be scrubbed.
+# ``.zotsession``: an exported session. Its meta row has an empty ``cwd``; tool output still contains
+# paths and printed text unless scrubbed.
 
 
 def export_session(
@@ -87,9 +87,9 @@ def export_session(
 ) -> Path:
     """Write a copy under a free name and return its path. ``scrub`` also replaces working and home directory;
     ``change`` edits each row."""
-    origin = source_of(typed_path(source, "export needs a session file"))
-    target = target_of(origin, typed_path(destination, "export needs a destination"))
-    # through a plain dict: fields another version wrote are kept
+    origin = source_of(typed_path(source, "export requires a session file"))
+    target = target_of(origin, typed_path(destination, "export requires a destination"))
+    # as a plain dict, to keep fields of other versions
     row: dict[str, Any] = msgspec.json.decode(origin.meta_line)
     row["meta"]["cwd"] = ""
     lines = chain(((msgspec.json.encode(row) + b"\n"),), rows_of(origin.path))
@@ -113,10 +113,10 @@ def write_numbered(target: Path, suffix: str, lines: Iterable[bytes]) -> Path:
 
 
 def import_session(store: SessionStore, source: Path | str) -> Path:
-    """A new session of the store's directory with the rows of ``source``; model and title are kept."""
-    origin = source_of(typed_path(source, "import needs a .zotsession file"))
+    """A new session of the store's directory with the rows of ``source``; model and title stay."""
+    origin = source_of(typed_path(source, "import requires a .zotsession file"))
     fresh = store.new_meta(origin.meta.provider, origin.meta.model)
-    messages = sum(row_type(line) == "message" for line in _lines(origin.path))  # what they cost was paid elsewhere
+    messages = sum(row_type(line) == "message" for line in _lines(origin.path))  # their cost was paid elsewhere
     meta = msgspec.structs.replace(fresh, title=origin.meta.title, fork_point=messages)
     path = store.path_for(meta)
     try:
@@ -132,13 +132,13 @@ def default_destination() -> Path:
     for place in (home / "Downloads", home):
         if place.is_dir():
             return place
-    import tempfile  # the last resort only
+    import tempfile  # only as a last resort
 
     return Path(tempfile.gettempdir())
 
 
 def typed_path(text: Path | str, missing: str) -> Path:
-    """A path as people type or paste it: quotes around it, ``~`` in front."""
+    """Parse a typed or pasted path: quotes around it, ``~`` in front."""
     plain = str(text).strip()
     if len(plain) > 1 and plain[0] == plain[-1] and plain[0] in "\"'":
         plain = plain[1:-1]
@@ -148,7 +148,7 @@ def typed_path(text: Path | str, missing: str) -> Path:
 
 
 def target_of(origin: SourceSession, destination: Path, suffix: str = SUFFIX) -> Path:
-    """Where a copy goes: into a directory under a name of its own, else under the name that was typed."""
+    """The path of a copy: in a directory a generated name, else the typed one."""
     if not destination.is_dir():
         return with_suffix(destination, suffix)
     summary = summarise(origin.path)
@@ -166,7 +166,7 @@ def slug(text: str) -> str:
 
 def _scrubber(cwd: str) -> Callable[[bytes], bytes]:
     places = [(msgspec.json.encode(path)[1:-1], name) for path, name in ((cwd, b"<cwd>"), (str(user_home()), b"~"))]
-    # A path ends where no more letter of a file name follows: /home/me is not in /home/melissa.
+    # Match whole file names: /home/me is not in /home/melissa.
     rules = [(re.compile(re.escape(place) + rb"(?![\w.-])"), name) for place, name in places if len(place) > 1]
 
     def scrub(line: bytes) -> bytes:
@@ -177,11 +177,11 @@ def _scrubber(cwd: str) -> Callable[[bytes], bytes]:
     return scrub
 
 
-# What every copy is made with.
+# Shared by all copies.
 
 
 class SourceSession(NamedTuple):
-    """The file a copy is made of: its last meta row as written, and that row's meta."""
+    """Source of a copy: its last meta row as written, and decoded."""
 
     path: Path
     meta_line: bytes
@@ -191,7 +191,7 @@ class SourceSession(NamedTuple):
 def source_of(path: Path, *, end: int | None = None) -> SourceSession:
     """Check that ``path`` is a session and find its last meta row (before offset ``end``)."""
     if not path.is_file():
-        raise SessionError(f"there is no session file {path}")
+        raise SessionError(f"no session file {path}")
     lines = _lines(path, end)
     first = next(lines, b"")
     meta = _meta(first)
@@ -205,7 +205,7 @@ def source_of(path: Path, *, end: int | None = None) -> SourceSession:
 
 
 def rows_of(path: Path, *, end: int | None = None, without: frozenset[str] = frozenset({"meta"})) -> Iterator[bytes]:
-    """The lines that are JSON records, each with its newline, but those of the types in ``without``."""
+    """The lines that are JSON records, with newlines, except types in ``without``."""
     for line in _lines(path, end):
         kind = row_type(line)
         if kind and kind not in without:
@@ -213,7 +213,7 @@ def rows_of(path: Path, *, end: int | None = None, without: frozenset[str] = fro
 
 
 def write_new(path: Path, lines: Iterable[bytes]) -> None:
-    """Write a private file as a whole; raises FileExistsError rather than replace one."""
+    """Write a private file as a whole; FileExistsError rather than replace one."""
     make_private_dir(path.parent)
     if os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
@@ -230,7 +230,7 @@ def write_new(path: Path, lines: Iterable[bytes]) -> None:
 
 
 def _lines(path: Path, end: int | None = None) -> Iterator[bytes]:
-    """The lines before offset ``end``; SessionError when they cannot be read, all or some."""
+    """The lines before offset ``end``; SessionError if some cannot be read."""
     offset = 0
     try:
         with open_buffered(path) as file:

@@ -1,5 +1,6 @@
-"""Finds and deletes old sessions, by default those of directories that no longer exist. Unreadable, malformed and
-linked files are reported and preserved; each file is checked again under its lock before deletion."""
+"""Finds and deletes old sessions, by default those of deleted directories.
+Unreadable, malformed and linked files are reported and preserved; each file is checked again under its lock before
+deletion."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _UNITS_S = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800, "mo": 2_592_000, "y"
 
 
 class PrunableSession(msgspec.Struct, frozen=True):
-    """A session as it was when it was found; it is deleted only if it still is."""
+    """A session when it was listed; it is deleted only if unchanged."""
 
     summary: Summary
     size: int
@@ -54,12 +55,12 @@ def age_seconds(text: str) -> int:
     """``90m``, ``12h``, ``30d``, ``2w``, ``6mo``, ``1y``."""
     match = re.fullmatch(r"(\d+)(mo|[mhdwy])", text.strip())
     if match is None:
-        raise UsageError(f'"{text}" is not an age: write a number and m, h, d, w, mo or y, such as 30d')
+        raise UsageError(f'"{text}": expected an age such as 30d: a number and m, h, d, w, mo or y')
     return int(match[1]) * _UNITS_S[match[2]]
 
 
 def plan_prune(root: Path, *, older_than_s: float | None = None, cwd: str | None = None) -> Survey:
-    """Look at every session under ``root``. An age or a directory replaces the wish for gone directories."""
+    """Examine every session under ``root``. An age or a directory replaces the test for deleted directories."""
     wanted = _wish(older_than_s, cwd)
     groups: dict[str, list[PrunableSession]] = {}
     kept: list[Kept] = []
@@ -88,7 +89,7 @@ def _look(path: Path) -> PrunableSession | Kept:
             return Kept(str(path), reason)
         summary = summarise(path)
     except OSError as error:
-        return Kept(str(path), f"it cannot be read: {error.strerror}")
+        return Kept(str(path), f"cannot read it: {error.strerror}")
     if summary is None:
         return Kept(str(path), "its first row is not a meta row")
     return PrunableSession(summary, info.st_size, info.st_ino, info.st_mtime_ns)
@@ -101,7 +102,7 @@ def _not_plain(info: os.stat_result) -> str | None:
 
 
 def delete(found: PrunableSession) -> str | None:
-    """Delete the session and what was kept aside of it; returns why not when it stays."""
+    """Delete the session and its saved file contents; returns why if it stays."""
     path = Path(found.summary.path)
     try:
         fd = open_for_update(path)

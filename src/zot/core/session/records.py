@@ -1,5 +1,6 @@
-"""Rows of a session file: one JSON object per line, discriminated by ``type``. Names are permanent, new fields have
-defaults, and rows of unknown type are skipped by readers and preserved by copies."""
+"""Rows of a session file: one JSON object per line, discriminated by ``type``.
+Names are permanent, new fields have defaults, and rows of unknown type are skipped by readers and preserved by
+copies."""
 
 from __future__ import annotations
 
@@ -26,10 +27,10 @@ from zot.provider.messages import (
 
 
 class NotARecord(ValueError):
-    """A line that no reader can use: torn, corrupt or of a known type with the wrong shape."""
+    """A line that cannot be used: torn, corrupt, or of a known type with the wrong shape."""
 
 
-_NONE = msgspec.Raw()  # this very object is what an encoder leaves out as a default
+_NONE = msgspec.Raw()  # this very object is what an encoder omits as a default
 
 
 class DiskBlock(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -76,7 +77,7 @@ class DiskResult(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Meta(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Whose session it is; the last one in a file holds."""
+    """Model and directory of the session; the last one in a file applies."""
 
     id: str = ""
     cwd: str = ""
@@ -100,7 +101,7 @@ class MessageRow(msgspec.Struct, frozen=True, tag="message"):
 
 
 class UsageRow(msgspec.Struct, frozen=True, tag="usage"):
-    """``usage`` is one call's, ``cumulative`` the session's so far."""
+    """``usage`` is of one call, ``cumulative`` the session's so far."""
 
     usage: Usage = Usage()
     cumulative: Usage = Usage()
@@ -139,7 +140,7 @@ class ToolOutcomeRow(msgspec.Struct, frozen=True, tag="tool_outcome"):
 
 
 class UnknownRow(msgspec.Struct, frozen=True):
-    """A row some other version wrote; copies carry it on."""
+    """A row of another version; copies preserve it."""
 
     type: str
 
@@ -151,7 +152,7 @@ _KNOWN = frozenset({"meta", "message", "usage", "rename", "compaction", "tool_in
 _encoder = msgspec.json.Encoder()
 
 
-# Decoders are made when they are first needed: a new session only writes, and should not wait for them.
+# Decoders are created on first use: a new session only writes.
 
 
 @cache
@@ -183,13 +184,13 @@ def decode_row(line: bytes) -> Row:
 
 
 def _check_text(line: bytes) -> None:
-    """UnicodeError unless it is UTF-8: the decoder leaves alone what it passes over or keeps as it stands."""
+    """UnicodeError unless it is UTF-8: the decoder does not check skipped and raw values."""
     if not line.isascii():
         line.decode()
 
 
 def row_type(line: bytes) -> str:
-    """The ``type`` of a line that is a JSON object, without reading the rest of it; else the empty string."""
+    """The ``type`` of a line that is a JSON object, without decoding the rest; else empty."""
     try:
         _check_text(line)
         return _any_row()(line).type
@@ -198,9 +199,9 @@ def row_type(line: bytes) -> str:
 
 
 def encode_row(row: KnownRow) -> bytes:
-    """The line, newline included. A lone surrogate, which JSON cannot carry, becomes the replacement character."""
+    """The line with its newline. A lone surrogate, which JSON cannot encode, is replaced."""
     try:
-        return _encoder.encode_lines([row])  # of a tuple, msgspec 0.22 never lets go
+        return _encoder.encode_lines([row])  # msgspec 0.22 leaks tuples
     except UnicodeEncodeError:
         return _encoder.encode_lines([_mended(msgspec.to_builtins(row, builtin_types=(msgspec.Raw,)))])
 
@@ -284,7 +285,7 @@ def _raw(kept: Hunks | str | bool) -> msgspec.Raw:
 
 
 def _json_object(text: str) -> bytes | None:
-    """The text as one line of JSON when it is an object. Outside strings a line break is only white space."""
+    """The text as one line of JSON if it is an object. Outside strings a line break is white space."""
     try:
         raw = text.encode()
         msgspec.json.decode(raw, type=dict)
@@ -294,13 +295,13 @@ def _json_object(text: str) -> bytes | None:
 
 
 def message_of(disk: DiskMessage) -> Message | None:
-    """The message, or None when it has no blocks. A call nobody here was to answer is left out."""
+    """The message, or None without blocks. Calls without an answer are omitted."""
     content = tuple([block_of(block) for block in disk.content or () if not block.server])
     return Message(disk.role, content, _utc(disk.time), disk.meta or {}) if content else None
 
 
 def _utc(time: str) -> str:
-    """Another program's time may carry an offset; reading it is rare enough to import for."""
+    """Another program's time may have an offset; this is rare, hence the local import."""
     if time.endswith("Z") or not time:
         return time
     from datetime import UTC, datetime

@@ -1,5 +1,6 @@
-"""Rebuilds the transcript from the rows of a session file. Compactions are applied in order, and every tool call gets
-a result: the recorded one or an error. Messages remember the offset of their row, for forks."""
+"""Rebuilds the transcript from the rows of a session file.
+Compactions are applied in order, and every tool call gets a result: the recorded one or an error. Messages store the
+offset of their row, for forks."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ class TranscriptLoader:
         self.meta: Meta | None = None
         self.title = ""
         self.cumulative = Usage()
-        # Deques: each compaction puts a summary in front, and there may be as many of them as messages.
+        # Deques: each compaction prepends a summary, and there may be as many of them as messages.
         self.messages: deque[Message] = deque()
         self.rows: deque[int] = deque()
         self.bad: list[bytes] = []
@@ -74,7 +75,7 @@ class TranscriptLoader:
                 self.bad.append(line.raw)
 
     def finish(self) -> int:
-        """Settle the last exchange; returns how many results had to be made up for it."""
+        """Complete the last exchange; returns the number of generated results."""
         before = self.stubs
         self._settle()
         return self.stubs - before
@@ -93,7 +94,7 @@ class TranscriptLoader:
         self.rows.append(row)
 
     def _expect(self, calls: tuple[ToolCallBlock, ...]) -> None:
-        """Call ids may come again in a later turn: what was noted for them belongs to one exchange only."""
+        """Call ids may recur in a later turn: recorded results belong to one exchange only."""
         self._calls = calls
         self._intents.clear()
         self._outcomes.clear()
@@ -125,10 +126,10 @@ class TranscriptLoader:
         self.rows.popleft()
 
     def _settle(self) -> None:
-        """Give the calls of the open exchange the results they lack."""
+        """Generate missing results of the open exchange."""
         if not self._calls:
             return
-        # the calls answered since the assistant spoke
+        # calls answered since the assistant's message
         answered: set[str] = set()
         for message in reversed(self.messages):
             if message.role != "tool":

@@ -15,18 +15,18 @@ from zot.core.session.turn_history import NOT_SAID
 from zot.provider.messages import SHOWN_TEXT
 from zot.system.safe_open import open_buffered
 
-_LONGEST = 8 << 20  # bytes of a row that is looked at; longer ones are pictures
+_LONGEST = 8 << 20  # bytes of a row to search; longer ones are images
 _TAILS = (128 << 10, 4 << 20)
-_AROUND = 160  # characters before a word that was found
+_AROUND = 160  # characters before a match
 _EXCERPT = 2_000
 _LAST = 24
 
-# What every writer of JSON leaves as it is.
+# Characters that JSON encoders do not escape.
 _PLAIN = re.compile(r"[a-z0-9 _.,:;=+*()\[\]{}@#$%^!?-]+")
 
 
 class MessageExcerpt(msgspec.Struct, frozen=True):
-    """``role`` is ``user``, ``assistant``, or ``tool`` for what a tool was called with."""
+    """``role`` is ``user``, ``assistant``, or ``tool`` for the arguments of a call."""
 
     role: str
     text: str
@@ -46,7 +46,7 @@ _decode_row = msgspec.json.Decoder(_SearchRow).decode
 
 
 def search(paths: Iterable[str], typed: str, given_up: Callable[[], bool]) -> Iterator[Hit]:
-    """The first place in each conversation where all words stand together, in the order of the paths."""
+    """The first row of each conversation that contains all words, in the order of the paths."""
     words = typed.lower().split()
     for path in paths if words else ():
         try:
@@ -61,7 +61,7 @@ def search(paths: Iterable[str], typed: str, given_up: Callable[[], bool]) -> It
 
 
 def _first(file: BinaryIO, words: list[str], given_up: Callable[[], bool]) -> MessageExcerpt | None:
-    """A row is only decoded when the bytes of every word are in it."""
+    """A row is decoded only if it contains the bytes of every word."""
     needles = [needle.encode() for word in words if (needle := max(_PLAIN.findall(word), key=len, default=""))]
     for line in _lines(file):
         if given_up():
@@ -90,7 +90,7 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def last_messages(path: str) -> list[MessageExcerpt]:
-    """The end of a conversation, oldest first; raises OSError. Only the end of the file is read."""
+    """The end of a conversation, oldest first; raises OSError. Reads only the end of the file."""
     with open_buffered(Path(path)) as file:
         size, found = os.fstat(file.fileno()).st_size, list[MessageExcerpt]()
         for tail in _TAILS:
@@ -104,7 +104,7 @@ def last_messages(path: str) -> list[MessageExcerpt]:
 
 
 def _said(line: bytes) -> Iterator[MessageExcerpt]:
-    """What the user and the model said in a row, and what tools were asked to do."""
+    """Texts of the user and the model in a row, and arguments of tools."""
     try:
         row = _decode_row(line)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -124,7 +124,7 @@ def _said(line: bytes) -> Iterator[MessageExcerpt]:
 
 
 def _strings(arguments: msgspec.Raw) -> str:
-    """What stands in the arguments of a call, without their names."""
+    """The values in the arguments of a call."""
     try:
         parsed: Any = msgspec.json.decode(arguments)
     except (msgspec.DecodeError, UnicodeError, RecursionError):

@@ -1,5 +1,6 @@
-"""One session: first subscriber of an agent and writer of its file. The file is created with the first message. Rows
-that cannot be written wait in memory, and a file deleted by another program is written again."""
+"""One session: first subscriber of an agent and writer of its file.
+The file is created with the first message. Rows that cannot be written wait in memory, and a file deleted by another
+program is written again."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 
 
 class _SessionEntry:
-    """A message of the live transcript and where its row begins, once that is known."""
+    """A message of the live transcript and the offset of its row, once known."""
 
     __slots__ = ("message", "row")
 
@@ -62,8 +63,8 @@ class _SessionEntry:
 
 
 class Session:
-    """Records events; ``read`` does not raise while ``on_failure`` is set, which is called when saving fails and if
-    rows are lost. ``repairs`` lists what opening repaired."""
+    """Records events; ``read`` does not raise while ``on_failure`` is set.
+    That is called when saving fails and if rows are lost. ``repairs`` lists what opening repaired."""
 
     def __init__(
         self, path: Path, meta: Meta, *, writer: SessionWriter | None = None, loaded: TranscriptLoader | None = None
@@ -84,7 +85,7 @@ class Session:
     def id(self) -> str:
         return self.meta.id
 
-    # What the agent says.
+    # Events of the agent.
 
     def on_event(self, event: AgentEvent) -> None:
         match event:
@@ -130,10 +131,10 @@ class Session:
         self._live = [entry, *self._live[max(len(self._live) - keep_tail, 0) :]]
         self._write(compaction_row(keep_tail, summary), entry)
 
-    # What the user changes.
+    # Changes by the user.
 
     def set_model(self, provider: str, model: str) -> None:
-        """Remember the model to continue with after a resume."""
+        """Record the model to continue with after a resume."""
         if (provider, model) == (self.meta.provider, self.meta.model):
             return
         self.meta = msgspec.structs.replace(self.meta, provider=provider, model=model)
@@ -142,13 +143,13 @@ class Session:
 
     def rename(self, title: str) -> None:
         if not (title := " ".join(title.split())):
-            raise UsageError("a session's title needs at least one character")
+            raise UsageError("the title of a session must not be empty")
         self.meta = msgspec.structs.replace(self.meta, title=title)
         if self._begun:
             self._write(RenameRow(title))
 
     def row_of(self, message: Message) -> int:
-        """Where the row of this very message object begins; raises SessionError when it is not in the file."""
+        """Offset of the row of this message object; SessionError if it is not in the file."""
         self.flush()
         for entry in reversed(self._live):
             if entry.message is message and entry.row != NO_ROW:
@@ -158,8 +159,8 @@ class Session:
     # Writing.
 
     def messages_to_resume(self) -> tuple[Message, ...]:
-        """The last messages, and the summary of what came before them if there is one."""
-        from zot.core.session.resume import recent_messages  # only a resumed conversation needs it
+        """The last messages, and the summary of earlier ones if there is one."""
+        from zot.core.session.resume import recent_messages  # only resumed conversations need it
 
         tail = recent_messages(self.messages)
         first = self.messages[0] if self.messages else None
@@ -172,7 +173,7 @@ class Session:
             self._drain(sync=True)
 
     def close(self) -> None:
-        """Flush and give the lock back; an unused session leaves no file."""
+        """Flush and release the lock; an unused session leaves no file."""
         try:
             self.flush()
             if self._begun and (self._waiting or self._failing):
@@ -183,9 +184,9 @@ class Session:
             self._writer, self._begun = None, False
 
     def delete(self) -> None:
-        """Remove the file while its lock is still ours, and let it go; raises OSError, and then it stays open."""
+        """Remove the file under its lock, then close; raises OSError and stays open."""
         self.path.unlink(missing_ok=True)
-        self._begun = False  # there is nothing left to save
+        self._begun = False  # nothing to save
         self.close()
 
     def _loss(self) -> str:
@@ -218,17 +219,17 @@ class Session:
                 self._failing = True
                 self._tell(
                     f"session {self.path} cannot be saved: {error.strerror or error}; "
-                    "zot keeps the conversation in memory and tries again with each message"
+                    "the conversation stays in memory, and zot retries with each message"
                 )
 
     def _where_its_name_says(self, writer: SessionWriter) -> SessionWriter:
-        """What is written to a file that has lost its name would be gone with the process."""
+        """Rows written to a deleted file would be lost with the process."""
         if writer.is_at(self.path):
             return writer
         old, new = self.path, free_name(self.path)
         self._writer, self.path = writer.copy_to(new), new
         writer.close()
-        where = "at the same place" if new == old else f"as {new}"
+        where = "at the same path" if new == old else f"as {new}"
         self._tell(f"session {old} was deleted or replaced by another program; zot saved all of it again {where}")
         return self._writer
 
@@ -240,7 +241,7 @@ class Session:
 
 def open_session(path: Path) -> Session:
     """Load a file and lock it for append; raises SessionError, SessionLocked or SessionCorrupt."""
-    from zot.core.session.resume import replay  # a new session has nothing to resume
+    from zot.core.session.resume import replay  # new sessions do not need it
 
     writer = open_file(path)
     try:
@@ -257,7 +258,7 @@ def open_session(path: Path) -> Session:
 
 def _loaded_session(path: Path, writer: SessionWriter, loaded: TranscriptLoader) -> Session:
     stubs = loaded.finish()
-    path = Path(os.path.abspath(path))  # whoever embeds zot may change the directory of the process
+    path = Path(os.path.abspath(path))  # an embedding program may change the process's directory
     if loaded.meta is None and not loaded.messages:
         raise SessionCorrupt(f"{path} is not a session: it has neither a `meta` row nor a message")
     meta = loaded.meta or Meta(path.stem.rpartition("-")[2])
@@ -273,13 +274,13 @@ def _loaded_session(path: Path, writer: SessionWriter, loaded: TranscriptLoader)
 
 
 def _keep_aside(path: Path, lines: list[bytes]) -> list[str]:
-    """What the user is to know of them. They are still in the file, so a copy that cannot be made stops nobody."""
+    """Notices about unreadable lines. They stay in the file, so a failed copy is not an error."""
     try:
         count = quarantine_lines(path, lines)
     except OSError as error:
         what = _count(len(lines), "unreadable line")
-        return [f"{what} of {path.name} not copied: {bad_path(path)}: {error.strerror or error}; move that away"]
-    return [f"{_count(count, 'unreadable line')} of {path.name} kept in {bad_path(path)}"] if count else []
+        return [f"cannot copy {what} of {path.name} to {bad_path(path)}: {error.strerror or error}; move that away"]
+    return [f"saved {_count(count, 'unreadable line')} of {path.name} in {bad_path(path)}"] if count else []
 
 
 def _count(number: int, noun: str) -> str:

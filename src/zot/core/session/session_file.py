@@ -1,6 +1,6 @@
-"""Reads and appends rows of a session file; the writer holds its lock. Nothing is truncated: after a torn row the
-next one starts on a new line, and unreadable lines are copied once to ``<file>.bad``. Only regular files are opened,
-since a repository may contain one."""
+"""Reads and appends rows of a session file; the writer has its lock.
+Nothing is truncated: after a torn row the next one starts on a new line, and unreadable lines are copied once to
+``<file>.bad``. Only regular files are opened, since a repository may contain one."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from zot.system.files import make_private_dir, sync_dir, try_lock
 from zot.system.safe_open import TooLarge, create, open_for_update, open_to_append
 
 LARGEST = 2 << 30
-LONGEST_LINE = 256 << 20  # a row with many images stays below; more is no row
+LONGEST_LINE = 256 << 20  # a row with many images is smaller; a larger line is not a row
 _LARGEST_ASIDE = 64 << 20
 
 
 class SessionWriter:
-    """Owns the descriptor and with it the lock. ``torn`` says that the file does not end with a newline."""
+    """Owns the descriptor and with it the lock. ``torn``: the file does not end with a newline."""
 
     def __init__(self, fd: int, *, torn: bool = False) -> None:
         self.fd = fd
@@ -32,7 +32,7 @@ class SessionWriter:
         self._synced = False
 
     def append(self, row: bytes) -> int:
-        """Write one row and return the offset it starts at; raises OSError, after which it may be tried again."""
+        """Append one row and return its offset; after an OSError it may be retried."""
         data = memoryview(b"\n" + row if self._torn else row)
         self._torn, self._synced = True, False
         while data:
@@ -41,13 +41,13 @@ class SessionWriter:
         return os.lseek(self.fd, 0, os.SEEK_CUR) - len(row)
 
     def sync(self) -> None:
-        """Wait until it is on the disk; what is there already costs nothing."""
+        """Wait until it is on the disk; free if already synced."""
         if not self._synced:
             os.fsync(self.fd)
             self._synced = True
 
     def is_at(self, path: Path) -> bool:
-        """Whether this name still leads to the file that is written; only a name that surely does not counts."""
+        """True if this path is still the open file; False only if certain."""
         try:
             return os.path.samestat(os.stat(path), os.fstat(self.fd))
         except (FileNotFoundError, NotADirectoryError):
@@ -56,7 +56,7 @@ class SessionWriter:
             return True
 
     def copy_to(self, path: Path) -> SessionWriter:
-        """All of it in a new file, whose writer comes back; raises OSError, and then nothing is left of it."""
+        """Copy everything to a new file and return its writer; an OSError leaves no file."""
         copy = create_file(path)
         try:
             offset = 0
@@ -79,7 +79,7 @@ _PIECE = 1024 * 1024
 
 
 def create_file(path: Path) -> SessionWriter:
-    """A new file, 0600 in a 0700 directory, locked; raises OSError, FileExistsError among them."""
+    """Create a file, 0600 in a 0700 directory, locked; raises OSError, including FileExistsError."""
     make_private_dir(path.parent)
     fd = create(path, flags=os.O_RDWR | os.O_APPEND)
     try:
@@ -94,7 +94,7 @@ def create_file(path: Path) -> SessionWriter:
 
 
 def free_name(path: Path) -> Path:
-    """This path, or the next one like it that nothing has: ``a.jsonl``, ``a-2.jsonl``, …"""
+    """This path, or the next free one: ``a.jsonl``, ``a-2.jsonl``, …"""
     names = (path if n == 1 else path.with_name(f"{path.stem}-{n}{path.suffix}") for n in count(1))
     return next(name for name in names if not os.path.lexists(name))
 
@@ -104,7 +104,9 @@ def open_file(path: Path) -> SessionWriter:
     try:
         fd = open_for_update(path, follow=True)
     except OSError as error:
-        raise SessionError(f"cannot open session {path}: {error.strerror}; `zot sessions` lists them") from error
+        raise SessionError(
+            f"cannot open session {path}: {error.strerror}; list sessions with `zot sessions`"
+        ) from error
     try:
         _claim(fd, path)
         size = os.fstat(fd).st_size
@@ -118,7 +120,7 @@ def open_file(path: Path) -> SessionWriter:
 
 def _claim(fd: int, path: Path) -> None:
     if not lock(fd):
-        fix = f"end that one or continue in a branch: `zot sessions fork {path}`"
+        fix = f"end that one, or continue in a fork: `zot sessions fork {path}`"
         raise SessionLocked(f"session {path} is in use by another zot; {fix}")
     # sessions are deleted under the lock; rows written to a deleted file would be lost
     if os.fstat(fd).st_nlink == 0:
@@ -126,18 +128,18 @@ def _claim(fd: int, path: Path) -> None:
 
 
 def lock(fd: int) -> bool:
-    """Take the lock; a file system that has no locks counts as taken."""
+    """Acquire the lock; a file system without locks counts as acquired."""
     try:
         return try_lock(fd)
     except OSError:
         return True
 
 
-NO_ROW = -1  # in the place of an offset: nothing in the file stands for it
+NO_ROW = -1  # instead of an offset: not in the file
 
 
 class SessionLine(msgspec.Struct, frozen=True):
-    """``row`` is None when the line is not a record; ``offset`` identifies it within its file."""
+    """``row`` is None if the line is not a record; ``offset`` identifies it within its file."""
 
     offset: int
     raw: bytes
@@ -157,7 +159,7 @@ def read_lines(file: BinaryIO) -> Iterator[SessionLine]:
 
 
 def lines_of(file: BinaryIO) -> Iterator[bytes]:
-    """With their ends; one beyond all measure comes in pieces, none of which is a row."""
+    """Lines with their ends; an oversized one comes in pieces, none of which is a row."""
     return iter(partial(file.readline, LONGEST_LINE), b"")
 
 
@@ -166,13 +168,13 @@ def bad_path(path: Path) -> Path:
 
 
 def quarantine_lines(path: Path, lines: Iterable[bytes]) -> int:
-    """Append to ``<path>.bad`` those lines that are not in it yet; returns how many that were. Raises OSError."""
+    """Append lines to ``<path>.bad`` unless it has them; returns their number. Raises OSError."""
     fd = open_to_append(bad_path(path), os.O_RDWR)
     with os.fdopen(fd, "rb") as reader, os.fdopen(os.dup(fd), "wb") as writer:
         if os.fstat(fd).st_size > _LARGEST_ASIDE:
             raise TooLarge(bad_path(path), _LARGEST_ASIDE)
         known = set(reader.read(_LARGEST_ASIDE).splitlines())
-        bare = dict.fromkeys(b" ".join(line.splitlines()) for line in lines)  # as ``splitlines`` will give them back
+        bare = dict.fromkeys(b" ".join(line.splitlines()) for line in lines)  # as ``splitlines`` will return them
         fresh = [line for line in bare if line not in known]
         writer.writelines(line + b"\n" for line in fresh)
         writer.flush()

@@ -1,5 +1,5 @@
-"""Location of session files: ``<home>/sessions/<hash of the working directory>/<time>-<id8>.jsonl``. Lists are sorted
-by last change, newest first, then by path."""
+"""Location of session files: ``<home>/sessions/<hash of the working directory>/<time>-<id8>.jsonl``.
+Lists are sorted by last change, newest first, then by path."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 SUFFIX = ".jsonl"
 _DAY_S = 86_400
-_EMPTY_MAX = 8_192  # a file without messages holds little more than its meta row
+_EMPTY_MAX = 8_192  # a file without messages is little more than its meta row
 
 
 class SessionFile(msgspec.Struct, frozen=True):
-    """A file as the directory shows it; size and time tell whether an indexed summary is still true."""
+    """A directory entry; size and time tell whether an indexed summary is still valid."""
 
     path: Path
     size: int
@@ -38,7 +38,7 @@ class SessionFile(msgspec.Struct, frozen=True):
 
 
 class SessionStore:
-    """The sessions of one working directory. ``version`` goes into the meta row of new ones."""
+    """The sessions of one working directory. ``version`` is written to the meta row of new ones."""
 
     def __init__(self, home: Path, cwd: Path, version: str) -> None:
         self.root = home / "sessions"
@@ -51,7 +51,7 @@ class SessionStore:
 
     def fork(self, parent: Path, count: int | None = None) -> Path:
         """A new session with the first ``count`` messages of another, or with all of them."""
-        from zot.core.session.fork import fork_at  # few runs fork
+        from zot.core.session.fork import fork_at  # rarely used
 
         return fork_at(self, parent, count)
 
@@ -66,7 +66,7 @@ class SessionStore:
         return self.directory / f"{compact_time(meta.started)}-{meta.id[:8]}{SUFFIX}"
 
     def create(self, provider: str, model: str, path: Path | None = None) -> Session:
-        """A new session; its file, which may be named, appears with the first message."""
+        """A new session; its file appears with the first message."""
         meta = self.new_meta(provider, model)
         return Session(path or self.path_for(meta), meta)
 
@@ -75,8 +75,8 @@ class SessionStore:
         return open_session(path)
 
     async def load(self, path: Path) -> Session:
-        """``open`` in a thread: a long session takes a while to read, and keys are not to wait for it."""
-        import asyncio  # whoever loads in a loop has it; `zot sessions` has none
+        """``open`` in a thread, since a long session takes time to read."""
+        import asyncio  # loops have imported it; `zot sessions` has none
 
         reading = asyncio.get_running_loop().run_in_executor(None, self.open, path)
         try:
@@ -92,15 +92,15 @@ class SessionStore:
         return next((file.path for file in self.files() if has_message(file.path)), None)
 
     def summaries(self, *, everywhere: bool = False) -> list[Summary]:
-        """What lists show, newest first, sessions without messages left out; of all directories on demand."""
-        # Imported here: the index brings sqlite3, which a run without a list must not pay for.
+        """Summaries for lists, newest first, without empty sessions; of one or all directories."""
+        # Imported here: the index imports sqlite3, which is slow.
         from zot.core.session.summary import indexed
 
         files = list(self._all_files()) if everywhere else self.files()
         return [summary for summary in indexed(self.root, newest_first(files)) if summary.messages]
 
     def prune_empty(self) -> int:
-        """Delete files without a message that are older than a day and not in use; returns how many."""
+        """Delete files without a message that are older than a day and unused; returns their number."""
         limit = time.time_ns() - _DAY_S * 1_000_000_000
         old = [file.path for file in self.files() if file.size <= _EMPTY_MAX and file.mtime_ns < limit]
         return sum(_delete_if_empty(path) for path in old)
@@ -112,7 +112,7 @@ class SessionStore:
 
 
 def _give_back(reading: asyncio.Future[Session]) -> None:
-    """Nobody waits for it any more: its lock must not stay with us."""
+    """Release the lock of a session that no caller waits for."""
     if not reading.cancelled() and reading.exception() is None:
         reading.result().close()
 
@@ -131,7 +131,7 @@ def _session_file(entry: os.DirEntry[str]) -> SessionFile | None:
         if not entry.is_file():
             return None
         stat = entry.stat()
-    except OSError:  # gone since the directory was read
+    except OSError:  # deleted since the directory was read
         return None
     return SessionFile(Path(entry.path), stat.st_size, stat.st_mtime_ns)
 
@@ -149,7 +149,7 @@ def has_message(path: Path) -> bool:
 
 
 def _delete_if_empty(path: Path) -> bool:
-    """Under the lock, so that a process about to write to the file keeps it."""
+    """Delete under the lock, so that a process about to write keeps its file."""
     try:
         fd = open_for_update(path)
     except OSError:
@@ -173,7 +173,7 @@ def new_id() -> str:
 
 
 def compact_time(started: str) -> str:
-    """An RFC 3339 time as ``YYYYMMDD-HHMMSS`` in UTC; text that is not a time gives the present one."""
+    """An RFC 3339 time as ``YYYYMMDD-HHMMSS`` in UTC; the current time for other text."""
     if started.endswith("Z") and len(digits := started[:19].translate(_NO_PUNCTUATION)) == 14 and digits.isdigit():
         return f"{digits[:8]}-{digits[8:]}"
     return time.strftime("%Y%m%d-%H%M%S", time.gmtime(_seconds(started)))
@@ -183,7 +183,7 @@ _NO_PUNCTUATION = str.maketrans("", "", "-T:")
 
 
 def _seconds(started: str) -> float:
-    """Another program's time may carry an offset; reading it is rare enough to import for."""
+    """Another program's time may have an offset; this is rare, hence the local import."""
     from datetime import datetime
 
     try:
@@ -192,15 +192,15 @@ def _seconds(started: str) -> float:
         return time.time()
 
 
-# Resolves the session a user typed: a path, a number of the list, an id or its beginning.
+# Resolves a typed session: a path, a number in the list, an id or its prefix.
 
-SHORTEST_PREFIX = 4  # fewer characters are a number of the list, or a slip
+SHORTEST_PREFIX = 4  # fewer characters are a number in the list, or a typing error
 _SHOWN = 5
 _LABEL_MAX = 40
 
 
 def find_session(store: SessionStore, text: str) -> Path:
-    """The file ``text`` means; a path need not exist, opening it says so better."""
+    """The file of ``text``; a path need not exist, since opening it reports that better."""
     path = Path(os.path.expanduser(text))
     if os.sep in text or path.is_file():
         return path
@@ -214,24 +214,24 @@ def _by_number(store: SessionStore, text: str) -> str | None:
         return None
     summaries = store.summaries()
     if not 1 <= int(text) <= len(summaries):
-        raise SessionError(f"there is no session number {text}{_offer(store, summaries)}")
+        raise SessionError(f"no session number {text}{_offer(store, summaries)}")
     return summaries[int(text) - 1].path
 
 
 def _by_id(store: SessionStore, text: str) -> str:
     if len(text) < SHORTEST_PREFIX:
-        raise SessionError(f'"{text}" is too short for the beginning of an id: {SHORTEST_PREFIX} characters at least')
+        raise SessionError(f'"{text}" is too short for an id prefix: expected at least {SHORTEST_PREFIX} characters')
     found = [summary for summary in store.summaries(everywhere=True) if summary.id.startswith(text)]
     if not found:
-        raise SessionError(f'there is no session "{text}"{_offer(store, store.summaries())}')
+        raise SessionError(f'no session "{text}"{_offer(store, store.summaries())}')
     if len(found) > 1:
-        raise SessionError(f'"{text}" is the beginning of {len(found)} sessions: {_list(found)}; give more of the id')
+        raise SessionError(f'"{text}" matches {len(found)} sessions: {_list(found)}; type more of the id')
     return found[0].path
 
 
 def _offer(store: SessionStore, summaries: Sequence[Summary]) -> str:
     if not summaries:
-        return f"; {store.cwd} has none, and `zot sessions list --all` shows every one"
+        return f"; {store.cwd} has none (`zot sessions list --all` lists all)"
     numbered = _list(summaries, numbered=True)
     return f"; this directory has {len(summaries)}: {numbered} (`zot sessions`, `zot sessions list --all`)"
 

@@ -1,4 +1,4 @@
-"""Summaries of sessions for lists, read in one pass without building the transcript, and their fork relations."""
+"""Summaries of sessions for lists, read in one pass without the transcript, and their fork relations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FIRST_TEXT_MAX = 200
 
 
 class DayCost(msgspec.Struct, frozen=True):
-    """What a session used of one model (``provider/model``) on one local day."""
+    """Usage of one model (``provider/model``) by a session on one local day."""
 
     day: str
     model: str
@@ -35,8 +35,8 @@ class DayCost(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """``title`` is the last one, ``first_text`` the start of the first prompt. ``costs`` excludes what a fork copied,
-    ``cost_usd`` does not."""
+    """``title`` is the last one, ``first_text`` the start of the first prompt.
+    ``costs`` excludes rows a fork copied, ``cost_usd`` does not."""
 
     path: str
     id: str
@@ -66,7 +66,7 @@ class _SummaryMessage(msgspec.Struct):
 
 
 class _SummaryRow(msgspec.Struct):
-    """Only what a summary needs; the decoder skips the rest."""
+    """The fields of a summary; the decoder skips the rest."""
 
     type: str = ""
     meta: Meta | None = None
@@ -82,7 +82,7 @@ _decode_blocks = msgspec.json.Decoder(tuple[DiskBlock, ...] | None).decode
 
 
 def summarise(path: Path) -> Summary | None:
-    """None when the first row is not a meta row; raises OSError. The last meta, title and cost hold."""
+    """None if the first row is not a meta row; raises OSError. The last meta, title and cost apply."""
     with open_buffered(path) as file:
         lines = lines_of(file)
         first = _row(next(lines, b""))
@@ -144,7 +144,7 @@ class _Costs:
 
 
 def local_day(time: str) -> str:
-    """The day an RFC 3339 time in UTC was on by the clock of this machine; its own day when it cannot be read."""
+    """The local day of an RFC 3339 time in UTC; its first ten characters if it cannot be parsed."""
     from calendar import timegm
     from time import localtime, strftime, strptime
 
@@ -205,7 +205,7 @@ def tree_lines(found: Iterable[Branch], current: str = "") -> list[str]:
 
 # Index of summaries in SQLite. It can be rebuilt: an entry is valid while size and time of its file are unchanged.
 
-_TABLE = "summaries_2"  # a new shape gets a new name
+_TABLE = "summaries_2"  # a new schema gets a new name
 _SCHEMA = (
     f"CREATE TABLE IF NOT EXISTS {_TABLE} "
     "(path TEXT PRIMARY KEY, size INTEGER, mtime_ns INTEGER, summary BLOB) WITHOUT ROWID"
@@ -221,7 +221,7 @@ def index_path(root: Path) -> Path:
 
 
 def indexed(root: Path, files: list[SessionFile]) -> list[Summary]:
-    """The summaries of ``files`` in their order; what is not a session or cannot be read is left out."""
+    """The summaries of ``files`` in their order, without unreadable files and non-sessions."""
     import sqlite3
 
     if not files:
@@ -239,9 +239,9 @@ def indexed(root: Path, files: list[SessionFile]) -> list[Summary]:
             changed = [(path, *row) for path, row in rows.items() if known.get(path) != row]
             db.executemany(f"INSERT OR REPLACE INTO {_TABLE} VALUES (?, ?, ?, ?)", changed)
         return _present(summaries.values())
-    except (sqlite3.OperationalError, OSError):  # busy, read-only or out of space: do without
+    except (sqlite3.OperationalError, OSError):  # busy, read-only or disk full: continue without it
         return _present(_scan(file) for file in files)
-    except sqlite3.DatabaseError:  # corrupt: it holds nothing that cannot be made again
+    except sqlite3.DatabaseError:  # corrupt: it can be rebuilt
         index_path(root).unlink(missing_ok=True)
         return _present(_scan(file) for file in files)
 
@@ -251,7 +251,7 @@ def _connection(path: Path) -> Generator[sqlite3.Connection]:
     import sqlite3
 
     make_private_dir(path.parent)
-    os.close(open_to_append(path))  # private from its first moment; SQLite would wait for a pipe
+    os.close(open_to_append(path))  # private from its creation; SQLite would wait for a pipe
     with closing(sqlite3.connect(path, timeout=_WAIT_S)) as db, db:
         db.execute(_SCHEMA)
         yield db

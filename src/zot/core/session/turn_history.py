@@ -1,5 +1,5 @@
-"""Turns of a session file, including those removed by compaction: messages and cost. A turn begins with a user
-message and knows its row, where a branch would begin."""
+"""Turns of a session file, including those removed by compaction: messages and cost.
+A turn begins with a user message and has the number of its row, where a branch would begin."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zot.core.session.session_file import read_lines
 from zot.provider.messages import Message, Usage
 from zot.system.safe_open import open_buffered
 
-# Marks of user messages that nobody typed to the model.
+# Marks of user messages that the user did not type.
 NOT_SAID = frozenset({"compaction", "synthetic", "shell", PERMISSION_MODE})
 
 
@@ -43,14 +43,14 @@ def turns_of(path: Path) -> list[PromptTurn]:
 
 
 def turns_in(messages: Iterable[tuple[int, Message]]) -> list[PromptTurn]:
-    """``messages`` with the numbers of their rows; what stands before the first prompt belongs to no turn."""
+    """``messages`` with the numbers of their rows; messages before the first prompt belong to no turn."""
     turns: list[PromptTurn] = []
     replies: list[Message] = []
     for row, message in messages:
         if message.role == "user" and not (message.meta.keys() & NOT_SAID):
             _close(turns, replies)
             if REPLACES in message.meta and turns and not turns[-1].replies:
-                row = turns.pop().row  # a branch before it is one before what it replaced
+                row = turns.pop().row  # a branch before it is one before the replaced prompt
             turns.append(PromptTurn(row, message))
         elif turns:
             replies.append(message)
@@ -65,7 +65,7 @@ def _close(turns: list[PromptTurn], replies: list[Message]) -> None:
 
 
 class UsageTotal(msgspec.Struct, frozen=True):
-    """``label`` is ``provider/model``, or how the prompt of a turn begins."""
+    """``label`` is ``provider/model``, or the beginning of a turn's prompt."""
 
     label: str
     usage: Usage
@@ -78,7 +78,7 @@ class CostReport(msgspec.Struct, frozen=True):
 
 
 def cost_of(path: Path) -> CostReport:
-    """Usage by model and by turn in one pass: a call belongs to the model named last before it. Raises OSError."""
+    """Usage by model and by turn in one pass: a call belongs to the last model named before it. Raises OSError."""
     models: dict[str, UsageTotal] = {}
     turns: list[UsageTotal] = []
     model = "unknown"
@@ -100,7 +100,7 @@ def cost_of(path: Path) -> CostReport:
 
 
 def is_synthetic(message: DiskMessage) -> bool:
-    """Whether zot or an extension put it there, not the user."""
+    """True if added by zot or an extension, not the user."""
     return bool((message.meta or {}).keys() - {REPLACES})
 
 

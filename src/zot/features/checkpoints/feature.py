@@ -39,7 +39,7 @@ class CheckpointsFeature(Feature):
     def recorder(self) -> FileChangeRecorder | None:
         """Records what tools change; None without a session, or if the setting turns it off."""
         conversation = self.conversation
-        capacity = conversation.settings.values.keep_changes_mb << 20
+        capacity = conversation.settings.values.checkpoint_size_mb << 20
         if conversation.session is None or not capacity:
             return None
         if self._recorder is None:

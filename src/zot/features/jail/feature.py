@@ -117,7 +117,7 @@ class JailFeature(Feature):
 
     def join(self) -> None:
         config, front_end = self.services.config, self.services.front_end
-        asks = bool(config.approve or self.conversation.settings.values.approve)
+        asks = bool(config.approve or self.conversation.settings.values.ask_outside)
         if asks or front_end.switches:
             from zot.features.jail.outside_access import OutsideAccess
             from zot.features.questions import question_queue
@@ -146,7 +146,7 @@ class JailFeature(Feature):
     def apply_settings(self) -> None:
         """Asks about outside paths from the next call on, as flag and settings say."""
         if self.outside is not None:
-            self.outside.asks = bool(self.services.config.approve or self.conversation.settings.values.approve)
+            self.outside.asks = bool(self.services.config.approve or self.conversation.settings.values.ask_outside)
 
     def for_worker(self, config: RunConfig) -> RunConfig:
         jail = self.conversation.workspace.jail

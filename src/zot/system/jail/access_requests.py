@@ -1,6 +1,6 @@
-"""Finds the outside paths and hosts that a jailed command needed, and the policy that adds exactly those. Output of a
-command is untrusted, so each must exist, be accessible to the user and be missing in the policy; zot's own files,
-startup files and whole homes are never offered. The user decides."""
+"""Finds the outside paths and hosts that a jailed command needed, and the policy that adds exactly those.
+Output of a command is untrusted, so each must exist, be accessible to the user and be missing in the policy; zot's
+own files, startup files and whole homes are never offered. The user decides."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Literal
 
 import msgspec
 
-from zot.system.jail.policy import PROTECTED, Policy, Wish
+from zot.system.jail.policy import PROTECTED, AccessRequest, Policy
 from zot.system.jail.system_paths import SYSTEM, beneath_any, etc_directories, etc_files, toolchains
 from zot.system.safe_open import read_whole
 
-MOST = 4  # wishes of one call; more would not be read
+MOST = 4  # requests of one call; users would not read more
 _LINES, _LONGEST, _MOST_NAMED = 400, 1_000, 64
 _NOT_FILES = ("/proc", "/sys", "/dev")
 _NEVER_WRITTEN = (*SYSTEM, "/etc", "/boot")
@@ -50,7 +50,7 @@ _LOOPBACK = re.compile(r"(?:localhost|127(?:\.\d{1,3}){3}|::1)(?::(\d{1,5}))?$")
 
 
 class AccessContext(msgspec.Struct, frozen=True):
-    """What wishes are judged by: the policy, where relative names begin, and what is zot's own."""
+    """Context of the check: the policy, the directory of relative names, and zot's own paths."""
 
     policy: Policy
     cwd: str
@@ -58,9 +58,9 @@ class AccessContext(msgspec.Struct, frozen=True):
     own: tuple[str, ...] = ()
 
 
-def requests_from_output(output: str, command: str, around: AccessContext) -> list[Wish]:
-    """What a command wanted that printed this and failed, its last complaint first."""
-    found: dict[Wish, None] = {}
+def requests_from_output(output: str, command: str, around: AccessContext) -> list[AccessRequest]:
+    """Access that a failed command with this output needed, last complaint first."""
+    found: dict[AccessRequest, None] = {}
     tried = 0
     for line in output[-_LINES * _LONGEST :].splitlines()[: -_LINES - 1 : -1]:
         if len(line) > _LONGEST:
@@ -77,13 +77,13 @@ def requests_from_output(output: str, command: str, around: AccessContext) -> li
     return list(found)[:MOST]
 
 
-def request_for_file(path: str, around: AccessContext, *, writing: bool) -> Wish | None:
-    """What a tool wanted that opens files itself."""
+def request_for_file(path: str, around: AccessContext, *, writing: bool) -> AccessRequest | None:
+    """Access that a tool needed which opens files itself."""
     real = os.path.realpath(os.path.join(around.cwd, path))
     return _writing(real, around) if writing else _reading(real, around)
 
 
-def is_granted(policy: Policy, wish: Wish) -> bool:
+def is_granted(policy: Policy, wish: AccessRequest) -> bool:
     if wish.access == "network":
         return policy.network
     if beneath_any(wish.path, policy.writable) or wish.path in policy.write_files:
@@ -91,7 +91,7 @@ def is_granted(policy: Policy, wish: Wish) -> bool:
     return wish.access == "read" and (beneath_any(wish.path, policy.read) or wish.path in policy.read_files)
 
 
-def with_access(policy: Policy, wishes: Iterable[Wish]) -> Policy:
+def with_access(policy: Policy, wishes: Iterable[AccessRequest]) -> Policy:
     for wish in wishes:
         if is_granted(policy, wish):
             continue
@@ -107,7 +107,7 @@ def with_access(policy: Policy, wishes: Iterable[Wish]) -> Policy:
 
 
 def _names_in(line: str) -> Iterator[str]:
-    """What in a complaint may be a path: quoted, between colons, or a word with a slash; the likeliest first."""
+    """Possible paths in a complaint: quoted, between colons, or a word with a slash; the likeliest first."""
     for groups in _QUOTED.findall(line):
         yield from filter(None, groups)
     pieces = [piece.strip() for piece in line.split(": ")]
@@ -118,7 +118,7 @@ def _names_in(line: str) -> Iterator[str]:
             yield word
 
 
-def _wish_of(name: str, line: str, command: str, around: AccessContext) -> Wish | None:
+def _wish_of(name: str, line: str, command: str, around: AccessContext) -> AccessRequest | None:
     if "\0" in name or len(name) > _LONGEST:
         return None
     with suppress(OSError, ValueError):
@@ -128,7 +128,7 @@ def _wish_of(name: str, line: str, command: str, around: AccessContext) -> Wish 
             or re.search(rf">[>|]?[ \t]*['\"]?{re.escape(name)}", command) is not None
         )
         if _REMOVES.search(line.replace(name, "")):
-            return None  # it would take the whole directory
+            return None  # it would allow the whole directory
         if not os.path.lexists(real):
             return _making(real, line, around) if makes or not _NOT_THERE.search(line) else None
         inside = _is_readable(real, around)
@@ -136,32 +136,32 @@ def _wish_of(name: str, line: str, command: str, around: AccessContext) -> Wish 
     return None
 
 
-def _reading(real: str, around: AccessContext) -> Wish | None:
+def _reading(real: str, around: AccessContext) -> AccessRequest | None:
     kind = _kind_of(real)
     if not kind or _is_readable(real, around) or not os.access(real, os.R_OK) or _is_never(real, around):
         return None
-    return Wish("read", real, kind)
+    return AccessRequest("read", real, kind)
 
 
-def _writing(real: str, around: AccessContext) -> Wish | None:
+def _writing(real: str, around: AccessContext) -> AccessRequest | None:
     if not os.path.lexists(real):
         return _making(real, "", around)
     kind = _kind_of(real)
     if not kind or not os.access(real, os.W_OK) or not _may_be_written(real, around):
         return None
-    return Wish("write", real, kind)
+    return AccessRequest("write", real, kind)
 
 
-def _making(real: str, line: str, around: AccessContext) -> Wish | None:
-    """Something that is not there yet, in a directory where the user could make it."""
+def _making(real: str, line: str, around: AccessContext) -> AccessRequest | None:
+    """A missing path in a directory where the user could create it."""
     parent = os.path.dirname(real)
     if not os.path.isdir(parent) or not os.access(parent, os.W_OK | os.X_OK) or not _may_be_written(real, around):
         return None
-    return Wish("write", real, "directory" if _MAKES_DIRECTORY.search(line) else "file", missing=True)
+    return AccessRequest("write", real, "directory" if _MAKES_DIRECTORY.search(line) else "file", missing=True)
 
 
 def _kind_of(path: str) -> Literal["file", "directory", ""]:
-    """Nothing else is ever given: a socket or a device is a way to somebody with more rights."""
+    """Only files and directories: a socket or device may lead to a process with more rights."""
     mode = os.lstat(path).st_mode
     return "directory" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else ""
 
@@ -173,7 +173,7 @@ def _is_readable(real: str, around: AccessContext) -> bool:
 
 
 def _is_never(real: str, around: AccessContext) -> bool:
-    """Zot's own files, and whatever holds them, a home or the project."""
+    """zot's own files and directories that contain them, a home or the project."""
     if beneath_any(real, (*_NOT_FILES, *around.own)):
         return True
     return any(beneath_any(path, (real.rstrip("/"),)) for path in (around.home, around.policy.root, *around.own))
@@ -188,14 +188,14 @@ def _may_be_written(real: str, around: AccessContext) -> bool:
     parts = real.split("/")
     if {".git", *PROTECTED} & set(parts):
         return False
-    own = os.path.relpath(real, around.home).split("/")  # of a home: what programs obey begins with a dot
+    own = os.path.relpath(real, around.home).split("/")  # in a home: startup files begin with a dot
     return own[0] == ".." or not own[0].startswith(".") or own[0] == ".cache"
 
 
 # --- the network
 
 
-def _network_wish(line: str, command: str) -> Wish | None:
+def _network_wish(line: str, command: str) -> AccessRequest | None:
     match = _UNREACHED.search(line)
     if match is None and not _NO_NETWORK.search(line):
         return None
@@ -206,14 +206,14 @@ def _network_wish(line: str, command: str) -> Wish | None:
     host = address.rstrip(".:")
     loopback = _LOOPBACK.match(host)
     if loopback is not None and not _is_listened_to(int(loopback[1] or 0)):
-        return None  # nobody would have answered outside either
+        return None  # it would also fail outside
     if not host and "refused" in line.lower():
         return None
-    return Wish("network", host=host)
+    return AccessRequest("network", host=host)
 
 
 def _is_listened_to(port: int) -> bool:
-    """By somebody on this machine, outside; nothing is connected to in order to find out."""
+    """A service on this machine, outside; not connected to find out."""
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         with suppress(OSError, UnicodeError, ValueError, IndexError):
             for row in read_whole(table, 8 << 20).decode().splitlines()[1:]:

@@ -1,4 +1,4 @@
-"""``python -m zot.system.jail.cleanup ROOT…``: run by the watching shell after a zot that was killed in a jail."""
+"""``python -m zot.system.jail.cleanup ROOT…``: run by the watching shell after a jailed zot was killed."""
 
 from __future__ import annotations
 

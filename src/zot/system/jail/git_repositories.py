@@ -1,6 +1,6 @@
-"""Protects existing git repositories of a project and checks new ones after each command, because git runs what
-configuration and hooks name. A new repository that would run something is moved aside, a changed one is reported.
-Existing ones stay open, so that their inode numbers are not reused."""
+"""Protects existing git repositories of a project and checks new ones after each command.
+Git runs programs named in configuration and hooks. A new repository that would run something is moved aside, a
+changed one is reported. Existing ones stay open, so that their inode numbers are not reused."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ ASIDE = "-from-the-jail"
 LONGEST_LOOK_S = 0.3
 MOST_PROTECTED = 32
 _HOLD = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_NOFOLLOW
-_LARGEST = 64 << 10  # of a configuration
-_SETTLED_NS = 50_000_000  # a directory's time is as coarse as this: what is younger may still change unseen
+_LARGEST = 64 << 10  # bytes of a configuration
+_SETTLED_NS = 50_000_000  # resolution of a directory's time: younger ones may still change unnoticed
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]')
 _SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=.*)?")
-# What a configuration may say without anything being run for it; everything else is taken for a program's name.
+# Settings for which git runs nothing; all others count as a program's name.
 _SAFE_SECTIONS = ("user", "branch", "init", "color", "gc", "pack", "index", "feature", "advice", "i18n", "pull", "push")
 _SAFE = re.compile(
     r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol"
@@ -34,24 +34,24 @@ _SAFE = re.compile(
 
 
 class GitHazard(NamedTuple):
-    """Something that git would run or obey; ``mark`` is another when what it says is."""
+    """Something that git would run or use; ``mark`` differs if its content does."""
 
     name: str
     mark: str = ""
 
 
 class ScannedRepository(NamedTuple):
-    """``place`` is a ``.git``, or a directory that git takes for one; ``runs`` is what git would run or obey of it."""
+    """``place`` is a ``.git``, or a directory that git accepts as one; ``runs`` is what git would run or use."""
 
     place: str
-    which: tuple[int, int]  # device and inode: another one under the same name is a new one, a moved one is not
+    which: tuple[int, int]  # device and inode: another one under the same name is new, a moved one is not
     runs: tuple[GitHazard, ...]
 
 
 class Directory(NamedTuple):
     changed_ns: int
     below: tuple[str, ...]
-    holds: tuple[str, ...]  # names that git takes for a repository; "." for the directory itself
+    holds: tuple[str, ...]  # names that git accepts as a repository; "." for the directory itself
 
 
 class RepositoryScanner:
@@ -68,14 +68,14 @@ class RepositoryScanner:
         self._said_so = False
 
     def begin(self) -> list[str]:
-        """A command is about to start: the directories of git that are there now, for protection."""
+        """Called before a command starts: returns the current git directories, for protection."""
         self._running += 1
         if self._running == 1:
             self._before = {found.which: found for found in self._look() if self._hold(found)}
         return [found.place for found in self._before.values() if os.path.isdir(found.place)][:MOST_PROTECTED]
 
     def _hold(self, found: ScannedRepository) -> bool:
-        """Whether it can be known again; one that cannot is taken for new."""
+        """True if it can be recognized; otherwise it counts as new."""
         try:
             held = os.open(found.place, _HOLD)
         except OSError:
@@ -85,7 +85,7 @@ class RepositoryScanner:
         return (info.st_dev, info.st_ino) == found.which
 
     def end(self) -> list[str]:
-        """It is over: what to tell the person, in whole sentences."""
+        """Called after the command: sentences for the user."""
         self._running -= 1
         told: list[str] = []
         for found in self._look():
@@ -95,13 +95,13 @@ class RepositoryScanner:
                 told.append(_set_aside(found))
             elif fresh:
                 told.append(
-                    f"{found.place} was changed: git would now heed {_named(fresh)}; look at it before you use git"
+                    f"{found.place} was changed: git would now use {_named(fresh)}; check it before you use git"
                 )
         if self.gave_up and not self._said_so:
             self._said_so = True
             told.append(
-                f"{', '.join(self._roots)} is too large to be looked through after commands: repositories made there "
-                "are not set aside; look at them before you use git"
+                f"{', '.join(self._roots)} is too large to scan after commands: repositories created "
+                "there are not moved aside; check them before you use git"
             )
         while self._held and not self._running:
             os.close(self._held.pop())
@@ -144,7 +144,7 @@ class RepositoryScanner:
 
 
 def _sorted(path: str, names: dict[str, bool]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Where to look on, and what git would take for a repository here."""
+    """Directories to scan next, and what git accepts as a repository here."""
     is_git = os.path.basename(path) == ".git"
     linked = "commondir" in names or {"objects", "refs"} <= names.keys()
     if "HEAD" in names and linked and not is_git:
@@ -165,9 +165,9 @@ def _judged(place: str) -> list[ScannedRepository]:
 
 def _runs(place: str, mode: int) -> Iterator[GitHazard]:
     if stat.S_ISLNK(mode):
-        yield GitHazard("a link in place of .git")
+        yield GitHazard("a link instead of .git")
     if not stat.S_ISDIR(mode):
-        return  # a pointer; what it points to is found where it lies
+        return  # a pointer; its target is found where it is
     for name in ("config", "config.worktree"):
         yield from (GitHazard(f"{key.name} in {name}", key.mark) for key in _keys(f"{place}/{name}"))
     with suppress(FileNotFoundError, NotADirectoryError):
@@ -178,7 +178,7 @@ def _runs(place: str, mode: int) -> Iterator[GitHazard]:
     with suppress(OSError):
         common = read_whole(f"{place}/commondir", _LARGEST).strip()
         if common != b"." and not (common == b"../.." and os.path.basename(os.path.dirname(place)) == "worktrees"):
-            yield GitHazard("commondir, which leads elsewhere")
+            yield GitHazard("commondir, which points elsewhere")
 
 
 def _keys(path: str) -> Iterator[GitHazard]:
@@ -207,8 +207,8 @@ def _keys(path: str) -> Iterator[GitHazard]:
 
 
 def _set_aside(found: ScannedRepository) -> str:
-    """Under another name and without its HEAD git takes it for nothing; and who moves it back has made it anew."""
-    what = f"a command made {found.place}, from which git would heed {_named(found.runs)}"
+    """Without its name and HEAD git ignores it."""
+    what = f"a command created {found.place}, from which git would use {_named(found.runs)}"
     number = next(number for number in range(1, 1_000_000) if not os.path.lexists(_aside(found.place, number)))
     aside = _aside(found.place, number)
     try:
@@ -216,10 +216,8 @@ def _set_aside(found: ScannedRepository) -> str:
             os.rename(f"{found.place}/HEAD", f"{found.place}/HEAD{ASIDE}")
         os.rename(found.place, aside)
     except OSError as error:
-        return f"{what}; it could not be set aside ({error.strerror}): look at it before you use git"
-    return (
-        f"{what}; it was renamed to {os.path.basename(aside)}, its HEAD to HEAD{ASIDE}; a person can rename them back"
-    )
+        return f"{what}; cannot move it aside ({error.strerror}): check it before you use git"
+    return f"{what}; it was renamed to {os.path.basename(aside)}, its HEAD to HEAD{ASIDE}; you can rename them back"
 
 
 def _aside(place: str, number: int) -> str:

@@ -27,7 +27,7 @@ HOW_TO_GET_IT = "install bubblewrap (Debian, Ubuntu, Fedora, Arch: the package `
 
 
 class JailSupport(msgspec.Struct, frozen=True):
-    """What can be had here. ``level`` is empty when nothing can; ``why`` says what is missing for more."""
+    """What this machine supports. ``level`` is empty if nothing; ``why`` names what is missing for more."""
 
     level: Level | Literal[""]
     why: str = ""
@@ -36,20 +36,18 @@ class JailSupport(msgspec.Struct, frozen=True):
 
 
 def detect_support(find: Callable[[str], str | None]) -> JailSupport:
-    """Try it out: what is installed does not always work."""
+    """Test it: installed programs do not always work."""
     if sys.platform == "darwin":
         from zot.system.jail import seatbelt
 
         reason = seatbelt.trouble(os.environ)
         return JailSupport("", reason) if reason else JailSupport("reduced", seatbelt.UNTESTED)
     if sys.platform != "linux":
-        return JailSupport(
-            "", "this system has nothing that could hold one; on Windows run zot in WSL 2, where it works"
-        )
+        return JailSupport("", "this system has no sandbox that zot supports; on Windows run zot in WSL 2")
     from zot.system.jail import landlock, seccomp, syscalls
 
     if not seccomp.supported():
-        return JailSupport("", "zot knows no system calls of this processor")
+        return JailSupport("", "zot has no system call list for this processor")
     abi = syscalls.landlock_abi()
     program = find("bwrap")
     reason = _trouble_with(program) if program else f"bubblewrap is not installed; {HOW_TO_GET_IT}"
@@ -57,11 +55,11 @@ def detect_support(find: Callable[[str], str | None]) -> JailSupport:
         return JailSupport("full", "", program, abi)
     if abi >= landlock.OLDEST_ABI:
         return JailSupport("reduced", reason, "", abi)
-    return JailSupport("", f"{reason}; and this kernel offers no Landlock (version 3 or newer)", "", abi)
+    return JailSupport("", f"{reason}; and this kernel has no Landlock (version 3 or newer)", "", abi)
 
 
 def _trouble_with(program: str) -> str:
-    """Why bubblewrap cannot do here what it is for; empty when it can."""
+    """Why bubblewrap cannot be used here; empty if it can."""
     import subprocess
 
     test = [
@@ -87,12 +85,12 @@ def _trouble_with(program: str) -> str:
 
 
 class Jail:
-    """``close`` removes its private directories. ``within`` is the narrower jail it comes from, whose home and
-    temporary directory it shares."""
+    """``close`` removes its private directories.
+    ``within`` is the narrower jail it comes from, whose home and temporary directory it shares."""
 
     def __init__(self, policy: Policy, machine: JailSupport, home: str = "", within: Jail | None = None) -> None:
         if not machine.level:
-            raise ConfigError(f"jail: this machine cannot hold one: {machine.why}")
+            raise ConfigError(f"jail: not available on this machine: {machine.why}")
         self.policy = policy
         self.level: Level = machine.level
         self.home = os.path.realpath(home or os.path.expanduser("~"))
@@ -104,23 +102,23 @@ class Jail:
 
     @property
     def label(self) -> str:
-        """What to call it: ``jailed (full)``, ``jailed (reduced, network)``."""
+        """Its label: ``jailed (full)``, ``jailed (reduced, network)``."""
         return f"jailed ({self.level}{', network' * self.policy.network})"
 
     def with_access(self, policy: Policy) -> Jail:
-        """Another for the same project, beside this one: what runs in this one goes on."""
+        """Another jail for the same project; processes in this one continue."""
         made = Jail(policy, self._machine, self.home, self)
         self._first._wider.append(made)
         return made
 
     def remove_mount_points(self, paths: Iterable[str]) -> None:
-        """Remove what stood in for paths that were allowed for one command, where home and ``/tmp`` are private."""
+        """Remove mount points of paths that were allowed for one command in private home and ``/tmp``."""
         if self._first._starter is not None:
             self._first._starter.private.tidy(paths, self.home)
 
     @property
     def own_directory(self) -> str:
-        """Where its home and its temporary directory lie, outside; empty before its first command."""
+        """Its home and temporary directory, seen from outside; empty before the first command."""
         starter = self._first._starter
         return os.path.dirname(starter.private.home) if starter is not None else ""
 
@@ -133,7 +131,7 @@ class Jail:
         return self._files
 
     def close(self) -> None:
-        """With all that were made from it, and the one it was made from."""
+        """Also close all derived jails and the one it was derived from."""
         first = self._first
         atexit.unregister(first.close)
         while first._wider:
@@ -151,7 +149,7 @@ class Jail:
     def start(
         self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], stdin: int, stdout: int, stderr: int
     ) -> tuple[subprocess.Popen[bytes], JailLease]:
-        """As ``subprocess.Popen`` in a session of its own; see ``zot.system.processes.SandboxLauncher``."""
+        """As ``subprocess.Popen`` in its own session; see ``zot.system.processes.SandboxLauncher``."""
         return self._made_starter().start(argv, str(cwd), env, (stdin, stdout, stderr))
 
     def _made_starter(self) -> JailLauncher:
@@ -166,7 +164,7 @@ class Jail:
         return self._starter
 
     def cleanup_command(self) -> str:
-        """Sweep the projects for the empty directories that held missing names."""
+        """Remove the empty directories that stood for missing names."""
         if self.level != "full" or not self.policy.protected_roots:
             return ""
         import shlex

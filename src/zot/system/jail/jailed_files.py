@@ -1,6 +1,6 @@
-"""Opens files beneath the jail's roots for tools in zot's process; no link can lead out (``openat2``). Checking first
-and opening later would lose a race against a command. Without ``openat2`` links are not followed at all, and a link
-in the last place is replaced."""
+"""Opens files beneath the jail's roots for tools in zot's process; no link can lead out (``openat2``).
+Checking first and opening later would lose a race against a command. Without ``openat2`` links are not followed at
+all, and a link in the last place is replaced."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from zot.system.jail.policy import GIT_PROTECTED, Policy
 from zot.system.safe_open import check_regular
 
 _MOST_LINKS = 40
-_PATH = getattr(os, "O_PATH", os.O_RDONLY)  # macOS has no such thing
+_PATH = getattr(os, "O_PATH", os.O_RDONLY)  # not on macOS
 _F_GETPATH = 50
 _LED_OUT = (errno.EXDEV, errno.ELOOP)
 
 
 class JailDenied(PermissionError):
-    """The jail's own no; ``told`` is the whole sentence."""
+    """The jail's denial; ``told`` is the whole sentence."""
 
     @property
     def message(self) -> str:
@@ -31,27 +31,27 @@ class JailDenied(PermissionError):
 
 
 class OutsideRoots(JailDenied):
-    """The path is not beneath any root, or a link on the way leads out."""
+    """The path is not beneath any root, or a link leads out."""
 
     def __init__(self, path: str, roots: tuple[str, ...]) -> None:
-        super().__init__(errno.EACCES, f"is outside {roots[0]}; only a person can widen that: /unjail", path)
+        super().__init__(errno.EACCES, f"is outside {roots[0]}; only the user can allow that: /unjail", path)
 
 
 class Protected(JailDenied):
-    """Other programs run or obey it, so it is read-only in a jail."""
+    """Other programs run or use it, so it is read-only in a jail."""
 
     def __init__(self, path: str, name: str) -> None:
-        super().__init__(errno.EACCES, f"is protected: {name} is read-only in a jail; a person can /unjail", path)
+        super().__init__(errno.EACCES, f"is protected: {name} is read-only in a jail; the user can /unjail", path)
 
 
 class JailedFiles:
-    """The roots are held open: what they are called later does not matter."""
+    """Keeps the roots open: renaming them has no effect."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._held = {root: _held(root) for root in policy.readable}
         single = (*policy.read_files, *policy.write_files)
-        self._single = {path: _held(os.path.dirname(path)) for path in single}  # the directories they lie in
+        self._single = {path: _held(os.path.dirname(path)) for path in single}  # their parent directories
 
     def close(self) -> None:
         for held in (self._held, self._single):
@@ -59,7 +59,7 @@ class JailedFiles:
                 os.close(held.popitem()[1])
 
     def covers(self, path: str | os.PathLike[str]) -> bool:
-        """Whether it lies beneath a root by its name; what the user has elsewhere is not the jail's business."""
+        """True if its name is beneath a root; the jail does not restrict other paths."""
         name = os.path.normpath(path)
         return name in self._single or any(_lies_beneath(name, root) for root in self._policy.readable)
 
@@ -67,7 +67,7 @@ class JailedFiles:
         return os.fdopen(self.open(path), "rb")
 
     def open(self, path: str | os.PathLike[str]) -> int:
-        """A descriptor of a regular file for reading; whoever reads the project may read these."""
+        """A descriptor of a regular file for reading."""
         name = os.path.normpath(path)
         fd = self._readable(name, os.O_RDONLY | os.O_NONBLOCK)
         try:
@@ -78,14 +78,14 @@ class JailedFiles:
         return fd
 
     def check(self, path: str | os.PathLike[str]) -> None:
-        """Refused when a search that begins here would begin outside."""
+        """Denied if a search that begins here would begin outside."""
         name = os.path.normpath(path)
         with suppress(FileNotFoundError):
             os.close(self._readable(name, _PATH))
 
     @contextmanager
     def writable_path(self, path: str | os.PathLike[str], *, make: bool = False) -> Generator[Path]:
-        """A name for a file to be written that holds for the block; ``make`` creates missing directories."""
+        """A path for writing that is valid in the block; ``make`` creates missing directories."""
         writable = self._policy.writable
         name = os.path.normpath(path)
         for _ in range(_MOST_LINKS):
@@ -114,7 +114,7 @@ class JailedFiles:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
 
     def _readable(self, name: str, flags: int) -> int:
-        """Follows links from one root to another, or to a single file, which ``openat2`` refuses."""
+        """Follows links from one root to another, or to a single file, which ``openat2`` denies."""
         readable = self._policy.readable
         if name in self._single:
             return self._opened_single(name, flags)
@@ -129,7 +129,7 @@ class JailedFiles:
             return self._opened(self._root_of(real, readable), real, flags, readable)
 
     def _opened_single(self, name: str, flags: int) -> int:
-        """What has its name now, if that is no link: whoever allowed it saw where it lies."""
+        """The current file of this name unless it is a link: the user approved it at its place."""
         return os.open(os.path.basename(name), flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._single[name])
 
     def _root_of(self, name: str, roots: tuple[str, ...]) -> str:
@@ -166,7 +166,7 @@ class JailedFiles:
         return self._opened(root, name, flags, self._policy.writable)
 
     def _check_protected(self, real: str) -> None:
-        """``real`` has no links in it: it is what the kernel calls a directory that we hold, and a name in it."""
+        """``real`` has no links: the kernel's name of an open directory, and a name in it."""
         root = self._root_of(real, self._policy.writable)
         parts = os.path.relpath(real, root).split("/")
         if parts[0] in self._policy.protected:
@@ -176,7 +176,7 @@ class JailedFiles:
 
 
 def _path_of(fd: int) -> str:
-    """Where a directory that we hold lies now."""
+    """Current path of an open directory."""
     if sys.platform == "darwin":
         import fcntl
 

@@ -1,5 +1,5 @@
-"""The policy as a Landlock ruleset: the reduced level, without bubblewrap. Landlock has no exceptions below a
-directory, so protected names stay writable; ``attack.jail_rows`` lists the gaps."""
+"""The policy as a Landlock ruleset: the reduced level, without bubblewrap.
+Landlock has no exceptions below a directory, so protected names stay writable; ``attack.jail_rows`` lists the gaps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from zot.system.jail import syscalls
 from zot.system.jail.policy import Policy
 
-OLDEST_ABI = 3  # truncating is refused from here on
+OLDEST_ABI = 3  # truncating is denied from this version on
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
 _REMOVE_DIR, _REMOVE_FILE, _MAKE_CHAR, _MAKE_DIR, _MAKE_REG = 1 << 4, 1 << 5, 1 << 6, 1 << 7, 1 << 8
 _MAKE_SOCK, _MAKE_FIFO, _MAKE_BLOCK, _MAKE_SYM, _REFER, _TRUNCATE, _IOCTL_DEV = (1 << bit for bit in range(9, 16))
@@ -23,10 +23,10 @@ _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 _TCP = 3  # bind and connect
 _SCOPES = 3  # abstract sockets and signals
 
-# No terminals: those of the user's other windows are among them, with what is typed there.
+# No terminals: the user's other windows are among them.
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
-# Of /proc what tells about the machine. Nothing of processes: a domain does not keep one from reading the environments
-# of others everywhere, and which of them are its own cannot be said in advance.
+# The machine part of /proc. No processes: a domain does not protect the environments of others everywhere,
+# and its own processes are not known in advance.
 MACHINE = (
     *(f"/proc/{name}" for name in ("cpuinfo", "meminfo", "stat", "uptime", "loadavg", "version", "filesystems", "sys")),
     "/sys/devices/system/cpu",
@@ -34,7 +34,7 @@ MACHINE = (
 
 
 def ruleset(policy: Policy, readable: Iterable[str], private: Iterable[str]) -> int:
-    """A file descriptor; ``readable`` is the system and its toolchains, ``private`` what this jail has for itself."""
+    """A file descriptor; ``readable`` is the system and its toolchains, ``private`` are this jail's directories."""
     abi = syscalls.landlock_abi()
     files = _ALL_FILES[5] if abi >= 5 else _ALL_FILES[3]
     tcp = _TCP if abi >= 4 and not policy.network else 0
@@ -55,7 +55,7 @@ def ruleset(policy: Policy, readable: Iterable[str], private: Iterable[str]) -> 
 
 
 def scopes_only() -> int | None:
-    """A ruleset that keeps a thread from other programs' abstract sockets and signals, and touches no file."""
+    """A ruleset that denies other programs' abstract sockets and signals to a thread; no file rules."""
     if syscalls.landlock_abi() < 6:
         return None
     return syscalls.create_ruleset(struct.pack("=QQQ", 0, 0, _SCOPES))

@@ -1,6 +1,6 @@
-"""Starts commands in a policy: Landlock and seccomp (reduced) or bubblewrap (full). All start from one thread of the
-jail, because Landlock and seccomp bind a thread, and a child with a parent-death signal dies with the thread that
-started it."""
+"""Starts commands in a policy: Landlock and seccomp (reduced) or bubblewrap (full).
+All start from one thread of the jail, because Landlock and seccomp bind a thread, and a child with a parent-death
+signal dies with the thread that started it."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class JailLauncher:
         self._policy = policy
         self._bubblewrap = bubblewrap
         self._home = home
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # for good, and of zot itself: what is inside has no way back
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # permanent, also for zot itself
         self.repositories = RepositoryScanner(policy.protected_roots)
         self._stack = ExitStack()
         self.private = private or PrivateDirs(str(self._stack.enter_context(scratch_directory("jail"))), home)
         self._has_room = False
-        # The kernel counts all that a user has, and here commands are the user's own like a browser and an editor.
+        # The kernel counts all processes of the user, and here these include a browser and an editor.
         self._tasks_before = 0 if bubblewrap else tasks_of(os.getuid())
         self._filter = _filter(policy, full=bool(bubblewrap)) if sys.platform == "linux" else b""
         self._thread = ThreadPoolExecutor(1, "zot-jail", initializer=self._bind_thread)
@@ -62,7 +62,7 @@ class JailLauncher:
         self._stack.close()
 
     def _bind_thread(self) -> None:
-        """Once, in the thread. What follows is started with these restrictions."""
+        """Once, in the thread; later children inherit the restrictions."""
         if sys.platform != "linux":
             return
         syscalls.no_new_privileges()
@@ -76,7 +76,7 @@ class JailLauncher:
             _restrict(ruleset)
 
     def _system(self) -> list[str]:
-        """The system and the programs, as much of them as the policy allows."""
+        """The system and programs that the policy allows."""
         if self._policy.programs is None:
             return [*SYSTEM, *toolchains(os.environ.get("PATH", ""), self._home)]
         chosen = chosen_programs(self._policy.programs, self._home)
@@ -90,7 +90,7 @@ class JailLauncher:
         return self._thread.submit(begin, argv, cwd, env, streams).result()
 
     def _own_places(self) -> dict[str, str]:
-        """Where files are the machine's own: a home, and no settings of its git, which dies when it is refused them."""
+        """A home, and no git settings of the machine, since git exits if it cannot read them."""
         return {"HOME": self.private.home, "TMPDIR": self.private.tmp, "GIT_CONFIG_NOSYSTEM": "1"}
 
     def _start_reduced(
@@ -122,7 +122,7 @@ class JailLauncher:
     ) -> tuple[subprocess.Popen[bytes], JailLease]:
         own = {**env, "HOME": self._home}
         own.pop("TMPDIR", None)
-        # once, and only now: what is to be made for a command is there by then
+        # once, and only now: files for a command exist by then
         if not self._has_room:
             policy, self._has_room = self._policy, True
             allowed = (*policy.readable, *policy.read_files, *policy.write_files)
@@ -161,8 +161,8 @@ def _memory(limits: JailLimits) -> int:
 
 
 def _limited(limits: JailLimits) -> list[str]:
-    """A shell that sets limits and becomes the command: inside, because bubblewrap forks before anybody could."""
-    processes = f"ulimit -u {limits.processes} 2>/dev/null || ulimit -p {limits.processes}"  # dash calls it so
+    """A shell that sets limits and execs the command: inside, because bubblewrap forks first."""
+    processes = f"ulimit -u {limits.processes} 2>/dev/null || ulimit -p {limits.processes}"  # the option's name in dash
     script = f'ulimit -c 0; {processes}; ulimit -d {_memory(limits) // 1024}; exec "$@"'
     return ["/bin/sh", "-c", script, "sh"]
 
@@ -177,7 +177,7 @@ def _limiting(limits: JailLimits, tasks: int) -> Generator[Callable[[int], None]
 
     def finally_limit(pid: int) -> None:
         for kind, value in wanted.items():
-            with suppress(OSError, ValueError):  # it is over already, or the limit is lower by now
+            with suppress(OSError, ValueError):  # it has ended, or the limit is already lower
                 resource.prlimit(pid, kind, (value, value))
 
     try:
@@ -191,7 +191,7 @@ def _limiting(limits: JailLimits, tasks: int) -> Generator[Callable[[int], None]
 
 
 def _restrict(ruleset: int) -> None:
-    """This thread; the rules are the kernel's from then on, and their descriptor is of no more use."""
+    """Restrict this thread; afterwards the descriptor is not needed."""
     try:
         syscalls.restrict_thread(ruleset)
     finally:
@@ -199,7 +199,7 @@ def _restrict(ruleset: int) -> None:
 
 
 def _readable(content: bytes, files: ExitStack) -> int:
-    """A file that has no name, at its beginning."""
+    """A file without a name, at its beginning."""
     fd = os.memfd_create("jail", os.MFD_CLOEXEC)
     files.callback(os.close, fd)
     os.write(fd, content)
@@ -213,10 +213,10 @@ _ALWAYS = (
     *("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"),
     *("--disable-userns", "--die-with-parent", "--cap-drop", "ALL"),
 )
-# What root may write there whatever namespace it is in; bubblewrap itself covers irq, bus and sysrq-trigger.
+# What root may write in any namespace; bubblewrap itself covers irq, bus and sysrq-trigger.
 _OF_PROC = ("/proc/sys", "/proc/fs")
-# Stands where nothing must come to be. It costs a fifth of a read-only bind, for which bubblewrap reads the whole table
-# of mounts; whoever makes it writable all the same writes into a page of memory that is gone with the command.
+# For names that must not be created. It costs a fifth of a read-only bind, for which bubblewrap reads the whole
+# mount table; a process that makes it writable writes into memory that ends with the command.
 _NOTHING = ("--perms", "0555", "--size", "4096", "--tmpfs")
 
 
@@ -239,7 +239,7 @@ def arguments(
     made += ["--dir", "/run", "--bind", private.home, home]
     programs = _programs(policy, environment.get("PATH", ""), home, made)
     made += _binds("--ro-bind", outermost((*programs, *policy.read)))
-    made += _binds("--ro-bind-try", policy.read_files)  # one that is gone by now is not there inside either
+    made += _binds("--ro-bind-try", policy.read_files)  # a path deleted meanwhile is missing inside also
     made += _binds("--bind", policy.writable) + _binds("--bind-try", policy.write_files)
     made += _binds("--bind", covers.pinned) + _binds("--ro-bind", covers.kept)
     for path in covers.empty:
@@ -248,7 +248,7 @@ def arguments(
 
 
 def _programs(policy: Policy, path: str, home: str, made: list[str]) -> list[str]:
-    """Installations to show; when only some programs are allowed, the system's own directories hold these alone."""
+    """Installations to show; if only some programs are allowed, the system directories contain only these."""
     if policy.programs is None:
         return toolchains(path, home)
     chosen = chosen_programs(policy.programs, home)
@@ -268,7 +268,7 @@ def _binds(option: str, paths: Iterable[str]) -> list[str]:
     return [word for path in paths for word in (option, path, path)]
 
 
-# What one command in a jail holds, and when it is let go.
+# Resources of one jailed command, and their release.
 
 _LINGER_S = 1.0
 _DYING_S = 1.0
@@ -276,8 +276,7 @@ _FIRST = re.compile(rb'"child-pid": *([0-9]+)')
 
 
 class DelayedRelease:
-    """Releases protected names after a delay, because the next command often follows at once and protecting again is
-    slow."""
+    """Releases protected names after a delay: the next command often follows at once, and protecting is slow."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -302,7 +301,7 @@ class DelayedRelease:
             kept.close()
 
     def _wait(self) -> None:
-        """One thread for a row of commands: starting one for each would cost as much as it saves."""
+        """One thread for a series of commands, since starting one for each is expensive."""
         while True:
             with self._lock:
                 left = self._until - time.monotonic()
@@ -328,11 +327,11 @@ class JailLease:
         self._kept = kept
         self._told = told
         self._lingering = lingering
-        self._own_processes = kept is not None  # nobody else's can be seen, and they end together
-        self._first: int | None = None  # of them; 0 when there was none
+        self._own_processes = kept is not None  # only its own processes are visible, and they end together
+        self._first: int | None = None  # 0 if there was none
 
     def began(self) -> bool:
-        """Once the command is over: whether there was one."""
+        """After the command: True if it ran."""
         if self._own_processes and self._first is None:
             self._first = _first_process(self._told)
         return self._first != 0
@@ -341,7 +340,7 @@ class JailLease:
         if not self.began() or self._first is None:
             return False
         try:
-            # The number of one that is gone may be somebody else's by now.
+            # The pid of an ended process may be reused.
             return os.getsid(self._first) != session or _is_over(self._first)
         except ProcessLookupError:
             return True

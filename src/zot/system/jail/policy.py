@@ -1,5 +1,6 @@
-"""What a jailed command may access, as data for ``bubblewrap`` and ``landlock``. A policy lists what is allowed;
-protected names are exceptions inside writable roots: files that another program would run later."""
+"""What a jailed command may access, as data for ``bubblewrap`` and ``landlock``.
+A policy lists allowed paths; protected names are exceptions inside writable roots: files that another program would
+run later."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import msgspec
 from zot.errors import ConfigError
 from zot.system.secret_variables import matches_any
 
-# Below each writable root, read-only even when they are not there yet: what git, editors, shells and agents run.
+# Below each writable root, read-only even if missing: files that git, editors, shells and agents run.
 PROTECTED = (
     *(".zot", ".claude", ".agents", ".mcp.json", ".cursor", ".codex", ".gemini"),
     *(".vscode", ".idea", ".devcontainer", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".dir-locals.el"),
@@ -21,7 +22,7 @@ PROTECTED = (
 )
 GIT_PROTECTED = ("hooks", "config", "config.worktree")  # below a .git directory
 
-# Variables a jailed command keeps; everything else of the environment is not its business.
+# Variables that a jailed command keeps; all others are removed.
 ENVIRONMENT = frozenset(
     {
         *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR"),
@@ -39,16 +40,16 @@ _PROXIES, _PASSWORD = ("http_proxy", "https_proxy", "goproxy"), "@"
 
 
 class JailLimits(msgspec.Struct, frozen=True):
-    """Of all that one command starts; 0 means none."""
+    """Limits of all processes of one command; 0 means none."""
 
     processes: int = 2_048
     memory: int = 0  # bytes of data of each process; 0: three quarters of the machine's
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """``root`` is the project, the first writable root; all paths are absolute and real. ``plain``: writable roots
-    without protected names. ``kept``: read-only in writable roots (full level). ``programs``: allowed ones, None for
-    all. ``read_files``, ``write_files``: single files."""
+    """``root`` is the project, the first writable root; all paths are absolute and real.
+    ``plain``: writable roots without protected names. ``kept``: read-only in writable roots (full level).
+    ``programs``: allowed ones, None for all. ``read_files``, ``write_files``: single files."""
 
     root: str
     read: tuple[str, ...] = ()
@@ -75,8 +76,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(path for path in self.writable if path not in self.plain)
 
 
-class Wish(msgspec.Struct, frozen=True):
-    """``path`` is real and exactly what would be allowed. ``missing``: it is created. ``network`` allows all hosts."""
+class AccessRequest(msgspec.Struct, frozen=True):
+    """``path`` is real and exactly what is allowed. ``missing``: it is created. ``network`` allows all hosts."""
 
     access: Literal["read", "write", "network"]
     path: str = ""
@@ -92,6 +93,9 @@ class Wish(msgspec.Struct, frozen=True):
         return f"to {'make' if self.missing else 'change'} the {self.kind} {self.path}"
 
 
+Wish = AccessRequest
+
+
 def policy_for(
     root: str | os.PathLike[str],
     *,
@@ -100,11 +104,11 @@ def policy_for(
     network: bool = False,
     home: str = "",
 ) -> Policy:
-    """The policy of a directory; ConfigError when it would give away more than anybody meant."""
+    """The policy of a directory; ConfigError if it would allow too much."""
     home = os.path.realpath(home or os.path.expanduser("~"))
     real = _directory(root)
     if real == "/" or home == real or home.startswith(real.rstrip("/") + "/"):
-        raise ConfigError(f"jail: {real} holds your home directory; start zot in a project's own directory")
+        raise ConfigError(f"jail: {real} contains your home directory; start zot in a project directory")
     return Policy(
         root=real,
         read=tuple(_directory(path) for path in read),
@@ -122,7 +126,7 @@ def _directory(path: str | os.PathLike[str]) -> str:
 
 def _kept_out(path: str, home: str) -> str:
     if path == "/" or home == path or home.startswith(path.rstrip("/") + "/"):
-        raise ConfigError(f"jail: {path} holds your home directory and cannot be made writable")
+        raise ConfigError(f"jail: {path} contains your home directory and cannot be made writable")
     return path
 
 

@@ -1,5 +1,5 @@
-"""Private directories of a jail: home, temporary directory and a small ``/etc``. They last as long as the jail. The
-home contains only the user's git name and address."""
+"""Private directories of a jail: home, temporary directory and a small ``/etc``.
+They last as long as the jail. The home contains only the user's git name and address."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from contextlib import suppress
 from zot.system.jail.system_paths import etc_directories, etc_files
 from zot.system.safe_open import create, read_whole
 
-_LARGEST = 1 << 20  # of a file in /etc
+_LARGEST = 1 << 20  # bytes of a file in /etc
 _IDENTITY = ("name", "email")
-_LEADING = 0o555  # of a directory that only leads to something
+_LEADING = 0o555  # mode of a directory that only leads to a mount point
 
 
 class PrivateDirs:
@@ -26,15 +26,15 @@ class PrivateDirs:
         for path in etc_directories():
             os.makedirs(f"{self.etc}{path.removeprefix('/etc')}")
         for path in etc_files():
-            with suppress(OSError):  # what cannot be read is not there
+            with suppress(OSError):  # unreadable files are omitted
                 copy = f"{self.etc}{path.removeprefix('/etc')}"
                 os.makedirs(os.path.dirname(copy), exist_ok=True)
                 _write(copy, read_whole(path, _LARGEST))
         _write(os.path.join(self.home, ".gitconfig"), git_identity(home).encode())
 
     def create_mount_points(self, paths: Iterable[str], home: str) -> None:
-        """Create mount points for allowed paths below private places. The directories above are read-only, so that
-        files are not written there and lost."""
+        """Create mount points for allowed paths below private directories.
+        The directories above are read-only, so that files are not written there and lost."""
         leading: set[str] = set()
         for path in paths:
             here, top = self._inside(path, home)
@@ -51,7 +51,7 @@ class PrivateDirs:
                 _remove_empty(here, top)
 
     def _inside(self, path: str, home: str) -> tuple[str, str]:
-        """Where what a command sees at ``path`` really lies, and the private directory it lies in; or nothing."""
+        """The real path behind ``path`` and its private directory; or None."""
         places = ((home, self.home), ("/tmp", self.tmp), ("/var/tmp", self.tmp), ("/etc", self.etc))
         for outside, inside in places:
             if path.startswith(f"{outside}/"):
@@ -60,7 +60,7 @@ class PrivateDirs:
 
 
 def _make(here: str, top: str, *, is_directory: bool) -> set[str]:
-    """What to mount on; the directories above it, but for those that programs write their own things to."""
+    """Create the mount point and the directories above it, except those that programs write to."""
     above = [os.path.dirname(here)]
     while above[-1] != top:
         above.append(os.path.dirname(above[-1]))
@@ -75,7 +75,7 @@ def _make(here: str, top: str, *, is_directory: bool) -> set[str]:
 
 
 def _remove_empty(path: str, top: str) -> None:
-    """And the directories above it that lead to nothing else."""
+    """Also remove the empty directories above it."""
     with suppress(OSError):
         info = os.lstat(path)
         if stat.S_ISREG(info.st_mode) and info.st_size:
@@ -94,7 +94,7 @@ def _remove_empty(path: str, top: str) -> None:
 
 
 def git_identity(home: str) -> str:
-    """A git configuration with the user's name and address and nothing else of theirs."""
+    """A git configuration with only the user's name and address."""
     lines = ["[safe]", "\tdirectory = *", "[user]"]
     section = ""
     for path in (f"{home}/.config/git/config", f"{home}/.gitconfig"):

@@ -1,6 +1,6 @@
-"""Protects names in a project while a command runs; missing ones by an empty directory with an unusual mode. The mode
-identifies directories left by a killed zot. A shared lock on the project prevents removal while another jail needs
-them."""
+"""Protects names in a project while a command runs; missing ones by an empty directory with an unusual mode.
+The mode identifies directories left by a killed zot. A shared lock on the project prevents removal while another
+jail needs them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from zot.system.jail.git_repositories import RepositoryScanner
 from zot.system.jail.policy import GIT_PROTECTED, Policy
 from zot.system.safe_open import create, open_directory, read_whole
 
-_OURS, _LOOKED_AT = 0o1555, 0o1222  # sticky, and not writable even for its owner, whatever the umask takes away
+_OURS, _LOOKED_AT = 0o1555, 0o1222  # sticky, and not writable even for its owner, with any umask
 _LONGEST_POINTER = 4_096
-COMMON, _ITSELF = "commondir", b".\n"  # a file by which a directory of git names another one
+COMMON, _ITSELF = "commondir", b".\n"  # a file that makes a git directory point to another one
 
 
 class ProtectedMounts(msgspec.Struct, frozen=True):
@@ -33,7 +33,7 @@ class ProtectedMounts(msgspec.Struct, frozen=True):
 
 @contextmanager
 def hold_protected_paths(policy: Policy, nested: Iterable[str] = ()) -> Generator[ProtectedMounts]:
-    """For the time of the block every protected name exists; ``nested`` are directories of git further down."""
+    """In the block every protected name exists; ``nested`` are git directories further down."""
     locks = [_shared(root) for root in policy.protected_roots]
     nested = list(nested)
     try:
@@ -63,14 +63,14 @@ def cover(policy: Policy, nested: Iterable[str] = ()) -> ProtectedMounts:
 
 
 def protected_paths(root: str, protected: Iterable[str], nested: Iterable[str] = ()) -> list[str]:
-    """Every protected path of a writable root, those of its repositories included."""
+    """Every protected path of a writable root, including its repositories."""
     found = dict.fromkeys((*nested, *(git for git in repository(root) if os.path.isdir(git))))
     inside = [os.path.join(git, name) for git in found for name in (*GIT_PROTECTED, COMMON)]
     return [*(os.path.join(root, name) for name in protected), *inside]
 
 
 def _hold(path: str) -> None:
-    """An empty directory; or the word that a repository is its own, where git would believe another."""
+    """An empty directory; or a ``commondir`` that points to the repository itself, if git would believe another."""
     if os.path.basename(path) != COMMON:
         os.mkdir(path, _OURS)
         return
@@ -82,7 +82,7 @@ def _hold(path: str) -> None:
 
 
 def repository(root: str) -> list[str]:
-    """``.git`` and, when it is the pointer of a worktree, the directories it means, if those point back here."""
+    """``.git`` and, if it is the pointer of a worktree, its target directories, if those point back here."""
     git = os.path.join(root, ".git")
     try:
         info = os.lstat(git)
@@ -91,7 +91,7 @@ def repository(root: str) -> list[str]:
     if stat.S_ISDIR(info.st_mode):
         return [git]
     if not stat.S_ISREG(info.st_mode):
-        raise ConfigError(f"jail: {git} is a link and could be exchanged; replace it by what it leads to")
+        raise ConfigError(f"jail: {git} is a link and could be replaced; replace it by its target")
     return [git, *_worktree(git)]
 
 
@@ -113,7 +113,7 @@ def _is_missing(path: str) -> bool:
     except FileNotFoundError:
         return True
     if stat.S_ISLNK(info.st_mode):
-        raise ConfigError(f"jail: {path} is a link and could be exchanged; replace it by what it leads to")
+        raise ConfigError(f"jail: {path} is a link and could be replaced; replace it by its target")
     return _is_ours(info)
 
 
@@ -133,7 +133,7 @@ def release(root: str, lock: int, names: Iterable[str]) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         remove_empty(names)
     except OSError:
-        pass  # somebody else is still in there
+        pass  # another process is still in there
     finally:
         os.close(lock)
 
@@ -146,7 +146,7 @@ def remove_empty(names: Iterable[str]) -> None:
 
 
 def sweep(root: str, protected: Iterable[str]) -> None:
-    """Remove what a killed zot left in a project, unless another is at work there."""
+    """Remove leftovers of a killed zot in a project, unless another is running there."""
     with suppress(OSError, ConfigError):
         nested = RepositoryScanner([root]).begin()
         release(root, open_directory(root), protected_paths(root, protected, nested))

@@ -1,5 +1,5 @@
-"""The policy as a macOS sandbox profile: deny by default; later rules win. Untested on a Mac, so ``trouble`` must
-first prove that the machine enforces it."""
+"""The policy as a macOS sandbox profile: deny by default; later rules win.
+Untested on a Mac, so ``trouble`` must first prove that the machine enforces it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zot.errors import ConfigError
 from zot.system.jail.policy import GIT_PROTECTED, Policy
 
 PROGRAM = "/usr/bin/sandbox-exec"
-UNTESTED = "macOS's sandbox, with a profile that nobody has tried to break out of yet"
+UNTESTED = "macOS's sandbox, with a profile that was not tested against escapes"
 _PROBE_S = 10.0
 _SYSTEM = (
     *("/usr", "/bin", "/sbin", "/System", "/Library/Apple", "/Library/Developer", "/Library/Frameworks"),
@@ -28,7 +28,7 @@ _FILES = (
 _PROGRAMS = ("/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin")
 _SHELLS = ("/bin/sh", "/bin/bash", "/bin/dash", "/bin/zsh")  # the first is one of the others
 _DEVICES = ("null", "zero", "random", "urandom", "dtracehelper")
-# Who a user is, and with a network names, proxies and certificates.
+# The user's identity, and with a network names, proxies and certificates.
 _SERVICES = ("com.apple.system.opendirectoryd.libinfo", "com.apple.system.opendirectoryd.membership")
 _OF_NETWORK = (
     *("com.apple.SystemConfiguration.configd", "com.apple.SystemConfiguration.DNSConfiguration"),
@@ -37,13 +37,13 @@ _OF_NETWORK = (
 
 
 def profile(policy: Policy, readable: Iterable[str], private: Iterable[str]) -> str:
-    """``readable`` are the toolchains, ``private`` what this jail has for itself."""
+    """``readable`` are the toolchains, ``private`` this jail's directories."""
     read = [*_SYSTEM, *readable, *policy.read]
     write = [*policy.writable, *private]
     rules = ["(version 1)", "(deny default)", "(allow process-fork)", "(allow sysctl-read)", "(allow ipc-posix-sem)"]
     rules += ["(allow signal (target same-sandbox))", "(allow process-info* (target same-sandbox))"]
     rules.append(_rule("allow mach-lookup", _named("global-name", _SERVICES)))
-    # every directory on the way to them, to be passed through
+    # every directory above them, for traversal
     rules.append(
         _rule(
             "allow file-read-metadata",
@@ -63,7 +63,7 @@ def profile(policy: Policy, readable: Iterable[str], private: Iterable[str]) -> 
     if policy.network:
         rules += ["(allow network*)", "(allow system-socket)"]
         rules.append(_rule("allow mach-lookup", _named("global-name", _OF_NETWORK)))
-    rules.append(_rule("deny file-write*", _named("literal", policy.writable)))  # what the roots are called
+    rules.append(_rule("deny file-write*", _named("literal", policy.writable)))  # the names of the roots
     rules.append(_rule("deny file-write*", _named("subpath", (*_protected(policy), *policy.kept))))
     if policy.programs is not None:
         allowed = [path for program in (*_SHELLS, *policy.programs) for path in (program, os.path.realpath(program))]
@@ -83,7 +83,7 @@ def _protected(policy: Policy) -> list[str]:
 
 
 def _repositories(policy: Policy) -> list[str]:
-    """Where there is one; where there is none, a command may make one."""
+    """An existing path; a missing one may be created by a command."""
     return [root for root in policy.protected_roots if os.path.lexists(f"{root}/.git")]
 
 
@@ -93,7 +93,7 @@ def _named(filter: str, values: Iterable[str]) -> list[str]:
 
 def _quoted(text: str) -> str:
     if any(ord(character) < 32 or ord(character) == 127 for character in text):
-        raise ConfigError(f"jail: {text!r} cannot be named in a profile of macOS's sandbox")
+        raise ConfigError(f"jail: {text!r} cannot be named in a macOS sandbox profile")
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -102,7 +102,7 @@ def _rule(what: str, filters: list[str]) -> str:
 
 
 def trouble(environment: Mapping[str, str]) -> str:
-    """Why it cannot be relied on here; empty when it held: outside nothing was read and nothing made, inside it was."""
+    """Why it cannot be used here; empty if a test wrote inside and neither read nor wrote outside."""
     with tempfile.TemporaryDirectory(prefix="zot-probe-") as made:
         base = os.path.realpath(made)
         for name in ("in", "out"):
@@ -117,6 +117,6 @@ def trouble(environment: Mapping[str, str]) -> str:
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             return f"{PROGRAM} does not run: {error}"
-        reasons = {3: "it does not keep a command from reading outside", 4: "it lets a command write outside"}
+        reasons = {3: "it does not prevent reading outside", 4: "it does not prevent writing outside"}
         reason = reasons.get(done.returncode, f"a command cannot work in it (exit code {done.returncode})")
-        return "" if done.returncode == 0 else f"{PROGRAM} does not hold here: {reason}"
+        return "" if done.returncode == 0 else f"{PROGRAM} does not work here: {reason}"

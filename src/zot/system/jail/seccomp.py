@@ -1,5 +1,5 @@
-"""Seccomp filter: refuses system calls that attack the sandbox or the kernel. They fail with EPERM, or ENOSYS where
-programs have a fallback."""
+"""Seccomp filter: denies system calls that attack the sandbox or the kernel.
+They fail with EPERM, or ENOSYS where programs have a fallback."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOAD, _JUMP_EQUAL, _JUMP_SET, _RETURN = 0x20, 0x15, 0x45, 0x06
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _NR, _ARCH, _ARGS = 0, 4, 16  # offsets in struct seccomp_data; arguments are 64 bits wide, the low half first
 
-# AUDIT_ARCH_*, and the numbers of the calls named below: x86_64, then what every newer architecture shares.
+# AUDIT_ARCH_*, and the numbers of the calls below: x86_64, then those of newer architectures.
 _ARCHES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _NUMBERS: dict[str, tuple[int, int]] = {
     "ptrace": (101, 117),
@@ -69,7 +69,7 @@ _NUMBERS: dict[str, tuple[int, int]] = {
     "open_tree_attr": (467, 467),
     "vhangup": (153, 58),
 }
-# Of x86 alone: ports of the machine, and segments of a process that only old programs have.
+# Only x86: ports of the machine, and segments that only old programs use.
 _OF_X86 = {"iopl": 172, "ioperm": 173, "modify_ldt": 154, "uselib": 134, "_sysctl": 156, "nfsservctl": 180}
 _ENOSYS = ("io_uring_setup", "io_uring_enter", "io_uring_register")
 _MORE: dict[str, tuple[int, int]] = {
@@ -96,23 +96,23 @@ _OLD_CALLS = {
     "creat": 85,
     "mkdir": 83,
     "mknod": 133,
-}  # x86_64 has these beside their successors
-# Calls that give a file its mode, and which of their arguments that is; for opening, where the flags are.
+}  # x86_64 has these besides their successors
+# Calls that set a file's mode, and the index of that argument; for opening, that of the flags.
 _MODES = {
     **{"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1},
     **{"mkdir": 1, "mkdirat": 2, "mknod": 1, "mknodat": 2},
 }
 _OPENINGS = {"open": 1, "openat": 2}
 _SET_ID = 0o6000
-# Calls that could change another process: only the caller itself (0), or its group, and not all that the user runs.
+# Calls that could change another process: allowed only for the caller (0) or its group.
 _OF_OTHERS = (
     *(("prlimit64", 0, (0,)), ("setpriority", 1, (0,)), ("setpriority", 0, (0, 1))),
     *(("ioprio_set", 1, (0,)), ("ioprio_set", 0, (1, 2))),
 )
-_MAKES_A_FILE = 0o100 | 0o20000000  # O_CREAT and what O_TMPFILE is more than O_DIRECTORY; the same on both machines
+_MAKES_A_FILE = 0o100 | 0o20000000  # O_CREAT, and the bits of O_TMPFILE besides O_DIRECTORY; the same on both machines
 _X32 = 0x40000000
 _TYPING = (0x5412, 0x541C, 0x5423, 0x4B47, 0x4B49, 0x4B4E)  # TIOCSTI, TIOCLINUX, TIOCSETD, and keys of a console
-_NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW* flag that clone knows
+_NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW* flag of clone
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
 
 
@@ -140,7 +140,7 @@ def program(*, sockets: tuple[int, ...], connections: bool = True) -> bytes:
         number |= _OLD_CALLS
         for call in _OF_X86.values():
             asm.when_equal(call, _ERRNO | EPERM)
-    for name in ("clone3", "openat2"):  # their flags are in memory, out of reach; libc and others fall back
+    for name in ("clone3", "openat2"):  # their flags are in memory, which a filter cannot read; libc falls back
         asm.when_equal(number[name], _ERRNO | ENOSYS)
     for name, argument, allowed in _OF_OTHERS:
         asm.when_called(number[name], argument, lambda inner, values=allowed: inner.only(values, _ERRNO | EPERM))
@@ -163,14 +163,14 @@ def program(*, sockets: tuple[int, ...], connections: bool = True) -> bytes:
 
 
 def families(*, full: bool, network: bool) -> tuple[int, ...]:
-    """Which sockets: an own network namespace makes loopback harmless, and tests use it; without one there is none."""
+    """Allowed sockets: loopback only in a separate network namespace, where it is harmless and tests use it."""
     if network:
         return (_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK)
     return (_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK) if full else (_AF_UNIX,)
 
 
 class _Assembler:
-    """Instructions in order; jumps are short and forward, as the kernel demands."""
+    """Instructions in order; jumps are short and forward, as the kernel requires."""
 
     def __init__(self) -> None:
         self._made: list[bytes] = []
@@ -197,7 +197,7 @@ class _Assembler:
         self.give(verdict)
 
     def when_made(self, argument: int) -> None:
-        """With flags loaded that make a file: refuse a mode that runs it as its owner or group."""
+        """With creation flags loaded: deny a mode that runs the file as its owner or group."""
         self._add(_JUMP_SET, 0, 3, _MAKES_A_FILE)
         self.load(_ARGS + 8 * argument)
         self.when_set(_SET_ID, _ERRNO | EPERM)
@@ -208,7 +208,7 @@ class _Assembler:
         self.give(verdict)
 
     def when_called(self, number: int, argument: int, check: Callable[[_Assembler], object]) -> None:
-        """In a call with this number, look at the low half of an argument; afterwards the number is loaded again."""
+        """Compare the low half of an argument in a call with this number; then load the number again."""
         inner = _Assembler()
         inner.load(_ARGS + 8 * argument)
         check(inner)

@@ -27,7 +27,7 @@ def _call(number: int, *arguments: object) -> int:
 
 
 def landlock_abi() -> int:
-    """0 where the kernel has none or it is switched off."""
+    """0 if the kernel has none or it is disabled."""
     try:
         return _call(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1))
     except OSError:
@@ -55,7 +55,7 @@ def no_new_privileges() -> None:
 
 
 def drop_capabilities() -> None:
-    """This thread and all it starts have no rights beyond their user's, root included."""
+    """This thread and its children get no rights beyond their user's, even root."""
     _libc.prctl(_PR_SET_SECUREBITS, _ROOT_IS_NOBODY_SPECIAL, 0, 0, 0)  # only root can, and only root needs it
     header, nothing = struct.pack("=Ii", _CAPABILITIES_3, 0), bytes(24)
     if _libc.capset(header, nothing) != 0:
@@ -72,7 +72,7 @@ def filter_thread(program: bytes) -> None:
 
 
 def open_beneath(directory: int, path: bytes, flags: int, mode: int = 0) -> int:
-    """``openat`` that never leaves the directory, whatever links are on the way; ENOSYS where there is no such call."""
+    """``openat`` that never leaves the directory through links; ENOSYS if unsupported."""
     if sys.platform != "linux":
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     how = struct.pack("=QQQ", flags | os.O_CLOEXEC, mode, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS)

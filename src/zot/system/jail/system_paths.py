@@ -1,6 +1,6 @@
-"""System directories, toolchains and allowed programs that a jailed command needs. Of the system's program
-directories only the named programs are visible; others come with their installation. A shell is always included,
-because it sets the limits."""
+"""System directories, toolchains and allowed programs that a jailed command needs.
+Of the system's program directories only the named programs are visible; others come with their installation. A shell
+is always included, because it sets the limits."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import msgspec
 from zot.system.safe_open import open_buffered
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
-# Of /etc, what programs look names, certificates, time and libraries up in; nothing that holds a secret. The files
-# are copied once for a jail, because each mount costs more than a small file.
+# Parts of /etc for names, certificates, time and libraries; no secrets. The files are copied once per jail,
+# because each mount costs more than a small file.
 ETC_FILES = (
     *("passwd", "group", "nsswitch.conf", "hosts", "host.conf", "protocols", "services", "networks", "gai.conf"),
     *("localtime", "timezone", "ld.so.cache", "ld.so.conf", "ca-certificates.conf", "mime.types", "magic"),
     *("magic.mime", "inputrc", "bash.bashrc", "profile", "locale.conf", "debian_version"),
     *("os-release", "lsb-release", "login.defs", "resolv.conf", "ssl/openssl.cnf", "pki/tls/openssl.cnf"),
 )
-# Certificates and not what stands beside them: root would find the machine's private keys there.
+# Certificates, but not the files beside them: root could read the machine's private keys there.
 ETC_DIRECTORIES = ("ssl/certs", "pki/tls/certs", "pki/ca-trust", "alternatives", "fonts")
 
 
@@ -33,7 +33,7 @@ def etc_files() -> list[str]:
 
 
 # Hidden directories of a home that are an installation as a whole; others (.docker, .fly, .pulumi) have a ``bin``
-# beside the tokens of whoever it belongs to.
+# beside the user's tokens.
 _INSTALLATIONS = frozenset(
     (
         *(".pyenv", ".rbenv", ".nodenv", ".goenv", ".jenv", ".asdf", ".nvm", ".volta", ".fnm", ".bun", ".deno"),
@@ -41,7 +41,7 @@ _INSTALLATIONS = frozenset(
         *(".dotnet", ".pub-cache", ".foundry", ".elan", ".swiftly", ".linuxbrew", ".cache", ".virtualenvs", ".venv"),
     )
 )
-_PARTS = ("lib", "lib64", "libexec", "share", "include", "versions")  # of what stands beside such a ``bin``
+_PARTS = ("lib", "lib64", "libexec", "share", "include", "versions")  # names beside such a ``bin``
 
 
 def toolchains(path: str, home: str) -> list[str]:
@@ -56,14 +56,14 @@ def toolchains(path: str, home: str) -> list[str]:
 
 
 def installation(directory: str, home: str) -> Iterator[str]:
-    """A ``bin`` and what stands beside it, unless that is somebody's home; ``shims`` lead to all versions."""
+    """A ``bin`` and its siblings, unless that is a home; ``shims`` lead to all versions."""
     yield directory
     prefix, name = os.path.split(directory)
     if name not in ("bin", "shims", "sbin") or prefix in ("/", home) or home.startswith(prefix + "/"):
         return
     if prefix == os.path.join(home, ".local"):
         yield from (path for part in ("lib", "share/pipx", "pipx") if os.path.isdir(path := f"{prefix}/{part}"))
-    elif os.path.basename(prefix) == ".cargo":  # it holds the registry's token beside its programs
+    elif os.path.basename(prefix) == ".cargo":  # it has the registry's token beside its programs
         yield from (path for path in (f"{home}/.rustup", f"{prefix}/registry") if os.path.isdir(path))
     elif _is_hidden(prefix, home):
         yield from (path for part in _PARTS if os.path.isdir(path := f"{prefix}/{part}"))
@@ -72,7 +72,7 @@ def installation(directory: str, home: str) -> Iterator[str]:
 
 
 def _is_hidden(prefix: str, home: str) -> bool:
-    """In a hidden directory of the home that is not known to be an installation."""
+    """True in a hidden directory of the home that is not a known installation."""
     top = os.path.relpath(prefix, home).split("/")[0] if beneath_any(prefix, (home,)) else ""
     return top.startswith(".") and top not in _INSTALLATIONS
 
@@ -96,7 +96,7 @@ _OF_INSTALLATIONS = ("lib", "lib64", "libexec", "pyvenv.cfg")
 
 
 class AllowedPrograms(msgspec.Struct, frozen=True):
-    """``files``, and ``links`` with what they lead to, lie in the system's folders of programs, ``places`` do not."""
+    """``files``, and ``links`` with their targets, are in the system's program directories, ``places`` are not."""
 
     files: tuple[str, ...]
     links: tuple[tuple[str, str], ...]
@@ -104,7 +104,7 @@ class AllowedPrograms(msgspec.Struct, frozen=True):
 
 
 def program_folders() -> list[str]:
-    """Those that are there and no links to each other."""
+    """Existing paths that are not links to each other."""
     return [path for path in (*_FOLDERS, "/bin", "/sbin") if os.path.isdir(path) and not os.path.islink(path)]
 
 
@@ -139,8 +139,7 @@ def chosen_programs(programs: Iterable[str], home: str) -> AllowedPrograms:
 
 
 def _with_its_installation(program: str, home: str) -> Iterator[str]:
-    """The file, and its installation if it is in a ``bin`` directory that looks like one, so that no secrets become
-    visible."""
+    """The file, and its installation if it is in a ``bin`` directory that looks like one, to keep secrets invisible."""
     folder = os.path.dirname(program)
     if os.path.basename(folder) not in ("bin", "sbin", "shims"):
         yield program
@@ -151,7 +150,7 @@ def _with_its_installation(program: str, home: str) -> Iterator[str]:
 
 
 def interpreters(program: str) -> list[str]:
-    """The words of a script's first line: what runs it. Empty for a binary."""
+    """The words of a script's first line; empty for a binary."""
     try:
         with open_buffered(program) as file:
             first = file.readline(4096)
@@ -162,7 +161,7 @@ def interpreters(program: str) -> list[str]:
 
 
 def _hops(program: str) -> Iterator[str]:
-    """A path, and what it leads to, link by link: as it is written and with its directory's own name."""
+    """A path and its targets, link by link: as written and with the real name of its directory."""
     for _ in range(_MOST_LINKS):
         folder = os.path.dirname(program)
         if (real := os.path.realpath(folder)) != folder:

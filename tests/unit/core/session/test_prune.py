@@ -29,7 +29,7 @@ def test_ages_are_a_number_and_a_unit(text: str, seconds: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "30", "d", "3 days", "-1d", "1.5h"])
 def test_other_ages_are_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is not an age"):
+    with pytest.raises(UsageError, match="expected an age"):
         age_seconds(text)
 
 

@@ -281,7 +281,7 @@ def test_a_torn_last_line_is_kept_aside_reported_once_and_the_next_append_begins
         file.write(b'{"type":"message","message":{"role":"assistant","con')
     bad = path.with_name(path.name + ".bad")
     session = store.open(path)
-    assert session.repairs == [f"1 unreadable line of {path.name} kept in {bad}"]
+    assert session.repairs == [f"saved 1 unreadable line of {path.name} in {bad}"]
     session.appended(assistant("two"))
     session.close()
     assert bad.read_bytes() == b'{"type":"message","message":{"role":"assistant","con\n'
@@ -308,7 +308,7 @@ def test_corrupt_lines_in_the_middle_are_passed_over_and_kept_aside_once(store: 
     before = path.read_bytes()
     session = reopened(store, path)
     assert texts(session) == ["one", "two"]
-    assert session.repairs[0].startswith("2 unreadable lines")
+    assert session.repairs[0].startswith("saved 2 unreadable lines")
     assert path.read_bytes() == before
     assert reopened(store, path).repairs == []
 

@@ -53,7 +53,7 @@ def test_a_save_replaces_the_file_as_a_whole(tmp_path: Path) -> None:
 def test_a_write_that_fails_is_an_error_naming_the_file(tmp_path: Path) -> None:
     home = tmp_path / "file"
     home.write_text("in the way")
-    with pytest.raises(ConfigError, match=r"auth\.json: cannot be written: Not a directory|File exists"):
+    with pytest.raises(ConfigError, match=r"auth\.json: cannot write: Not a directory|File exists"):
         AuthStore(home).set_api_key("openai", "k")
 
 

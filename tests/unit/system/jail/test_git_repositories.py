@@ -84,7 +84,7 @@ def test_what_was_there_is_the_users_and_a_change_is_told_once(tmp_path: Path) -
     looked.begin()
     git("-C", tmp_path / "moved", "config", "core.hooksPath", "theirs")
     [told] = looked.end()
-    assert "was changed: git would now heed core.hookspath in config" in told and (tmp_path / "moved" / ".git").is_dir()
+    assert "was changed: git would now use core.hookspath in config" in told and (tmp_path / "moved" / ".git").is_dir()
     looked.begin()
     assert looked.end() == []
 
@@ -94,7 +94,7 @@ def test_too_much_to_look_at_is_given_up(tmp_path: Path, monkeypatch: pytest.Mon
     looked = RepositoryScanner([str(tmp_path)])
     assert looked.begin() == [] and looked.gave_up
     [told] = looked.end()
-    assert told.startswith(f"{tmp_path} is too large to be looked through") and "\n" not in told
+    assert told.startswith(f"{tmp_path} is too large to scan") and "\n" not in told
     looked.begin()
     assert looked.end() == [], "once is enough"
 

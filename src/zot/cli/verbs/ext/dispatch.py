@@ -8,7 +8,7 @@ from importlib import import_module
 from zot.cli.help import page
 from zot.errors import UsageError, ZotError
 
-# Where each verb lives: a module, and the function in it that takes the rest of the words.
+# Module and function of each verb.
 VERBS = {
     "list": "zot.cli.verbs.ext.list:run",
     "install": "zot.cli.verbs.ext.install:run",
@@ -30,7 +30,7 @@ VERBS = {
 
 
 def run(argv: list[str]) -> int:
-    """The exit status of ``zot ext ARGV``."""
+    """Run ``zot ext ARGV`` and return its exit status."""
     if not argv or argv[0] in ("help", "-h", "--help"):
         sys.stderr.write(page("ext"))
         return 0

@@ -29,7 +29,7 @@ _LAST_LINES = 5
 
 
 def run(argv: list[str]) -> int:
-    """Loads a path as with ``--ext``, and everything else; reports only what was named."""
+    """Load a path as with ``--ext``, and all others; report only the named ones."""
     words = parse(argv, options("ext doctor"), least=0, most=1000).words
     names = {item.name for item in all_installed() for word in words if word in (item.name, item.directory.name)}
     known = {word for item in all_installed() for word in (item.name, item.directory.name)}
@@ -43,7 +43,7 @@ def run(argv: list[str]) -> int:
 
 
 def _keep_named(findings: Findings, names: set[str], paths: list[Path]) -> None:
-    """Only what concerns these; problems and notes name the directory or the extension they are about."""
+    """Restrict the findings to these extensions; problems and notes name a directory or extension."""
     entries = [
         entry
         for entry in findings.discovery.entries
@@ -72,7 +72,7 @@ def report(findings: Findings) -> Iterator[str]:
         status = statuses.get(entry.manifest.name)
         manifest = entry.manifest
         kind = "guard" if manifest.guard or (status and status.guard) else manifest.kind
-        state = _state(status) if status else "loaded; it runs nothing"
+        state = _state(status) if status else "loaded; it has no process"
         yield escape_invisible(f"{manifest.name} {manifest.version or '-'} ({entry.scope} {kind}): {state}")
         yield from (f"  {label:12}{escape_invisible(text)}" for label, text in _details(entry, status))
     yield from _section("not trusted, not started", map(_untrusted_line, findings.untrusted))
@@ -80,7 +80,7 @@ def report(findings: Findings) -> Iterator[str]:
     yield from _section("left over, safe to delete", map(str, findings.leftovers))
     if findings.removed:
         names = ", ".join(findings.removed)
-        yield f"not passed to extensions: {names} (env_passthrough in config.json lets a named one through)"
+        yield f"not passed to extensions: {names} (to pass one, add it to env_passthrough in config.json)"
     yield from _section("problems", findings.problems)
     if not (findings.discovery.entries or findings.untrusted or findings.problems):
         yield "no extensions found"
@@ -118,7 +118,7 @@ def _untrusted_line(entry: UntrustedExtension) -> str:
     command = shlex.join((entry.exec, *entry.args))
     may = "; ".join(entry.permissions)
     why = f"changed: {', '.join(entry.changes)}" if entry.changes else "new"
-    return f"{entry.name} ({why}) runs `{command}`, {may}; `zot ext trust {entry.directory}` allows it"
+    return f"{entry.name} ({why}) runs `{command}`, {may}; allow it with `zot ext trust {entry.directory}`"
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:

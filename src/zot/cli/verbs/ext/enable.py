@@ -1,4 +1,4 @@
-"""``zot ext enable`` and ``disable``: one key of the manifest changes, everything else in it stays."""
+"""``zot ext enable`` and ``disable``: change one key of the manifest, nothing else."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def disable(argv: list[str]) -> int:
 
 def _switch(argv: list[str], enabled: bool) -> int:
     item = find(parse(argv, {}, least=1, most=1, what="the name").words[0], print_notice)
-    read_manifest(item.directory)  # a broken one says here what is wrong with it
+    read_manifest(item.directory)  # raises for a broken one
     trust = ExtensionTrust(zot_home())
     record = trust.record(item.directory) if trust.is_trusted(item.directory) else None
     if record is not None and (item.directory / FILE).is_symlink():
-        raise ZotError(f"{item.directory / FILE} is a link; edit what it leads to, then run `zot ext trust`")
+        raise ZotError(f"{item.directory / FILE} is a link; edit its target, then run `zot ext trust`")
     lock = LockFile(zot_home()) if item.scope == "global" else None
     intact = lock is not None and lock.is_intact(item.directory)
     written = set_enabled((item.directory / FILE).resolve(), enabled)
@@ -37,7 +37,7 @@ def _switch(argv: list[str], enabled: bool) -> int:
         forget(zot_home(), item.directory.name)
     if lock is not None and intact:  # so was this one
         lock.repin(item.directory, FILE)
-    if record is not None:  # the edit was ours: with it, what the user trusted is still what is there
+    if record is not None:  # zot made this edit: trust stays valid
         trust.trust(item.directory, record.files | {FILE: sha256(written)}, unconfined=None)
     print_notice(f"{'enabled' if enabled else 'disabled'} {item.name} ({item.directory})")
     return 0

@@ -1,7 +1,5 @@
-"""``zot ext install``: copies a directory or clones a repository into the user's extensions, in one rename.
-
-Nothing of it is run or built.
-"""
+"""``zot ext install``: copies a directory or clones a repository into the user's extensions.
+Installs with one rename; runs and builds nothing."""
 
 from __future__ import annotations
 
@@ -31,11 +29,11 @@ def run(argv: list[str]) -> int:
     print_notice(f"installed {manifest.name} {manifest.version} in {directory}".replace("  ", " "))
     others = [item for item in all_installed() if item.name == manifest.name and item.directory != directory]
     for other in others:
-        print_notice(f"note: {other.directory} has the same name; the one that loads first wins (`zot ext doctor`)")
+        print_notice(f"note: {other.directory} has the same name; the first one loaded is used (`zot ext doctor`)")
     if manifest.has_process:
         tell_permissions(manifest)
     if not manifest.enabled:
-        print_notice(f"note: it is disabled; `zot ext enable {manifest.name}` switches it on")
+        print_notice(f"note: it is disabled; enable it with `zot ext enable {manifest.name}`")
     elif manifest.has_process:
         report_exec(manifest)
     return 0
@@ -55,4 +53,4 @@ def report_exec(manifest: Manifest) -> None:
     if not os.access(program, os.X_OK):
         print_notice(f"note: {program} is missing or not executable; the extension cannot start until it is built")
     else:
-        print_notice(f"it runs `{shlex.join((manifest.exec, *manifest.args))}` at the next start of zot")
+        print_notice(f"it runs `{shlex.join((manifest.exec, *manifest.args))}` from the next start of zot")

@@ -40,7 +40,7 @@ def run(argv: list[str]) -> int:
     trust = ExtensionTrust(zot_home())
     if typed.has("--json"):
         described = [_described(item, trust) for item in all_installed()]
-        # In ASCII: a path need not be UTF-8, and a name may hold what drives a terminal.
+        # ASCII: a path need not be UTF-8, and a name may contain terminal control characters.
         sys.stdout.write(json.dumps(msgspec.to_builtins({"format": FORMAT, "extensions": described})) + "\n")
         return 0
     rows = [_cells(item, trust) for item in all_installed() if item.manifest]
@@ -70,7 +70,7 @@ def _cells(item: Installed, trust: ExtensionTrust) -> list[str]:
 
 
 def _permissions(item: Installed, trust: ExtensionTrust) -> Permissions | None:
-    """None for one that runs with all rights."""
+    """None if it runs unconfined."""
     if item.manifest is None:
         return None
     if item.scope != "project":
@@ -85,7 +85,7 @@ def _confined(item: Installed, trust: ExtensionTrust) -> str:
 
 
 def _trust(item: Installed, trust: ExtensionTrust) -> str:
-    """``trusted``, ``changed`` since, or ``untrusted``; empty for what needs none: your own, and what runs nothing."""
+    """``trusted``, ``changed`` since, ``untrusted``, or empty if it needs no trust (your own, or without a process)."""
     if item.scope != "project" or (item.manifest and not item.manifest.has_process):
         return ""
     if trust.is_trusted(item.directory):

@@ -33,12 +33,12 @@ def run(argv: list[str]) -> int:
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
-        raise ZotError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise ZotError(f"cannot read {path}: {error.strerror or error}") from error
     return 0
 
 
 class Tail:
-    """Remembers how far a log was printed."""
+    """Tracks how far a log was printed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -58,14 +58,14 @@ class Tail:
     def _print_from(self, path: Path) -> None:
         with open_buffered(path) as file:
             if os.fstat(file.fileno()).st_size < self._position:
-                self._position = 0  # emptied by hand
+                self._position = 0  # truncated by the user
             file.seek(self._position)
             while chunk := file.read(1 << 20):
                 self._write(chunk)
             self._position = file.tell()
 
     def _write(self, chunk: bytes) -> None:
-        """Byte for byte into a pipe; a terminal gets nothing that could drive it."""
+        """Print byte for byte into a pipe, with control characters escaped on a terminal."""
         if self._sanitizer:
             text = self._sanitizer.feed(chunk.decode("utf-8", "replace"))
             chunk = (text + RESET * self._sanitizer.styled).encode()

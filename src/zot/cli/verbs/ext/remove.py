@@ -1,7 +1,5 @@
-"""``zot ext remove``: deletes an extension after confirmation; its log stays, its data unless requested.
-
-It also forgets a guard whose files are gone, and deletes the data of a removed extension.
-"""
+"""``zot ext remove``: deletes an extension after confirmation; log and, by default, data stay.
+It also removes the record of a guard whose files are deleted, and the data of a removed extension."""
 
 from __future__ import annotations
 
@@ -31,11 +29,11 @@ def run(argv: list[str]) -> int:
     installed = any(name in (item.name, item.directory.name) for item in all_installed())
     if not installed and name in known_guards(zot_home()).guards:
         forget(zot_home(), name)
-        print_notice(f"forgot the guard {name}; there is no extension in {global_dir(zot_home()) / name} to remove")
+        print_notice(f"removed the record of guard {name}; no extension in {global_dir(zot_home()) / name}")
         return 0
     delete_data = arguments.has("--delete-data")
     if delete_data and arguments.has("--keep-data"):
-        raise UsageError("--keep-data or --delete-data, not both")
+        raise UsageError("use --keep-data or --delete-data, not both")
     if delete_data and not installed and (zot_home() / "data" / "global" / typed_name(name)).is_dir():
         return _delete_left_data(name, arguments.has("--yes", "-y"))
     item = find(name, print_notice)
@@ -44,7 +42,7 @@ def run(argv: list[str]) -> int:
         return 0
     data = _data_of(item)
     if data and not (delete_data or arguments.has("--yes", "-y", "--keep-data")):
-        delete_data = read_answer(f"delete its data too ({data})? [y/N]") in ("y", "Y")
+        delete_data = read_answer(f"delete its data also ({data})? [y/N]") in ("y", "Y")
     try:
         if item.manifest and not delete_data and item.scope == "global" and not item.directory.is_symlink():
             data = _rescue(item.manifest) or data
@@ -52,7 +50,7 @@ def run(argv: list[str]) -> int:
         if data and delete_data:
             shutil.rmtree(data)
     except OSError as error:
-        raise ZotError(f"{item.directory} cannot be removed: {error.strerror or error}") from error
+        raise ZotError(f"cannot remove {item.directory}: {error.strerror or error}") from error
     ExtensionTrust(zot_home()).untrust(item.directory)
     forget_bytecode(item.directory, zot_home())
     if item.scope == "global":
@@ -60,13 +58,13 @@ def run(argv: list[str]) -> int:
         LockFile(zot_home()).forget(item.directory.name)
     print_notice(f"removed {item.name} ({item.directory})")
     if data:
-        kept = f"kept its data in {data}; `zot ext remove {item.name} --delete-data` deletes it"
+        kept = f"kept its data in {data}; delete it with `zot ext remove {item.name} --delete-data`"
         print_notice(f"deleted its data in {data}" if delete_data else kept)
     return 0
 
 
 def _data_of(item: Installed) -> Path | None:
-    """Its data directory, if there is something in it."""
+    """Its data directory, unless empty."""
     if item.manifest is None:
         return None
     place = data_dir(item.manifest, item.scope, Path.cwd(), zot_home())
@@ -74,7 +72,7 @@ def _data_of(item: Installed) -> Path | None:
 
 
 def _rescue(manifest: Manifest) -> Path | None:
-    """What it wrote beside its program goes to its other data; what is there already is newer."""
+    """Move data files beside its program to its data directory; existing files there are newer and stay."""
     place = data_dir(manifest, "global", Path.cwd(), zot_home())
     record = read_record(manifest.directory)
     names = legacy_files(manifest)
@@ -99,7 +97,7 @@ def _delete_left_data(name: str, yes: bool) -> int:
 
 
 def _delete(directory: Path) -> None:
-    """Renamed first: a removal that breaks half-way leaves nothing that loads. A link goes, not its target."""
+    """Rename first, so that an interrupted removal leaves nothing that loads. A link is removed, not its target."""
     if directory.is_symlink():
         directory.unlink()
         return

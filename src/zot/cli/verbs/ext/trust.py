@@ -31,14 +31,14 @@ def trust(argv: list[str]) -> int:
     free = typed.has("--unconfined")
     if own := _own(typed.words[0]) if typed.words else None:
         if free:
-            raise ZotError(f'it is one of your own: take "permissions" out of {own / FILE}, then trust it')
+            raise ZotError(f'{own.name} is your own extension: remove "permissions" from {own / FILE}, then trust it')
         manifest, lock = read_manifest(own), LockFile(zot_home())
         known = lock.of(own.name)
         pins = pins_of(own, known.pins[-1]) if known and known.pins else None
         lock.accept(own.name, manifest.permissions, pins)
         compile_ahead(manifest, zot_home())
-        what = f"{len(pins)} files in {own}" if pins is not None else str(own)
-        print_notice(f"accepted {manifest.name} as it is now ({what})")
+        what = f"{len(pins)} file{'s' * (len(pins) != 1)} in {own}" if pins is not None else str(own)
+        print_notice(f"accepted {manifest.name} in its current state ({what})")
         for line in describe_permissions(manifest.permissions):
             print_notice(f"  {line}")
         return 0
@@ -53,7 +53,7 @@ def trust(argv: list[str]) -> int:
 
 
 def _own(word: str) -> Path | None:
-    """One of the user's own extensions, by its name or by its directory."""
+    """One of the user's own extensions, by name or directory."""
     if "/" not in word and not os.path.lexists(os.path.join(word, FILE)):
         own = [item for item in all_installed() if item.scope == "global" and word in (item.name, item.directory.name)]
         return own[0].directory if len(own) == 1 else None
@@ -62,19 +62,19 @@ def _own(word: str) -> Path | None:
 
 
 def untrust(argv: list[str]) -> int:
-    """By record, not by what is there: a directory that is gone can be forgotten too."""
+    """Uses the records, so that a deleted directory can be untrusted also."""
     directory, store = _directory(parse(argv, {}, least=0, most=1).words), ExtensionTrust(zot_home())
     inside = directory.parts[-2:] == (".zot", "extensions")
     records = store.project_records(directory.parent.parent if inside else directory)
-    for key in (extension_key(directory), str(directory)):  # the second: as a message named it
+    for key in (extension_key(directory), str(directory)):  # the second form is used in messages
         if record := store.record_by_key(key):
             records = {key: record}
             break
     if not records:
-        raise ZotError(f"nothing in {directory} is trusted")
+        raise ZotError(f"no trusted extensions in {directory}")
     for key, record in records.items():
         store.untrust_key(key)
-        print_notice(f"no longer trusted {record.name}: ran `{record.exec}` ({key})")
+        print_notice(f"revoked trust in {record.name}: ran `{record.exec}` ({key})")
     return 0
 
 
@@ -89,17 +89,20 @@ def _trust_one(directory: Path, store: ExtensionTrust, free: bool) -> bool:
         print_notice(f"skipped {directory}: {error}")
         return False
     if not manifest.has_process:
-        print_notice(f"{manifest.name} runs nothing and needs no trust: {directory}")
+        print_notice(f"{manifest.name} has no process and needs no trust: {directory}")
         return False
     try:
         record = store.trust(directory, unconfined=free)
     except (ExtensionError, OSError) as error:
         print_notice(f"skipped {directory}: {describe_error(error)}")
         return False
-    with suppress(ExtensionError, OSError):  # changed in this moment: it will be asked for again
+    with suppress(ExtensionError, OSError):  # changed just now: it needs trust again
         compile_ahead(read_manifest(store.trusted_path(directory)), zot_home())
     command = shlex.join((record.exec, *record.args))
-    print_notice(f"trusted {record.name}: runs `{command}` ({len(record.files)} files in {directory})")
+    print_notice(
+        f"trusted {record.name}: runs `{command}` ({len(record.files)} file{'s' * (len(record.files) != 1)} "
+        f"in {directory})"
+    )
     for line in describe_permissions(None if free else record.permissions or OF_PROJECTS):
         print_notice(f"  {line}")
     return True

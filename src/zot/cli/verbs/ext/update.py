@@ -36,26 +36,26 @@ class _UpdateOptions(msgspec.Struct, frozen=True):
 def run(argv: list[str]) -> int:
     typed = parse(argv, options("ext update"), least=0)
     if typed.words and typed.has("--all"):
-        raise UsageError("give names or --all, not both")
+        raise UsageError("use names or --all, not both")
     items = (
         [find(name, print_notice) for name in typed.words]
         if typed.words
         else [item for item in all_installed() if item.scope == "global"]
     )
     if not items:
-        print_notice("nothing to update: no extension is installed")
-    wishes = _UpdateOptions(typed.has("--force"), typed.has("--dry-run"))
-    return 1 if sum(not _tried(item, wishes, named=bool(typed.words)) for item in items) else 0
+        print_notice("nothing to update: no extensions installed")
+    wanted = _UpdateOptions(typed.has("--force"), typed.has("--dry-run"))
+    return 1 if sum(not _try_update(item, wanted, named=bool(typed.words)) for item in items) else 0
 
 
-def _tried(item: Installed, wishes: _UpdateOptions, *, named: bool) -> bool:
-    """One that fails does not keep the others from being updated."""
+def _try_update(item: Installed, wanted: _UpdateOptions, *, named: bool) -> bool:
+    """A failure does not stop the other updates."""
     try:
         record = None if item.directory.is_symlink() else read_record(item.directory)
         if record is None and not named:
-            print_notice(f"{item.name}: left alone, {_why_unknown(item)}")
+            print_notice(f"{item.name}: skipped: {_why_unknown(item)}")
             return True
-        _update(item, record, wishes)
+        _update(item, record, wanted)
         return True
     except (ZotError, OSError) as error:
         print_notice(f"{item.name}: not updated: {describe_error(error)}")
@@ -64,13 +64,13 @@ def _tried(item: Installed, wishes: _UpdateOptions, *, named: bool) -> bool:
 
 def _why_unknown(item: Installed) -> str:
     if item.directory.is_symlink():
-        return f"it is a link to {os.path.realpath(item.directory)}: update it there"
-    return "nobody remembers where it came from; `zot ext install --force PATH|URL` replaces it"
+        return f"a link to {os.path.realpath(item.directory)}; update it there"
+    return "unknown install source; reinstall with `zot ext install --force PATH|URL`"
 
 
-def _update(item: Installed, record: InstallRecord | None, wishes: _UpdateOptions) -> None:
+def _update(item: Installed, record: InstallRecord | None, wanted: _UpdateOptions) -> None:
     if item.scope == "project":
-        raise ZotError(f"it belongs to this project; change it in {item.directory}, then run `zot ext trust`")
+        raise ZotError(f"part of this project; change it in {item.directory}, then run `zot ext trust`")
     if record is None:
         raise ZotError(_why_unknown(item))
     with staging(item.directory.name) as place:
@@ -81,22 +81,22 @@ def _update(item: Installed, record: InstallRecord | None, wishes: _UpdateOption
                 lock.accept(item.directory.name, item.manifest.permissions, pins_of(item.directory, record.files))
             print_notice(f"{item.name} is up to date ({_version(item.manifest.version, record.commit)})")
             return
-        more = _more_asked(item, fetched.manifest)
-        if not wishes.force:
+        more = _added_permissions(item, fetched.manifest)
+        if not wanted.force:
             _refuse_losses(item, fetched.manifest, record)
         before = _version(item.manifest.version if item.manifest else "", record.commit)
         change = f"{before} → {_version(fetched.manifest.version, fetched.commit)}"
-        if wishes.dry_run:
+        if wanted.dry_run:
             print_notice(f"{item.name} would be updated: {change}")
             for line in more:
-                print_notice(f"  it would get more than you granted it: it {line}")
+                print_notice(f"  it needs an additional permission: {line}")
             return
-        if more and not wishes.force:
+        if more and not wanted.force:
             for line in more:
-                print_notice(f"  {item.name} asks for more than you granted it: it {line}")
-            asked = sys.stdin.isatty() and sys.stderr.isatty()
-            if not asked or read_answer(f"grant {item.name} that? [y/N]") not in ("y", "Y"):
-                raise ZotError("it asks for more than you granted it, told above; --force takes it")
+                print_notice(f"  {item.name} needs an additional permission: {line}")
+            can_ask = sys.stdin.isatty() and sys.stderr.isatty()
+            if not can_ask or read_answer(f"grant {item.name} these permissions? [y/N]") not in ("y", "Y"):
+                raise ZotError("this version needs more permissions (listed above); accept with --force")
         manifest = install_in_place(place, record.source, fetched, print_notice)
     print_notice(f"updated {manifest.name}: {change}")
     if manifest.has_process and not os.access(_program(manifest), os.X_OK):
@@ -110,7 +110,7 @@ def _program(manifest: Manifest) -> str:
         return ""
 
 
-def _more_asked(item: Installed, new: Manifest) -> list[str]:
+def _added_permissions(item: Installed, new: Manifest) -> list[str]:
     """Permissions it would get that were not granted."""
     known = LockFile(zot_home()).of(item.directory.name)
     if known is not None:
@@ -121,7 +121,7 @@ def _more_asked(item: Installed, new: Manifest) -> list[str]:
 
 
 def _refuse_losses(item: Installed, new: Manifest, record: InstallRecord) -> None:
-    """What an update would take away without being asked to."""
+    """Refuse an update that would discard local edits or a guard."""
     old = item.manifest
     edited = [
         name
@@ -130,13 +130,13 @@ def _refuse_losses(item: Installed, new: Manifest, record: InstallRecord) -> Non
     ]
     if edited:
         shown = ", ".join(edited[:5]) + (" …" if len(edited) > 5 else "")
-        raise ZotError(f"changed here since it was installed: {shown}; --force replaces that")
+        raise ZotError(f"changed locally since installation: {shown}; replace them with --force")
     if old and old.guard and old.enabled and not new.guard:
-        raise ZotError(f"it is a guard, and version {new.version or '-'} does not say so any more; --force takes it")
+        raise ZotError(f"version {new.version or '-'} is no longer a guard; accept with --force")
 
 
 def _is_same(installed: Path, fetched: Path, record: InstallRecord) -> bool:
-    """The files that came with it and those that came now, by their content; the manifest but for ``enabled``."""
+    """True if installed and fetched files have the same content; ignores ``enabled`` in the manifest."""
     new = {str(path.relative_to(fetched)) for path in files_below(fetched)}
     if new != set(record.files) - {RECORD} or changed_here(installed, record):
         return False

@@ -106,7 +106,7 @@ ROWS: tuple[SettingRow, ...] = (
         ("everything", "ask", "accept-edits", "plan"),
         _permission_mode,
     ),
-    SettingRow("approve", "what a jailed call wanted outside", ("", "outside"), _approve),
+    SettingRow("ask_outside", "what a jailed call wanted outside", (False, True), _approve),
     SettingRow("retries", "try a failed model call again this often", (9, 20, 0, 3), _read_again),
     SettingRow("max_cost_session", "what a session may cost ($)", (0, 1, 5, 20, 100), _read_again),
     SettingRow("max_cost_day", "what all runs may cost on one day ($)", (0, 5, 20, 100), _read_again),
@@ -115,7 +115,7 @@ ROWS: tuple[SettingRow, ...] = (
     SettingRow("bell", "how zot calls you", ("on", "quiet", "off"), _bell),
     SettingRow("terminal_title", "name the terminal's window", (True, False)),
     SettingRow("vi_mode", "vi keys in the editor", (False, True)),
-    SettingRow("auto_swarm_enabled", "the model may start agents in the background", (False, True), _read_again),
+    SettingRow("model_can_start_agents", "the model may start agents in the background", (False, True), _read_again),
     SettingRow("swarm_agents", "workers at work at once, from the next one on", (4, 8, 16, 1, 2)),
     SettingRow(
         "mcp_tool_timeout_s", "how long an MCP server may be silent in a call (s)", (300, 60, 900, 3600), _patience
@@ -146,7 +146,7 @@ def _value(context: CommandContext, row: SettingRow) -> Any:
 def _shown_row(row: SettingRow, value: Any) -> str:
     if row.key == "inline_images_enabled" and not protocol(allowed=True):
         return f"{_shown(value)} (this terminal cannot)"
-    if row.key == "approve":
+    if row.key == "ask_outside":
         return "you are asked" if value else "stays refused"
     if row.key.startswith("max_cost_"):
         return f"${value:g}" if value > 0 else "no limit"

@@ -74,7 +74,7 @@ _VERBS = {
     "skill": ("Load skill", "Loading skill", "Loaded skill"),
 }
 _SUBJECTS = {"grep": "pattern", "glob": "pattern", "skill": "name"}
-_REFUSALS = (SAID_NO, "refused", CALL_REFUSED)
+_REFUSALS = (SAID_NO, "denied", "refused", CALL_REFUSED)
 _ABORTED = "aborted: "
 _GIST = 1_000  # characters of the arguments among which a subject is looked for
 _INLINE = 80  # characters of a result of one line that stands behind the call

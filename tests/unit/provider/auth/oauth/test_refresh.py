@@ -352,7 +352,7 @@ async def test_a_place_that_takes_nothing_is_known_before_the_token_is_spent(
     lock = tmp_path / ".auth.json.lock"
     lock.unlink(missing_ok=True)
     lock.mkdir()  # nothing can be written while it cannot be locked
-    with pytest.raises(LoginFailed, match="cannot be written"):
+    with pytest.raises(LoginFailed, match="cannot write"):
         await fresh_token(store, provider(server))
     assert server.state["rotations"] == 0
     lock.rmdir()
