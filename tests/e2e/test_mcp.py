@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -263,6 +264,16 @@ def test_servers_of_other_programs_are_imported(zot: Zot) -> None:
     assert "claude-one: already in" in zot("mcp", "import", "claude", model=False).out
 
 
+def test_servers_of_a_project_are_imported_into_the_project(zot: Zot) -> None:
+    """They come with a clone: the user has to trust them first."""
+    (zot.project / ".vscode").mkdir()
+    (zot.project / ".vscode" / "mcp.json").write_text('{"servers": {"clone": {"command": "touch", "args": ["ran"]}}}')
+    ran = zot("mcp", "import", model=False)
+    assert ran.code == 0 and "zot mcp trust" in ran.err, ran.err
+    assert "clone" in (zot.project / ".mcp.json").read_text() and not (zot.home / "zot" / "mcp.json").exists()
+    assert zot("mcp", "test", "clone", model=False).code != 0 and not (zot.project / "ran").exists()
+
+
 def test_doctor_knows_servers_and_what_they_lack(zot: Zot) -> None:
     mine(zot, fake=command(), lost={"command": "no-such-program"}, unset={"command": "sh", "args": ["${NO_SUCH_NAME}"]})
     configure(zot.project / ".mcp.json", theirs=command())
@@ -391,3 +402,40 @@ def test_a_run_without_guests_imports_nothing_of_them(zot: Zot, serve: Any) -> N
 
 
 ROOMS = ("mcp", "hooks", "plugins", "templates", "trust")
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ({"command": "/nonexistent/program"}, "/nonexistent/program: No such file or directory"),
+        ({"command": "/etc/passwd"}, "/etc/passwd: Permission denied"),
+        ({"command": "cat", "cwd": "/nonexistent"}, "the working directory /nonexistent does not exist"),
+        ({"command": "echo", "args": ["x" * 200_000]}, "Argument list too long"),
+        ({"command": "echo", "args": ["a\0b"]}, "embedded null byte"),
+        ({"command": "cat", "env": {"A=B": "x"}}, "illegal environment variable name"),
+    ],
+    ids=["missing", "not executable", "cwd", "too long", "null byte", "variable"],
+)
+def test_server_that_cannot_start_is_reported_with_its_reason(
+    zot: Zot, serve: Any, entry: dict[str, Any], reason: str
+) -> None:
+    mine(zot, broken=entry)
+    tried = zot("mcp", "test", "broken", model=False)
+    assert tried.code == 1 and reason in tried.err + tried.out and "Traceback" not in tried.err
+    server = serve([CallTools([("mcp_search", {"query": "x"})]), Say("done")])
+    ran = zot("-p", "hi")
+    assert ran.code == 0 and "Traceback" not in ran.err
+    assert f"broken has no tools now: broken: cannot start: {'' if reason[0] != '/' else reason}" in last_result(
+        server.requests[1]
+    )
+
+
+def test_server_that_hangs_does_not_delay_the_others(zot: Zot, serve: Any) -> None:
+    mine(zot, fake=command(), hangs={"command": "sleep", "args": ["1000"]})
+    server = serve([FIND, ECHO, Say("done")])
+    began = time.monotonic()
+    ran = zot("-p", "hi")
+    assert ran.code == 0 and time.monotonic() - began < 10
+    assert "mcp__fake__echo" in last_result(server.requests[1])
+    assert "hangs has no tools now: still starting" in last_result(server.requests[1])
+    assert "from the server" in last_result(server.requests[2])

@@ -177,21 +177,24 @@ def _import(context: McpContext, arguments: ParsedArguments) -> int:
     found = find_configured_servers(user_home(), context.cwd, problems, only)
     for problem in problems:
         print_notice(f"zot: {problem}")
-    path = config.file_of(context.home, context.cwd, project=False)
-    taken = 0
+    added: dict[Path, int] = {}
     for source, file, entry, fields in found:
+        # what a project brings stays the project's and needs trust
+        project = file.is_relative_to(context.cwd)
+        path = config.file_of(context.home, context.cwd, project=project)
         if config.has(path, entry.name) and not arguments.has("--force"):
             print_result(f"{entry.name}: already in {path}, not changed; replace it with --force")
             continue
         if not arguments.has("--dry-run"):
             config.add_server(path, entry.name, fields)
-        taken += 1
+        added[path] = added.get(path, 0) + 1
         print_result(f"{entry.name}: from {source} ({file}): {entry.shown(values=False)}")
     if not found:
         print_notice("no servers found in the files of Claude Code, Codex, VS Code and Cursor")
-    elif taken:
-        done = "would be added to" if arguments.has("--dry-run") else "added to"
-        print_notice(f"{done} {path}; test one with `zot mcp test NAME`")
+    done = "would be added to" if arguments.has("--dry-run") else "added to"
+    for path in added:
+        next_step = "allow them with `zot mcp trust`" if path.is_relative_to(context.cwd) else "`zot mcp test NAME`"
+        print_notice(f"{done} {path}; next: {next_step}")
     return 0
 
 

@@ -5,6 +5,7 @@ UnsupportedInput."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from math import isfinite
 from typing import Any, cast
 
 import msgspec
@@ -36,6 +37,13 @@ Resolve = Callable[[str], str]
 
 class UnsupportedInput(ValueError):
     """A hook's input has no counterpart."""
+
+
+class _Replacement(msgspec.Struct):
+    """An item of ``edits`` in a hook's ``updatedInput``."""
+
+    old_string: str
+    new_string: str
 
 
 def to_claude_input(tool: str, args: dict[str, Any], resolve: Resolve) -> dict[str, Any]:
@@ -83,8 +91,11 @@ def from_claude_input(tool: str, said: dict[str, Any], args: dict[str, Any], res
     if keys is None:
         return said
     made = {name: said[key] for name, key in keys.items() if key in said}
-    if tool == "bash" and isinstance(said.get("timeout"), int | float):
-        made["timeout"] = max(1, int(said["timeout"] / 1000))
+    timeout: Any = said.get("timeout")
+    if tool == "bash" and isinstance(timeout, int | float):
+        if not isfinite(timeout):
+            raise UnsupportedInput("expected a number in timeout")
+        made["timeout"] = max(1, int(timeout // 1000))
     return _with_path(made, args, resolve)
 
 
@@ -93,8 +104,11 @@ def _edit_args(said: dict[str, Any], args: dict[str, Any], resolve: Resolve) -> 
     if said.get("replace_all"):
         raise UnsupportedInput("replace_all is not supported by zot's edit")
     listed: Any = said.get("edits")
-    if isinstance(listed, list) and listed != before.get("edits"):
-        pairs = [(item.get("old_string"), item.get("new_string")) for item in cast("list[dict[str, Any]]", listed)]
+    if listed is not None and listed != before.get("edits"):
+        try:
+            pairs = [(item.old_string, item.new_string) for item in msgspec.convert(listed, list[_Replacement])]
+        except msgspec.ValidationError as error:
+            raise UnsupportedInput(f"edits: {error}") from error
     elif all(said.get(key) == before[key] for key in ("old_string", "new_string")):
         pairs = _edits(args)
     elif "edits" in before:

@@ -38,8 +38,11 @@ def _of(source: str, user: Path, cwd: Path, problems: list[str]) -> list[Importe
     for path in {
         "claude": [user / ".claude.json", *(place / "claude_desktop_config.json" for place in desktop)],
         "codex": [user / ".codex" / "config.toml"],
-        "vscode": [place / name for place in code for name in ("mcp.json", "settings.json")],
-        "cursor": [user / ".cursor" / "mcp.json"],
+        "vscode": [
+            cwd / ".vscode" / "mcp.json",
+            *(place / name for place in code for name in ("mcp.json", "settings.json")),
+        ],
+        "cursor": [cwd / ".cursor" / "mcp.json", user / ".cursor" / "mcp.json"],
     }[source]:
         try:
             data = read_bytes(path)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from zot.system.background_tasks import BackgroundTasks
 
 SEARCH_S = 20.0  # how long a search waits for servers without cached lists
+OTHERS_S = 1.0  # the same once one server is listed: a server that hangs does not delay the others
 BACKGROUND_S = 1.0  # after the start, in interactive front ends
 _AT_ONCE = 4
 
@@ -254,7 +255,14 @@ class McpHost:
                 await self.get_server(name).tools()
 
         asking = {name: self.tasks.start(_quietly(look_up(name))) for name in missing}
-        await asyncio.wait(asking.values(), timeout=SEARCH_S)
+        loop, pending = asyncio.get_running_loop(), set(asking.values())
+        until = loop.time() + SEARCH_S
+        while pending and (left := until - loop.time()) > 0:
+            if any(listed is not None for listed in self.lists().values()) and not only:
+                left = min(left, OTHERS_S)
+            done, pending = await asyncio.wait(pending, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            if not done:
+                break
         failed: dict[str, str] = {}
         for name in missing:
             if self._listed(name) is None:
@@ -336,12 +344,22 @@ class McpHost:
         now = server.listed
         self._learn_names()
         if before is not None and now is not None:
-            old, new = {row.name for row in before.tools}, {row.name for row in now.tools}
-            changes = [f"{len(new - old)} new" if new - old else "", f"{len(old - new)} removed" if old - new else ""]
-            if any(changes):
-                self._tell(f"mcp: the tools of {server.name} changed: {', '.join(filter(None, changes))}")
+            from zot.features.mcp.list_cache import tool_changes
+
+            if changes := tool_changes(before.tools, now.tools):
+                self._tell(f"mcp: the tools of {server.name} changed: {changes}")
+        self._report_deep_schemas(server)
         self.on_state(server.name)
         self.on_tools_changed()
+
+    def _report_deep_schemas(self, server: ManagedServer) -> None:
+        from zot.features.mcp.protocol import nesting
+        from zot.features.mcp.tools import DEEPEST
+
+        for row in server.listed.tools if server.listed is not None else ():
+            data = bytes(row.input_schema)
+            if data.count(b"{") + data.count(b"[") > DEEPEST and nesting(data) > DEEPEST:
+                self.notify_once(server, f"the schema of {row.name} has over {DEEPEST} levels; the deepest are dropped")
 
     def state_changed(self, server: ManagedServer) -> None:
         self.on_state(server.name)
@@ -358,7 +376,9 @@ class McpHost:
         self._tell(f"mcp: {text}")
 
     def log_of(self, name: str) -> Path:
-        return self.get_server(name).log
+        from zot.features.mcp.list_cache import sanitize_name
+
+        return self.home / "logs" / f"mcp-{sanitize_name(name)[:40]}.log"
 
     # --- trust (features.trust.TrustSubject)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from zot.system.safe_open import read_whole
 
 FOLDER = "mcp"
 _LARGEST = 16 * 1024 * 1024
+_MOST_CHANGES = 6
 
 Era = Literal["", "modern", "classic"]
 
@@ -57,6 +59,32 @@ class ServerLists(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_fresh(self) -> bool:
         return time.time() < self.until
+
+
+def tool_changes(before: Sequence[ToolRow], now: Sequence[ToolRow]) -> str:
+    """What the user should know when a server lists other tools than last time; empty if nothing changed."""
+    old, new = {row.name: row for row in before}, {row.name: row for row in now}
+    parts: list[str] = []
+    for label, names in (("new", sorted(new.keys() - old.keys())), ("removed", sorted(old.keys() - new.keys()))):
+        if names:
+            parts.append(f"{len(names)} {label} ({_some(names)})")
+    for name in sorted(old.keys() & new.keys()):
+        was, is_now = old[name], new[name]
+        if was.description != is_now.description:
+            parts.append(f"{name} is described as {_short(is_now.description)}, before as {_short(was.description)}")
+        elif was != is_now:
+            parts.append(f"{name} takes other arguments or has other annotations")
+    more = len(parts) - _MOST_CHANGES
+    return "; ".join(parts[:_MOST_CHANGES]) + (f"; {more} more" if more > 0 else "")
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return f'"{line[:120]}{"…" if len(line) > 120 else ""}"'
 
 
 def place(home: Path, entry: ServerConfig) -> Path:

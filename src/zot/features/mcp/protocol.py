@@ -4,6 +4,7 @@ read leniently and never trusted."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, cast
 
@@ -85,10 +86,45 @@ _decoder = msgspec.json.Decoder(Incoming)
 
 def read_message(line: bytes) -> Incoming | None:
     try:
-        message = _decoder.decode(line)
+        try:
+            message = _decoder.decode(line)
+        except RecursionError:
+            message = _decoder.decode(without_deep_values(line))
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
     return message if message.method or message.is_answer else None
+
+
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+
+
+def without_deep_values(data: bytes, deepest: int = 100) -> bytes:
+    """JSON with every object and list below ``deepest`` levels replaced by null, so that it can be decoded."""
+    kept: list[bytes] = []
+    depth = start = 0
+    for match in _TOKEN.finditer(data):
+        token = match[0]
+        if token in b"[{":
+            depth += 1
+            if depth == deepest + 1:
+                kept += (data[start : match.start()], b"null")
+        elif token in b"]}":
+            if depth == deepest + 1:
+                start = match.end()
+            depth -= 1
+    return b"".join((*kept, data[start:]))
+
+
+def nesting(data: bytes) -> int:
+    """How many levels of objects and lists the JSON has."""
+    depth = deepest = 0
+    for match in _TOKEN.finditer(data):
+        if match[0] in b"[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif match[0] in b"]}":
+            depth -= 1
+    return deepest
 
 
 def request(id: int, method: str, params: dict[str, Any] | None) -> bytes:
@@ -111,7 +147,10 @@ def error_response(id: int | str | None, code: int, message: str) -> bytes:
 def fields(raw: msgspec.Raw) -> dict[str, Any]:
     """The object in an answer; empty if it is not one."""
     try:
-        value: Any = strict_json.loads(bytes(raw))
+        try:
+            value: Any = strict_json.loads(bytes(raw))
+        except ValueError:
+            value = strict_json.loads(without_deep_values(bytes(raw), strict_json.MAX_DEPTH))
     except ValueError:
         return {}
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

@@ -66,6 +66,8 @@ class ServerOwner(Protocol):
 
     def notify_once(self, server: ManagedServer, text: str) -> None: ...
 
+    def log_of(self, name: str) -> Path: ...
+
 
 class ManagedServer:
     """``listed`` are its known lists; ``error`` is its last failure."""
@@ -106,7 +108,7 @@ class ManagedServer:
 
     @property
     def log(self) -> Path:
-        return self._owner.home / "logs" / f"mcp-{list_cache.sanitize_name(self.name)[:40]}.log"
+        return self._owner.log_of(self.name)
 
     @property
     def pid(self) -> int:

@@ -23,6 +23,19 @@ _LAST_WORDS_S = 2.0
 _GARBAGE = 10  # invalid lines that are logged
 
 
+def _start_failure(program: str, cwd: Path, error: Exception) -> str:
+    if not cwd.is_dir():
+        return f'the working directory {cwd} does not exist (its "cwd")'
+    if isinstance(error, ValueError):
+        return f"{program}: {error} (in its arguments or environment)"
+    if not isinstance(error, OSError):
+        return str(error)
+    reason = os.strerror(error.errno) if error.errno else describe_error(error)
+    if isinstance(error, FileNotFoundError) and os.path.exists(program):
+        reason = "the interpreter in its first line does not exist"
+    return f"{program}: {reason}"
+
+
 class StdioTransport:
     """``tell_of`` reports protocol errors; ``start_task`` runs background tasks."""
 
@@ -61,9 +74,9 @@ class StdioTransport:
                 private=False,
                 jail=jail,
             )
-        except (OSError, RuntimeError) as error:
+        except (OSError, RuntimeError, ValueError) as error:
             self._close_log()
-            raise McpError(f"{self._name}: cannot start: {describe_error(error)}: {argv[0]}") from error
+            raise McpError(f"{self._name}: cannot start: {_start_failure(argv[0], cwd, error)}") from error
         finally:
             os.close(log.for_child)
         self._watch = self._start_task(self._watch_end(self._process))

@@ -177,7 +177,7 @@ def pinned(pins: Sequence[str], rows: Mapping[str, tuple[str, ToolRow]]) -> set[
 
 # A server's schema as providers accept it: an object, shallow enough, with references that can be resolved.
 
-_DEEPEST = 24
+DEEPEST = 24
 _LONGEST_CHAIN = 16  # references that lead to references
 _LARGEST = 60_000  # bytes of one schema; more floods the prompt
 _LEAST: dict[str, Any] = {"type": "object", "properties": {}}
@@ -203,10 +203,10 @@ def usable(schema: Any, size: int = 0) -> dict[str, Any]:
 
 def _mended(node: Any, root: dict[str, Any], depth: int) -> Any:
     if isinstance(node, list):
-        return [_mended(item, root, depth + 1) for item in cast("list[Any]", node)] if depth < _DEEPEST else []
+        return [_mended(item, root, depth + 1) for item in cast("list[Any]", node)] if depth < DEEPEST else []
     if not isinstance(node, dict):
         return node
-    if depth >= _DEEPEST:
+    if depth >= DEEPEST:
         return {}
     fields = cast("dict[str, Any]", node)
     reference = fields.get("$ref")
@@ -251,7 +251,7 @@ def _at(reference: str, root: dict[str, Any]) -> dict[str, Any] | None:
 KEY = "x-mcp-header"
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _TYPES = ("string", "integer", "boolean")
-_DEEPEST_HEADER = 64
+DEEPEST_HEADER = 64
 _DATA = ("default", "examples", "const", "enum")  # values, not schemas
 
 
@@ -289,7 +289,7 @@ def _marked(
     node: Any, path: tuple[str, ...] | None, depth: int
 ) -> Iterator[tuple[tuple[str, ...] | None, dict[str, Any]]]:
     """Annotated schemas with the names that lead to them; None if not reachable by names alone."""
-    if depth > _DEEPEST_HEADER:
+    if depth > DEEPEST_HEADER:
         return
     if isinstance(node, list):
         for item in cast("list[Any]", node):

@@ -180,7 +180,7 @@ async def test_a_list_that_changes_in_a_call_is_told_and_known(stage: Stage) -> 
         await stage.find(host, "grow")
         await stage.call(host, "mcp__fake__grow")
         await until(lambda: stage.told)
-        assert stage.told == ["mcp: the tools of fake changed: 1 new"]
+        assert stage.told == ["mcp: the tools of fake changed: 1 new (grown)"]
         assert "mcp__fake__grown" in await stage.find(host, "grown")
 
 
