@@ -63,6 +63,40 @@ def run(zot: Zot, serve: Any, *turns: Any, args: tuple[str, ...] = ()) -> tuple[
     return ran, server
 
 
+# --- files of a project
+
+
+def test_project_cannot_disable_hooks_of_the_user(zot: Zot, serve: Any) -> None:
+    own(zot, PreToolUse=[entry("echo not today >&2; exit 2", "Bash")])
+    (zot.project / ".claude").mkdir()
+    (zot.project / ".claude" / "settings.json").write_text(json.dumps({"disableAllHooks": True}))
+    ran, server = run(zot, serve, BASH)
+    assert "not today" in last_result(server.requests[1]) and not (zot.project / "made").exists()
+    assert "this project's hooks are disabled by .claude/settings.json; yours still run" in ran.err
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        entry("python3 -c '" + "x" * 300 + "'"),
+        entry("x" * 100_000),
+        entry("exit 0", "(" * 5_000),
+        entry("exit 0", "a{99999999999}"),
+        entry("exit 0", "*bad["),
+        {"matcher": 5, "hooks": "x"},
+    ],
+    ids=["long word", "huge", "deep pattern", "large count", "no pattern", "no list"],
+)
+def test_strange_hook_of_a_project_does_not_keep_zot_from_starting(zot: Zot, serve: Any, hook: Any) -> None:
+    (zot.project / ".claude").mkdir()
+    (zot.project / ".claude" / "settings.json").write_text(json.dumps({"hooks": {"PreToolUse": [hook]}}))
+    ran, _ = run(zot, serve, BASH)
+    assert (zot.project / "made").exists() and "Traceback" not in ran.err
+    trusted = zot("hooks", "trust", model=False)
+    assert "Traceback" not in trusted.err
+    run(zot, serve, BASH)
+
+
 # --- before a call
 
 

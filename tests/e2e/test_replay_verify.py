@@ -235,7 +235,7 @@ def test_a_truncated_recording_verifies_up_to_its_end(recorded: Path, verified: 
     for size in (len(data) // 3, len(data) // 2, len(data) - 10):
         cut.write_bytes(data[:size])
         ran = verified(cut)
-        assert same(ran) and "breaks off there" in ran.out
+        assert ran.code == 1 and "no difference" in ran.out and "recording is incomplete" in ran.out
 
 
 # --- other modes
@@ -275,7 +275,7 @@ def test_a_run_that_was_killed_is_there_up_to_its_last_lines(
     child.kill()
     assert child.wait(30) == -signal.SIGKILL
     ran = verified(path)
-    assert same(ran) and "breaks off there" in ran.out
+    assert ran.code == 1 and "no difference" in ran.out and "recording is incomplete" in ran.out
     assert lines_of(path)[-1]["type"] == "tool"
 
 
@@ -443,10 +443,28 @@ def test_live_tools_run_here_and_a_different_result_is_found(
     here.mkdir()
     (here / "a.txt").write_text("then\n")
     ran = verified(tmp_path / "run.zotrec", "--live-tools")
-    assert same(ran) and f"really run now, in {here}" in ran.err
+    assert same(ran) and f"running the recorded calls for real in {here}, without a jail" in ran.err
     (here / "a.txt").write_text("now\n")
     ran = verified(tmp_path / "run.zotrec", "--live-tools")
     assert ran.code == 1 and "first difference: result " in ran.out and "then" in ran.out and "now" in ran.out
+
+
+def test_live_tools_have_the_limits_of_the_settings(zot: Zot, serve: Any, tmp_path: Path) -> None:
+    outside, path = tmp_path / "outside", str(tmp_path / "run.zotrec")
+    serve([CallTools([("bash", {"command": f"echo x > {outside}; true"})]), Say("ok")])
+    assert zot("-p", "--record", path, "go").code == 0
+    outside.unlink()
+    settings = zot.home / "zot" / "config.json"
+    for mode in ("plan", "ask", "accept-edits"):
+        settings.write_text(json.dumps({"permission_mode": mode}))
+        ran = zot("replay", "--verify", path, "--live-tools", model=False)
+        assert ran.code != 0 and f"permission_mode is {mode}" in ran.err
+    settings.write_text(json.dumps({"jail_by_default": True}))
+    ran = zot("replay", "--verify", path, "--live-tools", model=False)
+    assert "jailed" in ran.err and not outside.exists()
+    settings.write_text("{}")
+    zot("replay", "--verify", path, "--live-tools", "--jail", model=False)
+    assert not outside.exists()
 
 
 def test_live_extensions_are_asked_for_real(zot: Zot, serve: Any, tmp_path: Path, verified: Callable[..., Ran]) -> None:
@@ -454,10 +472,12 @@ def test_live_extensions_are_asked_for_real(zot: Zot, serve: Any, tmp_path: Path
     shutil.copytree(GUARD, guard)
     serve([CallTools([("bash", {"command": "sudo ls"})]), Say("ok")])
     assert zot("-p", "--ext", str(guard), "--record", str(tmp_path / "run.zotrec"), "go").code == 0
-    assert same(verified(tmp_path / "run.zotrec", "--live-extensions"))
+    ran = verified(tmp_path / "run.zotrec", "--live-extensions")
+    assert ran.code != 0 and "is not installed or trusted" in ran.err and f"--ext {guard}" in ran.err
+    assert same(verified(tmp_path / "run.zotrec", "--live-extensions", "--ext", str(guard)))
     main = guard / "main.py"
     main.write_text(main.read_text().replace('"sudo": r', '"doas": r'))
-    ran = verified(tmp_path / "run.zotrec", "--live-extensions")
+    ran = verified(tmp_path / "run.zotrec", "--live-extensions", "--ext", str(guard))
     assert ran.code == 1 and "refused by guard: sudo" in ran.out
 
 

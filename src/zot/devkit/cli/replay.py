@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from zot.cli.arguments import ParsedArguments, parse
 from zot.cli.verb_table import options
@@ -13,6 +14,9 @@ from zot.features.recording.reader import Recording, read_recording
 from zot.frontends.console import print_notice, run_loop
 from zot.system.visible_text import counted
 from zot.tui.sanitize import one_line
+
+if TYPE_CHECKING:
+    from zot.system.jail.jail import Jail
 
 _SHOWN = 1000
 _FASTEST = 1000.0
@@ -90,11 +94,22 @@ def _verify(recording: Recording, typed: ParsedArguments) -> int:
     if recording.damage:
         print_notice(f"{recording.path}: {recording.damage}; it is not verified")
         return 1
-    live = Live(tools=typed.has("--live-tools"), extensions=typed.has("--live-extensions"), cwd=Path.cwd())
+    live = Live(
+        tools=typed.has("--live-tools"),
+        extensions=typed.has("--live-extensions"),
+        cwd=Path.cwd(),
+        named=tuple(os.path.realpath(os.path.expanduser(path)) for path in typed.all("--ext")),
+        jail=_jail(typed) if typed.has("--live-tools", "--live-extensions") else None,
+    )
     if live.tools:
-        print_notice(f"--live-tools: the recorded calls really run now, in {live.cwd}")
-    with scratch_directory("verify") as scratch:
-        verified = run_loop(verify(recording, scratch, live))
+        where = f"{live.cwd}, {live.jail.label}" if live.jail is not None else f"{live.cwd}, without a jail"
+        print_notice(f"--live-tools: running the recorded calls for real in {where}")
+    try:
+        with scratch_directory("verify") as scratch:
+            verified = run_loop(verify(recording, scratch, live))
+    finally:
+        if live.jail is not None:
+            live.jail.close()
     difference = verified.difference
     if difference is not None:
         at = f" at {one_line(difference.at)}" if difference.at else ""
@@ -104,9 +119,27 @@ def _verify(recording: Recording, typed: ParsedArguments) -> int:
             f"  now:      {_cut(difference.got)}\n"
         )
         return 1
-    until = "" if recording.ended else "; the recording breaks off there"
+    until = "" if recording.ended else "; the recording is incomplete and ends there"
     sys.stdout.write(f"no difference: {counted(verified.compared, 'line')} as recorded{until}\n")
-    return 0
+    return 0 if recording.ended else 1
+
+
+def _jail(typed: ParsedArguments) -> Jail | None:
+    """A recording is a file of unknown origin: what it runs for real has the limits of the user's own runs."""
+    from zot.agent.settings import Settings
+    from zot.system.files import zot_home
+
+    home = zot_home()
+    values = Settings(home).values
+    if typed.has("--live-tools") and values.permission_mode not in ("", "everything"):
+        raise UsageError(
+            f"cannot run recorded calls: the setting permission_mode is {values.permission_mode}, and no user approves"
+        )
+    if not (values.jail_by_default or typed.has("--jail")):
+        return None
+    from zot.features.jail.feature import JailOptions, confine
+
+    return confine(Path.cwd(), home, JailOptions(False, (), tuple(values.jail_roots), "reduced"))
 
 
 def _cut(text: str) -> str:

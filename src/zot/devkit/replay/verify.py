@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,7 +29,8 @@ from zot.features.recording.recording_boundary import RecordingBoundary
 from zot.provider.messages import ImageBlock, Message, Usage
 from zot.provider.model import Model
 from zot.system.background_tasks import BackgroundTasks
-from zot.system.files import make_private_dir
+from zot.system.files import make_private_dir, zot_home
+from zot.system.jail.jail import Jail
 from zot.wire import limits
 
 _Told = Diagnostic | Done | Error | ModelChanged | Notice | SessionEnded | SessionFault | SessionStarted
@@ -40,11 +41,13 @@ _WITH_EXTENSIONS_S = limits.INTERCEPT_REPLY + limits.READY_GRACE + 4.0  # nothin
 
 
 class Live(msgspec.Struct, frozen=True):
-    """What runs for real, in ``cwd``."""
+    """What runs for real, in ``cwd`` and this jail."""
 
     tools: bool = False
     extensions: bool = False
     cwd: Path = Path()
+    jail: Jail | None = None
+    named: tuple[str, ...] = ()  # real paths of extensions that the user named
 
 
 class Verified(msgspec.Struct, frozen=True):
@@ -82,6 +85,8 @@ class _SecondRun:
         recorder = Recorder(self.conductor)
         self._people = RecordedApprovals(self.conductor)
         self._workspace = Workspace(live.cwd) if live.tools else None
+        if self._workspace is not None:
+            self._workspace.jail = live.jail
         self.agent, boundary, self._own_tools = rebuilt_agent(self._setup, self.conductor, recorder, self._workspace)
         self._agents: dict[int, Agent] = {1: self.agent}
         self._boundaries: dict[int, RecordingBoundary] = {1: boundary}
@@ -93,7 +98,7 @@ class _SecondRun:
             self._host = RecordedHost(self._setup, recording, self.conductor, home, self.agent)
         else:
             self._host = live_host(
-                [entry.directory for entry in self._setup.extensions()], home, live.cwd, self._present
+                [entry.directory for entry in self._setup.extensions()], home, live.cwd, self._present, live.named
             )
         self._recorded_host = self._host if isinstance(self._host, RecordedHost) else None
         self._started = self._host is None
@@ -350,12 +355,27 @@ class _SecondRun:
 
 
 def live_host(
-    directories: list[Path], home: Path, cwd: Path, present: Callable[[], ConversationSnapshot]
+    directories: list[Path],
+    home: Path,
+    cwd: Path,
+    present: Callable[[], ConversationSnapshot],
+    named: Collection[str] = (),
 ) -> ExtensionHost:
-    """The extensions of the recording as they are here now, started for real."""
-    missing = [str(path) for path in directories if not path.is_dir()]
-    if missing:
-        raise ConfigError(f"--live-extensions: there is no {', '.join(missing)}")
+    """The recorded extensions as they are now, started for real, if they are installed, trusted or in ``named``."""
+    own = zot_home()
+    installed, trust = os.path.realpath(own / "extensions"), ExtensionTrust(own)
+    as_project: list[Path] = []
+    for path in directories:
+        real = os.path.realpath(path)
+        if not path.is_dir():
+            raise ConfigError(f"--live-extensions: {path} does not exist")
+        if os.path.dirname(real) == installed or real in named:
+            continue
+        if not trust.is_trusted(path):
+            raise ConfigError(
+                f"--live-extensions: {path} is not installed or trusted; review it, then add --ext {path}"
+            )
+        as_project.append(path)
     return ExtensionHost(
         home=home,
         cwd=cwd,
@@ -363,12 +383,13 @@ def live_host(
         zot_version=__version__,
         present=present,
         on_fault=lambda text: None,
-        environment=lambda: dict(os.environ),
+        environment=Workspace(cwd).child_environment,
         removed_credentials=(),
         explicit=directories,
         scan=False,
         trust=ExtensionTrust(home),
         remember_guards=False,
+        as_project=as_project,
     )
 
 

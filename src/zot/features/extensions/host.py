@@ -85,6 +85,7 @@ class ExtensionHost:
         trace: FrameTap | None = None,
         explicit_grace_s: float = 0,
         remember_guards: bool = True,
+        as_project: Collection[Path] = (),
         builtin_commands: Collection[str] = BUILTIN_COMMANDS,
     ) -> None:
         self.home = home
@@ -111,6 +112,7 @@ class ExtensionHost:
         self._listed: dict[str, UntrustedExtension] = {}
         self._explicit_grace_s = explicit_grace_s
         self._remember_guards = remember_guards
+        self._as_project = frozenset(as_project)
         self._missing_guards: list[LoadProblem] = []
         self._activated: set[str] = set()
         self._taken: frozenset[str] = frozenset()
@@ -312,7 +314,7 @@ class ExtensionHost:
 
     def permissions(self, entry: DiscoveredExtension, manifest: Manifest) -> Permissions | None:
         """What it says; for a project's that says nothing the least that is useful, unless a person granted all."""
-        if entry.scope != "project":
+        if entry.scope != "project" and entry.manifest.directory not in self._as_project:
             return manifest.permissions
         if self._trust.is_unconfined(entry.manifest.directory):
             return None

@@ -29,6 +29,7 @@ LONGEST_S = 86_400.0
 OWN_FILE = "hooks.json"
 _SCRIPT_BYTES = 4 << 20
 _NAMES = re.compile(r"[A-Za-z0-9_\-, |]+")
+_BAD_PATTERN = (re.error, OverflowError, RecursionError)
 
 Origin = Literal["own", "user", "project", "plugin"]
 
@@ -70,7 +71,7 @@ class Hook(msgspec.Struct, frozen=True, kw_only=True):
             return not {name.strip() for name in re.split("[|,]", self.matcher)}.isdisjoint(names)
         try:
             return any(re.search(self.matcher, name) for name in names)
-        except re.error:
+        except _BAD_PATTERN:
             return True  # invalid pattern: matches
 
 
@@ -129,7 +130,7 @@ def _named_files(hook: Hook, source: HookSource) -> Iterator[Path]:
         for name, value in values.items():
             word = word.replace(f"${{{name}}}", value).replace(f"${name}", value)
         path = Path(os.path.normpath(os.path.join(source.project, os.path.expanduser(word))))
-        if path.is_relative_to(source.root) and path.is_file():
+        if path.is_relative_to(source.root) and os.path.isfile(path):
             yield path
 
 
@@ -137,7 +138,7 @@ def _named_files(hook: Hook, source: HookSource) -> Iterator[Path]:
 
 
 def load(home: Path, cwd: Path, problems: list[str], remarks: dict[str, list[str]] | None = None) -> list[HookSource]:
-    """Sources with hooks, the user's first; none if one sets ``disableAllHooks``.
+    """Sources with hooks, the user's first; ``disableAllHooks`` of a project disables only the project's hooks.
     Unusable parts are added to ``problems``, or to ``remarks`` by source name if given."""
     user = user_home()
     places: list[tuple[str, Path, Origin, Path, Path]] = [
@@ -148,25 +149,33 @@ def load(home: Path, cwd: Path, problems: list[str], remarks: dict[str, list[str
         (".zot/hooks.json", cwd / ".zot" / OWN_FILE, "project", cwd, cwd),
     ]
     found: list[HookSource] = []
+    disabled: set[str] = set()
     seen: set[str] = set()
     for name, path, origin, root, project in places:
         real = os.path.realpath(path)
         if real in seen:  # the home is the project
             continue
         seen.add(real)
+        unusable = problems if remarks is None else remarks.setdefault(name, [])
         try:
             data = read_bytes(path)
             value = decode(path, data) if data else {}
+            if value.get("disableAllHooks") is True and origin != "project":
+                problems.append(f"hooks: all hooks are disabled by {name}")
+                return []
+            disabled |= {name} if value.get("disableAllHooks") is True else set()
+            hooks = hooks_of(value, name, unusable)
         except ConfigError as error:
             problems.append(f"hooks: {error}")
             continue
-        if value.get("disableAllHooks") is True:
-            problems.append(f"hooks: all hooks are disabled by {name}")
-            return []
-        unusable = problems if remarks is None else remarks.setdefault(name, [])
-        hooks = hooks_of(value, name, unusable)
+        except Exception as error:  # one unusable file must not keep zot from starting
+            problems.append(f"hooks: {name} cannot be used: {type(error).__name__}: {error}")
+            continue
         if hooks:
             found.append(HookSource(name=name, file=str(path), origin=origin, root=root, project=project, hooks=hooks))
+    if disabled:
+        problems.append(f"hooks: this project's hooks are disabled by {', '.join(sorted(disabled))}; yours still run")
+        found = [source for source in found if source.origin != "project"]
     if not is_missing(home / "plugins.json"):
         from zot.features.plugins.components import in_use  # few have plugins
 
@@ -235,7 +244,7 @@ def _of_event(event: str, groups: list[_Group], file: str, problems: list[str], 
         if matcher not in ("", "*") and not _NAMES.fullmatch(matcher):
             try:
                 re.compile(matcher)
-            except re.error as error:
+            except _BAD_PATTERN as error:
                 problems.append(f"hooks: {file}: {event}: invalid matcher {matcher!r} ({error}); it matches everything")
         for item in group.hooks:
             try:

@@ -1,4 +1,4 @@
-"""Finds prompt templates: ``commands/**/*.md`` of project, zot home, user and plugins; the nearest of a name wins.
+"""Finds prompt templates: ``commands/**/*.md`` of zot home, user, project and plugins; the first of a name wins.
 ``commands/git/tidy.md`` is ``/git:tidy``. Files are read on use."""
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ def places_of(conversation: Conversation) -> list[TemplateDir]:
 
 
 def places_in(cwd: Path, home: Path) -> list[TemplateDir]:
-    """Those of a directory and of the user, the nearest first."""
+    """Those of the user and of a directory; the first of a name wins, so that a clone cannot replace a user's own."""
     user = user_home()
     project = project_of(cwd)
     return [
-        TemplateDir(cwd / ".zot" / FOLDER, "project", project),
         TemplateDir(home / FOLDER, "global"),
-        TemplateDir(cwd / ".claude" / FOLDER, "project (claude)", project),
         TemplateDir(user / ".claude" / FOLDER, "global (claude)"),
+        TemplateDir(cwd / ".zot" / FOLDER, "project", project),
+        TemplateDir(cwd / ".claude" / FOLDER, "project (claude)", project),
         *_of_plugins(home),
     ]
 
@@ -102,6 +102,13 @@ def find(name: str, places: list[TemplateDir], beneath: JailedFiles | None) -> T
         except (FileNotFoundError, NotADirectoryError):
             continue
     return None
+
+
+def shadowed(name: str, places: list[TemplateDir], winner: Template) -> Path | None:
+    """A project's template of the same name that is not used."""
+    *folders, last = name.split(":")
+    files = (place.root.joinpath(*folders, last + _SUFFIX) for place in places if place.within is not None)
+    return next((file for file in files if file.is_file() and not os.path.samefile(file, winner.file)), None)
 
 
 def all_templates(places: list[TemplateDir], beneath: JailedFiles | None, problems: list[str]) -> list[Template]:

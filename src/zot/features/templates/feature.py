@@ -19,6 +19,10 @@ class TemplatesFeature(Feature):
 
     name = "templates"
 
+    def __init__(self, conversation: Conversation) -> None:
+        super().__init__(conversation)
+        self._reported: set[str] = set()
+
     @classmethod
     def setup_problems(cls, home: Path, cwd: Path) -> Iterable[str]:
         from zot.features.templates.discovery import all_templates, places_in
@@ -33,8 +37,17 @@ class TemplatesFeature(Feature):
 
             template, draft.text = expand_template(self.conversation, draft.text)
             if template is not None:
+                self._report_shadowed(template)
                 await use_template_model(self.conversation, template, draft)
         return ""
+
+    def _report_shadowed(self, template: Template) -> None:
+        from zot.features.templates.discovery import places_of, shadowed
+
+        other = shadowed(template.name, places_of(self.conversation), template)
+        if other is not None and template.name not in self._reported:
+            self._reported.add(template.name)
+            self.notify(f"/{template.name}: using {template.file}; {other} is ignored", "info")
 
     def before_steering(self, text: str) -> str:
         if not text.startswith("/"):

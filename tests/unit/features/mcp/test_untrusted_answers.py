@@ -15,7 +15,8 @@ from zot.features.mcp.protocol import fields, nesting, read_message
 @pytest.mark.parametrize("levels", [60, 70, 900, 50_000])
 def test_deep_schema_does_not_hide_other_tools(levels: int) -> None:
     deep = '{"a":' * levels + "1" + "}" * levels
-    line = '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"deep","inputSchema":%s},{"name":"b\\"]}"}]}}' % deep
+    tools = '{"name":"deep","inputSchema":' + deep + '},{"name":"b\\"]}"}'
+    line = '{"jsonrpc":"2.0","id":1,"result":{"tools":[' + tools + "]}}"
     message = read_message(line.encode())
     assert message is not None
     assert [tool["name"] for tool in fields(message.result)["tools"]] == ["deep", 'b"]}']
