@@ -17,6 +17,7 @@ from zot.agent.feature import Feature
 from zot.agent.tools.registry import bash_limits
 from zot.errors import ConfigError, UsageError, ZotError
 from zot.system.files import find_program, write_atomic
+from zot.system.jail.git_config import named_paths
 from zot.system.jail.jail import Jail, JailSupport, detect_support
 from zot.system.jail.policy import policy_for
 from zot.system.jail.system_paths import SYSTEM, beneath_any
@@ -58,6 +59,8 @@ def confine(root: Path, home: Path, asked: JailOptions) -> Jail:
         raise ZotError(f"no jail of level {asked.level}: {machine.why}; --require-jail reduced accepts less")
     read = (*asked.read, *own_program())
     policy = policy_for(root, read=read, write=asked.write, network=asked.network)
+    named = [name for place in policy.writable for name in named_paths(place)]
+    policy = msgspec.structs.replace(policy, protected=tuple(dict.fromkeys((*policy.protected, *named))))
     own = os.path.realpath(home)
     if any(own == path or own.startswith(f"{path}/") for path in policy.writable):
         raise ConfigError(

@@ -22,6 +22,7 @@ from zot.features.lookup import asks_outside
 from zot.features.questions import Approval, question_queue
 from zot.features.trust import project_key
 from zot.provider.messages import Message, TextBlock, ToolCallBlock, utc_now
+from zot.system.auto_executed import auto_executed_part
 from zot.system.files import user_home
 from zot.system.json_store import JsonStore
 
@@ -90,9 +91,6 @@ class _RulesFile(JsonStore[_RulesFields]):
         return super().decode(data)
 
 
-_SPECIAL = frozenset(
-    {".git", ".hg", ".svn", ".zot", ".husky", ".vscode", ".idea"}
-)  # these directories may contain files that run by themselves
 _WILD = frozenset("*?[{\\")
 
 
@@ -151,7 +149,7 @@ class CallClassifier:
                     "edit"
                     if real is not None
                     and self._holds(real)
-                    and not _SPECIAL & set(real.parts[len(self._root().parts) :])
+                    and not auto_executed_part(real.parts[len(self._root().parts) :])
                     else "act"
                 )
             case "bash":
@@ -162,7 +160,8 @@ class CallClassifier:
                 )  # patterns are not needed at the start
 
                 words = split_simple_command(command) if isinstance(command, str) else ()
-                return CallClass("act", words=words, prefix=command_prefix(words))
+                prefix = command_prefix(words)
+                return CallClass("act", words=words if prefix else (), prefix=prefix)  # else no rule covers it
             case _:
                 return CallClass()
 

@@ -13,7 +13,8 @@ from typing import Literal
 
 import msgspec
 
-from zot.system.jail.policy import PROTECTED, AccessRequest, Policy
+from zot.system.auto_executed import auto_executed_part
+from zot.system.jail.policy import AccessRequest, Policy
 from zot.system.jail.system_paths import SYSTEM, beneath_any, etc_directories, etc_files, toolchains
 from zot.system.safe_open import read_whole
 
@@ -186,7 +187,7 @@ def _may_be_written(real: str, around: AccessContext) -> bool:
     if beneath_any(real, (*_NEVER_WRITTEN, *toolchains(os.environ.get("PATH", ""), around.home))):
         return False
     parts = real.split("/")
-    if {".git", *PROTECTED} & set(parts):
+    if auto_executed_part(parts):
         return False
     own = os.path.relpath(real, around.home).split("/")  # in a home: startup files begin with a dot
     return own[0] == ".." or not own[0].startswith(".") or own[0] == ".cache"

@@ -1,6 +1,7 @@
-"""Protects existing git repositories of a project and checks new ones after each command.
-Git runs programs named in configuration and hooks. A new repository that would run something is moved aside, a
-changed one is reported. Existing ones stay open, so that their inode numbers are not reused."""
+"""Protects existing git repositories and auto-executed files of a project and checks new ones after each command.
+Git runs programs named in configuration and hooks. A new repository that would run something is moved aside, as is a
+new auto-executed file; a changed one is reported. Existing repositories stay open, so that their inode numbers are not
+reused."""
 
 from __future__ import annotations
 
@@ -12,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
+from zot.system.auto_executed import PACKAGES as _WITH_PACKAGES
+from zot.system.auto_executed import is_auto_executed
 from zot.system.safe_open import read_whole
 
 ASIDE = "-from-the-jail"
@@ -52,11 +55,12 @@ class Directory(NamedTuple):
     changed_ns: int
     below: tuple[str, ...]
     holds: tuple[str, ...]  # names that git accepts as a repository; "." for the directory itself
+    runs: tuple[str, ...] = ()  # names of other files that programs run by themselves
 
 
 class RepositoryScanner:
     """Repositories below ``roots``. A directory is scanned again when its time changes, which commands cannot set.
-    ``gave_up``: too large."""
+    ``gave_up``: too large before the first command; what commands make later is scanned whatever its size."""
 
     def __init__(self, roots: Iterable[str]) -> None:
         self._roots = tuple(roots)
@@ -64,6 +68,9 @@ class RepositoryScanner:
         self._before: dict[tuple[int, int], ScannedRepository] = {}
         self._held: list[int] = []
         self._running = 0
+        self._files: dict[str, str] = {}  # auto-executed files in subdirectories, and their state
+        self._files_before: dict[str, str] = {}
+        self._complete = False
         self.gave_up = False
         self._said_so = False
 
@@ -72,7 +79,13 @@ class RepositoryScanner:
         self._running += 1
         if self._running == 1:
             self._before = {found.which: found for found in self._look() if self._hold(found)}
+            self._files_before = self._files
         return [found.place for found in self._before.values() if os.path.isdir(found.place)][:MOST_PROTECTED]
+
+    @property
+    def files(self) -> list[str]:
+        """Existing auto-executed files in subdirectories, to be read-only."""
+        return list(self._files_before)[:MOST_PROTECTED]
 
     def _hold(self, found: ScannedRepository) -> bool:
         """True if it can be recognized; otherwise it counts as new."""
@@ -97,11 +110,17 @@ class RepositoryScanner:
                 told.append(
                     f"{found.place} was changed: git would now use {_named(fresh)}; check it before you use git"
                 )
+        for path, state in self._files.items() if not self.gave_up else ():
+            before = self._files_before.get(path)
+            if before is None or before.split(" ")[0] != state.split(" ")[0]:
+                told.append(_set_file_aside(path))
+            elif before != state:
+                told.append(f"{path} was changed; other programs run it by themselves: check it")
         if self.gave_up and not self._said_so:
             self._said_so = True
             told.append(
-                f"{', '.join(self._roots)} is too large to scan after commands: repositories created "
-                "there are not moved aside; check them before you use git"
+                f"{', '.join(self._roots)} is too large to scan after commands: repositories and auto-executed files "
+                "created there are not moved aside; check them before you use git or an editor"
             )
         while self._held and not self._running:
             os.close(self._held.pop())
@@ -112,11 +131,12 @@ class RepositoryScanner:
             return []
         found: list[ScannedRepository] = []
         seen: dict[str, Directory] = {}
+        files: dict[str, str] = {}
         ends = time.thread_time() + LONGEST_LOOK_S
         waiting = list(self._roots)
         while waiting:
             path = waiting.pop()
-            if time.thread_time() > ends:
+            if not self._complete and time.thread_time() > ends:
                 self.gave_up = True
                 return []
             directory = self._directory(path)
@@ -127,7 +147,9 @@ class RepositoryScanner:
             for name in directory.holds:
                 place = path if name == "." else f"{path}/{name}"
                 found += _judged(place)
-        self._seen = seen
+            if path not in self._roots:
+                files |= {f"{path}/{name}": _state(f"{path}/{name}") for name in directory.runs}
+        self._seen, self._files, self._complete = seen, files, True
         return found
 
     def _directory(self, path: str) -> Directory | None:
@@ -143,16 +165,45 @@ class RepositoryScanner:
         return None
 
 
-def _sorted(path: str, names: dict[str, bool]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Directories to scan next, and what git accepts as a repository here."""
-    is_git = os.path.basename(path) == ".git"
+def _sorted(path: str, names: dict[str, bool]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Directories to scan next, what git accepts as a repository here, and auto-executed files."""
+    own = os.path.basename(path)
     linked = "commondir" in names or {"objects", "refs"} <= names.keys()
-    if "HEAD" in names and linked and not is_git:
-        return (("modules",) if names.get("modules") else ()), (".",)
-    if is_git:
-        return (("modules",) if names.get("modules") else ()), ()
+    if "HEAD" in names and linked and own != ".git":
+        return (("modules",) if names.get("modules") else ()), (".",), ()
+    if own == ".git":
+        return (("modules",) if names.get("modules") else ()), (), ()
     below = tuple(name for name, is_directory in names.items() if is_directory)
-    return below, ((".git",) if ".git" in names else ())
+    runs = tuple(name for name in names if name != ".git" and is_auto_executed(own, name))
+    if runs and not _WITH_PACKAGES.isdisjoint(path.split("/")):
+        runs = ()
+    return below, ((".git",) if ".git" in names else ()), runs
+
+
+def _state(path: str) -> str:
+    """Changes whenever the file, or an entry of the directory, does."""
+    with suppress(OSError):
+        info = os.lstat(path)
+        own = f"{info.st_ino} {info.st_size} {info.st_mtime_ns}"
+        if not stat.S_ISDIR(info.st_mode):
+            return own
+        with os.scandir(path) as entries:
+            inside = (entry.stat(follow_symlinks=False) for entry in sorted(entries, key=lambda each: each.name)[:256])
+            return " ".join((own, *(f"{each.st_ino} {each.st_size} {each.st_mtime_ns}" for each in inside)))
+    return ""
+
+
+def _set_file_aside(path: str) -> str:
+    number = next(number for number in range(1, 1_000_000) if not os.path.lexists(_aside(path, number)))
+    aside = _aside(path, number)
+    try:
+        os.rename(path, aside)
+    except OSError as error:
+        return f"a command created {path}, which other programs run; cannot move it aside ({error.strerror}): check it"
+    return (
+        f"a command created {path}, which other programs run by themselves; it was renamed to "
+        f"{os.path.basename(aside)}; you can rename it back"
+    )
 
 
 def _judged(place: str) -> list[ScannedRepository]:

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 
+from zot.system.auto_executed import auto_executed_part
 from zot.system.jail import syscalls
 from zot.system.jail.policy import GIT_PROTECTED, Policy
 from zot.system.safe_open import check_regular
@@ -169,10 +170,13 @@ class JailedFiles:
         """``real`` has no links: the kernel's name of an open directory, and a name in it."""
         root = self._root_of(real, self._policy.writable)
         parts = os.path.relpath(real, root).split("/")
-        if parts[0] in self._policy.protected:
-            raise Protected(real, parts[0])
+        for name in self._policy.protected:
+            if _lies_beneath("/".join(parts), name):
+                raise Protected(real, name)
         if parts[0] == ".git" and (len(parts) == 1 or parts[1] in GIT_PROTECTED):
             raise Protected(real, "/".join(parts[:2]))
+        if parts[0] != ".git" and root not in self._policy.plain and (name := auto_executed_part(parts)):
+            raise Protected(real, name)
 
 
 def _path_of(fd: int) -> str:

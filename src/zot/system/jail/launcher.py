@@ -128,7 +128,8 @@ class JailLauncher:
             allowed = (*policy.readable, *policy.read_files, *policy.write_files)
             self.private.create_mount_points((path for path in allowed if os.path.exists(path)), self._home)
         with ExitStack() as files, ExitStack() as kept:
-            covers = kept.enter_context(hold_protected_paths(self._policy, self.repositories.begin()))
+            nested = self.repositories.begin()
+            covers = kept.enter_context(hold_protected_paths(self._policy, nested, self.repositories.files))
             told, telling = os.pipe()
             kept.callback(os.close, told)
             files.callback(os.close, telling)

@@ -11,15 +11,10 @@ from typing import Literal
 import msgspec
 
 from zot.errors import ConfigError
+from zot.system.auto_executed import TOP_LEVEL
 from zot.system.secret_variables import matches_any
 
-# Below each writable root, read-only even if missing: files that git, editors, shells and agents run.
-PROTECTED = (
-    *(".zot", ".claude", ".agents", ".mcp.json", ".cursor", ".codex", ".gemini"),
-    *(".vscode", ".idea", ".devcontainer", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".dir-locals.el"),
-    *(".envrc", ".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile"),
-    *(".husky", ".opencode", ".windsurf", ".zed", ".gdbinit"),
-)
+PROTECTED = TOP_LEVEL  # below each writable root, read-only even when they are not there yet
 GIT_PROTECTED = ("hooks", "config", "config.worktree")  # below a .git directory
 
 # Variables that a jailed command keeps; all others are removed.

@@ -32,41 +32,69 @@ class ProtectedMounts(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def hold_protected_paths(policy: Policy, nested: Iterable[str] = ()) -> Generator[ProtectedMounts]:
-    """In the block every protected name exists; ``nested`` are git directories further down."""
+def hold_protected_paths(
+    policy: Policy, nested: Iterable[str] = (), files: Iterable[str] = ()
+) -> Generator[ProtectedMounts]:
+    """In the block every protected name exists; ``nested`` are git directories further down, ``files`` existing
+    auto-executed files there."""
     locks = [_shared(root) for root in policy.protected_roots]
     nested = list(nested)
     try:
-        yield cover(policy, nested)
+        yield cover(policy, nested, files)
     finally:
         for root, lock in zip(policy.protected_roots, locks, strict=True):
             own = [git for git in nested if git.startswith(f"{root}/")]
             release(root, lock, protected_paths(root, policy.protected, own))
 
 
-def cover(policy: Policy, nested: Iterable[str] = ()) -> ProtectedMounts:
-    kept: list[str] = list(policy.kept)
+def cover(policy: Policy, nested: Iterable[str] = (), files: Iterable[str] = ()) -> ProtectedMounts:
+    kept: list[str] = [*policy.kept, *(path for path in files if not os.path.islink(path) and os.path.exists(path))]
     empty: list[str] = []
     pinned: list[str] = list(nested)
+    leading: list[str] = []
     for root in policy.protected_roots:
         git = repository(root)
         pinned += [path for path in git if os.path.isdir(path)]
         kept += [path for path in git if not os.path.isdir(path)]
         for path in protected_paths(root, policy.protected, pinned):
             (empty if _is_missing(path) else kept).append(path)
+        leading += _leading(root, policy.protected)
     for path in dict.fromkeys(empty):
         with suppress(FileExistsError):
             _hold(path)
     pointing = [path for path in empty if os.path.basename(path) == COMMON]
     empty = [path for path in empty if path not in pointing]
-    return ProtectedMounts(*(tuple(dict.fromkeys(paths)) for paths in ((*kept, *pointing), empty, pinned)))
+    return ProtectedMounts(*(tuple(dict.fromkeys(paths)) for paths in ((*kept, *pointing), empty, (*leading, *pinned))))
 
 
 def protected_paths(root: str, protected: Iterable[str], nested: Iterable[str] = ()) -> list[str]:
     """Every protected path of a writable root, including its repositories."""
     found = dict.fromkeys((*nested, *(git for git in repository(root) if os.path.isdir(git))))
     inside = [os.path.join(git, name) for git in found for name in (*GIT_PROTECTED, COMMON)]
-    return [*(os.path.join(root, name) for name in protected), *inside]
+    return [*(_first_missing(root, name) for name in protected), *inside]
+
+
+def _leading(root: str, protected: Iterable[str]) -> list[str]:
+    """Existing directories on the way to protected names: one that is moved away would take the name with it."""
+    found: dict[str, None] = {}
+    for name in protected:
+        parts = name.split("/")
+        for place in range(1, len(parts)):
+            path = os.path.join(root, *parts[:place])
+            if not os.path.isdir(path) or os.path.islink(path) or _is_ours(os.lstat(path)):
+                break
+            found[path] = None
+    return list(found)
+
+
+def _first_missing(root: str, name: str) -> str:
+    """The path of a protected name; if a directory on the way to it is missing, that directory's."""
+    parts = name.split("/")
+    for place in range(1, len(parts)):
+        path = os.path.join(root, *parts[:place])
+        if not os.path.isdir(path) or _is_ours(os.lstat(path)):
+            return path
+    return os.path.join(root, name)
 
 
 def _hold(path: str) -> None:

@@ -52,7 +52,7 @@ async def test_a_child_cannot_get_a_wider_mode_than_the_run(tmp_path: Path, wide
         limited = config(tmp_path, server.url, permission_mode="plan", permission_limit="plan")
         async with build(limited) as parent:
             child = parent.child()
-            with pytest.raises(UsageError, match="started with the limit plan"):
+            with pytest.raises(UsageError, match="allows at most plan"):
                 child.set_permission_mode(wider)
             assert child.snapshot.permission_mode == parent.snapshot.permission_mode == "plan"
             await child.prompt("go")

@@ -99,13 +99,34 @@ def test_too_much_to_look_at_is_given_up(tmp_path: Path, monkeypatch: pytest.Mon
     assert looked.end() == [], "once is enough"
 
 
-def test_a_project_that_grew_too_large_while_a_command_ran_is_told_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_command_cannot_make_the_project_too_large_to_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked = RepositoryScanner([str(tmp_path)])
     assert looked.begin() == [] and not looked.gave_up
     monkeypatch.setattr(git_repositories, "LONGEST_LOOK_S", -1.0)
-    assert len(looked.end()) == 1
+    git("init", tmp_path / "planted")
+    (tmp_path / "planted" / ".git" / "hooks" / "post-checkout").write_text("#!/bin/sh\n")
+    (told,) = looked.end()
+    assert "hooks/post-checkout" in told and not (tmp_path / "planted" / ".git").exists()
+
+
+def test_auto_executed_files_in_subdirectories_are_moved_aside(tmp_path: Path) -> None:
+    for name in ("old/.vscode", "src", "node_modules/x"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "old" / ".vscode" / "tasks.json").write_text("{}")
+    looked = RepositoryScanner([str(tmp_path)])
+    looked.begin()
+    assert looked.files == [str(tmp_path / "old" / ".vscode")]
+    for name in ("src/.vscode", "node_modules/x/.vscode", "src/.github/workflows"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "src" / ".envrc").write_text("echo")
+    told = looked.end()
+    assert len(told) == 3 and not (tmp_path / "src" / ".vscode").exists()
+    assert (tmp_path / "src" / ".envrc-from-the-jail").exists()
+    assert (tmp_path / "src" / ".github" / "workflows-from-the-jail").exists()
+    assert (tmp_path / "node_modules" / "x" / ".vscode").exists()
+    looked.begin()
+    (tmp_path / "old" / ".vscode" / "tasks.json").write_text('{"changed": 1}')
+    assert ["was changed" in line for line in looked.end()] == [True]
 
 
 def test_those_further_down_are_held_too_and_nothing_stays(tmp_path: Path) -> None:

@@ -197,10 +197,10 @@ def _check_path(name: str, path: str) -> None:
         wrong = "only ~ stands for a home"
     elif not path.strip("/"):
         wrong = "that is everything; name directories"
-    elif name == "fs.write" and start == PROJECT and (inside := os.path.normpath(path).split("/")[1:2]):
-        from zot.system.jail.policy import PROTECTED
+    elif name == "fs.write" and start == PROJECT and (inside := os.path.normpath(path).split("/")[1:]):
+        from zot.system.auto_executed import auto_executed_part
 
-        wrong = "what other programs run later is never writable" if inside[0] in (*PROTECTED, ".git") else ""
+        wrong = "files that other programs run are never writable" if auto_executed_part(inside) else ""
     if wrong:
         raise _Wrong(f"permissions.{name}", f"{path!r}: {wrong}")
 
