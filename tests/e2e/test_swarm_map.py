@@ -127,7 +127,7 @@ def test_ctrl_c_leaves_what_can_be_gone_on_with_and_says_how(swarm: SwarmHome, z
     child.send_signal(signal.SIGINT)
     _, said = child.communicate(timeout=60)
     assert child.returncode == 130
-    assert "`zot swarm map --resume list.txt` goes on" in said.decode() and "2 of 3 done" in said.decode()
+    assert "`zot swarm map --resume list.txt` continues it" in said.decode() and "2 of 3 done" in said.decode()
     with path.open("a") as file:
         file.write('{"item":"hal')  # as if it had been killed while it wrote
     (row,) = [row for row in json.loads(swarm("list", "--json").out)["workers"]]
@@ -146,8 +146,8 @@ def test_ctrl_c_leaves_what_can_be_gone_on_with_and_says_how(swarm: SwarmHome, z
 def test_what_is_typed_wrong_is_told(swarm: SwarmHome, zot: Zot) -> None:
     lists = items(zot, "a")
     for words, code, said in (
-        (("list.txt", "no place"), 1, "put {item} where"),
-        (("none.txt", "tell {item}"), 2, "there is no file none.txt"),
+        (("list.txt", "no place"), 1, "has no {item}"),
+        (("none.txt", "tell {item}"), 2, "no file none.txt"),
         (("list.txt",), 1, "the task is missing"),
         (("--resume", "list.txt"), 1, "nothing to continue"),
         (("list.txt", "tell {item}", "--schema", "none.json"), 2, "none.json"),
