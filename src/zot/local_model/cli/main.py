@@ -286,7 +286,7 @@ def status(*, as_json: bool) -> int:
     if not found:
         print_result("no local model is running")
     for server in found:
-        users = ", ".join(map(str, server.users)) or "nobody"
+        users = ", ".join(map(str, server.users)) or "no process"
         memory = format_bytes(server.memory) if server.memory else ""
         words = (
             server.model,

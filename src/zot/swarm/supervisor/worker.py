@@ -30,7 +30,7 @@ ABORT_S = 5.0
 TERM_S = 2.0
 GO_ON = (
     "Your process was interrupted and started again; everything above is as it was. What you had begun may be half"
-    " done: look, then go on with it to its end. Do not begin anew."
+    " done: look, then go on with it to its end. Do not start over."
 )
 _ANSWER_KEPT = 8 * 1024  # characters in the record; the log has everything
 _ENDED_WORDS = {"done": "done", "stopped": "stopped", "lost": "lost"}

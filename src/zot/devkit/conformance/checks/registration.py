@@ -19,7 +19,7 @@ CHECKS = (
         "6.4",
         (43, 108),
         "command names consist of letters, digits, _ and -, without a slash",
-        'register "weather", not "/weather": zot refuses a name that nobody could type',
+        'register "weather", not "/weather": zot rejects names that cannot be typed',
     ),
     Check(
         "registration-tool-names",
